@@ -71,7 +71,7 @@ class NamedColumn:
         self._entries.append(self._numbers.setdefault(entry or "", len(self._numbers)))
 
     def strings(self, kept: Array) -> Array | None:
-        """The column of the kept documents; None if nobody ever named anything."""
+        """The column of the kept documents; None if no document has a name in it."""
         if len(self._numbers) == 1:
             return None
         return np.array(list(self._numbers), dtype=np.str_)[_integers(self._entries, np.int32)[kept]]
@@ -127,7 +127,7 @@ class CorpusBuilder:
         place = np.empty(len(vocabulary), dtype=np.int32)
         place[[self._lexicon.words[word] for word in vocabulary]] = np.arange(len(vocabulary), dtype=np.int32)
         tokens = _integers(self._tokens, np.int32)
-        np.take(place, tokens, out=tokens, mode="clip")  # in place: the tokens are most of what is in memory
+        np.take(place, tokens, out=tokens, mode="clip")  # in place: the tokens take most of the memory
         return kind.from_tokens(
             tokens,
             _integers(self._ends, np.int64)[kept],

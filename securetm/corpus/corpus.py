@@ -1,4 +1,4 @@
-"""The class that users meet: documents as counts, made from texts, other corpora or a file, and saved to one.
+"""The corpus: documents as counts, made from texts, other corpora or a file, and saved to one.
 
 The modules that build, join and store documents know only `CountedDocuments`; this file tells them to make a `Corpus`.
 """

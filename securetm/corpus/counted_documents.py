@@ -1,7 +1,7 @@
 """Documents as sparse counts, with their reading order and a few columns. It reads no file and knows no model.
 
 Row i of every column is document i. Nothing here depends on what other parties hold: every random choice about a document
-depends on its key, so that it is the same wherever the document lies.
+depends on its key, so that it is the same at every place of the document.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def merge_ends(sentence_ends: Array, token_ends: Array) -> Array:
 
 
 def _counted(tokens: Array, ends: Array, size: int) -> Any:
-    """Counts of tokens in reading order, a block of documents at a time so that little stands beside the result.
+    """Counts of tokens in reading order, a block of documents at a time to save memory.
 
     A block's tokens already are the columns of a CSR array that names a column more than once.
     """

@@ -31,7 +31,7 @@ PACKAGES = {"numpy": "numpy", "scipy": "scipy", "torch": "torch", "scikit-learn"
 FEWEST_WORDS = 20  # of a docstring that counts as a document
 OnPackage = Callable[[str, int, int], None]  # party, files read, files in all
 
-_FORMAT = 2  # of what is cached: raise it when reading changes
+_FORMAT = 2  # of the cache: raise it when reading changes
 _GENRE = """
 parameter parameters argument arguments arg args kwargs return returns returned returning optional default defaults true false
 none int float str bool list tuple dict object objects function functions method methods class classes instance instances
@@ -152,5 +152,5 @@ def _version(party: str, folder: Path) -> str:
         return ""  # the standard library comes with Python's own version
     try:
         return importlib.metadata.version(party)
-    except importlib.metadata.PackageNotFoundError:  # a copy on the path that nobody installed
+    except importlib.metadata.PackageNotFoundError:  # a copy on the path that is not installed
         return f"{folder} {folder.stat().st_mtime_ns}"

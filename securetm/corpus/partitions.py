@@ -69,9 +69,9 @@ def by_column(corpus: Corpus, column: Literal["party", "label", "date"] = "party
     free = (UNNAMED, *(f"{UNNAMED}-{number}" for number in range(2, len(names) + 3)))
     unnamed = next(name for name in free if name not in names)  # a party may be called so
     parts = {str(name) or unnamed: np.flatnonzero(member == number) for number, name in enumerate(names)}
-    gone = [(getattr(one, column) or unnamed, one) for one in corpus.dropped]
-    own = {name: tuple(one for party, one in gone if party == name) for name in parts}
-    lost = tuple(replace(one, party=party) for party, one in gone if party not in parts)
+    dropped = [(getattr(one, column) or unnamed, one) for one in corpus.dropped]
+    own = {name: tuple(one for party, one in dropped if party == name) for name in parts}
+    lost = tuple(replace(one, party=party) for party, one in dropped if party not in parts)
     remainder = Remainder(lost, len(parts.get(unnamed, ())), unnamed)
     held = {name: replace(_of_party(corpus, rows, name), dropped=own[name]) for name, rows in parts.items()}
     return Partition(held, remainder)
@@ -89,7 +89,7 @@ def dirichlet(corpus: Corpus, parties: int, alpha: float, seed: int = 0) -> dict
 
     Every party gets documents // parties documents, drawn without replacement: first a label by q, then a document that has
     it. When a label has run out, q is renormalised over those that are left. alpha = inf gives every party the mixture p,
-    alpha near 0 a single label (until it runs out). What is left over after the division belongs to nobody.
+    alpha near 0 a single label (until it runs out). Documents that are left over belong to no party.
     """
     _check_enough(corpus, parties)
     if corpus.labels is None:

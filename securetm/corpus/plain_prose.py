@@ -30,7 +30,7 @@ def prose(docstring: str) -> str:
 
 def _without_code(lines: list[str]) -> Iterator[str]:
     hidden = -1  # lines indented deeper than this belong to a block of code
-    answering = False  # below a doctest line, up to the next blank line, is what it prints
+    answering = False  # the output of a doctest goes up to the next blank line
     for number, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())
         if not line.strip():

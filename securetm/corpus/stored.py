@@ -56,7 +56,7 @@ def _replace(path: Path, arrays: dict[str, Array]) -> None:
 
 
 def load_documents(kind: type[D], path: Path) -> D:
-    """Reads documents of that kind, or says what is wrong with the file."""
+    """Reads documents of that kind, or raises the file's fault."""
     arrays = _arrays(path)
     version = int(arrays["version"][0]) if "version" in arrays else -1
     if version != VERSION:

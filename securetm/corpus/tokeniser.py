@@ -39,7 +39,7 @@ class Tokeniser:
     """How texts become words. Two parties with equal tokenisers turn equal texts into equal words.
 
     `stop_words` is "english", "none", a tuple of words, or the path of a file with one word a line. `ngrams = 2` adds pairs of
-    neighbouring kept words, joined by "_", within a sentence. `pattern` replaces the rule of what a word is. `words` replaces
+    neighbouring kept words, joined by "_", within a sentence. `pattern` replaces the rule that finds words. `words` replaces
     everything: your own function from a text to a list of words, or to a list of sentences of words, which stay as they are.
     """
 

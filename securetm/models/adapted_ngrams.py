@@ -1,4 +1,4 @@
-"""A back-off n-gram model of running text, adapted to what a document is about by a topic model (iFTM's Equations 30 and 31).
+"""A back-off n-gram model of text, adapted to a document by a topic model (iFTM's Equations 30 and 31).
 
 It gives probabilities of words. Word error rates need a speech recogniser, which is not here.
 """
@@ -14,6 +14,7 @@ from scipy import sparse
 from securetm.contracts import Array, State, TopicModel
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.estimator import BagOfWords
+from securetm.models.gibbs.draws import with_zero
 
 LAMBDA = 0.1  # the topic model's weight, as iFTM sets it
 REACH = 500  # words of a document before a sentence, from which its topics are inferred
@@ -114,7 +115,7 @@ def _numbered(tokens: Array, sentence_ends: Array, words: int, order: int) -> Ar
 
 def _begun(count: int, ends: Array) -> Array:
     """Where the sentence of each word begins."""
-    starts = np.concatenate([np.zeros(1, np.int64), np.asarray(ends, dtype=np.int64)])
+    starts = with_zero(ends)
     return starts[np.searchsorted(starts, np.arange(count), side="right") - 1]
 
 
@@ -162,7 +163,8 @@ def contexts(tokens: Array, token_ends: Array, sentence_ends: Array, vocabulary:
     place = np.repeat(first - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))
     kept = tokens[place] != ELSEWHERE
     inside = np.searchsorted(np.flatnonzero(kept), np.cumsum(lengths))  # where each context ends among the words that are kept
-    borders = np.unique(np.concatenate([_breaks(place, sentence_ends, kept), inside]))
+    sentence = np.searchsorted(np.asarray(sentence_ends), place[kept], side="right")  # of each kept word
+    borders = np.unique(np.concatenate([np.flatnonzero(np.diff(sentence)) + 1, inside]))
     words = np.asarray(tokens[place[kept]], dtype=np.int32)
     rows = np.repeat(np.arange(len(inside)), np.diff(inside, prepend=0))
     shape = (len(inside), len(vocabulary))
@@ -172,16 +174,9 @@ def contexts(tokens: Array, token_ends: Array, sentence_ends: Array, vocabulary:
 
 def _spans(token_ends: Array, sentence_ends: Array, reach: int) -> tuple[Array, Array]:
     """Of each sentence: from where and up to where its document's words before it go."""
-    begun = np.concatenate([np.zeros(1, np.int64), np.asarray(sentence_ends, dtype=np.int64)])[:-1]
-    documents = np.concatenate([np.zeros(1, np.int64), np.asarray(token_ends, dtype=np.int64)])
+    begun, documents = with_zero(sentence_ends)[:-1], with_zero(token_ends)
     opened = documents[np.searchsorted(documents, begun, side="right") - 1]
     return np.maximum(opened, begun - reach), begun
-
-
-def _breaks(place: Array, sentence_ends: Array, kept: Array) -> Array:
-    """Where sentences end among the kept words of all contexts."""
-    sentence = np.searchsorted(np.asarray(sentence_ends), place[kept], side="right")
-    return np.flatnonzero(np.diff(sentence)) + 1
 
 
 def topical(

@@ -36,7 +36,7 @@ def check_additive(model: TopicModel) -> None:
 
 
 def _compare(model: str, whole: Array, apart: Array, terms: Array, unit: float) -> None:
-    # Rounding follows the largest terms: what is far below them in one coordinate may be all rounding.
+    # Rounding errors grow with the largest terms: a much smaller coordinate may be rounding error alone.
     if not (np.abs(whole - apart) <= _ROUNDING * unit * np.maximum(terms, 0.1 * terms.max(initial=0.0))).all():
         raise CouplesDocuments(model, "the answer about all documents is not the sum of the answers about parts of them")
 

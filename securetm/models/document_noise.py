@@ -1,6 +1,6 @@
-"""The noise of one document at one step: a pure function of (seed, step, document key), whoever computes it.
+"""The noise of one document at one step: a pure function of (seed, step, document key).
 
-It is the model's own noise (dropout, reparametrisation, draws of topics). It is public and protects nobody's privacy.
+It is the model's own noise (dropout, reparametrisation, draws of topics). It is public and protects no privacy.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class BagOfWords:
-    """Bare counts as a model reads them (contracts.Documents), for whoever holds a matrix and no corpus."""
+    """Bare counts as a model reads them (contracts.Documents), for callers with a matrix and no corpus."""
 
     counts: Any
     vocabulary: tuple[str, ...]
@@ -75,10 +75,10 @@ class LearnedState:
 
 
 class Estimator(TopicModel):
-    """A topic model with scikit-learn's methods. Settings stay frozen; only what was learned is set."""
+    """A topic model with scikit-learn's methods. Settings are frozen; `fit` and `load` set the learned state."""
 
     n_topics: int
-    _learned: ClassVar[LearnedState | None] = None  # of the class: nothing; `fit` and `load` set it on the instance
+    _learned: ClassVar[LearnedState | None] = None  # `fit` and `load` set it on the instance
 
     def __post_init__(self) -> None:
         """Refuses settings that are not numbers, or not whole numbers; a number of numpy's becomes a plain one."""

@@ -23,7 +23,7 @@ _BELIEF = 1.0  # the weight of the value that was set, in documents: without any
 _STEPS = 5  # of the fixed point, for eta, each round
 _TABLES = 1  # the stream of a document's noise; topics are drawn from stream 0
 
-BLOCK = "tables"  # what is asked beside the counts: the tables of each topic, and those of whole documents
+BLOCK = "tables"  # the block beside the counts: the tables of each topic, and those of whole documents
 
 
 def settled(step: int) -> bool:
@@ -32,7 +32,7 @@ def settled(step: int) -> bool:
 
 
 def learned_alpha(tables: Array, alpha: Array, first: float, symmetric: bool) -> Array:
-    """Alpha after one step of the fixed point, from sums of tables that were drawn by `alpha`; `first` is what was set."""
+    """Alpha after one step of the fixed point, from sums of tables that were drawn by `alpha`; `first` is the setting."""
     topics, whole = np.maximum(tables[:-1], 0.0), max(float(tables[-1]), 0.0)
     lengths = whole / alpha.sum() + _BELIEF
     found: Array = (topics + _BELIEF * first) / lengths

@@ -1,6 +1,6 @@
-"""Quality figures of topics: coherence, diversity and perplexity, from counts that the caller holds.
+"""Quality figures of topics: coherence, diversity, perplexity and agreement, from counts and topics that the caller holds.
 
-It asks nobody for documents: a federation measures these through the questions of `queries.py`, a party on its own corpus.
+A federation measures coherence and perplexity through the questions of `queries.py`; a party uses its own corpus.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def perplexity(log_likelihood: Array | float, tokens: Array | float) -> float:
 
 
 def mean_per_word(found: Array, tokens: Array, weights: Array | float = 1.0) -> tuple[float, float, float]:
-    """A mean per word over documents, and the ends of its interval; `weights` are the documents that each stands for.
+    """A mean per word over documents, and the ends of its interval; `weights` are the number of documents of each entry.
 
     The interval is the normal one of a ratio over documents: 95 of 100 hold, where documents are many and independent.
     """
@@ -182,3 +182,44 @@ def _count(together: Array, inside: Array, held: int) -> None:
     for i in range(held):
         for j in range(i, held):
             together[min(inside[i], inside[j]), max(inside[i], inside[j])] += 1
+
+
+# ---- agreement of two models, or of a model with the truth (gFedNTM) -------------------------------------------------
+
+
+def affinity(left: Array, right: Array) -> Array:
+    """One minus the squared Hellinger distance of every row of `left` to every row of `right`: 1 if equal, 0 if disjoint."""
+    similar: Array = np.sqrt(left) @ np.sqrt(right).T
+    return similar
+
+
+def document_similarity_score(true: Array, inferred: Array, block: int = 512) -> float:
+    """DSS, gFedNTM Eq. 5: the difference of two document-topic mixtures in the similarity of documents; 0 is best.
+
+    The documents are compared `block` rows at a time: memory grows with documents, not with pairs of documents.
+    """
+    off = 0.0
+    for start in range(0, len(true), block):
+        rows = slice(start, start + block)
+        difference = np.abs(affinity(true[rows], true) - affinity(inferred[rows], inferred))
+        np.fill_diagonal(difference[:, rows], 0.0)  # a document is not compared with itself
+        off += float(difference.sum())
+    return off / len(true)
+
+
+def topic_similarity_score(true: Array, inferred: Array) -> float:
+    """TSS, gFedNTM Eq. 6: the sum over true topics of the affinity to the closest inferred one; at best their number."""
+    return float(affinity(true, inferred).max(axis=1).sum())
+
+
+def mover_distance(top: Array, other: Array, vectors: Array) -> float:
+    """Word mover's distance of two lists of equally many words: the mean distance between words, optimally paired."""
+    from scipy.optimize import linear_sum_assignment  # takes long to import, and no command needs it
+
+    apart = np.linalg.norm(vectors[top][:, None] - vectors[other][None], axis=2)
+    return float(apart[linear_sum_assignment(apart)].mean())
+
+
+def mean_mover_distance(top: Array, other: Array, vectors: Array) -> float:
+    """AMWMD, gFedNTM Eq. 7: the sum over topics of the word mover's distance to the closest of the other model's topics."""
+    return sum(min(mover_distance(mine, theirs, vectors) for theirs in other) for mine in top)

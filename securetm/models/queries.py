@@ -82,7 +82,7 @@ class WordList:
 
     @property
     def terms(self) -> Terms:
-        """One signed byte a coordinate (as vectors travel), as many as a party has, up to the most that are accepted."""
+        """One signed byte per coordinate. A vector is as long as the party's list, up to the longest that is accepted."""
         return Terms(
             (Block("words", (self.max_bytes,)),),
             needs=Needs.EACH,

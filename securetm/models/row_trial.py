@@ -26,7 +26,7 @@ _RADIUS = 1.0
 
 
 def check_rows(model: TopicModel, protected: Unit = Unit.DOCUMENT) -> None:
-    """Raises RowsDepend if a row of the model's answer changes when other documents, or other persons, stand beside it.
+    """Raises RowsDepend if a row of the model's answer changes when other documents, or other persons, are added.
 
     Each model is tried once in a process for each number of threads. Answers that are one row of a whole party have no rows to
     compare. Where single words are protected nothing is clipped: the noise is in the documents.
@@ -34,7 +34,7 @@ def check_rows(model: TopicModel, protected: Unit = Unit.DOCUMENT) -> None:
     if protected is Unit.WORD:
         return
     if not model.in_fixed_order:
-        raise RowsDepend(type(model).__name__, "a GPU adds in an order that nobody fixes")
+        raise RowsDepend(type(model).__name__, "a GPU adds in no fixed order")
     threads = int(sys.modules["torch"].get_num_threads()) if "torch" in sys.modules else 1
     if (failed := _failed(_Trial(type(model), repr(model), threads, model))) is not None:
         raise RowsDepend(type(model).__name__, failed)

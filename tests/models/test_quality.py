@@ -10,7 +10,6 @@ import pytest
 from scipy import sparse
 
 from securetm.models import quality
-from securetm.models.matching import topic_agreement
 
 # Words 0..4 in four documents: 0 and 1 always together, 2 sometimes with them, 3 never with 0, 4 nowhere.
 COUNTS = sparse.csr_array(np.array([[2, 1, 0, 0, 0], [1, 1, 3, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 2, 0]]))
@@ -110,32 +109,32 @@ def test_document_similarity_score_by_hand() -> None:
     true = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # similarities 12: 1, 13: 0, 23: 0
     inferred = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])  # 12: sqrt(1/2), 13: 0, 23: sqrt(1/2)
     expected = 2 * (1 - sqrt(0.5) + sqrt(0.5)) / 3
-    assert topic_agreement.document_similarity_score(true, inferred) == pytest.approx(expected)
-    assert topic_agreement.document_similarity_score(true, true) == 0.0
+    assert quality.document_similarity_score(true, inferred) == pytest.approx(expected)
+    assert quality.document_similarity_score(true, true) == 0.0
 
 
 def test_document_similarity_score_does_not_depend_on_the_block() -> None:
     rng = np.random.default_rng(0)
     true, inferred = rng.dirichlet(np.ones(5), 50), rng.dirichlet(np.ones(5), 50)
-    scores = [topic_agreement.document_similarity_score(true, inferred, block) for block in (1, 7, 50, 512)]
+    scores = [quality.document_similarity_score(true, inferred, block) for block in (1, 7, 50, 512)]
     np.testing.assert_allclose(scores, scores[0])
 
 
 def test_document_similarity_score_ignores_the_order_of_topics() -> None:
     mixtures = np.random.default_rng(1).dirichlet(np.ones(4), 30)
-    assert topic_agreement.document_similarity_score(mixtures, mixtures[:, ::-1]) == pytest.approx(0, abs=1e-10)
+    assert quality.document_similarity_score(mixtures, mixtures[:, ::-1]) == pytest.approx(0, abs=1e-10)
 
 
 def test_topic_similarity_score_by_hand() -> None:
     true = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]])
     inferred = np.array([[0.0, 1.0, 0.0], [0.25, 0.75, 0.0], [0.0, 0.0, 1.0]])
-    assert topic_agreement.topic_similarity_score(true, inferred) == pytest.approx(sqrt(0.25) + sqrt(0.5))
-    assert topic_agreement.topic_similarity_score(true, true) == pytest.approx(2)
+    assert quality.topic_similarity_score(true, inferred) == pytest.approx(sqrt(0.25) + sqrt(0.5))
+    assert quality.topic_similarity_score(true, true) == pytest.approx(2)
 
 
 def test_mover_distance_by_hand() -> None:
     vectors = np.array([[0.0], [1.0], [10.0], [12.0]])
     mine, theirs = np.array([[0, 2]]), np.array([[3, 1], [3, 2]])
-    assert topic_agreement.mover_distance(mine[0], theirs[0], vectors) == pytest.approx((1 + 2) / 2)
-    assert topic_agreement.mean_mover_distance(mine, theirs, vectors) == pytest.approx(1.5)
-    assert topic_agreement.mean_mover_distance(mine, mine, vectors) == 0.0
+    assert quality.mover_distance(mine[0], theirs[0], vectors) == pytest.approx((1 + 2) / 2)
+    assert quality.mean_mover_distance(mine, theirs, vectors) == pytest.approx(1.5)
+    assert quality.mean_mover_distance(mine, mine, vectors) == 0.0

@@ -15,7 +15,7 @@ from numba import njit
 from securetm.contracts import Array
 from securetm.models.gibbs.draws import CountTable, on_ranges
 
-_OTHER = np.uint64(0xFFFF)  # the bits of a cell that hold the number of its other outcome
+OTHER = np.uint64(0xFFFF)  # the bits of a cell that hold the number of its other outcome
 
 
 class Proposals(NamedTuple):
@@ -60,7 +60,7 @@ def build(first: int, last: int, weights: Array, scale: Array, tables: Array, su
         _share_out(cut, k / sums[row], other, few, many)
         for z in range(k):
             bits[0] = cut[z]
-            tables[row, z] = (whole[0] & ~_OTHER) | np.uint64(other[z])
+            tables[row, z] = (whole[0] & ~OTHER) | np.uint64(other[z])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -98,15 +98,4 @@ def draw(table: Array, bits: Array, chance: float) -> int:
     cell = min(int(at), len(table) - 1)
     if at - cell < table[cell]:
         return cell
-    return np.int64(bits[cell] & _OTHER)  # type: ignore[return-value]  # numba would not unite it with an unsigned number
-
-
-def shares_of(tables: Array) -> Array:
-    """The probability of each outcome, read back from the tables. Only tests need it."""
-    bits = tables.view(np.uint64)
-    own = np.minimum((bits & ~_OTHER).view(np.float64), 1.0)
-    shares = own.copy()
-    rows = np.repeat(np.arange(len(tables)), tables.shape[1])
-    np.add.at(shares, (rows, (bits & _OTHER).astype(np.int64).ravel()), (1.0 - own).ravel())
-    found: Array = shares / tables.shape[1]
-    return found
+    return np.int64(bits[cell] & OTHER)  # type: ignore[return-value]  # numba would not unite it with an unsigned number

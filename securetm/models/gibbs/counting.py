@@ -77,7 +77,7 @@ class Counting(CountedTopics):
         """The learned alpha, and 100 passes."""
         return self.table(state).alpha, PASSES
 
-    # ---- what the query shares ----
+    # ---- for the query ----
 
     def table(self, state: State) -> CountTable:
         """The shared counts, clamped: a malicious coordinator may send negative or huge numbers."""

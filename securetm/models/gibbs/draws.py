@@ -1,6 +1,6 @@
 """The draws of a model: a token of LDA, or a sentence of SentenceLDA, has one topic. It draws no random number.
 
-All of it stays with whoever holds the documents. `CountsQuery` adds the sum over documents, which leaves.
+All of it stays at the party. Only the sum over documents leaves, which `CountsQuery` adds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A party's documents in the form that LDA reads: words and counts in a fixed order, one draw per token.
 
-It stays with whoever holds the documents. The kernels draw the topics.
+It stays at the party. The kernels draw the topics.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from securetm.models.gibbs.lda_mh import resample_by_proposals
 
 @dataclass(frozen=True)
 class LdaDocuments(SampledDocuments):
-    """Documents as lists of words and counts, in the order of the vocabulary; a document's tokens stand in the same order."""
+    """Documents as lists of words and counts, in the order of the vocabulary; a document's tokens have the same order."""
 
     bags: Bags
     cycles: int = 0  # of proposals for each token in a sweep; 0: it is drawn by Gibbs

@@ -14,13 +14,13 @@ from numba import njit
 
 from securetm.contracts import Array
 from securetm.models.document_noise import uniform
+from securetm.models.gibbs.alias_tables import OTHER
 
 MOST_WORDS = 8  # proposals by words that one draw gets, however many slots it has
 WHOLE = 1 << 32  # a weight of one in the sums: in fixed point it does not matter in which order they are added
 _TRIES = 16  # to choose a word by its weight; then any word is taken
 _DOCUMENT, _WORD = 3, _TRIES + 2  # random numbers that a proposal by the document takes at most, and one by a word
 _MOST = 700.0  # the exponential of this is finite
-_OTHER = np.uint64(0xFFFF)  # alias tables: the bits of a cell that hold the number of its other outcome
 
 
 class DrawLayout(NamedTuple):
@@ -159,7 +159,7 @@ def _from_table(tables: Array, bits: Array, row: int, chance: float) -> int:
     cell = min(int(at), tables.shape[1] - 1)
     if at - cell < tables[row, cell]:
         return int(cell)
-    return int(bits[row, cell] & _OTHER)
+    return int(bits[row, cell] & OTHER)
 
 
 @njit(cache=True, nogil=True)

@@ -1,6 +1,6 @@
 """Documents with noise in place of words, in the form that LDA and SentenceLDA read: slots of weights.
 
-It adds no noise. All that it reads was made private before, so what it computes is post-processing.
+It adds no noise. All that it reads was made private before, so its results are post-processing.
 """
 
 from __future__ import annotations

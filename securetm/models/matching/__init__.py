@@ -1,1 +1,1 @@
-"""Topics of each party's own: how a coordinator matches them, and how far two models agree. No secure sum takes part."""
+"""Topics of each party's own, and how a coordinator matches them. No secure sum takes part."""

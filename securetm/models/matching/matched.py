@@ -44,7 +44,7 @@ class Matched(LDA):
     sweeps: int = 20
     xi: float = 0.4  # topics at least so alike are one
     top: int = 100  # heaviest words by which topics are compared
-    merged: str = N_TOPICS  # the shared model has as many topics as were asked for; all: as many as are found
+    merged: str = N_TOPICS  # the shared model has `n_topics` topics; all: it has every topic that is found
     topics_at: Mapping[str, int] = field(default_factory=dict)  # parties with another number of topics than `n_topics`
 
     def __post_init__(self) -> None:
@@ -70,7 +70,7 @@ class Matched(LDA):
         return MOST_TOPICS if self.merged == ALL else self.n_topics
 
     def fits(self, state: State, words: int) -> bool:
-        """Whether a state, perhaps out of a file, has a form that this model can reach over so many words."""
+        """Whether a state, which may come from a file, has a form that this model can have over so many words."""
         tables = {name: array for name, array in state.items() if name == "counts" or name.startswith(_OWN)}
         if "counts" not in tables or not all(t.ndim == 2 and 0 < len(t) <= MOST_TOPICS for t in tables.values()):
             return False
@@ -159,7 +159,7 @@ class Matched(LDA):
         counts = bounded(state["counts"][:held])
         return CountTable(counts, np.full(held, self.alpha), self.eta, int(state["step"][0]), int(state["seed"][0]))
 
-    # ---- what the parts share ----
+    # ---- training at a party ----
 
     def trained(self, start: CountTable, held: SampledDocuments, names: Array) -> Array:
         """Algorithm 1 from line 8: this party's table after a restart and `sweeps` local iterations."""

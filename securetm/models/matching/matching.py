@@ -27,7 +27,7 @@ class IntegratedTopics:
     """The matched topics of all parties."""
 
     topics: Array  # global topics x words; rows sum to one
-    weights: Array  # how much data stands behind each
+    weights: Array  # the amount of data of each
     went: Mapping[str, Array]  # of each party's topics: which global topic it became part of, or NOWHERE
 
 
@@ -36,7 +36,7 @@ class ComposedTopics:
     """A party's topics after matching with the global ones: as many as before, in the same places."""
 
     topics: Array  # rows sum to one, or are empty
-    taken: Array  # the global topic that stands in each place, or NOWHERE where the party's own stayed
+    taken: Array  # the global topic in each place, or NOWHERE where the party's own stayed
 
 
 # ---- similarity (Eq. 29) ---------------------------------------------------------------------------------------------
@@ -45,8 +45,8 @@ class ComposedTopics:
 def similarities(ones: Array, others: Array, words: int) -> Array:
     """The similarity of topics by their heaviest words: a weighted Jaccard index.
 
-    Only a topic's `words` heaviest words count. Two topics without any weight have 0. A topic and itself have exactly 1. The order
-    of the two does not matter.
+    Only a topic's `words` heaviest words count. Two topics without any weight have 0. A topic and itself have exactly 1. The
+    order of the two does not matter.
     """
     _check_settings(0.0, words)
     _check_topics("one side", ones)
@@ -165,7 +165,7 @@ def composed(global_topics: Array, local_topics: Array, xi: float, words: int) -
     topics, wider = shares(local_topics), shares(global_topics)
     alike = similarities(topics, wider, words)
     own, theirs = np.nonzero(alike >= xi)
-    order = np.argsort(-alike[own, theirs], kind="stable")  # stable: pairs stand by local topic, then by global
+    order = np.argsort(-alike[own, theirs], kind="stable")  # stable: pairs are ordered by local topic, then by global
     taken = _dealt(own[order], theirs[order], *alike.shape)
     topics[taken != NOWHERE] = wider[taken[taken != NOWHERE]]
     return ComposedTopics(topics, taken)

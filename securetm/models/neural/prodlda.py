@@ -32,10 +32,10 @@ _CHUNK = 512  # documents at a time in `infer` and `log_likelihood`, so that mem
 class ProdLDA(Estimator):
     """An additive ProdLDA: its fields are public settings, all that it learns is in the state.
 
-    Two steps replace batch normalisation. Each document's logits are layer-normalised to deviation `gain` and added to a learned
-    background. After each step all words' weights are scaled to one deviation over topics. A small `gain` keeps topics apart; a
-    larger one fits held-out words better (`securetm reproduce additive-prodlda`). With `local_epochs` a party trains so many
-    epochs on its own documents and answers with the difference of its weights.
+    Two steps replace batch normalisation. Each document's logits are layer-normalised to deviation `gain` and added to a
+    learned background. After each step all words' weights are scaled to one deviation over topics. A small `gain` keeps
+    topics apart; a larger one fits held-out words better (`securetm reproduce additive-prodlda`). With `local_epochs` a party
+    trains so many epochs on its own documents and answers with the difference of its weights.
     """
 
     n_topics: int = 50  # of the shared model
@@ -101,7 +101,7 @@ class ProdLDA(Estimator):
         return self.advance(state, answer.total or {}, in_place=False)
 
     def advance(self, state: State, total: Mapping[str, Array], in_place: bool) -> State:
-        """`update` on bare blocks; in place it reuses the state's arrays, for whoever owns them alone."""
+        """`update` on bare blocks; in place it reuses the state's arrays, which nobody else may hold."""
         count = float(total["documents"][0]) if "documents" in total else 0.0
         after = {**state, "step": state["step"] + 1}
         if count <= 0.0:  # no document was drawn, or noise made the count negative
@@ -150,7 +150,7 @@ class ProdLDA(Estimator):
                 out[rows] = -found.losses.double().cpu().numpy()
         return out
 
-    # ---- what the queries share ----
+    # ---- for the queries ----
 
     def losses(self, state: State, counts: Any, keys: Array) -> ProdLDALosses:
         """The losses of a batch. Their noise depends on (seed, step, key) only, not on who computes them."""

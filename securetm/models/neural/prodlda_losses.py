@@ -29,7 +29,7 @@ _TOO_LONG = 2.0**40  # a longer factor of a gradient counts as infinite, so that
 
 @dataclass(frozen=True)
 class NetworkShape:
-    """The sizes that say where each layer lies in the flat vector of weights."""
+    """The sizes of the network, from which the place of each layer in the flat vector of weights follows."""
 
     vocabulary: int
     hidden: int

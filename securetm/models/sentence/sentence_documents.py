@@ -1,6 +1,6 @@
 """A party's documents in the form that SentenceLDA reads: words and counts of each sentence, one draw per sentence.
 
-It stays with whoever holds the documents. The kernels draw the topics.
+It stays at the party. The kernels draw the topics.
 """
 
 from __future__ import annotations

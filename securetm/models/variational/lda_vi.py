@@ -31,9 +31,10 @@ class VariationalLDA(CountedTopics):
     """LDA whose answer is a sum over documents of expected counts.
 
     In a round each document finds its own topic shares under the shared topics and gives the counts that it then expects; the
-    next topics are their sum. Online LDA scales a batch to the whole corpus, whose size nobody may ask for. So each round keeps
-    the earlier counts times 1 - `forgetting`, and adds its sum. Where `forgetting` is the share of the documents that a round
-    draws, counts converge to those of the whole corpus. With 1 it is the batch algorithm: each sum replaces the one before.
+    next topics are their sum. Online LDA scales a batch to the size of the whole corpus, which no question may ask for. So each
+    round keeps the earlier counts times 1 - `forgetting`, and adds its sum. Where `forgetting` is the share of the documents
+    that a round draws, counts converge to those of the whole corpus. With 1 it is the batch algorithm: each sum replaces the
+    one before.
     """
 
     passes: int = 100  # over a document, where its shares do not settle earlier
