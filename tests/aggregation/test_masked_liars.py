@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 
 from securetm.aggregation.masked import shamir
-from securetm.aggregation.masked.masked_errors import AnotherVector, BrokenCommitment, FalseSecret, FalseShare, SharesDisagree
+from securetm.aggregation.masked.masked_errors import (
+    AnotherVector,
+    BrokenCommitment,
+    FalseSecret,
+    FalseShare,
+    OutOfStep,
+    SharesDisagree,
+)
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import HEADER_SIZE, PLACE_SIZE, Kind
-from securetm.errors import BadVector, Duplicate, Malformed, Refused
+from securetm.errors import BadVector, Duplicate, Malformed, Refused, TooFewParties
 from securetm.sessions.identities import SIGNATURE, identity_of
 from securetm.sessions.session_errors import BadSignature
 from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_store, signed_again, vectors_of
@@ -127,3 +134,20 @@ def test_a_refused_message_leaves_the_sum_as_it_was(played: Played) -> None:
     total = played.middle.answer(cohort.round_id).total
     assert total is not None
     assert np.array_equal(np.concatenate([p.ravel() for p in total.values()]), sum(vectors.values()))
+
+
+@pytest.mark.parametrize("index", [ROUNDS, 2**20])
+def test_parties_that_all_name_a_prekey_beyond_the_set_up_move_nobody_there(played: Played, index: int) -> None:
+    """The coordinator takes the index of enough parties as its own, and keeps a few bytes for each index before it."""
+    before, vectors = played.middle.prepared, vectors_of(played.members)
+    round_terms = MaskedSum().admit(TERMS, played.cohort())
+    middle, parties = played.begin(played.cohort(), vectors, round_terms)
+    for name, party in parties.items():
+        ((_, message),) = party.begin()
+        signed = message[: 4 + PLACE_SIZE - 4] + index.to_bytes(4, "big") + message[4 + PLACE_SIZE : HEADER_SIZE]
+        liar = identity_of(name, played.roster, own_store(name))
+        with pytest.raises(OutOfStep):
+            middle.receive(name, signed_again(liar, signed) + message[HEADER_SIZE:])
+    with pytest.raises(TooFewParties):
+        middle.expire(played.members)
+    assert played.middle.prepared == before - 1

@@ -138,7 +138,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
     def _catch_up(self) -> None:
         """If enough parties are at a later index, this role's own memory is old, and it takes their index."""
         for index, parties in Counter(self._further).items():
-            if parties >= self._quorum.need:
+            if parties >= self._quorum.need and index < self._relayed.rounds:
                 self._memory.go_to(index, self._at.tag)
 
     # ---- survivors ---------------------------------------------------------------------------------------------------
