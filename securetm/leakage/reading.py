@@ -81,28 +81,24 @@ def question_in(request: bytes) -> wire.Ask | None:
 
 def party_vectors(view: AdversaryView) -> Iterator[ReadVector]:
     """The vector of each party in each round, sent in the clear or masked."""
-    known = questions_in(view)
-    for message in view.seen.get(ANSWER, ()):
-        asked = known.get(message.serial)
-        parcel = first_part(message) if asked else b""
-        if asked and parcel and vector_at(parcel, asked.terms) is not None:  # other messages are about ledgers
-            blocks = unpack_vector(parcel, asked.terms, message.sender)
-            yield ReadVector(asked, message.sender, {name: _off_grid(b, asked.terms) for name, b in blocks.items()})
-    yield from _sealed([message for message in view.seen.get(SEALED, ()) if message.serial in known], known, view)
+    for asked, sender, parcel in first_parts(view, ANSWER):
+        if vector_at(parcel, asked.terms) is not None:  # other messages are about ledgers
+            blocks = unpack_vector(parcel, asked.terms, sender)
+            yield ReadVector(asked, sender, {name: _off_grid(b, asked.terms) for name, b in blocks.items()})
+    yield from _masked(view)
 
 
-def _sealed(messages: list[Message], known: Mapping[int, RoundQuestion], view: AdversaryView) -> Iterator[ReadVector]:
+def _masked(view: AdversaryView) -> Iterator[ReadVector]:
     """The masked vectors among sealed messages: those with a vector's length. The others carry shares and consents."""
-    if messages and _encrypted(view):
-        raise _closed(messages[0].sender)
-    found = [(message, first_part(message)) for message in messages]
-    masked = [(m, p) for m, p in found if vector_at(p, known[m.serial].terms)]
-    if messages and not masked:
-        raise _no_vector(messages[0])
-    for message, parcel in masked:
-        terms = known[message.serial].terms
-        flat = np.frombuffer(parcel, wire_type(terms), offset=HEADER_SIZE)
-        yield ReadVector(known[message.serial], message.sender, blocks_of(_off_grid(flat, terms), terms))
+    found = list(first_parts(view, SEALED))
+    if found and _encrypted(view):
+        raise _closed(found[0][1])
+    masked = [(asked, sender, parcel) for asked, sender, parcel in found if vector_at(parcel, asked.terms)]
+    if found and not masked:
+        raise _no_vector(found[0][1])
+    for asked, sender, parcel in masked:
+        flat = np.frombuffer(parcel, wire_type(asked.terms), offset=HEADER_SIZE)
+        yield ReadVector(asked, sender, blocks_of(_off_grid(flat, asked.terms), asked.terms))
 
 
 def totals(view: AdversaryView) -> Iterator[ReadVector]:
@@ -122,8 +118,8 @@ def _closed(sender: str) -> NotTestable:
     return NotTestable(f"what {sender} sent {why}")
 
 
-def _no_vector(message: Message) -> NotTestable:
-    return NotTestable(f"a message from {message.sender} holds no vector that its terms would allow")
+def _no_vector(sender: str) -> NotTestable:
+    return NotTestable(f"a message from {sender} holds no vector that its terms would allow")
 
 
 def _encrypted(view: AdversaryView) -> bool:
@@ -136,6 +132,15 @@ def _off_grid(numbers: Array, terms: Terms) -> Array:
     return numbers * terms.grid if terms.grid else numbers
 
 
+def first_parts(view: AdversaryView, channel: str) -> Iterator[tuple[RoundQuestion, str, bytes]]:
+    """Of each message on a channel: the question of its round, the party, and the first part."""
+    messages = view.seen.get(channel, ())
+    known = questions_in(view) if messages else {}
+    for message in messages:
+        if message.serial in known:
+            yield known[message.serial], message.sender, first_part(message)
+
+
 def first_part(message: Message) -> bytes:
     """The first part of a party's message, which holds its vector; empty if the message has no parts."""
     outcome = wire.unpack_reply(message.content, message.sender)[1]
@@ -146,7 +151,7 @@ def opened_type(message: Message, terms: Terms) -> np.dtype[Any]:
     """The type of the numbers in an opened sum. The length of the message determines it."""
     width, rest = divmod(len(message.content), terms.size)
     if rest or width not in (4, 8):
-        raise _no_vector(message)
+        raise _no_vector(message.sender)
     whole = terms.domain is Domain.INTEGER and terms.grid == 0
     return np.dtype(f"<{'i' if whole else 'f'}{width}")
 

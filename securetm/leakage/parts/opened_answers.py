@@ -20,7 +20,7 @@ from securetm.aggregation.masked.stored_setups import Prepared
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Terms
 from securetm.leakage.adversary_view import AdversaryView
-from securetm.leakage.reading import ANSWER, SEALED, ReadVector, first_part, party_vectors, questions_in, vector_at
+from securetm.leakage.reading import ANSWER, SEALED, ReadVector, first_parts, party_vectors, vector_at
 from securetm.sessions.framing import HASH, Reader
 from securetm.sessions.identities import KEY, SIGNATURE
 from securetm.sessions.sealing import shared_secret
@@ -43,15 +43,13 @@ def opened_answers(view: AdversaryView) -> Iterator[OpenedAnswer]:
     if view.seen.get(ANSWER):
         yield from (OpenedAnswer(vector, True) for vector in party_vectors(view))
         return
-    sealed, members, known = view.seen.get(SEALED, ()), view.public.members, questions_in(view)
+    members, sealed = view.public.members, list(first_parts(view, SEALED))
     secrets = {members.index(insider.name): insider.secrets for insider in view.insiders}
-    keys = _mask_keys(secrets, [first_part(message) for message in sealed], len(members))
-    for message in sealed:
-        parcel = first_part(message) if message.serial in known else b""
-        if parcel and vector_at(parcel, known[message.serial].terms):
-            ask = known[message.serial]
-            blocks = blocks_of(keys.off(parcel, ask.terms) * (ask.terms.grid or 1), ask.terms)
-            yield OpenedAnswer(ReadVector(ask, message.sender, blocks), keys.opens(members.index(message.sender), parcel))
+    keys = _mask_keys(secrets, [parcel for _, _, parcel in sealed], len(members))
+    for asked, sender, parcel in sealed:
+        if vector_at(parcel, asked.terms):
+            blocks = blocks_of(keys.off(parcel, asked.terms) * (asked.terms.grid or 1), asked.terms)
+            yield OpenedAnswer(ReadVector(asked, sender, blocks), keys.opens(members.index(sender), parcel))
 
 
 @dataclass(frozen=True)

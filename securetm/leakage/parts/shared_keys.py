@@ -19,7 +19,7 @@ from securetm.contracts import Array
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.parts.opened_answers import OpenedAnswer
-from securetm.leakage.reading import SEALED, ReadVector, first_part, questions_in
+from securetm.leakage.reading import SEALED, ReadVector, first_parts
 from securetm.profiles import cohort_of
 from securetm.sessions.framing import HASH, head
 
@@ -31,19 +31,17 @@ _BODY = _NAME + KEY_ID
 
 def opened_by_key(view: AdversaryView) -> Iterator[OpenedAnswer]:
     """Every party's ciphertexts of every round of training."""
-    known = {serial: ask for serial, ask in questions_in(view).items() if ask.question == TRAIN}
     kept = (insider.secrets.get(_KEY, b"")[HASH:] for insider in view.insiders)
     keys = {key_id(value): value for value in kept if value}
     aggregation = cast(SharedKeySum, view.public.profile.aggregation)
     cohort = cohort_of(view.public.profile, view.public.members)
-    for message in view.seen.get(SEALED, ()):
-        parcel = first_part(message) if message.serial in known else b""
-        if parcel.startswith(_FRESH):
-            ask, secret = known[message.serial], keys.get(parcel[_NAME:_BODY])
-            fit = aggregation.fit(ask.terms, cohort)[1]
-            numbers = _numbers(parcel[_BODY:], aggregation.code, fit, ask.terms.size, secret)
-            blocks = real_or_whole(numbers, ask.terms.layout, ask.terms.grid)
-            yield OpenedAnswer(ReadVector(ask, message.sender, blocks), secret is not None)
+    for asked, sender, parcel in first_parts(view, SEALED):
+        if asked.question == TRAIN and parcel.startswith(_FRESH):
+            secret = keys.get(parcel[_NAME:_BODY])
+            fit = aggregation.fit(asked.terms, cohort)[1]
+            numbers = _numbers(parcel[_BODY:], aggregation.code, fit, asked.terms.size, secret)
+            blocks = real_or_whole(numbers, asked.terms.layout, asked.terms.grid)
+            yield OpenedAnswer(ReadVector(asked, sender, blocks), secret is not None)
 
 
 def _numbers(content: bytes, code: Code, fit: Fit, size: int, secret: bytes | None) -> Array:
