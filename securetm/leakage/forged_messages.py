@@ -65,13 +65,13 @@ def questions(ask: wire.Ask, before: wire.Ask | None, victim: str, minimum: int)
 def false_lists(forward: wire.Forward, victim: int) -> Forged:
     """False lists of survivors, for before the real one is sent."""
     for outcome, rest, kind in outcome_in(forward):
-        everybody = tuple(sorted((*outcome.survivors, *outcome.dropped)))
-        others = tuple(place for place in everybody if place != victim)
+        cohort = tuple(sorted((*outcome.survivors, *outcome.dropped)))
+        others = tuple(place for place in cohort if place != victim)
         signing = "to sign " if kind == Kind.SURVIVORS else ""
         substitutes = {
             "calls the party dropped, which answered": (others, (victim,)),
-            "has another party both stay and drop out": (everybody, others[-1:]),
-            "leaves a party out": (tuple(p for p in everybody if p != others[-1]), ()),
+            "has another party both stay and drop out": (cohort, others[-1:]),
+            "leaves a party out": (tuple(p for p in cohort if p != others[-1]), ()),
             "names two survivors": (tuple(sorted((victim, others[0]))), others[1:]),
         }
         for attempt, (survivors, dropped) in substitutes.items():

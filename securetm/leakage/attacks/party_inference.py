@@ -56,7 +56,7 @@ def judge_parties(named: tuple[str, ...], truth: GroundTruth) -> Score:
     """Counts the documents whose party is named rightly."""
     answers = [(guess, real, np.asarray(counts)) for guess, (real, counts) in zip(named, truth.answer, strict=True)]
     examples = [
-        Example(f"{real}: {in_words(counts, truth.vocabulary)}", f"said to be of {guess or 'nobody'}", guess == real)
+        Example(f"{real}: {in_words(counts, truth.vocabulary)}", f"guess: {guess or 'no party'}", guess == real)
         for guess, real, counts in answers[:_MOST_EXAMPLES]
     ]
     right = np.array([guess == real for guess, real, _ in answers])

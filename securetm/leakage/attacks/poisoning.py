@@ -70,5 +70,5 @@ ATTACK = Attack(
         "false counts that are hard to see in the topics, and false counts that make the model show more of others' documents",
         "defences: only zero-knowledge proofs would bound what one party adds to a sealed sum, and no profile has them",
     ),
-    remark="Nobody can check a sealed vector, so no profile prevents a party from sending false counts.",
+    remark="No other role can check a sealed vector, so no profile prevents a party from sending false counts.",
 )

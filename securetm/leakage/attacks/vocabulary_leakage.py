@@ -48,8 +48,8 @@ def _proved(table: DecodedWords, view: AdversaryView) -> dict[str, frozenset[str
     helpers = [words_of(one.documents, view.vocabulary()) for one in view.insiders]
     others = [name for name in view.public.members if name not in view.helpers]
     known = np.array([sum(word in words for words in helpers) for word in table.words], dtype=np.int64)
-    everybody = frozenset(np.array(table.words, dtype=object)[table.parties - known >= len(others)])
-    return dict.fromkeys(others, everybody)
+    of_all = frozenset(np.array(table.words, dtype=object)[table.parties - known >= len(others)])
+    return dict.fromkeys(others, of_all)
 
 
 # ---- the judge -----------------------------------------------------------------------------------------------------
