@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from .accounting_grid import grid_of, use_grid
+
 pytest_plugins = ("tests.distribution", "tests.repeatable", "tests.skips")
 
 # How long an example takes says how busy the machine is. The same examples come each time: whoever looks for new ones gives
@@ -14,6 +16,12 @@ pytest_plugins = ("tests.distribution", "tests.repeatable", "tests.skips")
 settings.register_profile("same", deadline=None, derandomize=True, database=None)
 settings.register_profile("search", deadline=None)
 settings.load_profile("same")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _accounting_grid(request: pytest.FixtureRequest) -> None:
+    """Privacy losses on a coarse grid, but where figures are tested."""
+    use_grid(grid_of(request.node.nodeid))
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,6 @@ from securetm.corpus.corpus import Corpus
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import Plan
 
-from .coarse import coarse
-
 if TYPE_CHECKING:
     from .staged import Stage
 
@@ -32,13 +30,6 @@ def texts(subject: list[str], documents: int, seed: int) -> list[str]:
     rng = np.random.default_rng(seed)
     words = np.array(subject * 2 + SHARED)
     return [" ".join(rng.choice(words, size=int(rng.integers(12, 30)))) + "." for _ in range(documents)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def coarse_accounting() -> Iterator[None]:
-    """What budgets are is tested elsewhere; here runs keep to them."""
-    with coarse():
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from securetm.federation.simulation import execute
 from securetm.plan_reading import plan_from_tables
 from securetm.stages import Unwatched
 
-from .coarse import coarse
+from ..accounting_grid import COARSE, use_grid
 
 
 class Countdown:
@@ -66,12 +66,8 @@ def _forking() -> Any:
     return context
 
 
-def _run(*arguments: Any) -> None:
-    with coarse():
-        _run_until(*arguments)
-
-
-def _run_until(folder: Path, mode: str, moment: str, moments: int, *more: str) -> None:
+def _run(folder: Path, mode: str, moment: str, moments: int, *more: str) -> None:
+    use_grid(COARSE)
     training.SECONDS_BETWEEN_KEEPS = 0.0  # as many moments between two writes as there can be
     if mode == "begin":
         corpora = {path.stem: Corpus.load(path) for path in sorted(Path(more[0]).glob("*.npz"))}
