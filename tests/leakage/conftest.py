@@ -19,6 +19,8 @@ from securetm.plan_reading import plan_from_tables
 from securetm.stages import Unwatched
 from securetm.threats import read_threat_model
 
+from .copied_source import CopiedSource, forget
+
 PARTIES = ("centre", "east", "north", "south", "west")
 
 
@@ -51,6 +53,22 @@ def one_thread() -> Iterator[None]:
     """Linear algebra in several threads waits for itself on busy cores."""
     with threadpool_limits(1):
         yield
+
+
+@pytest.fixture(scope="session")
+def source_copy(tmp_path_factory: pytest.TempPathFactory) -> CopiedSource:
+    """The package's source once more."""
+    return CopiedSource.made(tmp_path_factory.mktemp("house"))
+
+
+@pytest.fixture
+def copied(source_copy: CopiedSource, monkeypatch: pytest.MonkeyPatch) -> Iterator[CopiedSource]:
+    """The whole source once more, to be changed; hashes are made of it."""
+    source_copy.use(monkeypatch)
+    yield source_copy
+    source_copy.restore()
+    monkeypatch.undo()
+    forget()
 
 
 Recorded = Callable[..., RunFolder]

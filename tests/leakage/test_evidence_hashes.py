@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from securetm.leakage import evidence_hashes, source_code
+from securetm.leakage import source_code
 from securetm.leakage.audit_plans import Trial, read_audit_plan
 from securetm.leakage.evidence_hashes import bound_to, closure
-from securetm.leakage.source_code import SourceText
+
+from .copied_source import CopiedSource
 
 BOUND = {"profile", "mechanisms", "aggregation", "corpus", "threat model", "attack", "judging", "trial"}
 
@@ -55,43 +54,6 @@ def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
         closure(("nobodys_attack",), ("leakage.",))
 
 
-@pytest.fixture(scope="module")
-def read_once() -> Callable[[Path], SourceText]:
-    """`code_of`, which parses each content once for all tests, in whichever copy it lies."""
-    known: dict[bytes, SourceText] = {}
-
-    def code_of(path: Path) -> SourceText:
-        content = path.read_bytes()
-        if content not in known:
-            known[content] = source_code.code_of.__wrapped__(path)
-        return known[content]
-
-    return code_of
-
-
-@pytest.fixture
-def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_once: Callable[[Path], SourceText]) -> Iterator[Path]:
-    """The whole source once more, to be changed; hashes are made of it."""
-    house = tmp_path / "securetm"
-    shutil.copytree(evidence_hashes._HOUSE, house, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    monkeypatch.setattr(evidence_hashes, "_HOUSE", house)
-    monkeypatch.setattr(evidence_hashes, "code_of", read_once)
-    yield house
-    monkeypatch.undo()
-    _forget()
-
-
-def _forget() -> None:
-    for cached in (
-        evidence_hashes.attack_hash,
-        evidence_hashes._parts,
-        evidence_hashes._corpus_hash,
-        evidence_hashes._judging_hash,
-        source_code.code_of,
-    ):
-        cached.cache_clear()
-
-
 @pytest.mark.parametrize(
     ("changed", "what"),
     [
@@ -122,29 +84,25 @@ def _forget() -> None:
         ("cli/main.py", set()),
     ],
 )
-def test_what_a_changed_file_makes_stale(copied: Path, changed: str, what: set[str]) -> None:
-    _forget()
+def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str, what: set[str]) -> None:
     before = bound_to(_of_noise(), "dp-local")
     assert set(before) == BOUND | {"accounting"}
-    (copied / changed).write_text((copied / changed).read_text("utf-8") + "\nANOTHER = 1\n", "utf-8")
-    _forget()
+    copied.change(changed)
     after = bound_to(_of_noise(), "dp-local")
     assert {name for name in before if before[name] != after[name]} == what
 
 
-def _reworded(path: Path) -> None:
+def _reworded(text: str) -> str:
     """The same code with another docstring, a comment more and a line more."""
-    path.write_text('"""Other words."""\n\n# a comment\n' + path.read_text("utf-8").split('"""', 2)[2], "utf-8")
+    return '"""Other words."""\n\n# a comment\n' + text.split('"""', 2)[2]
 
 
 @pytest.mark.parametrize(
     "changed", ["accounting/losses.py", "mechanisms/gaussian_noise.py", "leakage/attack.py", "clipped_sum.py"]
 )
-def test_other_words_about_the_same_code_make_nothing_stale(copied: Path, changed: str) -> None:
-    _forget()
+def test_other_words_about_the_same_code_make_nothing_stale(copied: CopiedSource, changed: str) -> None:
     before = bound_to(_of_noise(), "dp-local")
-    _reworded(copied / changed)
-    _forget()
+    copied.change(changed, _reworded)
     assert bound_to(_of_noise(), "dp-local") == before
 
 
@@ -187,20 +145,16 @@ def test_the_digest_of_known_code_is_the_same_under_every_version_of_python(tmp_
 @pytest.mark.parametrize(
     ("setting", "lies"), [("liars", "leakage/malicious_party.py"), ("meddled", "leakage/malicious_coordinator.py")]
 )
-def test_a_result_is_bound_to_who_lied_for_it(copied: Path, setting: str, lies: str) -> None:
-    _forget()
+def test_a_result_is_bound_to_who_lied_for_it(copied: CopiedSource, setting: str, lies: str) -> None:
     trial = replace(_of_noise(), **{setting: 1})
     before = bound_to(trial, "open")
-    (copied / lies).write_text((copied / lies).read_text("utf-8") + "\nANOTHER = 1\n", "utf-8")
-    _forget()
+    copied.change(lies)
     assert bound_to(trial, "open")["attack"] != before["attack"]
 
 
 @pytest.mark.parametrize(("changed", "stale"), [("leakage/canaries.py", True), ("corpus/synthetic.py", False)])
-def test_made_documents_are_bound_to_what_makes_them(copied: Path, changed: str, stale: bool) -> None:
-    _forget()
+def test_made_documents_are_bound_to_what_makes_them(copied: CopiedSource, changed: str, stale: bool) -> None:
     trial = replace(_of_noise(), canaries=10)
     before = bound_to(trial, "open")
-    (copied / changed).write_text((copied / changed).read_text("utf-8") + "\nANOTHER = 1\n", "utf-8")
-    _forget()
+    copied.change(changed)
     assert (bound_to(trial, "open") != before) == stale

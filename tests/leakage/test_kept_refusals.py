@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace as with_changes
 from functools import partial
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from securetm.leakage import below_minimum, evidence_hashes, protocol_violations, source_code, staleness
+from securetm.leakage import below_minimum, protocol_violations, staleness
 from securetm.leakage.audit_plans import AuditPlan, read_audit_plan
 from securetm.leakage.audit_record import plain, record
 from securetm.leakage.evidence import (
@@ -35,6 +33,7 @@ from securetm.reports.threat_tables import threats_of
 from securetm.stages import Unwatched
 
 from ..cli.conftest import securetm
+from .copied_source import CopiedSource
 
 LIE, BELOW = RefusalRecord("masked_strict", "a lie", 0, 0, True, "south", "WrongRound"), "24 documents of each of 5 parties"
 FEW = RefusalRecord("masked_strict", BELOW, 96, 100, True, "south", "BelowMinimum")
@@ -122,33 +121,6 @@ def test_lists_of_the_plan_that_changed_make_it_stale(tmp_path: Path, monkeypatc
 # ---- to what they are bound ----------------------------------------------------------------------------------------
 
 
-def _forget() -> None:
-    for cached in (
-        evidence_hashes._parts,
-        evidence_hashes._trying_hash,
-        evidence_hashes._federation_hash,
-        source_code.code_of,
-    ):
-        cached.cache_clear()
-
-
-@pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole source once more, to be changed."""
-    ignored = shutil.ignore_patterns("__pycache__", "*.so")
-    return Path(shutil.copytree(evidence_hashes._HOUSE, tmp_path_factory.mktemp("house") / "securetm", ignore=ignored))
-
-
-@pytest.fixture
-def copied(house: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Hashes are made of the copy."""
-    monkeypatch.setattr(evidence_hashes, "_HOUSE", house)
-    _forget()
-    yield house
-    monkeypatch.undo()
-    _forget()
-
-
 ROLES = "what parties and the coordinator do"
 
 
@@ -168,14 +140,11 @@ ROLES = "what parties and the coordinator do"
         ("reports/audit_wording.py", ""),
     ],
 )
-def test_what_a_changed_file_makes_stale(copied: Path, changed: str, said: str) -> None:
+def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str, said: str) -> None:
     before = made(LIE, profile="dp-distributed")
     assert stale_refusals(before) == ()
-    text = (copied / changed).read_text("utf-8")
-    (copied / changed).write_text(f"{text}\nANOTHER = 1\n", "utf-8")
-    _forget()
+    copied.change(changed)
     assert (f"{said} changed since" in stale_refusals(before)) if said else not stale_refusals(before)
-    (copied / changed).write_text(text, "utf-8")
 
 
 def test_another_profile_s_file_makes_it_stale() -> None:
