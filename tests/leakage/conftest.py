@@ -24,13 +24,13 @@ from .copied_source import CopiedSource, forget
 PARTIES = ("centre", "east", "north", "south", "west")
 
 
-def texts(documents: int, seed: int, words: int = 500) -> list[str]:
+def texts(documents: int, seed: int, words: int = 500, length: tuple[int, int] = (6, 21)) -> list[str]:
     """Documents of 6 to 20 words; some words are frequent, most are rare, as in any language."""
     rng = np.random.default_rng(seed)
     names = np.array(["".join(chr(97 + (n // 26**place) % 26) for place in range(3)) + "ing" for n in range(words)])
     chances = 1.0 / np.arange(3, words + 3)
     chances /= chances.sum()
-    return [" ".join(rng.choice(names, size=int(rng.integers(6, 21)), p=chances)) for _ in range(documents)]
+    return [" ".join(rng.choice(names, size=int(rng.integers(*length)), p=chances)) for _ in range(documents)]
 
 
 @pytest.fixture(scope="session")
