@@ -1,6 +1,6 @@
-"""How many claims of an epsilon a plan tests, for which the confidence of each is corrected. It runs no attack.
+"""Corrects the confidence of each test of an epsilon for the number of such tests in a plan. It runs no attack.
 
-It reads an attack's file as text, so that kept results can be looked up without any arithmetic.
+It reads an attack's file as text, so that looking up kept results imports no arithmetic.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from securetm.leakage.audit_plans import Trial
 
 
 def corrected(confidence: float, tests: int) -> float:
-    """So that all tests together go wrong as rarely as one alone would (Bonferroni)."""
+    """The confidence of each test at which all tests together err as rarely as one alone (Bonferroni)."""
     return 1 - (1 - confidence) / max(tests, 1)
 
 
 def count_of_tests(trials: Iterable[Trial]) -> int:
-    """Claims of an epsilon that these trials test: one on each profile that makes one, but for a trial's baseline."""
+    """How many claims of an epsilon these trials test: one on each profile with a budget, except the baseline."""
     return sum(
         _claim_epsilon(name) for trial in trials if of_epsilon(trial) for name in trial.profiles if name != trial.expect_fail
     )
 
 
 def of_epsilon(trial: Trial) -> bool:
-    """Whether it tries differential privacy, with an attack that knows what an epsilon allows of its measure."""
-    from securetm.mechanisms.noising import PRIVATE  # with arithmetic that takes longer to import than this takes to answer
+    """Whether the trial tests differential privacy, with an attack that declares what an epsilon allows."""
+    from securetm.mechanisms.noising import PRIVATE  # its import takes longer than the answer
 
     return trial.claim == PRIVATE and knows_epsilon(trial.attack)
 
 
 @cache
 def knows_epsilon(attack: str) -> bool:
-    """Whether the attack's file says what an epsilon allows."""
+    """Whether the attack declares what an epsilon allows."""
     module, _, declaration = ATTACKS.find(attack).place.partition(":")
     source = find_spec(module)
     assert source is not None  # an attack is declared somewhere

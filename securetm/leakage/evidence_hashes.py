@@ -1,8 +1,7 @@
-"""What a kept result is bound to: hashes of the code and the files that it depends on. It runs no attack.
+"""Hashes of the code and the files on which a kept result depends. This module runs no attack.
 
-It reads source files without running them and imports no attack, so that evidence can be looked up in a moment. Comments,
-docstrings and layout have no part in a hash. Installed packages, whose docstrings the demonstration documents are, have no hash
-here: under other versions of them figures may be others.
+It reads source files and imports no attack, so looking up evidence is fast. A hash ignores comments, docstrings and layout.
+It does not cover installed packages, whose docstrings are the demonstration documents: other versions may give other figures.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS, THREAT_MODEL, ATTACK, JUDG
 TRYING, FEDERATION = "what tries refusals", "federation"
 _HOUSE = Path(__file__).resolve().parent.parent
 
-# Where a closure begins, in full, so that a rename finds it. What these import follows; parts come from registries.
-_DOCUMENTS = ("securetm.federation.sources",)  # what makes a demonstration's documents and deals them out
+# The modules with which a closure begins, by full name, so that a rename finds them. Parts come from registries.
+_DOCUMENTS = ("securetm.federation.sources",)  # makes a demonstration's documents and deals them out
 _CANARIES = ("securetm.leakage.canaries",)
 _ROUTE = "securetm.route"  # of a question through the mechanisms of a profile
 _PAYING = ("securetm.federation.paying", "securetm.accounting.ledger")
@@ -51,7 +50,7 @@ _JUDGES = tuple(
 
 
 def bound_to(trial: Trial, profile: str) -> dict[str, str]:
-    """Everything that the result of this trial on this profile speaks about, by name. No version of securetm is in it."""
+    """Hashes of everything that the result of this trial on this profile depends on, by name."""
     return {
         **_parts(profile),
         CORPUS: _corpus_hash(trial.canaries > 0),
@@ -63,51 +62,51 @@ def bound_to(trial: Trial, profile: str) -> dict[str, str]:
 
 
 def refusals_bound_to(profile: str) -> dict[str, str]:
-    """Everything that a profile's refusals speak about, by name: parties above all, and the messages that they answer."""
+    """Hashes of everything that a profile's refusals depend on, by name: above all the code of the parties."""
     return {**_parts(profile), TRYING: _trying_hash(), FEDERATION: _federation_hash()}
 
 
 def trial_hash(trial: Trial) -> str:
-    """A trial by all that it says, but for the list of profiles: another one beside it changes nothing for those there.
+    """The hash of a trial without its list of profiles: a new profile makes no result of another one stale.
 
-    What it leaves unsaid is left out, so that a new kind of setting changes no trial that does without it.
+    Empty settings are left out, so a new kind of setting changes no trial that does not use it.
     """
     return digest({name: value for name, value in asdict(trial).items() if name != "profiles" and value}).hex()
 
 
 @cache
 def attack_hash(name: str, malicious: tuple[str, ...] = ()) -> str:
-    """The attack's own file, the malicious role of the run, and all modules of `leakage` that these import."""
+    """The hash of the attack's file, the malicious role of the run, and all modules of `leakage` that these import."""
     return _of_source((ATTACKS.find(name).module, *malicious), ("leakage.",))
 
 
 @cache
 def _corpus_hash(canaries: bool) -> str:
-    """What makes documents and deals them out, and what makes canaries where the trial has some."""
+    """The hash of what makes documents and deals them out, and of what makes canaries if the trial has any."""
     return _of_source((*_DOCUMENTS, *(_CANARIES if canaries else ())), ("corpus.",))
 
 
 @cache
 def _judging_hash() -> str:
-    """What makes intervals and verdicts of an attack's worth, the truth that it is held against, and its control."""
+    """The hash of what makes intervals and verdicts, the ground truth, and the control."""
     return _of_source(_JUDGES, ())
 
 
 @cache
 def _trying_hash() -> str:
-    """What tries runs below a minimum and protocol violations, with all modules of `leakage` that it imports."""
+    """The hash of what tries runs below a minimum and protocol violations, and of all modules of `leakage` it imports."""
     return _of_source(_TRYING, ("leakage.",))
 
 
 @cache
 def _federation_hash() -> str:
-    """The code of party and coordinator, with all modules of `federation` that they import."""
+    """The hash of party and coordinator, and of all modules of `federation` that they import."""
     return _of_source(_ROLES, ("federation.",))
 
 
 @cache
 def _parts(profile: str) -> dict[str, str]:
-    """The profile's file, and the source of its mechanisms, its aggregation and, if it has a budget, its accounting."""
+    """Hashes of the profile's file, its mechanisms, its aggregation and, if it has a budget, its accounting."""
     from securetm.profiles import read_profile  # with all mechanisms, whose arithmetic is slow to import
 
     parts = read_profile(profile)
@@ -118,7 +117,7 @@ def _parts(profile: str) -> dict[str, str]:
         MECHANISMS: _hashed(f"{name} {_of_source((name,), whole)}".encode() for name in mechanisms),
         AGGREGATION: _of_source((type(parts.aggregation).__module__,), whole),
     }
-    # Only where something is claimed: what a claim costs is nothing to a profile without any.
+    # Without a budget nothing is spent.
     return found if parts.budget is None else {**found, ACCOUNTING: _of_source(_PAYING, ("accounting.",))}
 
 
@@ -127,29 +126,26 @@ def _file(folder: str, name: str, below: str = "") -> str:
 
 
 def _of_source(modules: tuple[str, ...], within: tuple[str, ...]) -> str:
-    """The hash of what modules do and all that they import, directly or not, inside these folders of securetm."""
+    """The hash of modules and of all that they import, directly or not, inside these folders of securetm."""
     return _hashed(f"{name}\n".encode() + code_of(_source(name)).digest for name in closure(modules, within))
 
 
 def closure(modules: Iterable[str], within: tuple[str, ...]) -> tuple[str, ...]:
-    """Modules and all that they import inside these folders, by name below `securetm`, sorted; one that is gone is an error."""
-    found, waiting = set[str](), [name.removeprefix("securetm.") for name in modules]
+    """Modules and all that they import inside these folders, by name below `securetm`, sorted.
+
+    A module counts as imported if the file names it anywhere: at the top, inside a function, or as text.
+    """
+    found, waiting = set[str](), {name.removeprefix("securetm.") for name in modules}
     while waiting:
         name = waiting.pop()
-        if name in found:
-            continue
         found.add(name)
-        waiting += [other for other in _named_in(_source(name)) if other.startswith(within)]
+        named = {_module(mention) for mention in code_of(_source(name)).mentions}
+        waiting |= {other for other in named if other.startswith(within)} - found
     return tuple(sorted(found))
 
 
-def _named_in(path: Path) -> frozenset[str]:
-    """The modules of securetm that a file names, wherever in it: imports at the top, inside functions, and as text."""
-    return frozenset(module for mention in code_of(path).mentions if (module := _module(mention)))
-
-
 def _module(mention: str) -> str:
-    """The longest beginning of a dotted name that is a file, or a folder's own; nothing where none is."""
+    """The longest beginning of a dotted name that is a module; empty if none is."""
     parts = mention.strip(".").split(".")
     names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((name for name in names if _path(name).is_file()), "")
@@ -161,7 +157,7 @@ def _path(module: str) -> Path:
 
 
 def _source(module: str) -> Path:
-    """The file of a module below `securetm`, or of one that another package brings as a part."""
+    """The file of a module below `securetm`, or of a part of another package."""
     own = _path(module)
     found = None if own.is_file() else find_spec(module)
     return Path(found.origin) if found is not None and found.origin else own

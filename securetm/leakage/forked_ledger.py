@@ -1,6 +1,6 @@
-"""A party's ledger that is restored from an earlier copy and then spent from, and its owner's signature under it.
+"""A copy of a party's ledger that is spent from apart from the real one, with its owner's signature.
 
-It stands for a manipulated disk of the party in an audit's own run. The party itself goes on with its real ledger.
+It represents a manipulated disk of the party in an audit's own run. The party itself continues with its real ledger.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads what the parties really held out of their own folders, for the judge. No attack may import this module."""
+"""Reads the documents of the parties from their folders, for the judge. No attack may import this module."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from securetm.mechanisms.sampling import batch_rows
 
 
 def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> GroundTruth:
-    """Every party's documents, and which of them took part in these rounds, by the parties' own reading of the plan."""
+    """The documents of every party, and which of them took part in these rounds."""
     vocabulary, profile = vocabulary_of(folder), folder.agreement.profile
     sides = {name: _adopted(folder, name, vocabulary) for name in folder.members}
     trained = {name: side.for_question(TRAIN) for name, side in sides.items()}
@@ -53,7 +53,7 @@ def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> Gro
 
 
 def _sentences(documents: Corpus) -> Any:
-    """Counts of each sentence, in the order of reading; None of documents whose words have no order."""
+    """The counts of each sentence, in order; None if the words have no order."""
     if documents.tokens is None or documents.sentence_ends is None:
         return None
     ends = np.concatenate([[0], documents.sentence_ends])
@@ -64,7 +64,7 @@ def _sentences(documents: Corpus) -> Any:
 
 
 def _canaries(folder: RunFolder, vocabulary: tuple[str, ...], trained: Mapping[str, Any]) -> Canaries | None:
-    """The record of the canaries, and the parties' other training documents: an attacker may know all of these."""
+    """The canaries, and the parties' other training documents, which an attacker may know."""
     if (found := record_of(folder.path, vocabulary)) is None:
         return None
     made = found.documents.keys
@@ -72,7 +72,7 @@ def _canaries(folder: RunFolder, vocabulary: tuple[str, ...], trained: Mapping[s
 
 
 def colluding_parties_of(folder: RunFolder, helpers: int) -> tuple[ColludingParty, ...]:
-    """The last parties of the run, with all that they hold."""
+    """The last parties of the run with all that they hold."""
     vocabulary, names = vocabulary_of(folder), folder.members[len(folder.members) - helpers :]
     return tuple(ColludingParty(n, _adopted(folder, n, vocabulary).for_question(TRAIN), _secrets(folder, n)) for n in names)
 
@@ -92,7 +92,7 @@ def _adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> Party
 
 
 def _batch(counts: Any, asked: RoundQuestion, seed: int) -> Any:
-    """The documents of a batch. Its places follow from public numbers."""
+    """The documents of a batch. Public numbers determine their places."""
     if not asked.terms.batch or counts.shape[0] == 0:
         return counts
     return counts[np.asarray(batch_rows(counts.shape[0], asked.terms.batch, asked.number, seed))]

@@ -1,4 +1,4 @@
-"""Audits that cannot be made, and attacks that ask for more than their adversary sees."""
+"""Errors of audits that cannot be made, and of attacks that ask for more than their adversary sees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NotRecorded(Misuse):
     """{path} was run without keeping its messages"""
 
     path: str
-    hint = "repeat the run with `securetm run --record`: an audit reads what really passed"
+    hint = "repeat the run with `securetm run --record`: an audit reads the messages that really passed"
 
 
 class NothingToAttack(Misuse):

@@ -1,4 +1,4 @@
-"""From what an attack's guess was worth to a figure with its interval. It judges nothing."""
+"""Turns the score of an attack into a figure with its interval. This module judges nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from securetm.leakage.intervals import clopper_pearson
 
 
 def measured(name: str, unit: str, worth: Proportion | Estimate, confidence: float, reachable: float = 1.0) -> Measured:
-    """A measure with its exact interval; of documents, an ideal attacker gets those that took part, and no others."""
+    """A measure with its exact interval. An ideal attacker recovers only documents that took part."""
     if isinstance(worth, Estimate):
         value = None if math.isnan(worth.value) else worth.value
         return Measured(name, unit, value, worth.low, worth.high, worth.ceiling)
@@ -23,9 +23,9 @@ def measured(name: str, unit: str, worth: Proportion | Estimate, confidence: flo
 
 
 def is_sound(worth: Proportion | Estimate) -> bool:
-    """Whether it can be judged at all: no verdict may depend on NaN, or on an interval whose ends are in the wrong order.
+    """Whether it can be judged: no verdict may depend on NaN, or on an interval with its ends in the wrong order.
 
-    An `Estimate` of which nothing is known has no value (NaN), but ends all the same.
+    An `Estimate` about which nothing is known has no value (NaN), but it has ends.
     """
     if isinstance(worth, Proportion):
         return 0 <= worth.hits <= worth.of and 0 < worth.doubt <= 1

@@ -1,4 +1,4 @@
-"""Opens a recorded run for one adversary: its view is filled from the transcript, with nothing that it does not see.
+"""Reads a recorded run for one adversary: its view holds the messages that it sees, and no others.
 
 This module opens folders, so no attack may import it.
 """
@@ -29,7 +29,7 @@ _JUDGE = Adversary("judge", "honest-but-curious", (REQUEST, VOCABULARY))
 
 
 def view_of(folder: RunFolder, adversary: Adversary, attack: Attack, rounds: int) -> AdversaryView:
-    """What this adversary saw, limited to the channels that the attack declares, and to so many rounds of training."""
+    """What this adversary saw, limited to the channels that the attack declares, and to this many rounds of training."""
     granted = granted_to(attack, adversary)
     serials = serials_of(folder, attack.questions, rounds)
     seen = _seen(folder, adversary, [channel for channel in granted if channel not in (MODEL, VOCABULARY)], serials)
@@ -45,7 +45,7 @@ def questions_of(folder: RunFolder, questions: Collection[str], rounds: int) -> 
 
 
 def states_of(folder: RunFolder, serials: Collection[int]) -> dict[tuple[int, str], State]:
-    """The state that each party got in each of these rounds, for the judge. Matched models send everybody another one."""
+    """The state that each party got in each of these rounds, for the judge. A matched model sends each party another one."""
     found = {}
     for message in _seen(folder, _JUDGE, (REQUEST,), serials)[REQUEST]:
         if (ask := question_in(message.content)) is not None:
@@ -54,7 +54,7 @@ def states_of(folder: RunFolder, serials: Collection[int]) -> dict[tuple[int, st
 
 
 def granted_to(attack: Attack, adversary: Adversary) -> tuple[str, ...]:
-    """The channels that the attack reads and the adversary sees. It is refused if the attack needs another one."""
+    """The channels that the attack reads and the adversary sees. Refuses an attack that needs another one."""
     for channel in attack.needs:
         if channel not in adversary.sees:
             raise NotGranted(channel, adversary.name)
@@ -65,7 +65,7 @@ def granted_to(attack: Attack, adversary: Adversary) -> tuple[str, ...]:
 
 
 def public_facts(folder: RunFolder) -> PublicFacts:
-    """How the run was set up, without the places of its documents and lists."""
+    """How the run was set up, without the paths of its documents and lists."""
     plan = folder.agreement.plan
     words = replace(plan.vocabulary, file="a public list" if plan.vocabulary.file else "")
     tokeniser = replace(plan.tokeniser, stop_words="none")
@@ -74,7 +74,7 @@ def public_facts(folder: RunFolder) -> PublicFacts:
 
 
 def serials_of(folder: RunFolder, questions: Collection[str], rounds: int) -> tuple[int, ...]:
-    """The rounds of these questions; of the training, so many, spread evenly from the first to the last."""
+    """The rounds of these questions; of the training at most this many, spread evenly from the first to the last."""
     asked = dict(_asked(folder))
     found = [serial for serial, question in asked.items() if question in questions and question != TRAIN]
     training = [serial for serial, question in asked.items() if question == TRAIN]
@@ -85,10 +85,8 @@ def serials_of(folder: RunFolder, questions: Collection[str], rounds: int) -> tu
 
 
 def rounds_read(folder: RunFolder, questions: Collection[str], rounds: int) -> int:
-    """How many rounds of training an attack gets that asks for so many. A run may have fewer."""
-    if TRAIN not in questions:
-        return 0
-    return len(serials_of(folder, (TRAIN,), rounds))
+    """How many rounds of training an attack gets that asks for this many. A run may have fewer."""
+    return len(serials_of(folder, (TRAIN,), rounds)) if TRAIN in questions else 0
 
 
 def _asked(folder: RunFolder) -> Iterator[tuple[int, str]]:
@@ -131,21 +129,19 @@ def _transcript(folder: RunFolder) -> Transcript:
 def _seen(
     folder: RunFolder, adversary: Adversary, channels: Collection[str], serials: Collection[int]
 ) -> dict[str, tuple[Message, ...]]:
-    """Messages by channel. Equal contents, such as a question to all parties, are in memory once."""
+    """Messages by channel. Equal contents, such as a question to all parties, share memory."""
     found: dict[str, list[Message]] = {channel: [] for channel in channels}
     kept: dict[bytes, bytes] = {}
     transcript = _transcript(folder)
     for serial in serials:
         select = "SELECT channel, sender, receiver, content FROM messages WHERE serial = ? ORDER BY at"
         for channel, sender, receiver, content in transcript.rows(select, serial):
-            if channel in found and _passes(adversary, folder.members, (sender, receiver)):
+            # the adversary "party" is the first one and sees its own messages; a model reader sees none
+            if adversary.name == READER or (adversary.name == PARTY and folder.members[0] not in (sender, receiver)):
+                continue
+            if channel in found:
                 found[channel].append(Message(serial, channel, sender, receiver, kept.setdefault(content, content)))
-            if SIZES in found and sender != receiver and _passes(adversary, folder.members, (sender, receiver)):
+            if SIZES in found and sender != receiver:
                 found[SIZES].append(Message(serial, SIZES, sender, receiver, str(len(content)).encode()))
     transcript.close()
     return {channel: tuple(messages) for channel, messages in found.items()}
-
-
-def _passes(adversary: Adversary, members: tuple[str, ...], ends: tuple[str, str]) -> bool:
-    """Whether the adversary sees this message. A party (the first one) sees only its own, a model reader none."""
-    return adversary.name != READER and (adversary.name != PARTY or members[0] in ends)

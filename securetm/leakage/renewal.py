@@ -1,4 +1,4 @@
-"""Carries out what is missing or stale of a plan, keeps it, and shows it with what was kept as one audit."""
+"""Carries out the missing and stale parts of a plan, keeps the results, and joins them with kept ones to one audit."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from securetm.version import __version__
 
 
 def renewed(plan: AuditPlan, folder: Path, carry_out: Callable[[AuditPlan], Audit]) -> Iterator[Audit]:
-    """Carries out what is missing or stale of a plan, keeping each piece before the next begins.
+    """Carries out the missing and stale parts of a plan, and keeps each piece before the next begins.
 
-    Interrupted at any moment, it goes on where it was. It gives what was carried out now.
+    After an interruption it continues where it stopped. It yields the audits that it carries out.
     """
     for piece in pieces(remaining(plan, read_all_evidence(folder))):
         done = carry_out(piece)
@@ -57,9 +57,9 @@ def pieces(plan: AuditPlan) -> tuple[AuditPlan, ...]:
 
 
 def keep(audit: Audit, folder: Path, whole: AuditPlan | None = None) -> tuple[str, ...]:
-    """Keeps what an audit found, beside what was kept of other trials; the names of the files that changed.
+    """Keeps the findings of an audit with the kept ones of other trials, and returns the names of the changed files.
 
-    `whole` is the plan of which it carried out a piece: results of trials that this plan no longer has are dropped.
+    `whole` is the plan of which the audit is a piece: results of trials that this plan no longer has are dropped.
     """
     found: dict[tuple[str, str], list[Finding]] = {}
     for finding in audit.findings:
@@ -82,9 +82,9 @@ def _trial(finding: Finding) -> str:
 
 
 def renew_refusals(plan: AuditPlan, folder: Path, place: Path, stages: Stages) -> tuple[str, ...]:
-    """Tries what is missing or stale, and keeps each profile's before the next begins; which profiles these were.
+    """Tries the missing and stale refusals, keeps each profile's before the next begins, and returns these profiles.
 
-    Runs are made in `place`. What the plan kept of profiles that it no longer names is thrown away.
+    Runs are made in `place`. Kept refusals of profiles that the plan no longer names are deleted.
     """
     for old in read_all_refusals(folder):
         if old.plan == plan.name and not lists_with(old.profile, plan):
@@ -100,7 +100,7 @@ def renew_refusals(plan: AuditPlan, folder: Path, place: Path, stages: Stages) -
 
 def _tried(profile: str, plan: AuditPlan, place: Path) -> KeptRefusals:
     bound, begun, listed = refusals_bound_to(profile), time.perf_counter(), lists_with(profile, plan)
-    quiet = Unwatched()  # runs have stages of their own, which would hide how far this one is
+    quiet = Unwatched()  # the stages of single runs would hide the progress of the whole
     with threadpool_limits(1):
         below = below_minimum.tried_below_minimum(profile, {}, place, quiet) if BELOW in listed else ()
         runs = Demonstrations(place, quiet)
@@ -119,33 +119,29 @@ def whole_audit(
     refusals: Iterable[KeptRefusals] = (),
     tried_now: Iterable[str] = (),
 ) -> Audit:
-    """Every result of the plan: made now where there is one, else as it was kept; refusals of `tried_now` are new."""
+    """Every result of the plan: a new one if there is one, else the kept one. Refusals of `tried_now` are new."""
     audits, tried = tuple(made), {one.profile: one for one in refusals}
     new = [tried[profile] for profile in tried_now]
-    found = {_place(one): one for evidence in kept for one in evidence.findings}
-    found |= {_place(one): one for audit in audits for one in audit.findings}
+    every = (*(one for evidence in kept for one in evidence.findings), *(one for audit in audits for one in audit.findings))
+    found = {(_trial(one), one.run.profile): one for one in every}  # a new result replaces a kept one
     findings = tuple(finding for trial in plan.trials for finding in _of_trial(trial, found))
     refused = tuple(_refused(plan, tried, {one.profile for one in new}))
     seconds = sum(audit.seconds for audit in audits) + sum(one.seconds for one in new)
     day = max((*(audit.made for audit in audits), *(one.date for one in new)), default="")
-    said = (left_out(plan, plan.trials), seconds, __version__, how_again(plan), refused, day)
-    return Audit(plan.name, plan.title, "demonstration", findings, *said)
-
-
-def _place(finding: Finding) -> tuple[str, str]:
-    return _trial(finding), finding.run.profile
+    untried, again = left_out(plan, plan.trials), how_again(plan)
+    return Audit(plan.name, plan.title, "demonstration", findings, untried, seconds, __version__, again, refused, day)
 
 
 def _of_trial(trial: Trial, found: Mapping[tuple[str, str], Finding]) -> tuple[Finding, ...]:
-    """The baseline first, as when all is made at once; what depends on one that did not break was not tested."""
+    """The findings of a trial, its baseline first. If the baseline did not break, the others tested nothing."""
     order, digest = dict.fromkeys((trial.expect_fail, *trial.profiles)), trial_hash(trial)
-    texts = attack_texts(attack_called(trial.attack))  # of the attack, which are not kept
+    texts = attack_texts(attack_called(trial.attack))  # these are not kept
     results = (found[digest, profile] for profile in order if (digest, profile) in found)
     return with_baseline(tuple(replace(one, about=replace(one.about, **texts)) for one in results))
 
 
 def _refused(plan: AuditPlan, tried: Mapping[str, KeptRefusals], new: set[str]) -> Iterator[RefusalRecord]:
-    """In the order in which an audit tries them: what was begun below a minimum of all profiles, then the violations."""
+    """The refusals in the order of an audit: first all runs below a minimum, then all protocol violations."""
     wanted = [*((name, True) for name in plan.refusals), *((name, False) for name in plan.moves)]
     for profile, below in wanted:
         for one in tried[profile].refusals if profile in tried else ():

@@ -1,7 +1,6 @@
-"""A source file as what it does: its syntax tree without comments, docstrings and layout. It runs and imports nothing.
+"""The digest of a source file's syntax tree, without comments, docstrings and layout. This module runs and imports no file.
 
-The digest is the same under every supported version of Python: fields that hold nothing are left out, since later versions
-add such fields.
+The digest is the same under every supported version of Python: empty fields are left out, since later versions add some.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-_WITHOUT_MEANING = frozenset({"ctx", "kind", "type_comment"})  # these follow from where a node stands, or change nothing
+_WITHOUT_MEANING = frozenset({"ctx", "kind", "type_comment"})  # these follow from the place of a node, or have no effect
 _PACKAGE = "securetm."
 _DOTTED = re.compile(r"\bsecuretm\.\w[\w.]*")
 
 
 @dataclass(frozen=True)
 class SourceText:
-    """What a file does, as one digest, and the dotted names below `securetm` that it imports or carries as text."""
+    """The digest of a file's syntax tree, and the dotted names below `securetm` that it imports or holds as text."""
 
     digest: bytes
     mentions: frozenset[str]
@@ -29,23 +28,19 @@ class SourceText:
 
 @cache
 def code_of(path: Path) -> SourceText:
-    """Reads a file once; whoever changes it in the same process calls `code_of.cache_clear()`."""
+    """Reads a file once. A process that changes the file calls `code_of.cache_clear()`."""
     tree = ast.parse(path.read_text("utf-8"), filename=path.name)
-    _drop_docstrings(tree)
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(tree):
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
     words: list[str] = []
     _write(tree, words)
     return SourceText(hashlib.sha256("\n".join(words).encode()).digest(), frozenset(_mentions(tree)))
 
 
-def _drop_docstrings(tree: ast.Module) -> None:
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in ast.walk(tree):
-        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
-
-
 def _write(value: Any, words: list[str]) -> None:
-    """One word for each node, field and constant, in the order of the source; text with its type, so that 1 is not "1"."""
+    """One word for each node, field and constant, in the order of the source. A constant has its type: 1 is not "1"."""
     if isinstance(value, ast.AST):
         words.append(type(value).__name__)
         for field, held in ast.iter_fields(value):

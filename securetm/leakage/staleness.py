@@ -1,4 +1,4 @@
-"""Whether kept results still hold: why not, in words, and what is to be tried again. It tries nothing."""
+"""Why kept results no longer hold, in words, and what must be tried again. This module tries nothing."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from securetm.leakage.evidence_hashes import (
     trial_hash,
 )
 
-BELOW, VIOLATIONS = "refusals", "moves"  # as the lists of a plan are called
+BELOW, VIOLATIONS = "refusals", "moves"  # the names of the lists in a plan
 
 
 def _changes(now: Mapping[str, str], bound: Mapping[str, str], profile: str, finding: Finding | None = None) -> tuple[str, ...]:
-    """What changed since a result was kept, in words."""
+    """The changes since a result was kept, in words."""
     names = {
         PROFILE: f"the profile {profile}",
         MECHANISMS: f"a mechanism of the profile {profile}",
@@ -55,16 +55,16 @@ def _changes(now: Mapping[str, str], bound: Mapping[str, str], profile: str, fin
 
 
 def stale(evidence: Evidence) -> tuple[str, ...]:
-    """Why findings that were kept no longer hold; nothing where all do."""
+    """Why kept findings no longer hold; empty if all do."""
     try:
         trials = trials_by_hash(read_audit_plan(evidence.plan))
-    except NotFound:  # the plan is no longer there
+    except NotFound:  # the plan was deleted
         trials = {}
     return tuple(dict.fromkeys(reason for one in evidence.findings for reason in changed_since(one, evidence.plan, trials)))
 
 
 def changed_since(finding: Finding, plan: str, trials: Mapping[str, Trial]) -> tuple[str, ...]:
-    """What changed since one finding was kept, in words."""
+    """The changes since one finding was kept, in words."""
     profile, trial = finding.run.profile, trials.get(finding.attempt.bound.get(TRIAL, ""))
     if trial is None or profile not in trial.profiles:
         return (f"the plan {plan} no longer tries {finding.attempt.attack} this way on {profile}",)
@@ -75,12 +75,12 @@ def changed_since(finding: Finding, plan: str, trials: Mapping[str, Trial]) -> t
 
 
 def _corrected(finding: Finding, trial: Trial, tests: int) -> bool:
-    """Whether its interval is wide enough for so many tests of a claimed epsilon; a wider one than needed does no harm."""
+    """Whether its interval is wide enough for this many tests of a claimed epsilon. A wider one does no harm."""
     return finding.run.epsilon is None or not of_epsilon(trial) or finding.attempt.tests >= tests
 
 
 def trials_by_hash(plan: AuditPlan) -> dict[str, Trial]:
-    """The trials of a plan, each by the hash of what it says; two that differ in their profiles alone are one."""
+    """The trials of a plan by their hashes. Trials that differ only in their profiles are joined."""
     found: dict[str, Trial] = {}
     for trial in plan.trials:
         before = found.setdefault(trial_hash(trial), trial)
@@ -89,21 +89,21 @@ def trials_by_hash(plan: AuditPlan) -> dict[str, Trial]:
 
 
 def still_fresh(trial: Trial, profile: str, kept: Iterable[Evidence], tests: int = 1) -> bool:
-    """Whether this trial was tried on this profile, corrected for so many tests, and nothing behind it changed since."""
+    """Whether a kept result of this trial on this profile still holds and is corrected for this many tests."""
     now = bound_to(trial, profile)
     there = (one for evidence in kept if evidence.profile == profile for one in evidence.findings)
     return any(one.attempt.bound == now and _corrected(one, trial, tests) for one in there)
 
 
 def remaining(plan: AuditPlan, kept: Iterable[Evidence]) -> AuditPlan:
-    """The plan with what is missing or stale, and with each trial's baseline: without that, a trial shows nothing."""
+    """The missing and stale parts of a plan, each trial with its baseline: without it a trial shows nothing."""
     evidence, tests = tuple(kept), count_of_tests(plan.trials)
     left = ((trial, _left_of(trial, evidence, tests)) for trial in plan.trials)
     return replace(plan, trials=tuple(replace(trial, profiles=profiles) for trial, profiles in left if profiles))
 
 
 def _left_of(trial: Trial, evidence: tuple[Evidence, ...], tests: int) -> tuple[str, ...]:
-    """The profiles on which a trial is to be made again: all where its baseline is, and that one in any case."""
+    """The profiles on which a trial must be made again: its baseline in any case, and all if the baseline is due."""
     due = [profile for profile in trial.profiles if not still_fresh(trial, profile, evidence, tests)]
     if trial.expect_fail in due:
         return trial.profiles
@@ -119,7 +119,7 @@ def lists_with(profile: str, plan: AuditPlan) -> tuple[str, ...]:
 
 
 def stale_refusals(kept: KeptRefusals) -> tuple[str, ...]:
-    """Why refusals that were kept no longer hold; nothing where all do."""
+    """Why kept refusals no longer hold; empty if all do."""
     try:
         listed = lists_with(kept.profile, read_audit_plan(kept.plan))
     except NotFound:
@@ -132,13 +132,13 @@ def stale_refusals(kept: KeptRefusals) -> tuple[str, ...]:
 
 
 def due_refusals(plan: AuditPlan, folder: Path) -> tuple[str, ...]:
-    """The profiles of a plan of which no refusals are kept in that folder, or stale ones."""
+    """The profiles of a plan whose refusals are missing or stale in this folder."""
     named = dict.fromkeys((*plan.refusals, *plan.moves))
     return tuple(profile for profile in named if not _fresh(refusals_of(profile, folder), lists_with(profile, plan), plan.name))
 
 
 def _fresh(kept: KeptRefusals | None, listed: tuple[str, ...], plan: str) -> bool:
-    """What another plan tried beside does no harm."""
+    """Whether kept refusals cover these lists. Another plan may have tried more."""
     if kept is None or kept.bound != refusals_bound_to(kept.profile):
         return False
     return kept.tried == listed if kept.plan == plan else set(listed) <= set(kept.tried)

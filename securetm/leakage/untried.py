@@ -1,4 +1,4 @@
-"""What an audit did not try, as far as it knows, and how to repeat it. It runs no attack."""
+"""What an audit did not try, as far as it knows, and how to repeat it. This module runs no attack."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from securetm.threats import read_threat_model
 
 
 def is_for(trial: Trial, given: RunFolder) -> bool:
-    """Whether a trial can use a user's run: one run, without canaries, of honest roles, with an epsilon if it measures one."""
+    """Whether a trial can use a user's run: it needs one run, no canaries, honest roles, and an epsilon only if the run has one."""
     alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled))
     return alone and given.agreement.plan.model.name in attack_called(trial.attack).models and not _lacks_epsilon(trial, given)
 
@@ -24,7 +24,7 @@ def _lacks_epsilon(trial: Trial, given: RunFolder) -> bool:
 
 
 def left_out(plan: AuditPlan, trials: tuple[Trial, ...], given: RunFolder | None = None) -> tuple[str, ...]:
-    """What was not tried, as far as the audit knows by itself, after what the plan's author says of the plan's own runs."""
+    """What was not tried: first what the plan's author left out, then what the audit finds itself."""
     attacks = sorted(set(attack_names()) - {trial.attack for trial in trials})
     sentences = [f"the attack “{attack_called(name).title}” ({name}){_why_not(name, plan, given)}" for name in attacks]
     for name in dict.fromkeys(trial.threat_model for trial in trials):
@@ -40,18 +40,14 @@ def left_out(plan: AuditPlan, trials: tuple[Trial, ...], given: RunFolder | None
 
 
 def _left_out_of(plan: AuditPlan, given: RunFolder) -> tuple[str, ...]:
-    """What was not tried on a user's run. What the plan's author left out concerns the plan's own runs only."""
+    """What was not tried on a user's run. The author's own list concerns the plan's own runs only."""
     profile, model = given.agreement.profile.name, given.agreement.plan.model.name
-    beside = ", but for the baselines over the same documents" if any(_apart(trial, given) for trial in plan.trials) else ""
+    apart = any(is_for(trial, given) and not serves_itself(given, trial.expect_fail) for trial in plan.trials)
+    beside = ", but for the baselines over the same documents" if apart else ""
     others = f"profiles other than {profile}{beside}; models other than {model}; settings other than this run's"
     refused = "whether the parties of this run refuse a sum below the least number of documents"
     lies = "what a coordinator that lies tries against the parties of this run"
     return (others, *([refused] if plan.refusals else []), *([lies] if plan.moves else []))
-
-
-def _apart(trial: Trial, given: RunFolder) -> bool:
-    """Whether this trial has a baseline beside the run."""
-    return is_for(trial, given) and not serves_itself(given, trial.expect_fail)
 
 
 def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:

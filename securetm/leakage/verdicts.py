@@ -1,7 +1,6 @@
-"""The three verdicts of an audit, and how figures lead to one. It runs no attack and imports no arithmetic.
+"""The three verdicts of an audit, and how figures lead to one. This module runs no attack and imports no arithmetic.
 
-A verdict is `refuted`, `not refuted` or `not tested`. There is none that says "safe": an attack that fails proves nothing but
-that it failed.
+A verdict is `refuted`, `not refuted` or `not tested`. No verdict is "safe": the failure of one attack proves nothing about others.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def judged_alone(found: Measured, chance: Measured, refuted_from: float) -> tupl
 
 
 def possible_verdicts(finding: Finding) -> frozenset[str]:
-    """The verdicts that the figures allow: one, or two where no interval of the control was kept."""
+    """The verdicts that the figures allow: one, or two if no interval of the control was kept."""
     found, least, chance = finding.outcome.measured, finding.attempt.refuted_from, finding.outcome.chance
     if chance is not None:
         return frozenset({judged_alone(found, chance, least)[0]})
@@ -42,9 +41,9 @@ def possible_verdicts(finding: Finding) -> frozenset[str]:
 
 
 def with_baseline(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings of one trial: an attack that cannot break its baseline means nothing by failing elsewhere.
+    """The findings of one trial. If its attack did not break the baseline, its failures elsewhere tested nothing.
 
-    What it did refute, above its own control, stays refuted.
+    A refuted claim stays refuted.
     """
     if any(one.attempt.baseline and one.outcome.verdict == REFUTED for one in findings):
         return findings

@@ -1,9 +1,9 @@
-"""The words that terminal, page and summary share for an audit's figures and verdicts. It judges nothing."""
+"""The words for an audit's figures and verdicts, which terminal, page and summary share. This module judges nothing."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from securetm.leakage.audit_record import DOCUMENT, Audit, Finding, Measured
 from securetm.leakage.illustrations import Example
@@ -12,8 +12,8 @@ from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.sessions.identities import COORDINATOR
 from securetm.wording import counted, upward
 
-MARKS = {REFUTED: "■", NOT_REFUTED: "□", NOT_TESTED: "–"}  # beside the word, never in its place
-_LEAST = 1e-6  # a smaller share is written as "under" this one, and never rounded to nothing
+MARKS = {REFUTED: "■", NOT_REFUTED: "□", NOT_TESTED: "–"}  # they stand beside the word, never alone
+_LEAST = 1e-6  # a smaller share is written as "under" this one, not as 0
 SHARE, EPSILON, NUMBER = "share", "epsilon", "number"  # the scales on which a measure is drawn and written
 
 MEANING = {
@@ -39,20 +39,21 @@ def quotes(audit: Audit, examples: int) -> bool:
 
 
 def headline(audit: Audit) -> str:
-    """The first sentences of every report: they never say more than what was tried."""
-    others = [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline]
-    leaks: dict[str, list[str]] = {}
-    for finding in others:
-        if finding.outcome.verdict == REFUTED:
-            leaks.setdefault(finding.about.title.lower(), []).append(finding.run.profile)
-    named = "; ".join(f"{title} (profile {', '.join(dict.fromkeys(profiles))})" for title, profiles in leaks.items())
-    beside = f" Shown to leak, though no profile promises that it does not: {named}." if leaks else ""
-    return _on_refusals(audit) + _on_claims(audit) + beside
+    """The first sentences of every report. They claim no more than what was tried."""
+    unclaimed = [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline]
+    leaks = _with_profiles((f.about.title.lower(), f.run.profile) for f in unclaimed if f.outcome.verdict == REFUTED)
+    broken = "; ".join(f"{one.attempt} (profile {one.profile})" for one in audit.broken_promises)
+    before = f"NOT HELD: parties should have refused {broken}. " if broken else ""
+    after = f" Shown to leak, though no profile promises that it does not: {leaks}." if leaks else ""
+    return before + _on_claims(audit) + after
 
 
-def _on_refusals(audit: Audit) -> str:
-    named = "; ".join(f"{one.attempt} (profile {one.profile})" for one in audit.broken_promises)
-    return f"NOT HELD: parties should have refused {named}. " if named else ""
+def _with_profiles(found: Iterable[tuple[str, str]]) -> str:
+    """Each text once, with all its profiles."""
+    profiles: dict[str, dict[str, None]] = {}
+    for text, profile in found:
+        profiles.setdefault(text, {})[profile] = None
+    return "; ".join(f"{text} (profile {', '.join(names)})" for text, names in profiles.items())
 
 
 def _on_claims(audit: Audit) -> str:
@@ -68,40 +69,30 @@ def _on_claims(audit: Audit) -> str:
         return "Nothing was learned about any claim: each finding says why."
     claims = f"{'One claim' if len(held) == 1 else f'{len(held)} claims'} ({counted(len(stood), 'finding')})"
     were = "was" if len(held) == 1 else "were"
-    named = _named_claims(stood)
+    named = _with_profiles((f"“{f.attempt.claim}” against the {f.attempt.adversary}", f.run.profile) for f in stood)
     return f"{claims} {were} tried and not refuted by these attacks at this effort: {named}.{_on_untested(tried, held)}"
 
 
 def _claim(finding: Finding) -> tuple[str, str, str]:
-    """What several findings may try together."""
+    """The claim that a finding tries. Several findings may try the same."""
     return finding.run.profile, finding.attempt.adversary, finding.attempt.claim
 
 
 def _on_untested(tried: Sequence[Finding], held: Set[tuple[str, str, str]]) -> str:
-    """Findings without a verdict, on claims that others tried, and on claims that nothing tried."""
+    """How many findings tested nothing: on claims that other findings tested, and on claims that none tested."""
     untested = [_claim(finding) for finding in tried if finding.outcome.verdict == NOT_TESTED]
     beside, alone = [one for one in untested if one in held], [one for one in untested if one not in held]
     said = f" {counted(len(beside), 'more finding')} on them tested nothing." if beside else ""
     return said + (f" Of {len(set(alone))} more ({counted(len(alone), 'finding')}), nothing was learned." if alone else "")
 
 
-def _named_claims(findings: Sequence[Finding]) -> str:
-    profiles: dict[tuple[str, str], list[str]] = {}
-    for finding in findings:
-        profiles.setdefault((finding.attempt.claim, finding.attempt.adversary), []).append(finding.run.profile)
-    return "; ".join(
-        f"“{claim}” against the {adversary} (profile {', '.join(dict.fromkeys(names))})"
-        for (claim, adversary), names in profiles.items()
-    )
-
-
 # ---- one finding ---------------------------------------------------------------------------------------------------
 
-Numbered = tuple[int, Finding]  # a finding with the number under which every part of a report speaks of it
+Numbered = tuple[int, Finding]  # a finding with its number in the report
 
 
 def by_adversary(audit: Audit) -> Mapping[str, Sequence[Numbered]]:
-    """The findings by adversary, named with its threat model, in the order in which they came."""
+    """The findings by adversary and threat model, in the order of the audit."""
     groups: dict[str, list[Numbered]] = {}
     for number, finding in enumerate(audit.findings, start=1):
         groups.setdefault(adversary_of(finding), []).append((number, finding))
@@ -114,7 +105,7 @@ def adversary_of(finding: Finding) -> str:
 
 
 def of_whom(finding: Finding) -> str:
-    """Why a finding is there: a baseline, a claim, or something that nobody claims."""
+    """What a finding tried: a baseline, a claim of the profile, or something that the profile does not claim."""
     if finding.attempt.baseline:
         return "baseline: known not to hold"
     if finding.about.claimed:
@@ -128,7 +119,7 @@ def verdict(finding: Finding) -> str:
 
 
 def claimed_epsilon(finding: Finding) -> str:
-    """What the run claims of its total, with unit and delta; nothing where it claims nothing."""
+    """The epsilon that the run claims for its total, with unit and delta; empty if it claims none."""
     run = finding.run
     if run.epsilon is None:
         return ""
@@ -138,8 +129,8 @@ def claimed_epsilon(finding: Finding) -> str:
 
 
 def promised(finding: Finding) -> str:
-    """The run's epsilon beside what this finding tries, and whether it is promised against this adversary at all."""
-    from securetm.mechanisms.noising import PRIVATE  # with arithmetic that takes longer to import than a report takes
+    """The run's epsilon, and whether the profile promises it against this adversary."""
+    from securetm.mechanisms.noising import PRIVATE  # its import takes longer than a report
 
     epsilon, attempt = claimed_epsilon(finding), finding.attempt
     if not epsilon:
@@ -153,7 +144,7 @@ def promised(finding: Finding) -> str:
 
 
 def confidence(finding: Finding) -> str:
-    """The confidence of the interval, and for how many tests it was corrected."""
+    """The confidence of the interval, and the number of tests for which it was corrected."""
     tests, each = finding.attempt.tests, finding.attempt.confidence
     alone = f"{100 * each:.6g}\N{NO-BREAK SPACE}%"
     if tests < 2:
@@ -166,13 +157,13 @@ def confidence(finding: Finding) -> str:
 
 
 def effort_in_words(finding: Finding) -> str:
-    """The effort: what the plan asks for, and what was spent if the run allowed less."""
+    """The effort that the plan asks for, and the effort that was spent if the run allowed less."""
     effort, spent = finding.attempt.effort, finding.outcome.spent
     return effort if spent in ("", effort) else f"{effort} asked for; spent: {spent}"
 
 
 def helped(finding: Finding) -> str:
-    """Who helped the adversary, and what was added to the run to judge it; empty if nothing was."""
+    """Who helped the adversary, and what was added to the run for the trial; empty if nothing was."""
     attempt = finding.attempt
     said = (
         (attempt.helpers, f"helped by {counted(attempt.helpers, 'party', 'parties')}"),
@@ -184,19 +175,19 @@ def helped(finding: Finding) -> str:
 
 
 def since(finding: Finding) -> str:
-    """From when a result is that was not made again."""
+    """The day of a result that was kept and not made again."""
     return f"kept since {finding.run.kept}, and not made again" if finding.run.kept else ""
 
 
 def quoted(example: Example) -> tuple[str, str, str]:
-    """An example in words: the original, what was recovered, and whether it is exact."""
+    """An example: the original, what was recovered, and whether it is exact."""
     if example.original.rstrip().endswith(":"):  # an empty list of a named party
         return f"{example.original.rstrip()} nothing", example.recovered or "nothing", "–"
     return example.original, example.recovered or "nothing", "yes" if example.exact else "no"
 
 
 def about_examples(finding: Finding) -> str:
-    """How a row of examples relates to the figure, where that counts smaller things than a row holds."""
+    """How a row of examples relates to a figure that counts smaller units than a row."""
     unit = finding.outcome.measured.unit
     if unit == DOCUMENT:
         return ""
@@ -208,7 +199,7 @@ def about_examples(finding: Finding) -> str:
 
 
 def scale_of(measured: Measured) -> str:
-    """Whether a measure is a share of tries, an epsilon, or another number, such as a multiple of what is claimed."""
+    """Whether a measure is a share, an epsilon, or another number, such as a multiple of the claimed epsilon."""
     if "epsilon" in measured.unit:
         return EPSILON if measured.unit == EPSILON else NUMBER
     ends = (measured.low, measured.high, measured.ceiling, 0 if measured.value is None else measured.value)
@@ -216,7 +207,7 @@ def scale_of(measured: Measured) -> str:
 
 
 def shown(value: float | None, scale: str) -> str:
-    """A value as people read it on its scale."""
+    """A value on its scale, for people."""
     if value is None:
         return "–"
     if scale == SHARE:
@@ -225,7 +216,7 @@ def shown(value: float | None, scale: str) -> str:
 
 
 def figure(measured: Measured) -> str:
-    """A measure with its interval, as people read it."""
+    """A measure with its interval, for people."""
     if measured.value is None:
         return "–"
     scale = scale_of(measured)
@@ -233,13 +224,13 @@ def figure(measured: Measured) -> str:
 
 
 def by_chance(finding: Finding) -> float | None:
-    """What the same attack reached on random numbers."""
+    """The result of the same attack on random numbers."""
     outcome = finding.outcome
     return outcome.measured.by_chance if outcome.chance is None else outcome.chance.value
 
 
 def compared(finding: Finding) -> str:
-    """What a result is compared with: chance, and an ideal attacker with as many tries."""
+    """The result by chance, and that of an ideal attacker with as many tries."""
     found = finding.outcome.measured
     if found.value is None:
         return "–"
@@ -250,7 +241,7 @@ def compared(finding: Finding) -> str:
 
 
 def ideal_most(finding: Finding) -> str:
-    """The most that could be shown; where an epsilon is measured in its own claim, so is this."""
+    """The most that an ideal attacker could show, in the unit of the measure."""
     found = finding.outcome.measured
     most = shown(found.ceiling, scale_of(found))
     if scale_of(found) != NUMBER or "epsilon" not in found.unit:
@@ -259,17 +250,17 @@ def ideal_most(finding: Finding) -> str:
 
 
 def unit_of(measured: Measured) -> str:
-    """What is counted, where something is; else in what it is measured."""
+    """The unit that is counted, or the unit of a measure that counts nothing."""
     return f"one {measured.unit}" if measured.of is not None else measured.unit
 
 
 def tries(measured: Measured) -> str:
-    """So many of so many, where it is a share."""
+    """Hits and tries of a share."""
     return f"{measured.hits:,} of {measured.of:,}" if measured.of else "–"
 
 
 def share(value: float) -> str:
-    """A share in per cent: 100 % only where it is, and 0 % too; the space does not break."""
+    """A share in per cent. Only exactly 1 is written as 100 %, and only 0 as 0 %. The space does not break."""
     space = "\N{NO-BREAK SPACE}"
     if 0.9995 <= value < 1:
         return f"over 99.9{space}%"
@@ -284,7 +275,7 @@ def share(value: float) -> str:
 
 
 def refusal_in_words(refusal: RefusalRecord) -> str:
-    """What became of a run below the minimum, or of a violation; and since when that is kept, where it was not tried again."""
+    """How a run below the minimum or a violation ended, and the day if the result was kept."""
     return _became(refusal) + (f"; kept since {refusal.kept}" if refusal.kept else "")
 
 
