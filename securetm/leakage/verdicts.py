@@ -1,6 +1,7 @@
 """The three verdicts of an audit, and how figures lead to one. This module runs no attack and imports no arithmetic.
 
-A verdict is `refuted`, `not refuted` or `not tested`. No verdict is "safe": the failure of one attack proves nothing about others.
+A verdict is `refuted`, `not refuted` or `not tested`. No verdict is "safe": a failed attack proves only that
+it failed.
 """
 
 from __future__ import annotations
