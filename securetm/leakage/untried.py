@@ -12,7 +12,7 @@ from securetm.threats import read_threat_model
 
 
 def is_for(trial: Trial, given: RunFolder) -> bool:
-    """Whether a trial can use a user's run: without canaries, second run or malicious roles, and an epsilon only if it has one."""
+    """Whether a trial can use a user's run: it needs honest roles, no canaries, no second run, and an epsilon only if it has one."""
     alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled))
     return alone and given.agreement.plan.model.name in attack_called(trial.attack).models and not _lacks_epsilon(trial, given)
 
