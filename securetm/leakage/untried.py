@@ -12,7 +12,7 @@ from securetm.threats import read_threat_model
 
 
 def is_for(trial: Trial, given: RunFolder) -> bool:
-    """Whether a trial can use a user's run: it needs honest roles, no canaries, no second run, and an epsilon only if it has one."""
+    """Whether a trial can use a user's run: no second run, no canaries, honest roles, and no epsilon that the run lacks."""
     alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled))
     return alone and given.agreement.plan.model.name in attack_called(trial.attack).models and not _lacks_epsilon(trial, given)
 
