@@ -18,7 +18,7 @@ from securetm.leakage.verdicts import NOT_TESTED
 from securetm.reports.audit_markup import Html, grid, joined
 from securetm.reports.audit_tables import AuditTable, Cell
 from securetm.reports.audit_wording import EPSILON, NUMBER, SHARE, by_chance, figure, scale_of, shown
-from securetm.reports.plots import DASHES, axis, number
+from securetm.reports.plots import axis, dashes, number
 
 ROC, EMPIRICAL = "roc", "epsilon"  # kinds of curves (leakage/attack.py)
 _CHANCE = "chance"  # the diagonal of a plot of rates
@@ -276,15 +276,15 @@ def _spot_of(point: tuple[float, float], scale: PlaneAxis) -> tuple[int, int]:
     return round(_LEFT + scale.share(point[0]) * wide), round(_HEIGHT - _BOTTOM - scale.share(point[1]) * tall)
 
 
-def _path(kind: str, spots: Sequence[tuple[int, int]], dashes: str = "") -> str:
-    return f'<path class="{kind}" d="M{"L".join(f"{x} {y}" for x, y in spots)}"{dashes}/>'
+def _path(kind: str, spots: Sequence[tuple[int, int]], drawn: str = "") -> str:
+    return f'<path class="{kind}" d="M{"L".join(f"{x} {y}" for x, y in spots)}"{drawn}/>'
 
 
 def _curve(order: int, points: Points, scale: PlaneAxis, of: int) -> str:
     spots = _spots(points, scale)
     begins, ends = spots[0][0], spots[-1][0]
     aim = begins + (ends - begins) * (order + 0.5) / of  # each line has its letter at another place
-    return _path("curve", spots, _dashes(order)) + _marked(_letter(order), *_on(spots, aim))
+    return _path("curve", spots, dashes(order)) + _marked(_letter(order), *_on(spots, aim))
 
 
 def _on(spots: Sequence[tuple[int, int]], aim: float) -> tuple[int, int]:
@@ -293,11 +293,6 @@ def _on(spots: Sequence[tuple[int, int]], aim: float) -> tuple[int, int]:
         if x0 <= aim <= x1 and x1 > x0:
             return round(aim), round(y0 + (y1 - y0) * (aim - x0) / (x1 - x0))
     return spots[-1]
-
-
-def _dashes(order: int) -> str:
-    dashes = DASHES[order % len(DASHES)]
-    return f' stroke-dasharray="{dashes}"' if dashes else ""
 
 
 def _letter(order: int) -> str:
@@ -310,7 +305,7 @@ def _marked(letter: str, x: int, y: int) -> str:
 
 
 def _sample(order: int) -> Html:
-    drawing = f'<path class="curve" d="M0 10H64"{_dashes(order)}/>{_marked(_letter(order), 32, 10)}'
+    drawing = f'<path class="curve" d="M0 10H64"{dashes(order)}/>{_marked(_letter(order), 32, 10)}'
     return Html(f'<svg class="plot sample" viewBox="0 0 64 20" aria-hidden="true">{drawing}</svg>')
 
 

@@ -1,6 +1,7 @@
-"""The parts of an audit's page: tables that narrow screens can show, sections, and its style. It builds markup only.
+"""The parts of an audit's page: tables that fit narrow screens, sections, and the style. This module builds markup only.
 
-On a narrow screen a table's rows become blocks, each cell with the name of its column; roles keep it a table when read out.
+On a narrow screen the rows of a table become blocks, each cell with the name of its column. Roles keep it a table for screen
+readers.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ summary { cursor: pointer; padding: .5rem 0 } summary h3 { display: inline; marg
 
 
 class Html(str):
-    """A text that is markup already; any other text is escaped before it comes onto the page."""
+    """A text that is markup already. Any other text is escaped."""
 
     __slots__ = ()
 
@@ -74,7 +75,7 @@ def joined(*parts: str) -> Html:
 
 
 def lines(cell: Cell) -> Html:
-    """A line, and those below it in smaller letters."""
+    """The first line of a cell, and the others in smaller letters below it."""
     first, *below = cell
     return joined(first, *(Html(f"<small>{markup(line)}</small>") for line in below))
 
@@ -100,7 +101,7 @@ def _row(columns: Sequence[str], row: Sequence[Cell]) -> str:
 
 
 def facts(rows: Iterable[tuple[str, str]], caption: str) -> Html:
-    """A table of names and what is said of each, without a head; only who listens hears the caption."""
+    """A table of names and texts without a head. Only a screen reader reads the caption."""
     body = "\n".join(
         f'<tr role="row"><th role="rowheader" scope="row">{escape(name)}</th><td role="cell">{markup(value)}</td></tr>'
         for name, value in rows
@@ -110,7 +111,7 @@ def facts(rows: Iterable[tuple[str, str]], caption: str) -> Html:
 
 
 def section(anchor: str, title: str, *parts: str) -> Html:
-    """A part of the page that the list of contents can name."""
+    """A part of the page, to which the list of contents can link."""
     inner, own = "\n".join(parts), f"{anchor}-title"
     return Html(f'<section id="{anchor}" aria-labelledby="{own}"><h2 id="{own}">{escape(title)}</h2>\n{inner}</section>')
 

@@ -1,6 +1,6 @@
-"""Line plots without a plotting library: braille in the terminal, inline SVG on a page. They plot records and compute nothing.
+"""Line plots without a plotting library: braille in the terminal, inline SVG on a page. This module computes nothing.
 
-Lines differ by their dashes, and the page names each at its end, so that no colour is needed to tell them apart.
+Lines differ by their dashes, and the page names each line at its end, so no colour is needed to distinguish them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from securetm.accounting.calculator.budget_report import Plot, PlotLine
 
-DASHES = ("", "9 5", "2 5", "12 4 2 4", "16 8")  # of the page's lines, in order
+_DASHES = ("", "9 5", "2 5", "12 4 2 4", "16 8")  # of the page's lines, in order
 _GAPS = ((1, 0), (5, 4), (1, 3), (7, 2), (2, 6))  # of the terminal's lines: dots on, dots off
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # the bits of a braille cell, by column and row
 _MARK = "●"
@@ -36,7 +36,7 @@ class Axis:
 
 
 def axis(largest: float, marks: int = 5) -> Axis:
-    """An axis that holds the largest value with about so many marks."""
+    """An axis that holds the largest value, with about this many marks."""
     rough = max(largest, 1e-9) / marks
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(nice * power for nice in (1, 2, 2.5, 5, 10) if nice * power >= rough * (1 - 1e-9))
@@ -58,7 +58,7 @@ def number(value: float) -> str:
 
 
 def in_terminal(plot: Plot, width: int, height: int = 10) -> str:
-    """The plot as text of that width: a braille cell holds two by four dots."""
+    """The plot as text of this width. A braille cell holds two by four dots."""
     across, up = axes_of(plot)
     labels = {round((1 - up.share(tick)) * (height - 1)): number(tick) for tick in up.ticks()}
     margin = max(map(len, labels.values())) + 2
@@ -75,7 +75,7 @@ def _cells(plot: Plot, across: Axis, up: Axis, width: int, height: int) -> list[
         on, off = _GAPS[order % len(_GAPS)]
         for count, (x, y) in enumerate(_trace(line, across, up, 2 * width - 1, 4 * height - 4)):
             if count % (on + off) < on:
-                # the lowest mark lies on the middle of the last row, as the labels do
+                # the lowest mark lies in the middle of the last row, as the labels do
                 grid[y // 4][x // 2] |= _DOTS[x % 2][y % 4]
     text = [[chr(0x2800 + bits) if bits else " " for bits in row] for row in grid]
     if plot.marked is not None:
@@ -161,12 +161,17 @@ def _frame(plot: Plot, across: Axis, up: Axis) -> str:
 def _path(line: PlotLine, order: int, across: Axis, up: Axis) -> str:
     places = (_place(point, across, up) for point in line.points if math.isfinite(point[1]))
     way = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-    dashes = DASHES[order % len(DASHES)]
-    return f'<path class="line{order}" d="M{way}"' + (f' stroke-dasharray="{dashes}"' if dashes else "") + "/>"
+    return f'<path class="line{order}" d="M{way}"{dashes(order)}/>'
+
+
+def dashes(order: int) -> str:
+    """The attribute that draws the line of this order with its own dashes."""
+    pattern = _DASHES[order % len(_DASHES)]
+    return f' stroke-dasharray="{pattern}"' if pattern else ""
 
 
 def _names(lines: Sequence[PlotLine], across: Axis, up: Axis) -> list[str]:
-    """Each line's name at its end, moved apart where ends lie close."""
+    """Each line's name at its end. Names that would overlap are moved apart."""
     ends = [(_place(line.points[-1], across, up), line.name) for line in lines if line.points]
     texts, above = [], 0.0
     for (_, y), name in sorted(ends, key=lambda end: end[0][1]):
