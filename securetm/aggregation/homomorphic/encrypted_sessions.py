@@ -197,20 +197,18 @@ class EncryptedCoordinatorSession(CoordinatorSession):
         key = self.memory.get(KEY_NAME)
         if key is None:
             raise NoSumKey(COORDINATOR)
-        only, running = SurvivorList.of(self.store, cohort), RunningSum(self.code, fit)
-        return self.begun(cohort, EncryptedCoordinatorRound(self.register, cohort, fit, terms.size, only, running, key))
+        return self.begun(cohort, EncryptedCoordinatorRound(self, cohort, fit, terms.size, key))
 
 
 class EncryptedCoordinatorRound(CoordinatorExchange):
     """The coordinator's half of one round: one running sum, which goes to the whole cohort when the wave ends."""
 
-    def __init__(
-        self, register: PinnedRoster, cohort: Cohort, fit: Fit, size: int, only: SurvivorList, running: RunningSum, key: bytes
-    ) -> None:
-        super().__init__(register)
-        self._cohort, self._fit, self._size, self._only, self._running, self._key = cohort, fit, size, only, running, key
-        self._tag = register.round_tag(cohort.round_id)
-        self._places = tuple(sorted(map(register.place, cohort.members)))
+    def __init__(self, session: EncryptedCoordinatorSession, cohort: Cohort, fit: Fit, size: int, key: bytes) -> None:
+        super().__init__(session.register)
+        self._cohort, self._fit, self._size, self._key = cohort, fit, size, key
+        self._only, self._running = SurvivorList.of(session.store, cohort), RunningSum(session.code, fit)
+        self._tag = session.register.round_tag(cohort.round_id)
+        self._places = tuple(sorted(map(session.register.place, cohort.members)))
         self.ask(self._places, self._add, self._close)
 
     def _add(self, place: int, sender: str, message: bytes) -> bool:

@@ -97,12 +97,10 @@ class MaskedSum(Aggregation):
 
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> MaskedPartySession:
         """A party's session; its private key lies in its store under "identity"."""
-        self.check(len(roster.members), 0, 0)
         return MaskedPartySession(identity_of(me, roster, store), self._policy(roster), entropy, store)
 
     def coordinator(self, roster: Roster, store: Store) -> MaskedCoordinatorSession:
         """The coordinator's session; it needs no secret."""
-        self.check(len(roster.members), 0, 0)
         return MaskedCoordinatorSession(PinnedRoster(roster), self._policy(roster), store)
 
     def geometry(self, parties: int) -> Geometry:
@@ -117,6 +115,8 @@ class MaskedSum(Aggregation):
         return Risk(threshold, feared, self.complete_up_to, self.degree, self.failure, self.stall, self.consistency)
 
     def _policy(self, roster: Roster) -> Policy:
+        """What all roles agree on, or a refusal of this number of parties."""
+        self.check(len(roster.members), 0, 0)
         return Policy(self._risk(len(roster.members)), self.consistency)
 
     def _bound(self, cohort: Cohort) -> int:

@@ -177,12 +177,8 @@ class Outcome:
     dropped: tuple[int, ...]
 
     def body(self, kind: Kind) -> bytes:
-        """The bytes on the wire."""
+        """The bytes on the wire. A party signs those of the kind SURVIVORS."""
         return head(kind) + self.at.body() + places_bytes(self.survivors) + places_bytes(self.dropped)
-
-    def agreed(self) -> bytes:
-        """What a party signs under an active coordinator."""
-        return self.body(Kind.SURVIVORS)
 
 
 def read_outcome(reader: Reader, parties: int) -> Outcome:

@@ -58,7 +58,7 @@ def self_seed(secret: bytes, at: Place, owner: int, salt: bytes) -> bytes:
 
 def consent_body(place: int, outcome: Outcome) -> bytes:
     """What a party signs if it agrees that these are the survivors."""
-    return head(Kind.CONSENT, place) + hashed(Label.SURVIVORS, outcome.agreed())
+    return head(Kind.CONSENT, place) + hashed(Label.SURVIVORS, outcome.body(Kind.SURVIVORS))
 
 
 Ring = Callable[[], Array]  # gives a copy of the vector in the ring, for the masks to be added to
@@ -110,7 +110,9 @@ class MaskedPartyRound(PartyExchange):
             self._index = self._prekeys.used.get(self._tag)
             self._first = self._prekeys.sent(self._tag)  # the bytes stay the same, also if the vector changed
         if self._first is None:
-            self._first = self._hello() if self._prekeys.restarted else self._masked()
+            at, me = self._at(self._prekeys.next), self._identity.place
+            hello = self._identity.sign(Label.QUESTION, head(Kind.HELLO, me) + at.body())
+            self._first = hello if self._prekeys.restarted else self._masked()
         return super().begin()
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
@@ -149,10 +151,6 @@ class MaskedPartyRound(PartyExchange):
         return masks
 
     # ---- after a restart, or after missing a round ---------------------------------------------------------------------
-
-    def _hello(self) -> bytes:
-        body = head(Kind.HELLO, self._identity.place) + self._at(self._prekeys.next).body()
-        return self._identity.sign(Label.QUESTION, body)
 
     def _advance(self, message: bytes) -> bytes:
         """Skips to the prekey that the others use. A signed header that it does not remember shows an old memory."""
@@ -197,7 +195,7 @@ class MaskedPartyRound(PartyExchange):
         reader = Reader(message, COORDINATOR, Kind.SURVIVORS)
         outcome = self._read(reader)
         reader.end()
-        self._only_once("agreed", outcome, hashed(Label.SURVIVORS, outcome.agreed()), OtherSurvivors())
+        self._only_once("agreed", outcome, hashed(Label.SURVIVORS, outcome.body(Kind.SURVIVORS)), OtherSurvivors())
         return self._identity.sign(Label.CONSENT, consent_body(self._identity.place, outcome))
 
     def _unmask(self, message: bytes) -> bytes:
@@ -207,7 +205,7 @@ class MaskedPartyRound(PartyExchange):
         self._check_signatures(outcome, reader)
         reader.end()
         refusal = AlreadyUnmasked(self._tag.hex()[:16])
-        self._only_once("revealed", outcome, hashed(Label.UNMASK, outcome.agreed()), refusal)
+        self._only_once("revealed", outcome, hashed(Label.UNMASK, outcome.body(Kind.SURVIVORS)), refusal)
         return self._revealed(outcome)
 
     def _only_once(self, what: str, outcome: Outcome, content: bytes, refusal: Refused) -> None:
@@ -225,7 +223,9 @@ class MaskedPartyRound(PartyExchange):
         signatures = reader.entries(signers, SIGNATURE)
         if not self._policy.consistency:
             return
-        if self._prekeys.of_setup.get(f"masked agreed {outcome.at.index}") != hashed(Label.SURVIVORS, outcome.agreed()):
+        if self._prekeys.of_setup.get(f"masked agreed {outcome.at.index}") != hashed(
+            Label.SURVIVORS, outcome.body(Kind.SURVIVORS)
+        ):
             raise OtherSurvivors()
         for place, signature in signatures.items():
             if place not in outcome.survivors:
