@@ -97,7 +97,8 @@ class MaskedSum(Aggregation):
 
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> MaskedPartySession:
         """A party's session; its private key lies in its store under "identity"."""
-        return MaskedPartySession(identity_of(me, roster, store), self._policy(roster), entropy, store)
+        policy = self._policy(roster)
+        return MaskedPartySession(identity_of(me, roster, store), policy, entropy, store)
 
     def coordinator(self, roster: Roster, store: Store) -> MaskedCoordinatorSession:
         """The coordinator's session; it needs no secret."""

@@ -110,9 +110,7 @@ class MaskedPartyRound(PartyExchange):
             self._index = self._prekeys.used.get(self._tag)
             self._first = self._prekeys.sent(self._tag)  # the bytes stay the same, also if the vector changed
         if self._first is None:
-            at, me = self._at(self._prekeys.next), self._identity.place
-            hello = self._identity.sign(Label.QUESTION, head(Kind.HELLO, me) + at.body())
-            self._first = hello if self._prekeys.restarted else self._masked()
+            self._first = self._hello() if self._prekeys.restarted else self._masked()
         return super().begin()
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
@@ -151,6 +149,10 @@ class MaskedPartyRound(PartyExchange):
         return masks
 
     # ---- after a restart, or after missing a round ---------------------------------------------------------------------
+
+    def _hello(self) -> bytes:
+        body = head(Kind.HELLO, self._identity.place) + self._at(self._prekeys.next).body()
+        return self._identity.sign(Label.QUESTION, body)
 
     def _advance(self, message: bytes) -> bytes:
         """Skips to the prekey that the others use. A signed header that it does not remember shows an old memory."""
