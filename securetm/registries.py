@@ -5,7 +5,7 @@ Listing names imports no part. A part is imported and checked against its contra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
@@ -99,7 +99,7 @@ class Registry:
                 found = getattr(found, attribute)
         except SecuretmError:
             raise
-        except Exception as problem:  # whatever a stranger's module raises when it is imported
+        except (Exception, SystemExit) as problem:  # whatever a stranger's module raises when it is imported
             said = f"cannot be imported ({type(problem).__name__}: {problem})"
             raise BrokenPart(self.kind, part.name, part.package, part.place, said) from problem
         return found
@@ -112,7 +112,8 @@ class Registry:
             fits = contract in found.__mro__ and is_dataclass(found)
             problem = f"is no dataclass that derives from {self.contract}"
         else:
-            fits, problem = isinstance(found, contract), f"is no {self.contract}"
+            fits = contract in type(found).__mro__ or (contract is Callable and callable(found))
+            problem = f"is no {self.contract}"
         if fits and self.named and found.name != name:
             return f"calls itself {found.name!r}"
         return "" if fits else problem

@@ -30,6 +30,8 @@ class Bare(Mechanism):
 
 class NoContract:
     pass
+
+GOOD = 3
 """
 
 
@@ -39,6 +41,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "stranger_parts.py").write_text(GOOD)
     (tmp_path / "stranger_storm.py").write_text("raise RuntimeError('storm')\n")
+    (tmp_path / "stranger_leaves.py").write_text("raise SystemExit(0)\n")
     _declared.cache_clear()
     yield tmp_path
     _declared.cache_clear()
@@ -89,6 +92,8 @@ def test_a_package_that_declares_one_of_our_names_takes_it_from_nobody_in_silenc
         ("broken = stranger_storm:Bare", "RuntimeError: storm"),
         ("broken = stranger_parts:Nothing", "AttributeError"),
         ("broken = stranger_parts", "cannot be imported"),
+        ("broken = stranger_leaves:Bare", "SystemExit"),
+        ("broken = stranger_parts:GOOD", "is no securetm.contracts:Mechanism"),
         ("broken = stranger_parts:NoContract", "derives from securetm.contracts:Mechanism"),
     ],
 )
