@@ -150,10 +150,10 @@ def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
 
 def _say_what_a_word_needs(agreement: Agreement, corpora: Mapping[str, Corpus], to: Console) -> None:
     """Reports how many documents a word needs, before anything is spent."""
-    from securetm.federation.word_threshold import check_words, told
+    from securetm.federation.word_threshold import check_words, in_words
 
     if (needed := check_words(agreement, corpora)) is not None:
-        to.print(f"Note: {told(needed)}.")
+        to.print(f"Note: {in_words(needed)}.")
 
 
 def _getting_ready(to: Console, json: bool) -> AbstractContextManager[Any]:

@@ -27,7 +27,7 @@ class _Lead:
 
 @dataclass
 class Countersigning:
-    """One session's heads, as their owners last said, and what each other party last signed of them."""
+    """The last head that each owner signed in this session, and what each other party last signed of it."""
 
     members: tuple[str, ...]
     carry: Carry

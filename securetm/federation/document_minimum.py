@@ -27,7 +27,7 @@ def check_batch(terms: Terms, profile: Profile, cohort: Cohort, joined: int) -> 
 
 
 def check_share(party: str, documents: Corpus, profile: Profile, members: tuple[str, ...]) -> None:
-    """Refuses to start a party with too few documents. Its own user alone is told: a refusal tells the coordinator a number.
+    """Refuses to start a party with too few documents. A refusal would tell the coordinator a number.
 
     All documents that a party holds are counted, before there is any list of words: counted in the words of a list, they would
     tell which of them have these words.

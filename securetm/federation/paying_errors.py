@@ -79,7 +79,7 @@ class NoLedger(Misuse):
 
 
 class NotWitnessed(Refused):
-    """{signed:other party|other parties} signed where this party's ledger stands, and {needed} must before it spends more"""
+    """{signed:other party|other parties} signed the head of this party's ledger, and {needed} must before it spends more"""
 
     signed: int
     needed: int

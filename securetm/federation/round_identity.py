@@ -60,8 +60,11 @@ def _plain(value: Any) -> Any:
 
 
 def state_digest(state: State, terms: Terms) -> bytes:
-    """The hash of what a question is about. Where a sum is asked for, a coordinator that shows two parties different
-    states gets two round ids and no sum; where each answer stands alone, states may differ."""
+    """Returns the hash of the state that a question is about.
+
+    Where a sum is asked for, a coordinator that shows two parties different states gets two round ids and no sum. Where each
+    answer is used by itself, the states may differ.
+    """
     return b"" if terms.needs is Needs.EACH else digest_of_arrays(state)
 
 

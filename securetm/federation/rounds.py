@@ -138,10 +138,10 @@ class Rounds:
             requests = {m: wire.pack_request(self.session, wire.Forward(name, p)) for m, p in further}
         return up, down
 
-    def _took(self, exchange: Exchange, member: str, said: wire.Accepted) -> bool:
+    def _took(self, exchange: Exchange, member: str, accepted: wire.Accepted) -> bool:
         """Treats a party with a wrong message as missing in this round, and records the reason."""
         try:
-            for parcel in said.parcels:
+            for parcel in accepted.parcels:
                 exchange.receive(member, parcel)
         except Refused as refusal:
             self._refused.append(refusal)

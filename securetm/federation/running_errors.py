@@ -21,7 +21,7 @@ class PartyRefused(SecuretmError):
 
 
 class PartyFailed(SecuretmError):
-    """{party} wrote down a failure of its own: {name}: {reason}"""
+    """{party} logged a failure of its own: {name}: {reason}"""
 
     party: str
     name: str

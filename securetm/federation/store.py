@@ -299,8 +299,8 @@ def read_arrays(path: Path, *, bare: bool = False) -> tuple[dict[str, Array], di
     try:
         if not bare:
             check_private(path)
-        said, arrays = unpacked(path)
-        return arrays, {} if bare else json.loads(said["facts"])
+        metadata, arrays = unpacked(path)
+        return arrays, {} if bare else json.loads(metadata["facts"])
     except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as problem:
         raise DamagedStore(str(path), str(problem)) from problem
 

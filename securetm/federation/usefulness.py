@@ -36,10 +36,11 @@ def frequencies(counts: Sequence[Any]) -> Array:
     return shares
 
 
-def judged(said: Sequence[Predicted], vocabulary: int) -> dict[str, Any]:
+def judged(parties: Sequence[Predicted], vocabulary: int) -> dict[str, Any]:
     """Returns the verdict `useful`: whether the model surely predicts better than word frequencies; None if that is open."""
-    model, alone, words = (np.concatenate([getattr(part, name) for part in said]) for name in ("model", "frequencies", "words"))
-    weights = np.concatenate([np.full(len(part.words), part.each) for part in said])
+    columns = ("model", "frequencies", "words")
+    model, alone, words = (np.concatenate([getattr(one, name) for one in parties]) for name in columns)
+    weights = np.concatenate([np.full(len(one.words), one.each) for one in parties])
     if not words.sum():
         return {"useful": None, "baseline": None}
     uniform = -np.log(vocabulary) * words
@@ -50,8 +51,8 @@ def judged(said: Sequence[Predicted], vocabulary: int) -> dict[str, Any]:
     }
     facts = {**perplexities, "uniform": float(vocabulary), "documents": int((words > 0).sum()), "words": int(words.sum())}
     interval = {name: _finite(value) for name, value in zip(("value", "low", "high"), gain, strict=True)}
-    told = {**facts, "gain": {**interval, "unit": "nats per word"}, "worse_than_uniform": not guess[2] >= 0}
-    return {"useful": _verdict(gain, int((words > 0).sum())), "baseline": told}
+    baseline = {**facts, "gain": {**interval, "unit": "nats per word"}, "worse_than_uniform": not guess[2] >= 0}
+    return {"useful": _verdict(gain, int((words > 0).sum())), "baseline": baseline}
 
 
 def _finite(value: float) -> float | None:

@@ -23,7 +23,7 @@ MOST_BYTES = 1 << 31  # protobuf's own limit
 LONGEST_SESSION = 64
 LONGEST_SIGNED = 256  # bytes of a ledger's head or of what is signed of it
 LINK = 32  # bytes: the digest of one entry
-MOST_LINKS = 1024  # from one head of a ledger to a later one; a longer way is gone in parts
+MOST_LINKS = 1024  # from one head of a ledger to a later one; more of them need several messages
 MOST_LINKED = 1 << 20  # bytes of all links in one message
 MOST_COUNTED = 1 << 63  # what a store can write down
 DTYPES = ("<f4", "<f8", "<i4", "<i8", "<u8", "|u1")
@@ -181,7 +181,7 @@ def unpack_reply(message: bytes, sender: str, most: int = MOST_BYTES) -> tuple[b
 def _state(arrays: Sequence[pb.Array]) -> State:
     state = {array.name: _array(array) for array in arrays}
     if len(state) != len(arrays):
-        raise Malformed("the coordinator", "an array stands twice in the state")
+        raise Malformed("the coordinator", "an array occurs twice in the state")
     return state
 
 
@@ -236,7 +236,7 @@ def _parsed(kind: type[M], message: bytes, sender: str, limits: Mapping[str, int
     except DecodeError as problem:
         raise Malformed(sender, "it cannot be decoded") from problem
     if parsed.version != VERSION:
-        raise Malformed(sender, f"it speaks version {parsed.version} where {VERSION} is spoken here")
+        raise Malformed(sender, f"it is of version {parsed.version} of the messages, and this is version {VERSION}")
     if len(parsed.session) > LONGEST_SESSION:  # the reply repeats it
         raise Malformed(sender, "its session is too long")
     return parsed

@@ -77,7 +77,7 @@ class Walk:
             for counted in (name, *([choice.name] if choice is not None and len(choice.fields) > 1 else [])):
                 seen[counted] += 1
                 if seen[counted] > REPEATED.get(counted, 1):
-                    raise self.refuse(f"{counted} stands in it too often")
+                    raise self.refuse(f"{counted} occurs in it too often")
             sizes[field.name] = self._value(key & 7, field, name, end)
         return sizes
 

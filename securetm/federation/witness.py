@@ -83,7 +83,7 @@ class BudgetGuard:
     def was_asked(self, run: str, question: str) -> bool:
         """Whether this run paid for such a question before."""
         spent = (entry.content for entry in self.ledger.entries() if entry.content["kind"] == SPENT)
-        return any(said["run"] == run and said["about"].get("question") == question for said in spent)
+        return any(one["run"] == run and one["about"].get("question") == question for one in spent)
 
     def _allowed(self, run: str, spend: Spend) -> int:
         """Returns how many such answers the budget allows. It counts them down: composing losses takes longer than a round."""
@@ -112,7 +112,7 @@ class BudgetGuard:
 
     def countersign(self, heads: Sequence[bytes], links: Sequence[bytes] = ()) -> tuple[bytes, ...]:
         """Signs the longest state that was ever seen of each of those ledgers. An owner whose ledger is shorter finds out."""
-        return tuple(self._seen(head, way) for head, way in zip(heads, links or [b""] * len(heads), strict=True))
+        return tuple(self._seen(head, followed) for head, followed in zip(heads, links or [b""] * len(heads), strict=True))
 
     def _signed_head(self, count: int, last: bytes) -> bytes:
         statement = _HEAD.pack(self.identity.place, count, self.ledger.identity, last, self.nonce)

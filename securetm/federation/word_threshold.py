@@ -39,7 +39,7 @@ def check_words(agreement: Agreement, corpora: Mapping[str, Corpus]) -> NamingTh
     return needed
 
 
-def told(needed: NamingThreshold) -> str:
+def in_words(needed: NamingThreshold) -> str:
     """Returns the sentence that the user reads before anything is spent."""
     return (
         f"words are chosen behind noise: one that is in {needed.found_from:,} documents of one party is found in 99 of 100 "

@@ -199,16 +199,16 @@ class ViolatingCoordinator(Coordinator):
                 reason = f"the profile does not claim that a coordinator {_ONE_COHORT}"
         self.violations.tried.append(RefusalRecord(profile.name, attempt, 0, 0, bool(by), by, reason))
 
-    def _took(self, exchange: Exchange, member: str, said: wire.Accepted) -> bool:
+    def _took(self, exchange: Exchange, member: str, accepted: wire.Accepted) -> bool:
         """Replaces the first masked vector of a party by another one behind the party's signature."""
-        if self.masked and not self._swapped and said.parcels and Reader(said.parcels[0], member).kind == Kind.MASKED:
+        if self.masked and not self._swapped and accepted.parcels and Reader(accepted.parcels[0], member).kind == Kind.MASKED:
             self._swapped, reason = True, ""
             try:
-                exchange.receive(member, another_vector(said.parcels[0]))
+                exchange.receive(member, another_vector(accepted.parcels[0]))
             except Refused as refused:
                 reason = type(refused).__name__
             self.noted(_OTHER_VECTOR, COORDINATOR if reason else "", reason)
-        return super()._took(exchange, member, said)
+        return super()._took(exchange, member, accepted)
 
 
 @dataclass

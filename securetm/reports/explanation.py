@@ -9,7 +9,7 @@ from typing import Any
 
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, Unit
-from securetm.federation.word_threshold import told
+from securetm.federation.word_threshold import in_words
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
 from securetm.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile
 from securetm.reports.part_tables import parts_of
@@ -169,7 +169,7 @@ def _of_words(profile: Profile) -> str:
     """How many documents must use a word, if the words come from the parties."""
     thresholds = (found for part in profile.mechanisms if (found := part.naming_threshold()) is not None)
     needed = next(thresholds, None) if "joint" in profile.vocabularies else None
-    return "" if needed is None else f". Without a public list, {told(needed)}; with --epsilon the run says its own figure"
+    return "" if needed is None else f". Without a public list, {in_words(needed)}; with --epsilon the run says its own figure"
 
 
 def _spent_by_word(budget: Budget) -> str:

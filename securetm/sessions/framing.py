@@ -99,7 +99,7 @@ class Reader:
     def speaks_for(self, place: int) -> None:
         """Refuses a message that names another place than its sender's."""
         if self.number(2) != place:
-            raise self.malformed("it speaks for somebody else")
+            raise self.malformed("it names another sender")
 
     def messages(self, parties: int, size: int, kind: int) -> dict[int, bytes]:
         """Reads a list of whole messages of one size and kind, at most one from each party, in the order of the roster."""

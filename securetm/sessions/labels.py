@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-PROTOCOL = b"securetm sessions 3"  # stands before every label
+PROTOCOL = b"securetm sessions 3"  # comes before every label
 VERSION = 3  # the first byte of every message; 2 had another framing in each sum and signed ledger heads under the masked sum
 
 

@@ -273,7 +273,7 @@ def test_whoever_runs_all_roles_is_told_by_name(
 ) -> None:
     monkeypatch.setattr(StepQuery, "answer", lambda *given: Fails(ZeroDivisionError("by a storm"))(*given))
     folder = begin(tmp_path / "run", small_plan(training__rounds=1), corpora)
-    with pytest.raises(PartyFailed, match="north wrote down a failure of its own: ZeroDivisionError: by a storm"):
+    with pytest.raises(PartyFailed, match="north logged a failure of its own: ZeroDivisionError: by a storm"):
         train(folder, Unwatched())
 
 

@@ -346,7 +346,7 @@ def test_a_ledger_that_was_put_back_is_found_out_in_the_next_run(
         budget = agree(plan).profile.budget
         assert budget is not None
         Ledger.open(ledger, "north", budget).close()
-    with pytest.raises(PartyFailed, match=f"north wrote down a failure of its own: {error.__name__}"):
+    with pytest.raises(PartyFailed, match=f"north logged a failure of its own: {error.__name__}"):
         finished(tmp_path / "three", plan, five)
 
 

@@ -85,7 +85,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
     def _take_masked(self, place: int, sender: str, message: bytes) -> None:
         header, signed = read_header(message, sender), message[:HEADER_SIZE]
         if header.sender != place:
-            raise Malformed(sender, "it speaks for somebody else")
+            raise Malformed(sender, "it names another sender")
         header.at.check(self._at.epoch, self._at.tag)
         self._register.opened(place, sender, signed, Label.VECTOR)
         if len(message) != HEADER_SIZE + self._sum.nbytes:
