@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import signal
 import sqlite3
 import subprocess
@@ -16,7 +17,7 @@ from safetensors import safe_open
 
 from securetm.federation import store
 from securetm.federation.running_errors import DamagedStore
-from securetm.federation.store import COMMON, SqliteStore, read_arrays, write_arrays
+from securetm.federation.store import COMMON, CoordinatorStore, SqliteStore, read_arrays, write_arrays
 from securetm.interrupts import undisturbed
 from securetm.models.gibbs.lda import LDA
 from securetm.models.stored_model import read_model, write_model
@@ -106,3 +107,21 @@ def test_a_store_that_was_closed_says_so_by_name(tmp_path: Path) -> None:
     database.close()
     with pytest.raises(DamagedStore, match="closed database"):
         database.get("anything")
+
+
+def test_what_a_question_is_about_is_synced_before_it_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file and its name in the folder: parties answer that number again about nothing else."""
+    synced: list[int] = []
+    sync = os.fsync
+
+    def noting(opened: int) -> None:
+        synced.append(os.fstat(opened).st_ino)
+        sync(opened)
+
+    with contextlib.closing(CoordinatorStore(tmp_path)) as kept:
+        monkeypatch.setattr(os, "fsync", noting)
+        kept.keep_asked("train", 3, {"weights": np.arange(3.0)})
+        asked = kept.kept_asked("train", 3)
+    assert asked is not None
+    assert asked["weights"].tolist() == [0.0, 1.0, 2.0]
+    assert {(tmp_path / "asked-train-3.safetensors").stat().st_ino, tmp_path.stat().st_ino} <= set(synced)
