@@ -211,7 +211,7 @@ def as_documents(documents: Any, vocabulary: Sequence[str] | None = None) -> Any
     """The documents, or a matrix of counts as documents, whose keys are their row numbers spread over 64 bits."""
     if hasattr(documents, "keys") and hasattr(documents, "counts"):
         return documents
-    counts = _canonical(documents)
+    counts = _counts_of(documents)
     words = tuple(vocabulary) if vocabulary is not None else tuple(f"word {v}" for v in range(counts.shape[1]))
     if len(words) != counts.shape[1]:
         raise OtherVocabulary(counts.shape[1], len(words))
@@ -235,23 +235,19 @@ def warn_of_unknown(documents: Any) -> None:
         warnings.warn(sentence, NoKnownWords, stacklevel=3)
 
 
-def _canonical(matrix: Any) -> Any:
-    counts = _matrix(matrix)
+def _counts_of(matrix: Any) -> Any:
+    """The matrix as CSR without repeated entries. Refuses anything but a table of numbers that can be counts."""
+    table = matrix if sparse.issparse(matrix) else np.asarray(matrix)
+    if table.dtype.kind not in "biuf" or table.ndim != 2 or table.shape[1] == 0:
+        shape = " x ".join(map(str, table.shape))
+        raise NoMatrix(f"{'numbers' if table.dtype.kind in 'biuf' else 'texts or other things'}, {shape or 'a single one'}")
+    counts = sparse.csr_array(table)
     if not counts.has_canonical_format:
         counts = counts.copy()  # the caller's matrix stays as it is
         counts.sum_duplicates()
     if counts.nnz and not (np.isfinite(counts.data).all() and counts.data.min() >= 0):
         raise BadSetting("documents", "counts", "a matrix", "must hold no negative, infinite or missing counts")
     return counts
-
-
-def _matrix(counts: Any) -> Any:
-    """The matrix as CSR. Refuses anything that is no table of numbers, such as texts."""
-    table = counts if sparse.issparse(counts) else np.asarray(counts)
-    if table.dtype.kind not in "biuf" or table.ndim != 2 or table.shape[1] == 0:
-        shape = " x ".join(map(str, table.shape))
-        raise NoMatrix(f"{'numbers' if table.dtype.kind in 'biuf' else 'texts or other things'}, {shape or 'a single one'}")
-    return sparse.csr_array(table)
 
 
 def over(documents: Any, vocabulary: tuple[str, ...]) -> Any:

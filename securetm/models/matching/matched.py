@@ -106,14 +106,11 @@ class Matched(LDA):
         found = integrated(local, amounts, self.xi, self.top)
         if not len(found.topics):
             return after
-        each_topic = {
-            name: amounts[name] / int((went != NOWHERE).sum())
-            for name, went in found.went.items()
-            if went.max(initial=NOWHERE) >= 0
-        }
-        masses = np.zeros(len(found.topics))
-        for name, amount in each_topic.items():
-            np.add.at(masses, found.went[name][found.went[name] != NOWHERE], amount)
+        each_topic, masses = {}, np.zeros(len(found.topics))
+        for name, went in found.went.items():
+            if len(merged_into := went[went != NOWHERE]):
+                each_topic[name] = amounts[name] / len(merged_into)
+                np.add.at(masses, merged_into, each_topic[name])
         for name, amount in each_topic.items():
             after[_OWN + name] = self._composed(found.topics, masses, local[name], amount)
         counts, weights = found.topics * masses[:, None], found.weights
