@@ -225,9 +225,8 @@ class MaskedPartyRound(PartyExchange):
         signatures = reader.entries(signers, SIGNATURE)
         if not self._policy.consistency:
             return
-        if self._prekeys.of_setup.get(f"masked agreed {outcome.at.index}") != hashed(
-            Label.SURVIVORS, outcome.body(Kind.SURVIVORS)
-        ):
+        agreed = hashed(Label.SURVIVORS, outcome.body(Kind.SURVIVORS))
+        if self._prekeys.of_setup.get(f"masked agreed {outcome.at.index}") != agreed:
             raise OtherSurvivors()
         for place, signature in signatures.items():
             if place not in outcome.survivors:
