@@ -102,7 +102,7 @@ class CkksSum(SharedKeySum):
         return replace(terms, reach=reach, grid=terms.grid or reach / steps), fit
 
     def error(self, terms: Terms, cohort: Cohort) -> float:
-        """Half a step for each party, and what float64 cannot hold; nothing for whole numbers."""
+        """Half a step for each party, and the rounding of float64; no error for whole numbers."""
         admitted = self.admit(terms, cohort)
         if admitted.domain is Domain.INTEGER:
             return 0.0

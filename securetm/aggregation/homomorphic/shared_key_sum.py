@@ -38,7 +38,7 @@ class SharedKeySum(Aggregation):
         raise NeedsIntegers(self.code.name)
 
     def error(self, terms: Terms, cohort: Cohort) -> float:
-        """None: whole numbers are added exactly."""
+        """No error: whole numbers are added exactly."""
         return 0.0
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
@@ -54,7 +54,7 @@ class SharedKeySum(Aggregation):
         return max(LEAST, cohort.threshold)
 
     def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
-        """Of a set-up the sealed keys and the bundle of hellos; of a round fresh ciphertexts, and both halves of their sum."""
+        """Of a set-up, the sealed keys and the bundle of hellos; of a round, fresh ciphertexts and both halves of their sum."""
         named = 4 + HASH + KEY_ID + 2 + 2 * parties  # more than any message begins with
         if terms is None:
             return max(named + parties * BOX, HELLO_SIZE), named + parties * HELLO_SIZE + BOX

@@ -1,7 +1,7 @@
-"""Who masks with whom and who holds whose shares: everybody, or random neighbours on a ring. It sends nothing.
+"""The graph of a masked sum: who masks with whom, and who holds shares of whose secrets. It sends nothing.
 
-The probabilities are union bounds over who colludes and who leaves, where that does not depend on the ring. Where a coordinator
-chooses it (`chosen`), only graphs count that no choice can cut.
+It is complete, or each party has random neighbours on a ring. The probabilities are union bounds over who colludes and who
+leaves, where that does not depend on the ring. Where a coordinator chooses who leaves (`chosen`), no choice may cut the graph.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def holds(drawn: Geometry, risk: Risk) -> bool:
 
 
 def share_threshold(parties: int, degree: int, risk: Risk) -> int:
-    """The fewest shares such that hardly any neighbourhood holds two views that both reach it: 2 t <= holders + colluding."""
+    """The fewest shares t such that hardly any neighbourhood can open two views, which takes 2 t <= holders + colluding."""
     for threshold in range((degree + 1) // 2 + 1, degree + 2):
         least = 2 * threshold - (degree + 1)  # colluding neighbours that make two views
         if risk.chosen and least <= min(risk.colluding, degree):
@@ -77,7 +77,7 @@ def share_threshold(parties: int, degree: int, risk: Risk) -> int:
 
 
 def disconnected(parties: int, degree: int, risk: Risk) -> float:
-    """Bound on the probability that honest survivors fall apart: two runs of degree / 2 places on the ring all gone."""
+    """Bounds the probability that the graph of honest survivors is cut, which takes two missing runs of degree / 2 places."""
     gone = min(parties, risk.colluding + parties - risk.threshold)
     if gone < degree or risk.chosen:  # cutting the ring takes two runs: fewer than that many gone never do
         return float(gone >= degree)
@@ -85,12 +85,12 @@ def disconnected(parties: int, degree: int, risk: Risk) -> float:
 
 
 def stalled(parties: int, degree: int, threshold: int, risk: Risk) -> float:
-    """Bound on the probability that some secret has fewer than `threshold` holders left."""
+    """Bounds the probability that some secret has fewer than `threshold` holders left."""
     return parties * _at_least(degree - threshold + 1, parties - 1, parties - risk.threshold, degree)
 
 
 def _at_least(least: int, population: int, marked: int, drawn: int) -> float:
-    """Probability that `drawn` of a population hold at least so many of the marked."""
+    """The probability that at least `least` of `drawn` members are marked."""
     hits = range(max(least, 0, drawn - (population - marked)), min(marked, drawn) + 1)
     every = _log_comb(population, drawn)
     return sum(exp(_log_comb(marked, hit) + _log_comb(population - marked, drawn - hit) - every) for hit in hits)

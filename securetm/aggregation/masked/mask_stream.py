@@ -1,4 +1,4 @@
-"""Masks: AES-256-CTR keystreams added to a vector modulo 2^32 or 2^64, block by block. It derives no keys.
+"""Adds masks, which are AES-256-CTR keystreams, to a vector modulo 2^32 or 2^64, block by block. It derives no keys.
 
 A block of the vector stays in the processor's cache while every stream passes over it.
 """
@@ -27,7 +27,7 @@ Mask = tuple[bytes, bool]  # a seed, and whether its stream is added (else subtr
 def apply_masks(vector: Array, masks: Iterable[Mask]) -> None:
     """Adds or subtracts each seed's stream, in place. `vector` is a contiguous uint32 or uint64 array.
 
-    The cipher and the sum both let other threads run, so where there is enough to do each core takes a part of the vector.
+    The cipher and the sum release the interpreter lock, so each core takes a part of a large vector.
     """
     chosen = list(masks)
     cores = os.cpu_count() or 1

@@ -21,7 +21,7 @@ from securetm.sessions.identities import COORDINATOR, PinnedRoster, identity_of
 
 @dataclass(frozen=True)
 class MaskedSum(Aggregation):
-    """Sums of whole numbers whose parts nobody sees. `threshold` and `colluding` are the profile's."""
+    """Sums of whole numbers of which nobody sees a part. `threshold` and `colluding` are the profile's."""
 
     consistency: bool = False  # a third message a round, in which parties sign who survived: for an active coordinator
     rounds: int = 64  # that one set-up prepares
@@ -64,7 +64,7 @@ class MaskedSum(Aggregation):
         return replace(terms, bits=_ring_bits(terms, len(cohort.members)))
 
     def error(self, terms: Terms, cohort: Cohort) -> float:
-        """None: whole numbers are added in a ring that they fit into."""
+        """No error: whole numbers are added in a ring that they fit into."""
         return 0.0
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
@@ -72,7 +72,7 @@ class MaskedSum(Aggregation):
         return max(cohort.threshold, self._threshold(joined))
 
     def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
-        """The vector, whatever its ring; everything else grows with the parties, in a set-up with the rounds too."""
+        """Of a round, the vector in the widest ring or a list of all parties; of a set-up, lists of parties and rounds."""
         if terms is None:
             return longest_in_set_up(parties, rounds)
         up, down = longest_in_round(parties)
@@ -105,7 +105,7 @@ class MaskedSum(Aggregation):
         return MaskedCoordinatorSession(PinnedRoster(roster), self._policy(roster), store)
 
     def geometry(self, parties: int) -> Geometry:
-        """How many neighbours each of so many parties has, and how many shares open a secret."""
+        """The number of neighbours of each party, and the number of shares that open a secret."""
         return geometry(parties, self._risk(parties))
 
     def _threshold(self, parties: int) -> int:

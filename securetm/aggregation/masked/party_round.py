@@ -201,7 +201,7 @@ class MaskedPartyRound(PartyExchange):
         return self._identity.sign(Label.CONSENT, consent_body(self._identity.place, outcome))
 
     def _unmask(self, message: bytes) -> bytes:
-        """One share of each neighbour's secret: the seed of a survivor, the mask key of who dropped out, never both."""
+        """Sends one share of each neighbour's secret: of a survivor's seed or of a dropped party's mask key, never both."""
         reader = Reader(message, COORDINATOR, Kind.UNMASK)
         outcome = self._read(reader)
         self._check_signatures(outcome, reader)

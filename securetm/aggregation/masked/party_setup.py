@@ -1,7 +1,7 @@
 """One set-up of a masked sum, both halves: four messages from each party prepare many rounds. It masks nothing yet.
 
-Commit to a number, reveal it with public keys, deal shares to the neighbours, store those received. Who dropped out before
-dealing takes no part; who drops out later is recovered like anybody who misses a round.
+A party commits to a number, reveals it with public keys, deals shares to its neighbours, and stores those it receives. A party
+that drops out before dealing takes no part. One that drops out later is recovered like a party that misses a round.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from securetm.sessions.sealing import Sealing, public_key
 
 @dataclass(frozen=True)
 class SetupGraph:
-    """What follows from everybody's reveals, computed alike by every role: the graph, and a name for the set-up."""
+    """The graph and the name of a set-up. Every role computes them from all reveals."""
 
     setup: bytes
     reveals: Mapping[int, Reveal]
@@ -53,12 +53,12 @@ def epoch_of(setup: bytes, places: Sequence[int]) -> bytes:
 
 
 def nonce_commitment(register: PinnedRoster, place: int, nonce: bytes) -> bytes:
-    """What binds a party to its number before it has seen any other."""
+    """Binds a party to its number before it has seen any other."""
     return hashed(Label.NONCE, register.hash, place_bytes(place), nonce)
 
 
 def read_commits(message: bytes, register: PinnedRoster, sender: str) -> dict[int, bytes]:
-    """Everybody's signed commitments, each checked against its pinned key."""
+    """The signed commitments of all parties, each checked against its pinned key."""
     reader = Reader(message, sender, Kind.COMMITS)
     found = reader.messages(len(register), COMMIT_SIZE, Kind.COMMIT)
     reader.end()

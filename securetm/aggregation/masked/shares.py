@@ -1,4 +1,4 @@
-"""Bundles of shares, and what a dealer says of them so that a false share can be told from a true one.
+"""Bundles of shares, and the hashes that a dealer sends of them, by which a false share is found.
 
 A bundle has two shares for each round: of the dealer's mask key, then of its self-mask seed.
 """
@@ -41,18 +41,18 @@ def share_of(bundle: bytes, index: int, which: int) -> bytes:
 
 
 def share_hash(setup: bytes, dealer: int, holder: int, number: int, share: bytes) -> bytes:
-    """What a dealer tells the coordinator of a share."""
+    """The hash of a share, which its dealer sends to the coordinator."""
     return _short(framed(Label.SHARE, setup, place_bytes(dealer, holder)) + number.to_bytes(2, "big") + share)
 
 
 def bundle_hashes(setup: bytes, dealer: int, holder: int, bundle: bytes) -> bytes:
-    """The hashes of a bundle's shares, end to end."""
+    """The hashes of all shares of a bundle, end to end."""
     start = framed(Label.SHARE, setup, place_bytes(dealer, holder))
     return b"".join(_short(start + n.to_bytes(2, "big") + share) for n, share in enumerate(_split(bundle)))
 
 
 def short_hash(hashes: bytes) -> bytes:
-    """One hash for a whole list of them: holder and dealer must mean the same bundle."""
+    """One hash for a bundle's hashes: holder and dealer must report the same."""
     return _short(framed(Label.SHARES_HELD, hashes))
 
 
@@ -61,7 +61,7 @@ def _short(content: bytes) -> bytes:
 
 
 def seed_commitment(register: PinnedRoster, owner: int, index: int, seed: bytes) -> bytes:
-    """What binds a party to one self-mask seed and tells nothing of it."""
+    """Binds a party to one self-mask seed and reveals nothing about it."""
     return hashed(Label.SEED, register.hash, place_bytes(owner), index.to_bytes(4, "big"), seed)
 
 
