@@ -56,8 +56,8 @@ def pieces(plan: AuditPlan) -> tuple[AuditPlan, ...]:
     return tuple(with_changes(plan, trials=tuple(trials)) for trials in parts.values())
 
 
-def keep(audit: Audit, folder: Path, whole: AuditPlan | None = None) -> tuple[str, ...]:
-    """Keeps the findings of an audit with the kept ones of other trials, and returns the names of the changed files.
+def keep(audit: Audit, folder: Path, whole: AuditPlan | None = None) -> None:
+    """Keeps the findings of an audit with the kept ones of other trials.
 
     `whole` is the plan of which the audit is a piece: results of trials that this plan no longer has are dropped.
     """
@@ -71,7 +71,6 @@ def keep(audit: Audit, folder: Path, whole: AuditPlan | None = None) -> tuple[st
         others = [one for one in before.get((profile, model), ()) if _trial(one) not in made]
         kept = [one for one in others if listed is None or _trial(one) in listed]
         write_evidence(Evidence(profile, model, audit.plan, (*kept, *new)), folder)
-    return tuple(sorted(Evidence(profile, model, audit.plan, ()).name for profile, model in found))
 
 
 def _trial(finding: Finding) -> str:

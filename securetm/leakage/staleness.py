@@ -54,15 +54,6 @@ def _changes(now: Mapping[str, str], bound: Mapping[str, str], profile: str, fin
 # ---- findings ------------------------------------------------------------------------------------------------------
 
 
-def stale(evidence: Evidence) -> tuple[str, ...]:
-    """Why kept findings no longer hold; empty if all do."""
-    try:
-        trials = trials_by_hash(read_audit_plan(evidence.plan))
-    except NotFound:  # the plan was deleted
-        trials = {}
-    return tuple(dict.fromkeys(reason for one in evidence.findings for reason in changed_since(one, evidence.plan, trials)))
-
-
 def changed_since(finding: Finding, plan: str, trials: Mapping[str, Trial]) -> tuple[str, ...]:
     """The changes since one finding was kept, in words."""
     profile, trial = finding.run.profile, trials.get(finding.attempt.bound.get(TRIAL, ""))

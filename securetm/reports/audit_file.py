@@ -139,23 +139,20 @@ def _check_measured(found: Measured, confidence: float, where: str) -> None:
     require(found.low <= value <= found.high, where, "value", value, "does not lie within its interval")
     require((found.hits is None) == (found.of is None), where, "of", found.of, "must be given together with `hits`")
     if found.hits is not None and found.of is not None:
-        _check_share(found, found.hits, found.of, where)
-        _check_width(found, clopper_pearson(found.hits, found.of, confidence), confidence, where)
+        _check_share(found, found.hits, found.of, confidence, where)
 
 
-def _check_share(found: Measured, hits: int, of: int, where: str) -> None:
+def _check_share(found: Measured, hits: int, of: int, confidence: float, where: str) -> None:
+    """The value must be hits of tries, and the interval no narrower than the exact one. A judge may widen it."""
     require(0 <= hits <= of, where, "hits", hits, f"must be from 0 to {of}")
     for name, end in (("low", found.low), ("high", found.high), ("ceiling", found.ceiling)):
         require(0 <= end <= 1, where, name, end, "must be from 0 to 1")
     value = hits / of if of else None
     same = found.value is None if value is None else found.value is not None and abs(found.value - value) <= _SAME
     require(same, where, "value", found.value, f"is not {hits} of {of}")
-
-
-def _check_width(found: Measured, exact: tuple[float, float], confidence: float, where: str) -> None:
-    """An interval must not be narrower than the exact one. A judge may widen it."""
-    wide = found.low <= exact[0] + _SAME and found.high >= exact[1] - _SAME
-    problem = f"is narrower than {found.hits} of {found.of} allow at a confidence of {confidence:g}"
+    low, high = clopper_pearson(hits, of, confidence)
+    wide = found.low <= low + _SAME and found.high >= high - _SAME
+    problem = f"is narrower than {hits} of {of} allow at a confidence of {confidence:g}"
     require(wide, where, "interval", f"{found.low:g} to {found.high:g}", problem)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as with_fields
 
+from securetm.errors import NotFound
 from securetm.federation.soundness import check
 from securetm.leakage import staleness
 from securetm.leakage.attacks import attack_called, attack_names
@@ -34,9 +35,9 @@ from securetm.leakage.evidence_hashes import bound_to, trial_hash
 from securetm.leakage.leakage_errors import DamagedEvidence
 from securetm.leakage.renewal import keep, pieces, renewed
 from securetm.leakage.staleness import (
+    changed_since,
     due_refusals,
     remaining,
-    stale,
     stale_refusals,
     still_fresh,
     trials_by_hash,
@@ -52,6 +53,15 @@ COMMITTED = sorted(evidence_folder().glob("*.json"))
 REFUSALS = sorted((evidence_folder() / "refusals").glob("*.json"))
 BOUND = {"profile", "mechanisms", "aggregation", "corpus", "threat model", "attack", "judging", "trial"}
 AGAIN = "run `securetm audit full --evidence audits/evidence`"
+
+
+def stale(evidence: Evidence) -> tuple[str, ...]:
+    """Why kept findings no longer hold; empty if all do, or if their plan was deleted."""
+    try:
+        trials = trials_by_hash(staleness.read_audit_plan(evidence.plan))
+    except NotFound:
+        trials = {}
+    return tuple(dict.fromkeys(reason for one in evidence.findings for reason in changed_since(one, evidence.plan, trials)))
 
 
 # ---- what is committed ---------------------------------------------------------------------------------------------
@@ -106,7 +116,8 @@ def folder(small: tuple[AuditPlan, Audit], tmp_path: Path, monkeypatch: pytest.M
     """What was kept of it, with that plan on the shelf."""
     plan, found = small
     monkeypatch.setattr(staleness, "read_audit_plan", lambda name: plan)
-    assert keep(found, tmp_path) == ("masked--prodlda.json", "open--prodlda.json")
+    keep(found, tmp_path)
+    assert sorted(path.name for path in tmp_path.glob("*.json")) == ["masked--prodlda.json", "open--prodlda.json"]
     return tmp_path
 
 
