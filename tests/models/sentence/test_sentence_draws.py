@@ -68,11 +68,11 @@ def test_the_ratio_that_was_derived_keeps_the_posterior_and_the_papers_do_not(na
 
 
 _THEN = "            moves = then.chance *"
-_ONE_WORD = """            now = State(now.z, _proposed(w, now.z, given, proposals), 0)
-            then = State(new, _proposed(w, new, given, proposals), 0)
+_ONE_WORD = """            now = SentenceTopic(now.z, _proposed(w, now.z, given, proposals), 0)
+            then = SentenceTopic(new, _proposed(w, new, given, proposals), 0)
 """
 _LEAVES = "uniform(given.noise[d], drawn + 2) * now.chance"
-_OWN = " * (diary.here[now.z] + given.alpha[now.z]) / (diary.here[now.z] + 1 + given.alpha[now.z])"
+_OWN = " * (document.here[now.z] + given.alpha[now.z]) / (document.here[now.z] + 1 + given.alpha[now.z])"
 MUTANTS = {
     "equation 27": (_LEAVES, _LEAVES + _OWN),
     "equation 28": (_THEN, _ONE_WORD + _THEN),
