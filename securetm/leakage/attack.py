@@ -87,11 +87,11 @@ def stacked(tables: Iterable[Any]) -> sparse.csr_array:
 
 @dataclass(frozen=True)
 class Proportion:
-    """`hits` successes in `of` independent trials. The frame computes the exact interval."""
+    """`hits` successes in `of` independent trials. The auditor computes the exact interval."""
 
     hits: int
     of: int
-    doubt: float = 1.0  # the part of all doubt (1 - confidence) that is left for the interval
+    doubt: float = 1.0  # the share of the error probability (1 - confidence) that the interval may use
 
     @classmethod
     def over(cls, counts: Iterable[tuple[int, int]]) -> Self:
@@ -106,18 +106,18 @@ class Proportion:
 
     @classmethod
     def recall(cls, masks: Iterable[tuple[Array, Array]]) -> Self:
-        """Of the true places, how many were guessed. Each pair holds a mask of guesses and a mask of the truth."""
+        """How many of the true places were guessed. Each pair holds a mask of guesses and a mask of the truth."""
         return cls.over((int((guess & real).sum()), int(real.sum())) for guess, real in masks)
 
     @classmethod
     def precision(cls, masks: Iterable[tuple[Array, Array]]) -> Self:
-        """Of the guessed places, how many are true. Each pair holds a mask of guesses and a mask of the truth."""
+        """How many of the guessed places are true. Each pair holds a mask of guesses and a mask of the truth."""
         return cls.recall((real, guess) for guess, real in masks)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A measure that is no proportion, with the interval and the upper limit that the attack's own theory gives."""
+    """A measure that is no proportion, with the interval and the upper limit from the attack's own theory."""
 
     value: float
     low: float
