@@ -71,7 +71,9 @@ class BoundedCounts(Mechanism):
         return at_most(rows, self.most, self.each) if self._concerns(terms) else rows
 
     def _concerns(self, terms: Terms) -> bool:
-        return terms.domain is Domain.INTEGER and terms.noised is Noised.NOT and not terms.names_words and not terms.ragged
+        """Whether this bounds rows under these terms. The rows behind a vector on a grid are real numbers."""
+        counted = terms.domain is Domain.INTEGER and terms.grid == 0
+        return counted and terms.noised is Noised.NOT and not terms.names_words and not terms.ragged
 
 
 def at_most(rows: Rows, most: int, each: int) -> Rows:

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, Noised, RoundContext, Terms, Unit
-from securetm.errors import check_setting
+from securetm.errors import BadSetting, check_setting
 from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, RangeTooSmall
 from securetm.mechanisms.noising import check_positive
 from securetm.sessions.session_memory import count_up
@@ -79,6 +79,8 @@ class FixedPoint(Clamped):
         """The terms of whole numbers whose sum over the cohort fits the ring; grid and reach are public."""
         if terms.noised is Noised.SHARE or (terms.noised is Noised.WHOLE and terms.domain is Domain.REAL):
             raise NoiseBeforeRounding()
+        if terms.grid > 0:
+            raise BadSetting("the profile", "fixed_point", "behind fixed_point", "would scale the sum twice, so name it once")
         bits = self.ring or terms.bits
         ring = int((1.0 - self.headroom) * ((1 << (bits - 1)) - 1))
         most = min(ring // len(cohort.members), 1 << 52)  # beyond 2^53 a float64 skips whole numbers

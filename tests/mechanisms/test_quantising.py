@@ -12,7 +12,8 @@ from securetm.contracts import Answer, Block, Cohort, Domain, Mechanism, Noised,
 from securetm.entropy import OperatingSystem
 from securetm.errors import BadSetting
 from securetm.mechanisms.clipping import BoundedCounts, Clip
-from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, RangeTooSmall
+from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, NoiseWithoutClip, RangeTooSmall
 from securetm.mechanisms.quantising import CLAMPED, NO_NUMBERS, Clamped, FixedPoint
 from securetm.testing.mechanism_laws import EmptyStore, InTurn, MechanismLaws, integer_terms
 
@@ -167,3 +168,18 @@ def test_whole_noise_on_whole_numbers_passes_and_the_rest_is_refused() -> None:
 def test_settings_of_the_clipped_grid_are_checked(setting: dict[str, Any]) -> None:
     with pytest.raises(BadSetting):
         FixedPoint(**setting)
+
+
+def test_a_second_grid_is_refused() -> None:
+    """It would scale the sum twice, while its bounds say once."""
+    terms = FixedPoint().admit(Clip(1.0).admit(REAL, COHORT), COHORT)
+    with pytest.raises(BadSetting, match="behind fixed_point"):
+        FixedPoint().admit(terms, COHORT)
+
+
+def test_counts_bound_no_rows_behind_the_grid() -> None:
+    """The vector is of whole numbers there, and the rows are still real: they have no bound, and noise is refused."""
+    terms = BoundedCounts(most=1).admit(FixedPoint().admit(REAL, COHORT), COHORT)
+    assert terms.l2 == float("inf")
+    with pytest.raises(NoiseWithoutClip):
+        GaussianNoise(noise_multiplier=1.0).admit(terms, COHORT)
