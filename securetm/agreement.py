@@ -1,6 +1,6 @@
 """What a role agreed to when it started: the plan, and everything that the plan names in a file or in a registry.
 
-All of it is read once. A file that is edited during a run changes no role's view of the run. It runs nothing.
+All of it is read once, so that editing a file during a run changes nothing in the run. It runs nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from securetm.toml_settings import digest
 
 @dataclass(frozen=True)
 class Agreement:
-    """The plan of a run with its profile, its model and its public lists, as they were read."""
+    """The plan of a run with its profile, its model and its public lists."""
 
     plan: Plan
     file: ProfileFile
@@ -38,7 +38,7 @@ class Agreement:
 
     @cached_property
     def digest(self) -> bytes:
-        """The hash of all that the parties agree on. The source of the documents is each party's own affair."""
+        """The hash of all that the parties agree on. The source of the documents is not part of it."""
         public = {name: value for name, value in self.plan.tables().items() if name != "corpus"}
         public["vocabulary"]["file"] = list(self.words) if self.words else ""  # the words count, not where the file lies
         public["tokeniser"]["stop_words"] = self.stop_words if isinstance(self.stop_words, str) else list(self.stop_words)

@@ -1,6 +1,6 @@
-"""How a plan is read: from TOML and the command line, completed by its profile and its model, and checked as a whole.
+"""Reads a plan from TOML and the command line, completes it by its profile and its model, and checks it as a whole.
 
-What a plan says is in `plans.py`. No document is read here.
+The sections of a plan are in `plans.py`. No document is read here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
     for name, value in overrides.items():
         _place(tables, name.split("."), value)
     plan = plan_from_tables(tables, str(path.name) if path else "the command line")
-    for name in tables.get("privacy", {}):  # 0 must not silently mean the number of the profile
+    for name in tables.get("privacy", {}):  # inside a plan, 0 means the number of the profile, so nobody may write it
         problem = "must be above 0; leave it out to keep what the profile says"
         require(name not in NUMBERS or getattr(plan.privacy, name) > 0, "[privacy]", name, 0, problem)
     _check_corpus_settings(tables.get("corpus", {}))
@@ -101,7 +101,7 @@ def _model_choice(table: Any) -> ModelChoice:
 
 
 def _training_choice(tables: Mapping[str, Any], model: ModelChoice) -> TrainingChoice:
-    """As many rounds as that model needs, where the plan does not say."""
+    """The [training] section, with as many rounds as the model needs where the plan does not say."""
     chosen, kind = _section(TrainingChoice, tables, "training"), model_class(model.name, model.settings)
     if kind is None or "rounds" in tables.get("training", {}):
         return chosen
@@ -109,7 +109,7 @@ def _training_choice(tables: Mapping[str, Any], model: ModelChoice) -> TrainingC
 
 
 def _resolved(plan: Plan, where: str) -> Plan:
-    """The plan with every setting that it leaves to its profile and its model, if it can be carried out."""
+    """The plan with every setting that it leaves to its profile and its model. A plan that cannot be carried out is refused."""
     _check_own(plan, where)
     file = ProfileFile.read(plan.profile)
     budget = file.profile().budget
@@ -149,7 +149,7 @@ def _with_all_settings(plan: Plan, profile: Profile) -> ModelChoice:
 
 
 def _check_own(plan: Plan, where: str) -> None:
-    """What needs no profile: the seed, and files that the plan names."""
+    """Checks the seed and the files that the plan names."""
     require(0 <= plan.seed < 2**63, where, "seed", plan.seed, "must be at least 0 and below 2^63")
     plan.tokeniser.make()
     plan.tokeniser.listed()

@@ -1,6 +1,6 @@
-"""The plan of a run: what all parties agree on, and for a simulation where the documents come from. It runs nothing.
+"""The plan of a run: what all parties agree on and, for a simulation, where the documents come from. It runs nothing.
 
-Each section checks its own settings. How a plan is read, completed and checked as a whole is in `plan_reading.py`.
+Each section checks its own settings. `plan_reading.py` reads a plan, completes it and checks it as a whole.
 """
 
 from __future__ import annotations

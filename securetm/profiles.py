@@ -1,6 +1,6 @@
 """Reads profiles, and makes their parts and models from names and settings.
 
-It decides nothing about privacy: the parts themselves admit or refuse a question (`route.py`).
+It decides nothing about privacy, because the parts admit or refuse a question (`route.py`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def profile_names() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ProfileFile:
-    """A profile's file, read once; profiles with other numbers of privacy are made of it without reading it again."""
+    """A profile's file, which is read once. Profiles with other privacy numbers are made without reading it again."""
 
     name: str  # of the file
     table: Mapping[str, Any]
@@ -89,8 +89,8 @@ class ProfileFile:
     def profile(self, changed: Mapping[str, float] | None = None, unit: Unit = Unit.DOCUMENT) -> Profile:
         """Makes the profile with its parts, and checks its settings.
 
-        `changed` replaces numbers of privacy, each where it stands (epsilon, delta, noise_multiplier, words, rate, radius).
-        `unit` is whom the plan protects; a profile whose budget is one for each word occurrence keeps that.
+        `changed` replaces privacy numbers by name (epsilon, delta, noise_multiplier, words, rate, radius). `unit` is whom the
+        plan protects; it does not replace the unit of a profile whose budget is for word occurrences.
         """
         table = _changed(self.table, changed or {}, self.name)
         text = from_table(ProfileText, table, self.name)
@@ -180,7 +180,7 @@ def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str)
         return dict(table)
     parts = [dict(part) for part in table.get("mechanism", ())]
     budget = dict(table.get("budget", {}))
-    by_word = budget.get("unit") == Unit.WORD.value  # then what one draw of noise spends is the whole budget
+    by_word = budget.get("unit") == Unit.WORD.value  # then one draw of noise spends the whole budget
     for name, value in numbers.items():
         asked = parts if by_word or name not in _BUDGETED else []
         places = [(budget, name)] if name in budget else []

@@ -42,7 +42,7 @@ class Registry:
     named: bool = False  # whether the contract has a `name`, which must then be the name that the part is declared under
 
     def listed(self) -> tuple[ListedPart, ...]:
-        """Every declared part, sorted by name; a name that several packages declare stands there several times."""
+        """Every declared part, sorted by name; a name that several packages declare is listed several times."""
         ours = (ListedPart(name, OURS, place) for name, place in self.own.items())
         return tuple(sorted((*ours, *(part for group, part in _declared()[0] if group == self.group))))
 

@@ -1,4 +1,4 @@
-"""Where the three data folders are: in the installed wheel, else beside the checkout. It reads nothing but their names."""
+"""Finds the three data folders, in the installed wheel or beside the checkout. It reads only the names of their files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The route of one question through the mechanisms of a profile: its steps in order, with the terms before and after each.
 
-It is compiled once per question, before any document is read. Parties, the coordinator, the accounting and attacks all read it.
+It is compiled once per question, before any document is read. Parties, the coordinator, the accounting and attacks read it.
 It adds no noise of its own, records nothing and knows no transport.
 """
 
@@ -77,7 +77,7 @@ class ClippedAnswer:
     vector: Mapping[str, Array]
     documents: int
     loss: float
-    lost: int = 0  # rows and coordinates that were not finite, and so counted as nothing
+    lost: int = 0  # rows and coordinates that were not finite, and so counted as zero
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Route:
         clipped_sum = ClippedRowSum(
             self.row_terms, self.radius, self.on_rows, lambda sums: self._on_named(sums, context), persons
         )
-        with np.errstate(all="ignore"):  # an overflow counts as nothing; a warning would tell such documents apart
+        with np.errstate(all="ignore"):  # an overflow counts as zero, and a warning would reveal such documents
             query.answer(documents, clipped_sum, memory, rng)
             return self._answer_of(clipped_sum, context, len(documents))
 
@@ -166,7 +166,7 @@ class Route:
         return answer
 
     def seen_and_opened(self, answer: Answer, context: RoundContext) -> tuple[Answer, Answer]:
-        """What the opening role sees, which has no noise of its own in it yet, and the opened answer."""
+        """What the opening role sees before it adds noise of its own, and the opened answer."""
         opened = self.opened(answer, context)
         quiet = replace(self, steps=tuple(step for step in self.steps if not step.by_opener))
         return opened if len(quiet.steps) == len(self.steps) else quiet.opened(answer, context), opened
@@ -181,9 +181,9 @@ def compile_route(asked: Terms, profile: Profile, cohort: Cohort) -> Route:
 
 
 def _check_paid(route: Route, unit: Unit, aggregation: Aggregation, cohort: Cohort) -> None:
-    """What a budget needs of every answer: no word that is only a party's own, secret batches, and noise.
+    """Refuses an answer that no budget covers: one that names a party's own words, of public batches, or without noise.
 
-    Noise that is in the documents needs no sampling, so batches may then be public.
+    Noise in the documents does not count on sampling, so batches may then be public.
     """
     terms, by_opener = route.terms, any(step.by_opener for step in route.steps)
     if terms.names_words:
@@ -200,7 +200,7 @@ def _check_paid(route: Route, unit: Unit, aggregation: Aggregation, cohort: Coho
 
 
 def _check_unit(terms: Terms, unit: Unit) -> None:
-    """Noise on single words hides no document, and a budget of words covers only answers made of noised words."""
+    """Refuses noise that does not protect the budget's unit: a word's noise hides no document, and the other way round."""
     if unit is Unit.WORD and (terms.unit is not Unit.WORD or terms.noised is not Noised.WHOLE):
         raise NotNoisedByWord(terms.unit.value)
     if terms.unit is Unit.WORD and unit is not Unit.WORD:
@@ -209,5 +209,5 @@ def _check_unit(terms: Terms, unit: Unit) -> None:
 
 def _only_sums(aggregation: Aggregation, cohort: Cohort) -> bool:
     """Whether nobody sees a single answer, even with as many colluding parties as the noise shares allow for."""
-    bears = [claim.colluding for claim in aggregation.claims(cohort) if claim.what == "sees only sums"]
-    return aggregation.channel == "sealed" and max(bears, default=-1) >= cohort.colluding
+    colluding = [claim.colluding for claim in aggregation.claims(cohort) if claim.what == "sees only sums"]
+    return aggregation.channel == "sealed" and max(colluding, default=-1) >= cohort.colluding

@@ -1,6 +1,6 @@
 """Reads settings from TOML and the command line into frozen dataclasses. It knows no particular setting.
 
-A misspelt name or a value of the wrong kind is refused with its place; nothing is guessed.
+A misspelt name or a value of the wrong kind is refused, and the refusal names its place. Nothing is guessed.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The command line. Lower layers take every decision."""
+"""The command line. It decides nothing; lower layers do."""

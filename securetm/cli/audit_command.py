@@ -1,4 +1,4 @@
-"""`securetm audit`: attacks a real run with what its adversaries saw, and says what leaked."""
+"""`securetm audit`: attacks real runs with what their adversaries saw, and reports what leaked."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def audit(
 
 
 def _carried_out(name: str, run: Path | None, evidence: Path | None, keep: Path | None, bars: Stages) -> Audit:
-    """The audit; with a folder of evidence what is missing there, in pieces, beside what was kept of the plan."""
+    """The audit. With a folder of evidence, it carries out in pieces what is missing there, and adds what was kept."""
     from securetm.leakage.audit_plans import read_audit_plan
     from securetm.leakage.auditor import audit as carried_out
     from securetm.leakage.auditor import check_plan, place_for
@@ -116,7 +116,7 @@ def _how_many_kept(found: Audit, plan: str, evidence: Path) -> str:
 
 @contextmanager
 def _told_if_interrupted(evidence: Path | None, keep: Path | None) -> Iterator[None]:
-    """Reports what was kept of an interrupted audit, and how to go on."""
+    """Reports what was kept of an interrupted audit, and how to continue."""
     try:
         yield
     except KeyboardInterrupt as stop:

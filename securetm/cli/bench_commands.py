@@ -1,4 +1,4 @@
-"""`securetm reproduce` and `securetm bench`: the papers' and the project's own figures, measured again here and now."""
+"""`securetm reproduce` and `securetm bench`: measure the figures of papers and of this project again."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`securetm budget`: what a training spends of privacy, what a budget allows, what a ledger holds. It reads no document.
+"""`securetm budget`: what a training spends, what a budget allows, what a ledger holds. It reads no document.
 
-Lower layers compute it; nothing heavy is imported before a command runs.
+Lower layers compute it. They are imported when a command runs, because importing them takes long.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def _shown(compute: Callable[[Stages], BudgetReport], html: Path | None, json: b
 
 
 _DOCUMENTS = "--documents 18748 --batch 256"
-_COMMANDS: dict[str, tuple[Callable[..., None], str, str]] = {  # the function, what it says, and an example
+_COMMANDS: dict[str, tuple[Callable[..., None], str, str]] = {  # the function, its short help, and an example
     "dp-sgd": (
         dp_sgd,
         "What a training by noised gradients spends.",

@@ -15,12 +15,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 
 
 def print_json(content: Any) -> None:
-    """One document; what is not a number is null, since JSON knows no NaN."""
+    """Prints one document. A number that is not finite becomes null, because JSON has no NaN."""
     encoding = sys.stdout.encoding or "utf-8"
-    spelt = not encoding.lower().startswith("utf")  # \\u00e9 is JSON wherever it is written
+    spelt = not encoding.lower().startswith("utf")  # escapes are valid JSON in every encoding
     with output_named():
         sys.stdout.write(json.dumps(_finite(content), ensure_ascii=spelt, indent=2, allow_nan=False) + "\n")
-        sys.stdout.flush()  # here, where a reader that has gone can still be told apart from a failure
+        sys.stdout.flush()  # here, where a reader that has gone can still be distinguished from a failure
 
 
 def _finite(content: Any) -> Any:

@@ -12,7 +12,7 @@ import traceback
 
 from securetm.errors import FAILURE, MISUSE, BadSetting, SecuretmError, SystemRefused, did_you_mean
 
-_INTERRUPTED = 130  # what typer makes of Ctrl-C, without a word
+_INTERRUPTED = 130  # typer's exit code for Ctrl-C, which it does not report
 _LONGEST = 2_000  # characters of a sentence, which may quote what somebody typed
 
 
@@ -32,7 +32,7 @@ def main() -> None:
     except OSError as problem:
         refused = _system_error(problem)
         code = _report(str(refused), refused.advice(), refused.exit_code, debug)
-    except Exception as fault:  # noqa: BLE001 - told in a sentence here; --debug shows all of it
+    except Exception as fault:  # noqa: BLE001 - reported in a sentence; --debug shows the traceback
         code = _report(f"unexpected: {type(fault).__name__}", "repeat with --debug and report what it shows", FAILURE, debug)
     sys.exit(code)
 
@@ -43,7 +43,7 @@ def _run(arguments: list[str], debug: bool) -> int:
 
     from securetm.cli.application import app
 
-    # typer brings its own copy of click, or depends on it, by version: the class of all misuses is found through one of them
+    # by version, typer has a copy of click or depends on it, so the base class of misuses is found through one of them
     misused: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
         code = app(arguments, prog_name="securetm", standalone_mode=False)
@@ -106,7 +106,7 @@ def _report(sentence: str, hint: str, code: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
     for kind, said in (("error", sentence), ("hint", hint)):
-        if said:  # it may quote a file, and a file may hold anything
+        if said:  # it may quote a file, which may hold control characters
             short = said if len(said) <= _LONGEST else f"{said[: _LONGEST // 2]}…{said[-_LONGEST // 2 :]}"
             sys.stderr.write(f"securetm: {kind}: {printable(short)}\n")
     return code

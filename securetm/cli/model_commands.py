@@ -1,4 +1,4 @@
-"""`securetm topics` and `securetm transform`: what a finished run found, and what it says of new documents."""
+"""`securetm topics` and `securetm transform`: the topics of a finished run, and the topics of new documents."""
 
 from __future__ import annotations
 
@@ -52,15 +52,13 @@ def transform(
 
 
 def _opened(run: Path) -> FinishedRun:
-    """The run, with a word about one that nothing binds to its files."""
+    """The run, with a note where it keeps no digests of its files."""
     from securetm.federation.finished import FinishedRun
     from securetm.reports.terminal import screen
 
     finished = FinishedRun.open(run)
     if not finished.bound:
-        screen().print(
-            "This run is of an earlier version, which wrote no digests: nothing shows that its files are as they were."
-        )
+        screen().print("This run is of an earlier version, which wrote no digests, so changes of its files cannot be detected.")
     return finished
 
 

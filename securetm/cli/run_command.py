@@ -1,4 +1,4 @@
-"""`securetm run`: trains a federation on this machine, or goes on with one that was interrupted."""
+"""`securetm run`: trains a federation on this machine, or continues one that was interrupted."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _run(
 
 
 def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
-    """Whether a budget was spent on a model that is worse than guessing."""
+    """Whether a budget was spent on a model that is worse than a uniform guess."""
     paid = any(spent["epsilon"] is not None for spent in result["spent"])
     return paid and bool((result.get("baseline") or {}).get("worse_than_uniform"))
 
@@ -157,7 +157,7 @@ def _say_what_a_word_needs(agreement: Agreement, corpora: Mapping[str, Corpus], 
 
 
 def _getting_ready(to: Console, json: bool) -> AbstractContextManager[Any]:
-    """A line while libraries are loaded and the plan is checked, which takes seconds; only for people at a terminal."""
+    """Shows a line at a terminal while libraries are loaded and the plan is checked, which takes seconds."""
     return nullcontext() if json or not to.is_terminal else to.status("getting ready")
 
 
@@ -178,7 +178,7 @@ def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> t
 
 
 def _check_plan(plan: Path | None) -> None:
-    """Refuses documents in the place of a plan."""
+    """Refuses a file of documents that is given as the plan."""
     from securetm.corpus.readers import is_corpus
 
     if plan is not None and is_corpus(plan):
@@ -193,17 +193,15 @@ def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
     for name, documents in result.get("documents", {}).items():  # a run of an earlier version says nothing of them
         whole, read = documents["all"], documents["with_agreed_words"]
         if read == 0:
-            to.print(
-                f"[bold yellow]{escape(name)}[/bold yellow]: none of its documents has an agreed word, so it taught nothing."
-            )
+            none = "none of its documents has an agreed word, so it contributed nothing."
+            to.print(f"[bold yellow]{escape(name)}[/bold yellow]: {none}")
         elif 2 * read < whole:
             to.print(f"[yellow]{escape(name)}[/yellow]: only {read:,} of its {whole:,} documents have an agreed word.")
     held = result.get("documents", {}).values()
     few = [without for one in held if 0 < 2 * (without := one["all"] - one["with_agreed_words"]) <= one["all"]]
     if few:
-        to.print(
-            f"Parties that left out at most half of their documents for want of an agreed word: {len(few)} ({sum(few):,})."
-        )
+        left_out = f"{len(few)} ({sum(few):,} documents)"
+        to.print(f"Parties that left out at most half of their documents, which have no agreed word: {left_out}.")
 
 
 def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, Corpus], to: Console) -> None:
@@ -240,7 +238,7 @@ def _settings(pairs: list[str]) -> dict[str, str]:
 
 
 def _check_resume(resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None, record: bool) -> None:
-    """Refuses settings beside --resume: a run goes on under its own plan."""
+    """Refuses settings beside --resume, because a run continues under its own plan."""
     if resume is not None and (plan is not None or overrides or out is not None or record):
         given = str(plan or out or ", ".join(overrides) or "--record")
         raise BadSetting("securetm run", "--resume", str(resume), f"goes on with its own plan, so {given} cannot be given too")

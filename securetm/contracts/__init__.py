@@ -1,7 +1,7 @@
-"""The types in which models, mechanisms and aggregations meet, parted by who meets them. It re-exports and decides nothing.
+"""The types that models, mechanisms and aggregations share. This file re-exports them, and decides nothing.
 
-Every federated topic model learns from sums over documents. A mechanism changes what is learned from the sum, an aggregation
-changes who sees it.
+Every federated topic model learns from sums over documents. A mechanism changes what can be learned from a sum. An aggregation
+changes who sees the sum.
 """
 
 from securetm.contracts.aggregation import Aggregation, Exchange, Parcel, Session

@@ -1,4 +1,4 @@
-"""What an aggregation is: it changes who sees a sum. The sum itself stays, within a stated error."""
+"""The contract of an aggregation: it changes who sees a sum, and keeps the sum within a stated error."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Parcel = tuple[str, bytes]  # to whom, what
 
 
 class Exchange(Protocol):
-    """One role in one protocol run, sans-I/O: bytes in, bytes out; a transport carries them and a clock ticks outside.
+    """One role in one run of a protocol, sans-I/O: bytes in, bytes out. A carrier delivers the messages and keeps the time.
 
-    It goes in waves. Parties speak first (`begin`) and answer each message they `receive`. The coordinator receives what came
-    in time and returns nothing; `expire` ends the wave, and what it returns is the next one. The carrier ends every wave, also
-    where nobody is missing. Whoever is missing has dropped out.
+    Messages go in waves. Parties send first (`begin`), and answer each message that they `receive`. The coordinator receives
+    what came in time and returns nothing; `expire` ends the wave and returns the messages of the next one. The carrier ends
+    every wave, even where no party is missing. A missing party has dropped out.
     """
 
     def begin(self) -> Sequence[Parcel]: ...
@@ -25,17 +25,17 @@ class Exchange(Protocol):
 
 
 class Session(Protocol):
-    """A role's place in a session: it outlives rounds (keys, prekeys, what was revealed) and lives in a store."""
+    """A role in a session. Its keys, its prekeys and what it revealed outlive rounds, and are kept in a store."""
 
     @property
-    def prepared(self) -> int: ...  # rounds that can still be run before the next `prepare`; plain sums: without end
+    def prepared(self) -> int: ...  # rounds that can still be run before the next `prepare`; unlimited for plain sums
     def prepare(self, rounds: int) -> Exchange: ...
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange: ...
     def answer(self, round_id: bytes) -> Answer: ...  # or a refusal, if this role does not open it
 
 
 class Aggregation(Protocol):
-    """Changes who sees a sum; the sum stays, within a stated error. It is a frozen dataclass, whose fields are its settings."""
+    """Changes who sees a sum, and keeps it within a stated error. It is a frozen dataclass, whose fields are its settings."""
 
     opened_by: ClassVar[str] = "coordinator"  # or "parties"
     channel: ClassVar[str] = "sealed"  # what the transcript calls a party's messages: "answer" where anybody can read them

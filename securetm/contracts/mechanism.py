@@ -1,4 +1,4 @@
-"""What a mechanism is: it changes what is learned from a sum. It sees no network and no other party."""
+"""The contract of a mechanism: it changes what can be learned from a sum. It sees no network and no other party."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Entropy(Protocol):
 
 
 class Store(Protocol):
-    """A role's small durable memory: `put` is on disk before it returns."""
+    """A role's small durable store: what `put` was given is on disk when it returns."""
 
     def get(self, key: str) -> bytes | None: ...
     def put(self, key: str, value: bytes) -> None: ...
@@ -28,12 +28,12 @@ class Store(Protocol):
 
 @dataclass(frozen=True)
 class RoundContext:
-    """What one role has at hand in one round."""
+    """What the mechanisms of one role can use in one round."""
 
     cohort: Cohort
     entropy: Entropy
     store: Store
-    lasting: Store | None = None  # what outlives the run; kept beside the ledger
+    lasting: Store | None = None  # outlives the run, and is kept beside the ledger
     computed: dict[str, Any] = field(default_factory=dict)  # what a mechanism computed and may use again in this process
 
 
@@ -50,7 +50,7 @@ class Sampling(Enum):
     """How a mechanism chooses the documents that take part in a round."""
 
     NONE = "none"
-    PUBLIC = "public"  # in an order that everybody knows: it amplifies no privacy
+    PUBLIC = "public"  # in an order that everybody knows, which amplifies no privacy
     COINS = "coins"  # by the party's own coins
 
 
@@ -58,7 +58,7 @@ class Sampling(Enum):
 class NamingThreshold:
     """In how many documents of one party a word must be to be named."""
 
-    threshold: int  # a word in no more documents than this is named by luck only
+    threshold: int  # a word in no more documents than this is named only if the noise is large
     found_from: int  # a word in so many documents is named in 99 of 100 selections
 
 
@@ -73,7 +73,7 @@ class CountNoise:
 class Mechanism(Protocol):
     """Changes what is learned from a sum. It is a frozen dataclass, whose fields are its settings in a profile.
 
-    Every member has a default: a mechanism declares what it does, and overrides the steps at which it does something.
+    Every member has a default. A mechanism declares what it does, and overrides the methods in which it does something.
     """
 
     noise_by: ClassVar[NoiseBy] = NoiseBy.NOBODY

@@ -1,4 +1,4 @@
-"""What a topic model is to the federation: the documents it reads, the questions it asks, the state it keeps.
+"""The contract of a topic model: the documents that it reads, the questions that it asks, the state that it keeps.
 
 A model knows neither mechanisms nor aggregations.
 """
@@ -17,9 +17,9 @@ MOST_TOPICS = 1000  # where a model does not say how many it has
 
 
 class Perturbed(Protocol):
-    """The words of token slots behind noise: each slot holds weights of words, and no longer the word that stood there.
+    """The token slots of noised documents: each slot holds weights of words in place of its word.
 
-    How many slots each document and each sentence has is public (`token_ends` and `sentence_ends` count slots then).
+    The number of slots of each document and sentence is public (`token_ends` and `sentence_ends` then count slots).
     """
 
     @property
@@ -48,14 +48,14 @@ class Documents(Protocol):
     @property
     def persons(self) -> Array | None: ...  # whose document this is, as small integers
     @property
-    def perturbed(self) -> Perturbed | None: ...  # instead of tokens, where noise stands in for the words themselves
+    def perturbed(self) -> Perturbed | None: ...  # instead of tokens, where the words are noised
     def __len__(self) -> int: ...
     def select(self, rows: Array) -> Self: ...
     def halves(self, seed: int) -> tuple[Self, Self]: ...  # words to see and words to predict, for document completion
 
 
 class Losses(Protocol):
-    """One differentiable loss per document, and what a clip needs of their gradients: no row is materialised."""
+    """One differentiable loss per document, and what a clip needs of the gradients. No row is materialised."""
 
     @property
     def values(self) -> Array: ...  # one loss per document; stays at the party
@@ -88,10 +88,10 @@ class Reads(Enum):
 
 
 class TopicModel(Protocol):
-    """A model as the federation sees it. It knows neither privacy nor network; all it knows is in the state.
+    """A model of the federation. It knows neither privacy nor network, and all that it learned is in its state.
 
-    A model derives from this class and is a frozen dataclass, whose fields are its public settings. What it does not declare
-    has the default given here.
+    A model derives from this class and is a frozen dataclass, whose fields are its public settings. Members that it does not
+    declare have the defaults given here.
     """
 
     name: ClassVar[str]  # under which it is declared, and kept in files
@@ -102,7 +102,7 @@ class TopicModel(Protocol):
 
     @property
     def in_fixed_order(self) -> bool:
-        """Whether it adds numbers in a fixed order, so that what one document gives depends on no other."""
+        """Whether it adds numbers in a fixed order, so that the row of a document depends on no other document."""
         return True
 
     @property
@@ -123,10 +123,10 @@ class TopicModel(Protocol):
         return self.for_party(state, "")
 
     def fits(self, state: State, words: int) -> bool:
-        """Whether a state, perhaps out of a file, has the names, shapes and types of one over so many words."""
+        """Whether a state, such as one from a file, has the names, shapes and types of a state over so many words."""
         fresh = self.start([f"word{number}" for number in range(words)], np.random.default_rng(0))
         return {n: (a.shape, a.dtype) for n, a in fresh.items()} == {n: (a.shape, a.dtype) for n, a in state.items()}
 
     def findings(self, state: State) -> Mapping[str, Any]:
-        """What the model says of its training beside its topics, by name, ready for JSON."""
+        """What the model reports of its training beside its topics, by name, ready for JSON."""
         return {}

@@ -25,7 +25,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class ThreatModel:
-    """Who is feared, what each sees, what is required of a profile, and what is knowingly left open."""
+    """The adversaries, what each sees, what is required of a profile, and which leaks are accepted."""
 
     name: str
     title: str
@@ -58,7 +58,7 @@ class Profile:
     vocabularies: tuple[str, ...]  # the sources of a vocabulary that this profile allows
     digest: bytes
     minimum_parties: int = 2
-    minimum_documents: int = 1  # in any sum, or held where coins choose; each party enforces its part of it
+    minimum_documents: int = 1  # in any sum, or held by the parties where coins choose; each party enforces its share
     threshold: int = 1  # parties that must remain in a sum, and
     threshold_share: float = 0.0  # the share of the cohort that must; the larger counts
     colluding: int = 0

@@ -1,6 +1,6 @@
-"""What is promised about a vector, asked of a cohort, answered and claimed: the types that every part shares.
+"""The types that every part shares: terms of a vector, cohorts, answers and claims. They decide nothing.
 
-It decides nothing. `Terms` travel through mechanisms and aggregations, so that no privacy number is typed twice.
+Mechanisms and aggregations pass `Terms` on, so that no privacy number is written twice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Domain(Enum):
 
 
 class Unit(Enum):
-    """Whose presence a bound or a guarantee speaks about: one row of the sum belongs to one of these."""
+    """Whose presence a bound or a guarantee is about. Each row of the sum belongs to one of these."""
 
     WORD = "word"
     SENTENCE = "sentence"
@@ -67,14 +67,14 @@ class Terms:
     needs: Needs = Needs.SUM
     ragged: bool = False  # parties may send smaller first dimensions; only where the query needs each
     data_only: bool = False  # does not depend on the model's state, so it is answered once per corpus
-    names_words: bool = False  # the vector spells out words that only parties know, and which words these are is private
+    names_words: bool = False  # the vector names words that only parties know, and these words are private
     batch: int = 0  # documents each party is asked to draw for it; 0: all of them
     domain: Domain = Domain.REAL
     bits: int = 32  # width of one value on the wire
     grid: float = 0.0  # step of the integer grid behind a REAL vector; 0: not on a grid
     unit: Unit = Unit.DOCUMENT
     sampling: float = 1.0  # probability that a unit takes part, secret and independent; 1: no amplification
-    reach: float = INF  # largest absolute value of a coordinate of one party's vector; beyond it values are clamped
+    reach: float = INF  # largest absolute value of a coordinate of one party's vector; larger values are clamped
     noised: Noised = Noised.NOT
     deviation: float = 0.0  # standard deviation of the noise already in every coordinate
     l1: float = INF  # bounds on one unit's row, and so on the sum's sensitivity (add or remove one)
@@ -97,7 +97,7 @@ class Cohort:
     threshold: int = 1
     colluding: int = 0
     seed: int = 0  # public: for batches and model noise, never for privacy
-    question: bytes = b""  # names it the same in every session: a party lets it be opened over one list of survivors
+    question: bytes = b""  # its name, equal in every session: a party opens it for one list of survivors only
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,7 @@ def test_a_large_delta_and_a_large_epsilon_are_warned_of() -> None:
     result = found("dp-sgd --documents 100 --batch 100 --epochs 1 --noise 0.33 --delta 0.01")
     delta, epsilon = result["warnings"]
     assert "delta = 0.01 is not below 1 / documents" in delta
-    assert "per document is beyond 10" in epsilon
+    assert "per document is above 10" in epsilon
 
 
 def test_replacing_is_told_by_group_privacy(known: tuple[Said, str]) -> None:

@@ -1,4 +1,4 @@
-"""The calculator from Python: one call gives one plain record, as the command prints it with --json. It computes nothing."""
+"""The calculator for Python: one call returns the record that the command prints with --json. It computes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a budget means, as plain records: a sentence that can be quoted, the figures beside it, the curve. It composes nothing.
+"""The records of a budget report: a sentence that can be quoted, figures, tables, plots. It composes nothing.
 
 An epsilon is never written without its unit, and never rounded down.
 """
@@ -13,7 +13,7 @@ from securetm.wording import listed, upward
 
 NEIGHBOURS = "add or remove one"
 FALSE_POSITIVES = 0.01
-LARGE = 10.0  # beyond it, odds change by more than twenty thousand to one: hardly a promise any more
+LARGE = 10.0  # the epsilon above which odds may change by more than twenty thousand to one
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class PlotLine:
 
 @dataclass(frozen=True)
 class Plot:
-    """Lines over a shared pair of axes; `marked` is the point that was asked about."""
+    """Lines over two axes; `marked` is the point that was asked about."""
 
     title: str
     x: str
@@ -72,7 +72,7 @@ class ByAccountant:
 
 @dataclass(frozen=True)
 class BudgetReport:
-    """The answer of the calculator to one question."""
+    """The calculator's answer to one question."""
 
     title: str
     epsilon: float
@@ -100,12 +100,12 @@ class BudgetReport:
 
 
 def unit_name(unit: Unit) -> str:
-    """A unit as sentences call it: a budget of unit word counts single occurrences of words."""
+    """The name of a unit in sentences: a budget of unit word is about single occurrences of words."""
     return "word occurrence" if unit is Unit.WORD else unit.value
 
 
 def some(*sentences: str | None) -> tuple[str, ...]:
-    """Those sentences that there are."""
+    """The sentences that are not missing."""
     return tuple(filter(None, sentences))
 
 
@@ -120,22 +120,20 @@ def sentence(promise: Promise, epsilon: float, delta: float) -> str:
 
 
 def sentence_large(epsilon: float, unit: str) -> str | None:
-    """The warning about a budget that is hardly a promise."""
+    """The warning about an epsilon that excludes hardly any attack."""
     if epsilon <= LARGE:
         return None
     return (
-        f"epsilon = {upward(epsilon)} per {unit} is beyond {LARGE:g}: so large a budget excludes hardly any attack, "
-        "whatever attacks are "
-        "known today; more noise, fewer epochs or more documents lower it."
+        f"epsilon = {upward(epsilon)} per {unit} is above {LARGE:g}: so large an epsilon excludes hardly any attack. "
+        "More noise, fewer epochs or more documents lower it."
     )
 
 
 def sentence_delta(delta: float, documents: int) -> str | None:
-    """The warning about a delta that would allow publishing somebody outright."""
+    """The warning about a delta that would allow publishing a whole document."""
     if delta * documents < 1:
         return None
     return (
-        f"delta = {delta:.3g} is not below 1 / documents = {1 / documents:.3g}: a mechanism that publishes one document "
-        "of the corpus, "
-        "chosen at random, would meet it; choose a delta well below that."
+        f"delta = {delta:.3g} is not below 1 / documents = {1 / documents:.3g}: a mechanism that publishes a random document "
+        "of the corpus would satisfy it. Choose a delta well below that."
     )

@@ -1,6 +1,6 @@
-"""Composes spends into a budget report: figures of every accountant, curves, and what replacing means. It knows no question.
+"""Composes spends into a budget report: every accountant's figures, curves, and group privacy of replacing one unit.
 
-It computes from public numbers alone.
+It knows no question, and computes from public numbers alone.
 """
 
 from __future__ import annotations
@@ -111,12 +111,12 @@ def replacing(epsilon: float, delta: float, unit: str) -> str:
 
 
 def surely_within(spends: Spends, epsilon: float, delta: float) -> bool:
-    """Whether Renyi divergences alone prove that the spends fit, which is quick; where they do not, another accountant may."""
+    """Whether Renyi divergences, which are quick, prove that the spends fit. Where they do not, another accountant may."""
     return by_renyi(leaves_of(spends)).delta(epsilon) + failure_cost(failure_probability_of(spends), epsilon) <= delta
 
 
 def largest_by(quick: Callable[[int], bool], fits: Callable[[int], bool], most: int) -> int:
-    """The largest number that fits: first by the quick check, then in growing strides, then by halving."""
+    """The largest number that fits, found by the quick check, then in growing strides, then by halving."""
     low = largest(quick, most)
     stride = max(1, low // 8)
     while low + stride <= most and fits(low + stride):

@@ -1,4 +1,4 @@
-"""The question what noise in shares spends, and what dropout and collusion cost. It reads no document.
+"""Answers what noise in shares spends, and what dropout and collusion cost. It reads no document.
 
 The caller passes the mechanism, which computes its own events; no bound of it is written again here.
 """
@@ -156,7 +156,7 @@ class Shares:
         )
 
     def _cases(self, epsilon_of: Callable[[int], float]) -> list[dict[str, Any]]:
-        """From the guarantee to the best case; of equal cases the best name counts."""
+        """The cases from the guarantee to the best one. Of equal cases, the better one's name is kept."""
         n, t, c = self.parties, self.threshold, self.colluding
         named = {(t, c): "guaranteed", (t, 0): "nobody colludes", (n, c): "nobody drops out", (n, 0): "neither"}
         return [

@@ -1,4 +1,4 @@
-"""The question what a training by noised gradients (DP-SGD) spends, from public numbers alone. It reads no document."""
+"""Answers what a training by noised gradients (DP-SGD) spends, from public numbers alone. It reads no document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The question what a party's ledger holds: spent, allowed, by which run, after which answer. It enters nothing.
+"""Answers what a party's ledger holds: spent and allowed, by run, after each answer. It enters nothing.
 
 Reading checks the chain, so that a ledger which was changed from outside is refused.
 """

@@ -1,4 +1,4 @@
-"""The question what one training spends with noise of the opener, of each party, or in shares. It reads no document."""
+"""Answers what one training spends with noise by the opener, by each party, or in shares. It reads no document."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class MechanismComparison:
         return Shares(*group, run.noise, *vector, run.rate, run.steps, run.delta, documents=run.documents)
 
     def report(self, mechanism: NoiseInShares, progress: Stages) -> BudgetReport:
-        """Who sees what epsilon, and how much noise the sum carries for it."""
+        """The epsilon against each adversary, and the noise in the sum, by mechanism."""
         training = self.training
         found = self._mechanisms(mechanism, progress)
         rows = tuple(

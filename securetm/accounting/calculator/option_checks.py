@@ -1,4 +1,4 @@
-"""Whether the numbers given to the budget calculator can be: the range of each option, and what to give instead. No budgets."""
+"""Checks the numbers given to the budget calculator: the range of each option, and what to give instead. No budgets."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from securetm.errors import BadSetting
 MOST_STEPS = 10**8
 _BY_WORD = "give one of both: --epsilon-per-word 8 is --scale 0.125, since one occurrence moves one count by one"
 _DELTA = "delta is the probability that the promise fails: choose it well below 1 / documents, 1e-6 for example"
-_LEAST_DELTA = 1e-300  # what can still be computed with
+_LEAST_DELTA = 1e-300  # the smallest that floating-point arithmetic can compute with
 
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers that an option may have; `above` leaves out the least one."""
+    """The numbers that an option may have; `above` excludes the least one."""
 
     least: float
     most: float
@@ -24,7 +24,7 @@ class Range:
     things: str = ""
 
     def holds(self, value: float) -> bool:
-        """Whether the number lies in it; NaN lies nowhere."""
+        """Whether the number is in it; NaN is in no range."""
         return self.least <= value <= self.most and math.isfinite(value) and not (self.above and value == self.least)
 
     def told(self) -> str:

@@ -1,4 +1,4 @@
-"""The question what a run under a profile spends, and how many rounds its budget lasts. It reads no profile itself.
+"""Answers what a run under a profile spends, and for how many rounds its budget lasts. It reads no profile itself.
 
 Whoever reads the profile hands over the spends as the profile's own parts account for them.
 """
@@ -59,12 +59,12 @@ _INSTEAD = "give the profile a larger budget, more noise, or tails that are cut 
 
 @dataclass(frozen=True)
 class ProfileRun:
-    """A run under a profile, in public numbers."""
+    """A run under a profile, by public numbers."""
 
     profile: str
     budget: Budget
     words: Spend | None  # of the vocabulary, if it is not public
-    round: Spend | None  # nothing, where all noise is drawn once
+    round: Spend | None  # None where all noise is drawn once
     rounds: int
     against: str
     assumptions: tuple[str, ...]
@@ -89,7 +89,7 @@ class ProfileRun:
         return tuple(spend for spend in (self.words, self.once, each) if spend is not None)
 
     def report(self, progress: Stages) -> BudgetReport:
-        """What the run spends; where the budget ends before the rounds do, what the rounds spend that it lasts for."""
+        """What the run spends. Where the budget ends before the last round, what the rounds spend that it lasts for."""
         if self.budget.unit is Unit.WORD and self.round is None:
             return self._noise_drawn_once(progress)
         budget, lasts = f"{upward(self.budget.epsilon)} per {self.unit}", self._lasting(progress)

@@ -1,4 +1,4 @@
-"""The question which noise, epochs or batch fit an epsilon. Each candidate is composed and found to fit. It spends nothing."""
+"""Answers which noise, epochs or batch fit an epsilon. The answer was composed and fits. It spends nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STEPS = 12  # about as many as a search takes
 
 @dataclass(frozen=True)
 class Target:
-    """What is sought, for which epsilon per document; what is sought need not be given."""
+    """What is sought, and for which epsilon per document. The value that is sought is not given."""
 
     sought: str
     epsilon: float

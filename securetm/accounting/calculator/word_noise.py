@@ -1,4 +1,4 @@
-"""The question what noise on single word occurrences spends, and what that is for a document. It reads no document.
+"""Answers what noise on single word occurrences spends, and what that is for a document. It reads no document.
 
 iFTM adds Laplace noise to the count of every word. Its epsilon is that of one occurrence, never of a document.
 """
