@@ -24,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command, said, example in (
+for command, summary, example in (
     (run, "Train a federation on this machine.", "--rounds 20 --topics 5"),
     (topics, "Show the topics of a finished run.", "runs/demo --words 8"),
     (transform, "Find the topics of new documents.", "runs/demo new.jsonl --json"),
@@ -37,7 +37,7 @@ for command, said, example in (
     (report, "Show an audit again.", "runs/demo --html audit.html"),
     (parts, "List every part that can be named.", "--json"),
 ):
-    app.command(short_help=said, epilog=f"Example: securetm {command.__name__} {example}")(command)
+    app.command(short_help=summary, epilog=f"Example: securetm {command.__name__} {example}")(command)
 budget_commands.register(app)
 
 

@@ -44,7 +44,7 @@ def audit(
         raise NoSuchPath(plan)
     check_places(html, markdown)
     _check_folders(evidence, keep)
-    with _told_if_interrupted(evidence, keep):
+    with _reporting_interruption(evidence, keep):
         from securetm.reports.audit_file import write_record
         from securetm.reports.audit_screen import show_audit
         from securetm.reports.progress import Bars
@@ -115,7 +115,7 @@ def _how_many_kept(found: Audit, plan: str, evidence: Path) -> str:
 
 
 @contextmanager
-def _told_if_interrupted(evidence: Path | None, keep: Path | None) -> Iterator[None]:
+def _reporting_interruption(evidence: Path | None, keep: Path | None) -> Iterator[None]:
     """Reports what was kept of an interrupted audit, and how to continue."""
     try:
         yield

@@ -39,8 +39,8 @@ def register(app: typer.Typer) -> None:
     """Adds the commands."""
     budget = typer.Typer(rich_markup_mode=None, add_completion=False)
     budget.callback(invoke_without_command=True, epilog=f"Example: securetm budget dp-sgd {_COMMANDS['dp-sgd'][2]}")(_alone)
-    for name, (command, said, example) in _COMMANDS.items():
-        budget.command(name, short_help=said, epilog=f"Example: securetm budget {name} {example}")(command)
+    for name, (command, summary, example) in _COMMANDS.items():
+        budget.command(name, short_help=summary, epilog=f"Example: securetm budget {name} {example}")(command)
     app.add_typer(budget, name="budget", short_help="Compute what privacy costs.")
 
 

@@ -20,7 +20,7 @@ from securetm.wording import colluding_parties
 if TYPE_CHECKING:
     from securetm.contracts import Budget, Cohort, Profile
 
-_TOLD = {"coordinator": "the coordinator", "party": "any other party", "model reader": "anyone who gets the model"}
+_ROLES = {"coordinator": "the coordinator", "party": "any other party", "model reader": "anyone who gets the model"}
 
 
 def profile_run(
@@ -71,15 +71,15 @@ def _against(profile: Profile, cohort: Cohort, budget: Budget) -> str:
         for claims in (mechanism.claims(cohort) for mechanism in profile.mechanisms)
         if any(c.what == PRIVATE and c.unit is budget.unit for c in claims)  # other parts add no noise to such answers
     ]
-    told = []
-    for who, named in _TOLD.items():
+    against = []
+    for who, named in _ROLES.items():
         each = [
             max((c.colluding for c in claims if (c.what, c.against, c.unit) == (PRIVATE, who, budget.unit)), default=-1)
             for claims in noising
         ]
         if (helpers := min(each, default=-1)) >= 0:
-            told.append(f"{named} with {colluding_parties(helpers)}" if helpers else named)
-    return " or ".join(told)
+            against.append(f"{named} with {colluding_parties(helpers)}" if helpers else named)
+    return " or ".join(against)
 
 
 def _assumptions(profile: Profile, cohort: Cohort) -> tuple[str, ...]:

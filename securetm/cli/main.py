@@ -20,7 +20,8 @@ def main() -> None:
     """Runs the command and ends the process: 0 fine, 1 a gap, 2 misuse, 3 failure."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
-    _escape_unwritable()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # escapes characters that the terminal or file cannot encode
     try:
         code = _run(arguments or ["--help"], debug)
     except SecuretmError as failure:
@@ -69,12 +70,6 @@ def _interrupted(debug: bool) -> int:
     return _report("interrupted", "nothing that was kept is lost", FAILURE, debug)
 
 
-def _escape_unwritable() -> None:
-    """Escapes characters that the terminal or file cannot encode."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-
-
 def _reader_gone() -> int:
     """The reader of our output has closed it: drops what is still to be written."""
     from securetm.reports.streams import to_nowhere
@@ -105,9 +100,9 @@ def _report(sentence: str, hint: str, code: int, debug: bool) -> int:
 
     if debug:
         traceback.print_exc()
-    for kind, said in (("error", sentence), ("hint", hint)):
-        if said:  # it may quote a file, which may hold control characters
-            short = said if len(said) <= _LONGEST else f"{said[: _LONGEST // 2]}…{said[-_LONGEST // 2 :]}"
+    for kind, text in (("error", sentence), ("hint", hint)):
+        if text:  # it may quote a file, which may hold control characters
+            short = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}…{text[-_LONGEST // 2 :]}"
             sys.stderr.write(f"securetm: {kind}: {printable(short)}\n")
     return code
 

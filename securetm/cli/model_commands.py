@@ -67,10 +67,10 @@ def _transformed(finished: FinishedRun, documents: Corpus) -> tuple[Any, list[in
     from securetm.models.model_errors import NoKnownWords
     from securetm.reports.terminal import screen
 
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NoKnownWords)
         shares = finished.transform(documents)
-    for warning in said:
+    for warning in caught:
         screen().print(f"{warning.message}.", style="yellow", markup=False)
     return shares, finished.known_words(documents).tolist()
 

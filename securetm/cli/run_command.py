@@ -124,6 +124,7 @@ def _run(
         from securetm.federation.simulation import execute
         from securetm.federation.soundness import check_floor
         from securetm.federation.sources import corpora_of
+        from securetm.federation.word_threshold import check_words, in_words
         from securetm.reports.progress import Bars
 
         folder = reopen(resume) if resume is not None else None
@@ -134,7 +135,8 @@ def _run(
             _say_what_is_left_out(agreement, corpora, to)
             _warn_of_long_sentences(agreement.plan, corpora, to)
             check_floor(agreement, len(corpora))
-            _say_what_a_word_needs(agreement, corpora, to)
+            if (needed := check_words(agreement, corpora)) is not None:
+                to.print(f"Note: {in_words(needed)}.")
             folder = begin(path, agreement.plan, corpora, with_content=choices[0], ledgers=places[1])
         result = execute(folder, bars, workers=workers, comparison=choices[1])
     show_run(result, agreement.profile.danger, results(json))
@@ -146,14 +148,6 @@ def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
     """Whether a budget was spent on a model that is worse than a uniform guess."""
     paid = any(spent["epsilon"] is not None for spent in result["spent"])
     return paid and bool((result.get("baseline") or {}).get("worse_than_uniform"))
-
-
-def _say_what_a_word_needs(agreement: Agreement, corpora: Mapping[str, Corpus], to: Console) -> None:
-    """Reports how many documents a word needs, before anything is spent."""
-    from securetm.federation.word_threshold import check_words, in_words
-
-    if (needed := check_words(agreement, corpora)) is not None:
-        to.print(f"Note: {in_words(needed)}.")
 
 
 def _getting_ready(to: Console, json: bool) -> AbstractContextManager[Any]:

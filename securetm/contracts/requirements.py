@@ -63,4 +63,4 @@ class Profile:
     threshold_share: float = 0.0  # the share of the cohort that must; the larger counts
     colluding: int = 0
     budget: Budget | None = None
-    danger: str = ""  # said in red wherever the profile is shown
+    danger: str = ""  # printed in red wherever the profile is shown

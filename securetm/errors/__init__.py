@@ -1,4 +1,4 @@
-"""The roots of all errors, and errors that several layers raise. Errors of one package lie in its `*_errors.py`."""
+"""The roots of all errors, and errors that several layers raise. Errors of one package are in its `*_errors.py`."""
 
 from securetm.errors.every_error import error_classes
 from securetm.errors.message_errors import (

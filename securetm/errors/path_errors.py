@@ -23,7 +23,7 @@ class NoSuchPath(BadCorpus):
         path = Path(self.path)
         try:
             beside = {one.name: str(path.with_name(one.name)) for one in path.parent.iterdir()}
-        except OSError:  # where there is no such folder either, nothing lies beside it
+        except OSError:  # there is no such folder either
             beside = {}
         return did_you_mean(path.name, beside) + super().advice()
 

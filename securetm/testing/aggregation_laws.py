@@ -49,7 +49,7 @@ class LocalSession:
     seed: str = ""
     backwards: bool = False  # deliver the last message of a wave first
     seen: list[tuple[str, bytes]] = field(default_factory=list)
-    told: list[bytes] = field(default_factory=list)  # what parties receive
+    received: list[bytes] = field(default_factory=list)  # what parties receive
 
     def __post_init__(self) -> None:
         draw = {m: seeded(self.seed + m) if self.seed else OperatingSystem() for m in MEMBERS}
@@ -71,7 +71,7 @@ class LocalSession:
                 middle.receive(name, message)
             wave = []
             for to, message in middle.expire(()):
-                self.told.append(message)
+                self.received.append(message)
                 wave += [(to, reply) for _, reply in exchanges[to].receive(COORDINATOR, message)]
 
     def play(self, during: Cohort, terms: Terms, vectors: Vectors) -> Answer:
@@ -152,9 +152,9 @@ class AggregationLaws:
                 local.play(cohort(), of, self.vectors(of))
             up, down = aggregation.longest(len(MEMBERS), 4, of)
             assert max((len(message) for _, message in local.seen), default=0) <= up
-            assert max(map(len, local.told), default=0) <= down
+            assert max(map(len, local.received), default=0) <= down
             local.seen.clear()
-            local.told.clear()
+            local.received.clear()
 
     def test_agreement(self, aggregation: Aggregation, asked: Terms) -> None:
         terms = aggregation.admit(asked, cohort())

@@ -53,9 +53,9 @@ class ReaderLaws:
         assert list(reader(path, Columns(), None)) == list(reader(path, Columns(), None))
 
     def test_progress_never_passes_the_end(self, reader: Reader, path: Path) -> None:
-        told: list[tuple[int, int]] = []
-        list(reader(path, Columns(), lambda done, total: told.append((done, total))))
-        assert all(0 <= done <= total for done, total in told)
+        reported: list[tuple[int, int]] = []
+        list(reader(path, Columns(), lambda done, total: reported.append((done, total))))
+        assert all(0 <= done <= total for done, total in reported)
 
     def test_a_column_that_is_not_there_is_refused(self, reader: Reader, path: Path) -> None:
         self.refused(reader, path, Columns(text="nowhere"))
@@ -82,7 +82,7 @@ class ReaderLaws:
         self.quotes_nothing(caught.value, path)
 
     def quotes_nothing(self, refused: SecuretmError, path: Path) -> None:
-        said = f"{refused} {refused.advice()}"
+        text = f"{refused} {refused.advice()}"
         assert type(refused) is not SecuretmError
-        assert path.name in said
-        assert PRIVATE not in said
+        assert path.name in text
+        assert PRIVATE not in text

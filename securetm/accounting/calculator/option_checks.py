@@ -27,8 +27,8 @@ class Range:
         """Whether the number is in it; NaN is in no range."""
         return self.least <= value <= self.most and math.isfinite(value) and not (self.above and value == self.least)
 
-    def told(self) -> str:
-        """What the number must be."""
+    def rule(self) -> str:
+        """What follows "it" in a refusal: the range in words."""
         least, things = f"{'above' if self.above else 'at least'} {self.least:,g}", f" {self.things}" if self.things else ""
         return f"must be {least} and " + ("finite" if math.isinf(self.most) else f"at most {self.most:,.0f}{things}")
 
@@ -63,7 +63,7 @@ def check(option: str, value: float | None, most: float = math.inf) -> None:
     allowed = RANGES[option]
     if value is None or (allowed.holds(value) and value <= most):
         return
-    raise refused(option, value, f"must be at most {most:,.0f}" if allowed.holds(value) else allowed.told(), allowed.instead)
+    raise refused(option, value, f"must be at most {most:,.0f}" if allowed.holds(value) else allowed.rule(), allowed.instead)
 
 
 def refused(option: str, value: object, problem: str, instead: str = "", known: tuple[str, ...] = ()) -> BadSetting:

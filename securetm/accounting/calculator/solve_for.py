@@ -41,18 +41,15 @@ class Target:
         check_choice("--sampling", self.sampling, SAMPLINGS)
         check("--epsilon", self.epsilon)
         for name in SOUGHT:
-            self._check_given(name, getattr(self, name))
+            value = getattr(self, name)
+            if value is not None and name == self.sought:
+                instead = f"leave --{name} away, or seek something else than {name}"
+                raise refused(f"--{name}", value, "must be left out, because it is what is sought", instead)
+            if value is None and name != self.sought:
+                raise refused(f"--{name}", None, "", f"give --{name}, or seek it with --for {name}")
         if self.sought == "batch" and self.sampling == "shuffled":
             instead = "shuffled batches are not amplified: no batch size changes epsilon"
             raise refused("--for", "batch", "cannot be solved for shuffled batches", instead)
-
-    def _check_given(self, name: str, value: float | None) -> None:
-        """All that is not sought is given, and what is sought is not."""
-        if value is not None and name == self.sought:
-            instead = f"leave --{name} away, or seek something else than {name}"
-            raise refused(f"--{name}", value, "must be left out, because it is what is sought", instead)
-        if value is None and name != self.sought:
-            raise refused(f"--{name}", None, "", f"give --{name}, or seek it with --for {name}")
 
     def training(self, found: float) -> Training:
         """The training with what is sought in its place."""

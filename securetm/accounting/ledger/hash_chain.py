@@ -53,5 +53,4 @@ class Entry:
 
     number: int  # from 1
     head: bytes
-    digest: bytes
     content: Content

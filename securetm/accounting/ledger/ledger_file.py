@@ -118,7 +118,7 @@ class LedgerFile:
         """All checked entries, from the first."""
         with self._named():
             rows = self._opened.execute(_ENTRIES, (1,)).fetchall()
-        return (Entry(row[0], row[3], digest(row[2]), json.loads(row[2])) for row in rows if row[0] <= self.number)
+        return (Entry(row[0], row[3], json.loads(row[2])) for row in rows if row[0] <= self.number)
 
     def head_at(self, number: int) -> bytes | None:
         """The head after that entry, if there is one."""
@@ -166,7 +166,7 @@ class LedgerFile:
         if not isinstance(written, bytes) or head != extend(self.head, digest(written)):
             raise self._tampered(number, "is not what was entered")
         try:
-            return Entry(number, head, digest(written), json.loads(written))
+            return Entry(number, head, json.loads(written))
         except (ValueError, RecursionError):
             raise self._tampered(number, "cannot be read") from None
 
