@@ -65,6 +65,7 @@ _ALIKE = "weights of 3e38 for some words: a reply that tells whose documents hav
 _EVERY = 4  # one word in so many
 _LARGEST = 3e38  # near the largest number of 32 bits
 _APART = "another list of survivors for one party than for the others"
+_STALE = "what others signed of a ledger before the last invitation"
 _CARRIED_ON = "a round from before the last invitation, carried on"
 _OTHER_VECTOR = "another vector behind what a party signed, put there on the way"
 _ONE_COHORT = "cannot show parties different cohorts"
@@ -146,6 +147,8 @@ class ViolatingCoordinator(Coordinator):
         self.tell(wire.Invite(self.agreement.digest, self.agreement.profile.digest, self.members, 0))
         if self.masked and self._channel.forwarded:
             self._channel.try_once(_CARRIED_ON, victim, self._channel.forwarded)
+        if (asked := self._channel.asked) is not None and asked.witnesses:
+            self._channel.try_once(_STALE, victim, wire.pack_request(self.session, wire.Links(asked.witnesses)))
         other = wire.pack_request(self.session, message_of(words[:-1]))
         self._channel.try_once("another list of words, after another invitation", victim, other)
         tell_words(self, words)
@@ -218,7 +221,7 @@ class _TamperingChannel:
     parties: Parties
     coordinator: ViolatingCoordinator
     _seen: set[str] = field(default_factory=set)
-    _asked: wire.Ask | None = None  # of the previous round, which was answered
+    asked: wire.Ask | None = None  # of the previous round, which was answered
     _rounds: int = 0  # of the training
     forwarded: bytes = b""  # the last message of a round that the first party got
     silent: str = ""  # a party that is cut off
@@ -241,7 +244,7 @@ class _TamperingChannel:
         if isinstance(body, wire.Ask):
             self.answers = {member: (_refusal_in(reply, member) or ANSWERED, len(reply)) for member, reply in replies.items()}
         if isinstance(body, wire.Ask) and body.question == TRAIN:
-            self._asked, self._rounds = body, self._rounds + 1
+            self.asked, self._rounds = body, self._rounds + 1
         return replies
 
     def close(self) -> None:
@@ -262,7 +265,7 @@ class _TamperingChannel:
         if isinstance(body, wire.Witness):
             yield from heads_of_ledgers(body)
         if isinstance(body, wire.Ask) and body.question == TRAIN:
-            yield from questions(body, self._asked, victim, self.coordinator.agreement.profile.minimum_parties)
+            yield from questions(body, self.asked, victim, self.coordinator.agreement.profile.minimum_parties)
         if isinstance(body, wire.Forward) and self.coordinator.masked:
             yield from false_lists(body, self.coordinator.members.index(victim))
 

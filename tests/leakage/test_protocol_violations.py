@@ -83,6 +83,7 @@ PAID = {
     "one round more than the plan has": "AskedTooOften",
     "a question without the others' signatures under the ledger": "NotWitnessed",
     "one question more than the budget reaches": "OutOfBudget",
+    "what others signed of a ledger before the last invitation": "StaleSignature",
     "heads of ledgers with links that do not lead to them": "LedgerForked",
     PUT_BACK: "LedgerForked",
 }
