@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -64,16 +65,20 @@ class TestProdLDAOverACorpus(ModelLaws):
         return corpus
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        DocumentFrequencies(len(VOCABULARY)),
-        CooccurrenceCounts(np.array([[0, 3, 2], [3, 2, 5]])),
-        HeldOut(small(), small().start(VOCABULARY, np.random.default_rng(0))),
-        small().query(small().start(VOCABULARY, np.random.default_rng(0))),
-    ],
-)
+QUESTIONS: Mapping[str, Callable[[], Query]] = {
+    "frequencies": lambda: DocumentFrequencies(len(VOCABULARY)),
+    "coherence": lambda: CooccurrenceCounts(np.array([[0, 3, 2], [3, 2, 5]])),
+    "held out": lambda: HeldOut(small(), small().start(VOCABULARY, np.random.default_rng(0))),
+    "training": lambda: small().query(small().start(VOCABULARY, np.random.default_rng(0))),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
 class TestQuestionsToACorpus(QueryLaws):
+    @pytest.fixture
+    def query(self, question: str) -> Query:
+        return QUESTIONS[question]()
+
     @pytest.fixture
     def documents(self, corpus: Corpus) -> Corpus:
         return corpus
