@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from .accounting_grid import grid_of, use_grid
+
+# What is loaded stays until the end: looking through it again and again for cycles took a tenth of the suite's time.
+gc.disable()
 
 pytest_plugins = ("tests.distribution", "tests.repeatable", "tests.skips")
 
@@ -16,6 +20,13 @@ pytest_plugins = ("tests.distribution", "tests.repeatable", "tests.skips")
 settings.register_profile("same", deadline=None, derandomize=True, database=None)
 settings.register_profile("search", deadline=None)
 settings.load_profile("same")
+
+
+def pytest_collection_finish() -> None:
+    """From here on cycles are looked for, in what tests make."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="module", autouse=True)
