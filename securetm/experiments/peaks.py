@@ -23,7 +23,7 @@ def measurable() -> bool:
 
 def peak_mebibytes(work: Work, *about: Any) -> float:
     """The peak above what the process held before the measured part began."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_measured, args=(theirs, work, *about))
     child.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ..forking import command
 from .conftest import SMALL, Said, securetm
 from .test_cli import told
 
@@ -127,24 +129,11 @@ def test_a_path_of_a_megabyte_is_a_misuse_in_few_words(what: str, demo: Said, he
     assert len(said.err) < 8_000
 
 
-FULL = """
-import resource, sys
-from securetm.cli.main import main
-resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))  # no file may grow beyond it: writes fail as on a full disk
-sys.argv = {arguments!r}
-main()
-"""
-
-
-def with_room_for(size: int, *arguments: str) -> Said:
-    code = FULL.format(room=size, arguments=["securetm", *arguments])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=600)
-    return Said(done.returncode, done.stdout, done.stderr)
-
-
 @pytest.mark.parametrize("size", [4_000, 20_000, 60_000])
 def test_a_full_disk_is_called_full_and_no_store_is_called_damaged(size: int, here: Path, tmp_path: Path) -> None:
-    said = with_room_for(size, "run", "plan.toml", *SMALL, "--profile", "open", "--out", str(tmp_path / "run"))
+    """No file may grow beyond that size: writes fail as on a full disk."""
+    run = ("run", "plan.toml", *SMALL, "--profile", "open", "--out", str(tmp_path / "run"))
+    said = Said(*command(*run, limits={resource.RLIMIT_FSIZE: size}))
     told(said, 2, "cannot be written")
     assert "damaged" not in said.err.split("hint")[0]
     assert "room" in said.err
@@ -215,7 +204,7 @@ AWKWARD = {
     ),
     "a file to write into": (
         ["--out", "plan.toml"],
-        "plan.toml cannot be written: it is a file",
+        "plan.toml is a file, and a folder is wanted",
         "--out",
     ),
 }

@@ -1,18 +1,11 @@
-"""A run in a process of its own that kills itself, without warning, at a chosen moment. It tests nothing itself.
-
-Such processes are forked from one that has loaded everything and done nothing: starting Python and torch for each takes longer
-than the runs. They draw from the operating system, whatever the tests do.
-"""
+"""A run in a process of its own that kills itself, without warning, at a chosen moment. It tests nothing itself."""
 
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import signal
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation import training
@@ -21,6 +14,7 @@ from securetm.federation.simulation import execute
 from securetm.plan_reading import plan_from_tables
 from securetm.stages import Unwatched
 
+from .. import forking
 from ..accounting_grid import COARSE, use_grid
 
 
@@ -52,18 +46,7 @@ def ended(folder: Path, mode: str, moment: str, moments: int, *more: str) -> int
 
     It kills itself after so many of these moments: rounds, or writes to the disk.
     """
-    process = _forking().Process(target=_run, args=(folder, mode, moment, moments, *more))
-    process.start()
-    process.join()
-    assert process.exitcode is not None
-    return process.exitcode
-
-
-@cache
-def _forking() -> Any:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "securetm.federation.simulation", "securetm.models.neural.prodlda"])
-    return context
+    return forking.ended(_run, folder, mode, moment, moments, *more)
 
 
 def _run(folder: Path, mode: str, moment: str, moments: int, *more: str) -> None:

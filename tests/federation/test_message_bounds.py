@@ -22,6 +22,7 @@ from securetm.federation.store import FIRST_KEPT, LAST_KEPT, CoordinatorStore, P
 from securetm.models import MODELS
 from securetm.profiles import make_model
 
+from ..forking import forking
 from .conftest import SUBJECTS, small_plan, texts
 from .played import SESSION, Played, make_party, refusals, settled
 
@@ -110,6 +111,12 @@ def reading(which: tuple[str, ...]) -> Callable[[], object]:
                 wire.unpack_reply(message, "north", most=1_000)
 
     return read
+
+
+@pytest.fixture(autouse=True)
+def _loaded() -> None:
+    """Peaks are measured in processes that have loaded everything."""
+    forking()
 
 
 needs_peaks = pytest.mark.skipif(not measurable(), reason="this system does not measure the peak of a process's memory")

@@ -1,19 +1,18 @@
 """Run by tests in a process of its own: children that charge a ledger and are killed, run out of disk, or compete. No test.
 
-Arguments: what to do, a folder, numbers. One process forks all children, because importing costs more than all they do. A child
-writes a byte into a pipe for every answer it would have sent, after the ledger let it.
+One process forks all children. A child writes a byte into a pipe for every answer it would have sent, after the ledger let it.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from types import FrameType
@@ -26,6 +25,8 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import BudgetExhausted, LedgerUnwritten
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Unit
+
+from ...accounting_grid import COARSE, use_grid
 
 BUDGET = Budget(Unit.DOCUMENT, 3.0, 1e-5)
 ANSWER = Spend(GaussianDpEvent(15.0), 1e-12)
@@ -122,9 +123,9 @@ def fill(path: Path, room: int, send: Callable[[], None]) -> None:
         send()
 
 
-def main() -> None:
-    what, folder, numbers = sys.argv[1], Path(sys.argv[2]), list(map(int, sys.argv[3:]))
-    done: list[int] = []
+def charge(to: Connection, what: str, folder: Path, numbers: Sequence[int]) -> None:
+    """Does that in a child for each number, and sends how many answers each child sent."""
+    use_grid(COARSE)
     if what == "line":
         done = [sent_by(*in_child(lambda send, n=n: killed_at_line(folder / f"{n}", n, send))) for n in numbers]
     elif what == "step":
@@ -135,8 +136,4 @@ def main() -> None:
         all_began = get_context("fork").Barrier(len(numbers))
         children = [in_child(lambda send, n=n: compete(folder / "both", f"run {n}", all_began, send)) for n in numbers]
         done = [sent_by(*child) for child in children]
-    print(json.dumps(done))
-
-
-if __name__ == "__main__":
-    main()
+    to.send(done)

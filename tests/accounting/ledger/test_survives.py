@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,19 +11,20 @@ import pytest
 from securetm.accounting.ledger import Ledger, ledger_file
 from securetm.accounting.ledger_errors import BudgetExhausted, LedgerUnwritten
 
+from ...forking import forking
 from ...pressed import pressed_at
-from .charging import ANSWER, BUDGET, LARGE
-
-SCRIPT = Path(__file__).with_name("charging.py")
+from .charging import ANSWER, BUDGET, LARGE, charge
 
 
 def charged(what: str, folder: Path, *numbers: int) -> list[int]:
     """How many answers each child sent."""
-    command = [sys.executable, "-m", "tests.accounting.ledger.charging", what, str(folder), *map(str, numbers)]
-    root = SCRIPT.parents[3]
-    done = subprocess.run(command, capture_output=True, timeout=600, cwd=root)
-    assert done.returncode == 0, done.stderr.decode()
-    return list(json.loads(done.stdout))
+    ours, theirs = forking().Pipe(duplex=False)
+    process = forking().Process(target=charge, args=(theirs, what, folder, numbers))
+    process.start()
+    theirs.close()
+    sent: list[int] = ours.recv()
+    process.join()
+    return sent
 
 
 def spent_entries(path: Path) -> int:
