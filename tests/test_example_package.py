@@ -9,7 +9,9 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -24,11 +26,14 @@ PARTS = {
 }
 
 
-def ran(*command: str, cwd: Path, path: str, code: int = 0) -> str:
+def environment(path: str) -> dict[str, str]:
     outside = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
-    environment = outside | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
+    return outside | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+
+
+def ran(*command: str, cwd: Path, path: str) -> str:
+    done = subprocess.run(command, cwd=cwd, env=environment(path), capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 
 
@@ -56,12 +61,47 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def securetm(*arguments: str, cwd: Path, path: str, code: int = 0) -> str:
-    return ran(sys.executable, "-P", "-m", "securetm.cli.main", *arguments, cwd=cwd, path=path, code=code)
+SERVING = """
+import contextlib, io, json, sys
+from securetm.cli.main import main
+for line in sys.stdin:  # one command after another, as JSON
+    sys.argv, out, code = ["securetm", *json.loads(line)], io.StringIO(), 0
+    with contextlib.redirect_stdout(out):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+    print(json.dumps([code, out.getvalue()]), flush=True)
+"""
+Securetm = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def run(installed: str, place: Path) -> dict[str, object]:
+def securetm(installed: str, place: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Securetm]:
+    """Commands in that folder, all of them in one process that has the example package; what each prints."""
+    with (tmp_path_factory.mktemp("said") / "errors").open("w+", encoding="utf-8") as errors:
+        command = [sys.executable, "-P", "-c", SERVING]
+        with subprocess.Popen(
+            command, cwd=place, env=environment(installed), stdin=PIPE, stdout=PIPE, stderr=errors, text=True
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            asking, answers = process.stdin, process.stdout
+
+            def securetm(*arguments: str) -> str:
+                asking.write(json.dumps(arguments) + "\n")
+                asking.flush()
+                code, out = json.loads(answers.readline() or '["the process ended", ""]')
+                errors.seek(0)
+                assert code == 0, out[-3000:] + errors.read()[-3000:]
+                return str(out)
+
+            yield securetm
+            asking.close()
+
+
+@pytest.fixture(scope="module")
+def run(securetm: Securetm) -> dict[str, object]:
     """What a run says that uses the model, the mechanism, the aggregation and the reader of the example."""
     settings = (
         "vocabulary.min_documents=1",
@@ -71,14 +111,12 @@ def run(installed: str, place: Path) -> dict[str, object]:
     )
     chosen = ("--model", "unigram-mixture", "--profile", "capped.toml", "--corpus", "documents.jsonl.xz", "--rounds", "4")
     more = [part for setting in settings for part in ("--set", setting)]
-    found: dict[str, object] = json.loads(
-        securetm("run", *chosen, *more, "--record", "--out", "run", "--json", cwd=place, path=installed)
-    )
+    found: dict[str, object] = json.loads(securetm("run", *chosen, *more, "--record", "--out", "run", "--json"))
     return found
 
 
-def test_every_part_is_listed_and_none_is_imported_for_it(installed: str, place: Path) -> None:
-    listed = json.loads(securetm("parts", "--json", cwd=place, path=installed))
+def test_every_part_is_listed_and_none_is_imported_for_it(securetm: Securetm, installed: str, place: Path) -> None:
+    listed = json.loads(securetm("parts", "--json"))
     for kind, name in PARTS.items():
         (found,) = [one for one in listed[kind] if one["package"] == "securetm-example"]
         assert found["name"] == name
@@ -87,28 +125,28 @@ def test_every_part_is_listed_and_none_is_imported_for_it(installed: str, place:
     assert ran(sys.executable, "-P", "-c", code, cwd=place, path=installed).strip() == "False"
 
 
-def test_a_run_uses_them_from_end_to_end(run: dict[str, object], installed: str, place: Path) -> None:
+def test_a_run_uses_them_from_end_to_end(run: dict[str, object], securetm: Securetm) -> None:
     assert (run["model"], run["rounds"], run["parties"]) == ("unigram-mixture", 4, ["party 0", "party 1", "party 2"])
-    topics = json.loads(securetm("topics", "run", "--json", cwd=place, path=installed))
+    topics = json.loads(securetm("topics", "run", "--json"))
     assert len(topics["topics"]) == 5  # as the model declares for a federation
     named = ("transform", "run", "jsonl.xz:documents.jsonl.xz", "--json")
-    assert len(securetm(*named, cwd=place, path=installed)) > 0
+    assert len(securetm(*named)) > 0
 
 
-def test_a_profile_is_explained_and_checked_with_them(installed: str, place: Path) -> None:
-    facts = json.loads(securetm("explain", "capped.toml", "--json", cwd=place, path=installed))
+def test_a_profile_is_explained_and_checked_with_them(securetm: Securetm) -> None:
+    facts = json.loads(securetm("explain", "capped.toml", "--json"))
     assert [(one["kind"], one["name"], one["package"]) for one in facts["parts"]] == [
         ("aggregation", "exact", "securetm-example"),
         ("mechanism", "row_cap", "securetm-example"),
     ]
-    assert "row_cap, of securetm-example" in securetm("explain", "capped.toml", cwd=place, path=installed)
-    securetm("check", "capped.toml", "--model", "unigram-mixture", cwd=place, path=installed)
+    assert "row_cap, of securetm-example" in securetm("explain", "capped.toml")
+    securetm("check", "capped.toml", "--model", "unigram-mixture")
 
 
-def test_its_attack_audits_the_run(run: dict[str, object], installed: str, place: Path) -> None:
+def test_its_attack_audits_the_run(run: dict[str, object], securetm: Securetm) -> None:
     """The baseline over the same documents is read exactly; where rows are capped, hardly a count is."""
     assert run["rounds"] == 4
-    audit = json.loads(securetm("audit", "counted.toml", "--run", "run", "--json", cwd=place, path=installed))
+    audit = json.loads(securetm("audit", "counted.toml", "--run", "run", "--json"))
     shown = json.dumps(audit)
     assert "word_counts" in shown
     shares = [one["value"] for one in _findings(audit)]
