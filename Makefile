@@ -22,8 +22,7 @@ test-slow: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/mypy tests/laws
+	$(BIN)/mypy -p securetm -p tests.laws
 	$(BIN)/lint-imports --no-logo
 
 fmt: $(READY)

@@ -15,14 +15,22 @@ from typing import Any
 import pytest
 
 MEMORY, ROOM = Path("/dev/shm"), 4 << 30  # a file system in memory, and the bytes that must be free there
-APART = ("tests/leakage/test_baselines.py", "tests/docs/test_blocks.py")
+APART = ("tests/docs/test_blocks.py",)
+# On a fresh clone the first file compiles the kernels that most tests use. Meanwhile the other process runs files that compile
+# none of them, so that none is compiled twice.
 LONG = (
+    "tests/leakage/test_baselines.py",
+    "tests/docs/test_site.py",
+    "tests/test_packaging.py",
+    "tests/test_imports.py",
+    "tests/test_example_package.py",
     *APART,
     "tests/federation/test_private_runs.py",
+    "tests/cli/test_audit.py",
+    "tests/cli/test_cli.py",
     "tests/federation/test_resume.py",
+    "tests/leakage/test_prepared_weights.py",
     "tests/leakage/test_membership.py",
-    "tests/leakage/test_empirical_epsilon_audit.py",
-    "tests/leakage/test_kept_refusals.py",
     "tests/federation/test_degenerate_corpora.py",
 )
 
