@@ -53,4 +53,4 @@ def test_a_run_of_an_earlier_version_is_read_with_a_word_about_it(changed: Path)
     (changed / "kept.json").unlink()
     said = securetm("topics", "runs/changed")
     assert said.code == 0
-    assert "nothing shows that its files are as they were" in " ".join(said.err.split())
+    assert "changes of its files cannot be detected" in " ".join(said.err.split())

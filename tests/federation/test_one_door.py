@@ -153,7 +153,6 @@ TABLES = {
     "rounds": {"serial", "question", "number", "survivors", "bytes_up", "bytes_down", "seconds"},
     "losses": {"serial", "measure", "value"},
     "refusals": {"at", "serial", "party", "name", "reason"},
-    "spends": {"party", "unit", "epsilon", "delta"},
 }
 
 
