@@ -72,6 +72,8 @@ class Played:
         self.serial = serial or self.serial + 1
         cohort = self._cohort(number, members or self.members)
         terms = compile_route(self.questions.make(question, state).terms, self.profile, cohort).terms
+        if self.profile.aggregation.opened_by == "parties":  # they train by themselves, so no state comes with it
+            state = {}
         about = state_digest(state, terms)
         meant = (question, cohort, self.serial, terms, self.profile.digest, about, self.questions.words(question))
         identity = round_identity(self.session, *meant)

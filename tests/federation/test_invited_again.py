@@ -23,7 +23,7 @@ from securetm.federation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.sessions.framing import head
 
-from .played import Played
+from .played import Played, settled
 from .private import PUBLIC, private_plan
 
 MASKED = ("masked", "masked_strict")
@@ -138,3 +138,16 @@ def test_where_nothing_is_masked_a_round_ends_with_the_next_invitation_too(site:
     assert joined.open_exchange is None
     assert joined.awaited is None
     assert site.send(name, wire.Forward(ask.round_id, b"")) == ENDED
+
+
+@pytest.mark.parametrize("profile", ["bfv", "ckks"])
+def test_a_question_before_the_key_of_the_sums_is_refused_by_name(
+    profile: str, five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    """The coordinator sent it too early: the party logs a refusal, and no failure of its own."""
+    folder = begin(tmp_path / "run", private_plan(tmp_path, profile, model={"name": "lda", "n_topics": 2}), five)
+    party, played = make_party(folder, folder.members[0]), Played(folder.agreement.plan, folder.members)
+    settled(played, party, PUBLIC)
+    assert played.send(party, played.ask(TRAIN, played.fresh())) == wire.Refusal("NoSumKey")
+    assert party.store.rows("SELECT * FROM failures") == []
+    party.store.close()

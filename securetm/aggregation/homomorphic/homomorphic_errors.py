@@ -17,7 +17,7 @@ class HelperDied(SecuretmError):
     hint = "is there enough memory? the round can be tried again; helpers are started anew"
 
 
-class NoSumKey(SecuretmError):
+class NoSumKey(Refused):
     """{party} holds no key of this session's encrypted sums"""
 
     party: str
