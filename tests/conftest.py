@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ from .accounting_grid import grid_of, use_grid
 
 # What is loaded stays until the end: looking through it again and again for cycles took a tenth of the suite's time.
 gc.disable()
+
+# A shell that starts the suite in the background lets it ignore Ctrl-C, and every process of a test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ("tests.distribution", "tests.repeatable", "tests.skips")
 
