@@ -129,7 +129,9 @@ def test_a_path_of_a_megabyte_is_a_misuse_in_few_words(what: str, demo: Said, he
     assert len(said.err) < 8_000
 
 
-@pytest.mark.parametrize("size", [4_000, 20_000, 60_000])
+@pytest.mark.parametrize(
+    "size", [20_000, pytest.param(4_000, marks=pytest.mark.slow), pytest.param(60_000, marks=pytest.mark.slow)]
+)
 def test_a_full_disk_is_called_full_and_no_store_is_called_damaged(size: int, here: Path, tmp_path: Path) -> None:
     """No file may grow beyond that size: writes fail as on a full disk."""
     run = ("run", "plan.toml", *SMALL, "--profile", "open", "--out", str(tmp_path / "run"))

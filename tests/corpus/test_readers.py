@@ -100,6 +100,7 @@ def test_renamed_columns_and_gaps(tmp_path: Path) -> None:
     assert corpus.labels is None
 
 
+@pytest.mark.slow
 def test_only_ids_stay_in_memory(tmp_path: Path) -> None:
     """Text of 32 MB, 5 MB as ids: while reading, memory holds the ids and little else, never the text."""
     words = [f"{'abcdefghij'[i % 10] * 3}{'klmnopqrst'[i // 10]}averylongwordindeed" for i in range(100)]

@@ -264,7 +264,7 @@ def test_a_party_takes_part_under_no_other_numbers_than_its_own(
     party.close()
 
 
-@pytest.mark.parametrize("moments", [1, 5])
+@pytest.mark.parametrize("moments", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_killed_run_does_not_forget_what_it_spent(moments: int, five: Mapping[str, Corpus], tmp_path: Path) -> None:
     stored = tmp_path / "corpora"
     stored.mkdir()

@@ -49,7 +49,16 @@ def unbroken(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_pat
     return plan, execute(folder, Unwatched())
 
 
-@pytest.mark.parametrize(("moment", "moments"), [("round", 1), ("round", 7), ("fsync", 3), ("fsync", 26), ("fsync", 61)])
+MOMENTS = [
+    ("round", 1),
+    ("round", 7),
+    ("fsync", 26),
+    pytest.param("fsync", 3, marks=pytest.mark.slow),
+    pytest.param("fsync", 61, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("moment", "moments"), MOMENTS)
 def test_a_killed_run_ends_as_if_it_had_not_been(
     moment: str, moments: int, unbroken: Any, stored: Path, tmp_path: Path
 ) -> None:

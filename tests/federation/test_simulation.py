@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +19,6 @@ from securetm.federation import wire
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import begin, reopen
 from securetm.federation.parties import Workers
-from securetm.federation.party import Party
 from securetm.federation.running_errors import TooFewToTakePart, WorkerDied
 from securetm.federation.simulation import execute, make_party
 from securetm.federation.sources import corpora_of
@@ -32,6 +29,7 @@ from securetm.plans import Plan
 from securetm.stages import Unwatched
 
 from .conftest import SHARED, SUBJECTS, small_plan
+from .plain_workers import dies_at_the_second_message, echo
 
 
 def ran(folder: Path, plan: Plan, corpora: Mapping[str, Corpus], **how: Any) -> dict[str, Any]:
@@ -39,20 +37,6 @@ def ran(folder: Path, plan: Plan, corpora: Mapping[str, Corpus], **how: Any) -> 
 
 
 # ---- workers -------------------------------------------------------------------------------------------------------
-
-
-class Echo:
-    """A party that says back what it hears, however long that is."""
-
-    def handle(self, message: bytes) -> bytes:
-        return message
-
-    def close(self) -> None:
-        pass
-
-
-def echo(name: str) -> Party:
-    return cast(Party, Echo())
 
 
 def test_long_messages_do_not_wait_for_each_other() -> None:
@@ -74,21 +58,6 @@ def test_two_workers_end_where_one_process_does(corpora: Mapping[str, Corpus], t
         assert here[what] == there[what], what
     for measure, value in here["quality"].items():
         assert there["quality"][measure] == pytest.approx(value, rel=1e-5)
-
-
-def dies_at_the_second_message(name: str) -> Party:
-    """Stands where `make_party` does: its process ends without a word as soon as it is asked twice."""
-
-    class Dying:
-        asked = 0
-
-        def handle(self, message: bytes) -> bytes:
-            self.asked += 1
-            if self.asked == 2:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return message + name.encode()
-
-    return Dying()  # type: ignore[return-value]
 
 
 def test_a_worker_that_dies_is_named_with_its_parties() -> None:

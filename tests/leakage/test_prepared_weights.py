@@ -109,7 +109,7 @@ def test_where_rows_have_no_bound_it_is_refuted(public: Facts, model: str) -> No
 
 
 @pytest.mark.parametrize("profile", PRIVATE)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 def test_a_model_that_adds_as_libraries_do_is_refuted(
     public: Facts, profile: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def test_eta_of_true_topics_is_found(eta):
 # ---- in a model --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_learned_priors_come_near_the_truth_and_predict_better():
     documents, held = documents_of(TRUTH, 0.1), documents_of(TRUTH, 0.1, documents=200, seed=1)
     settings = {"n_topics": 5, "alpha": 2.0, "eta": 1.0}
