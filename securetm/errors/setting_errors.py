@@ -57,7 +57,7 @@ class UnreadableToml(Misuse):
 
     path: str
     problem: str
-    hint = "correct the file at that line"
+    hint = "correct the file; it has to be TOML, written in UTF-8"
 
 
 class BrokenPromise(SecuretmError):
