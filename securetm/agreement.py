@@ -38,8 +38,8 @@ class Agreement:
 
     @cached_property
     def digest(self) -> bytes:
-        """The hash of all that the parties agree on. The source of the documents is not part of it."""
-        public = {name: value for name, value in self.plan.tables().items() if name != "corpus"}
+        """The hash of all that the parties agree on: not where documents come from, nor how a coordinator is operated."""
+        public = {name: value for name, value in self.plan.tables().items() if name not in ("corpus", "coordinator")}
         public["vocabulary"]["file"] = list(self.words) if self.words else ""  # the words count, not where the file lies
         public["tokeniser"]["stop_words"] = self.stop_words if isinstance(self.stop_words, str) else list(self.stop_words)
         return digest(public)

@@ -15,6 +15,7 @@ from securetm.errors import NotFound
 from securetm.plans import (
     DEFAULT_MODEL,
     NUMBERS,
+    CoordinatorChoice,
     CorpusChoice,
     ModelChoice,
     Plan,
@@ -59,6 +60,7 @@ def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
         model=model,
         training=_training_choice(tables, model),
         privacy=_section(PrivacyChoice, tables, "privacy"),
+        coordinator=_section(CoordinatorChoice, tables, "coordinator"),
     )
     return _resolved(plan, where)
 

@@ -5,6 +5,7 @@ Parties, the calibration of the noise and the calculator all use the same functi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -110,7 +111,7 @@ def _words_noise(budget: Budget) -> float:
     from dp_accounting import GaussianDpEvent
 
     share = budget.delta * ALONE / 2
-    return noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], budget.epsilon / 4, share, FINEST, COARSEST)
+    return _written_alike(noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], budget.epsilon / 4, share, FINEST, COARSEST))
 
 
 def _least_noise(agreement: Agreement, parties: int) -> float:
@@ -120,7 +121,13 @@ def _least_noise(agreement: Agreement, parties: int) -> float:
     def spends(noise: float) -> list[Spend]:
         return bill_of(agreement.with_privacy(noise=noise), parties).spends()
 
-    return noise_for(spends, budget.epsilon, budget.delta * ALONE, _finest(agreement, parties), COARSEST)
+    return _written_alike(noise_for(spends, budget.epsilon, budget.delta * ALONE, _finest(agreement, parties), COARSEST))
+
+
+def _written_alike(noise: float) -> float:
+    """Returns the noise rounded up to five digits: every role computes it, and processors differ in the last bits."""
+    step = 10.0 ** (math.floor(math.log10(noise)) - 4)
+    return float(f"{math.ceil(round(noise / step, 6)) * step:.5g}")
 
 
 def _finest(agreement: Agreement, parties: int) -> float:

@@ -1,0 +1,67 @@
+"""A role on its own agrees on what a simulation of the same plan agrees on, or says what the plan must say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import BadSetting
+from securetm.federation.folder import begin
+from securetm.federation.remote_agreement import agreed_apart
+from securetm.federation.serving_errors import UnitNotInPlan
+from securetm.profile_errors import TooFewForProfile
+
+from .conftest import small_plan
+from .private import private_plan
+
+
+@pytest.mark.parametrize("profile", ["masked", "dp-local", "dp-distributed"])
+def test_it_is_the_agreement_of_a_simulation(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    paid = profile.startswith("dp")
+    privacy = {"privacy__unit": "document", "privacy__epsilon": 4.0} if paid else {}
+    plan = private_plan(tmp_path, profile, **privacy) if paid else small_plan(profile=profile, model__batch=25)
+    simulated = begin(tmp_path / "run", plan, five).agreement
+    assert agreed_apart(plan, tuple(five)).digest == simulated.digest
+    noise = simulated.plan.privacy.noise
+    assert float(f"{noise:.5g}") == noise  # no bit of it hangs on a processor
+
+
+def test_the_plan_must_say_whom_its_budget_protects(tmp_path: Path) -> None:
+    with pytest.raises(UnitNotInPlan, match="profile dp-local") as refused:
+        agreed_apart(private_plan(tmp_path, "dp-local", privacy__epsilon=4.0), ("a", "b", "c", "d", "e"))
+    assert "[privacy]" in refused.value.advice()
+
+
+def test_too_few_members_and_strangers_in_the_plan() -> None:
+    with pytest.raises(TooFewForProfile):
+        agreed_apart(small_plan(profile="masked", model__batch=25), ("a", "b"))
+    matched = {"name": "lda", "form": "matched", "n_topics": 3, "topics_at": {"d": 2}}
+    with pytest.raises(BadSetting, match="must be one of a, b, c"):
+        agreed_apart(small_plan(model=matched), ("a", "b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "said"),
+    [
+        ("listen", "8470", "an address and a port"),
+        ("listen", "here:65536", "an address and a port"),
+        ("survivors", 0, "must be all, or at least 1"),
+        ("survivors", "most", "must be all, or at least 1"),
+        ("deadline", 0, "must be above 0"),
+        ("patience", -1, "must be above 0"),
+        ("metrics", 65536, "must be a port"),
+        ("status", -1, "must be a port"),
+        ("out", "", "must name a path"),
+    ],
+)
+def test_settings_with_which_nobody_could_be_served(setting: str, value: object, said: str) -> None:
+    with pytest.raises(BadSetting, match=said):
+        small_plan(**{f"coordinator__{setting}": value})
+
+
+def test_how_a_coordinator_is_operated_is_not_agreed_on() -> None:
+    served = small_plan(coordinator__survivors=3, coordinator__listen="[::]:0")
+    assert agreed_apart(served, ("a", "b", "c")).digest == agreed_apart(small_plan(), ("a", "b", "c")).digest
