@@ -118,7 +118,9 @@ class Answering:
             own.store.check_asked(*asked)
             self._pay(documents, context)
             own.store.note_asked(*asked)
+        begun = own.clock()
         clipped = self.clipped_answer(documents, context)
+        own.seconds_with_documents = own.clock() - begun
         own.memory.last = ask.serial
         if own.memory.arrays:  # they depend on the documents and on every question that they came from
             own.memory.lineage = self._meant()

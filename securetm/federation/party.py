@@ -28,6 +28,7 @@ class Party(PartyState):
     """The party as the coordinator meets it: requests in, replies out."""
 
     session: JoinedSession | None = None  # None before the first invitation
+    heard: str = ""  # what the last message was: a question by its name, another body by its own; empty if it could not be read
 
     @property
     def most_bytes(self) -> int:
@@ -36,9 +37,10 @@ class Party(PartyState):
 
     def handle(self, message: bytes) -> bytes:
         """Answers one request and never raises. A wrong request is refused by name; the reason stays in the party's store."""
-        identity = b""
+        identity, self.heard = b"", ""
         try:
             identity, body = wire.unpack_request(message, self.limits.of_bodies())
+            self.heard = body.question if isinstance(body, wire.Ask) else type(body).__name__.lower()
             parcels = self._act(identity, body)
             guard = self.session.guard if self.session is not None else None
             outcome: wire.Outcome = wire.Accepted(parcels, guard.announce() if guard is not None else b"")

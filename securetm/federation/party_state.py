@@ -5,7 +5,8 @@ It is checked when the party starts, against the party's own files alone. It ans
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +62,8 @@ class PartyState:
     ledger: Ledger | None = None
     others: SqliteStore | None = None  # what it signed of the others' ledgers, kept as long as its own
     run: str = ""  # what this party calls the run in its ledger; it stays the same when the run is resumed
+    clock: Callable[[], float] = time.perf_counter  # it decides nothing here: `beat.py` reads what it measured
+    seconds_with_documents: float = 0.0  # of the last answer
 
     def __post_init__(self) -> None:
         profile = self.agreement.profile

@@ -1,0 +1,159 @@
+"""When replies leave where a privacy budget is spent: by clocks that the test moves, so no machine is too slow for it.
+
+The runs are real: the coordinator's own code asks, and each party has a ledger. Only the parties' clocks are not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.federation.beat import FINEST, PacedParty, SystemClock, on_grid
+from securetm.federation.folder import RunFolder, begin
+from securetm.federation.parties import InProcess
+from securetm.federation.party import Party
+from securetm.federation.simulation import make_party, train
+from securetm.models.neural.prodlda import StepQuery
+from securetm.stages import Unwatched
+
+from .conftest import small_plan
+from .private import private_plan
+
+PER_DOCUMENT = 0.25  # seconds that a document takes by these clocks
+LOOKED = 0.001  # and a look at one
+OTHERWISE = 0.02  # most that the looks during one message come to
+ROUNDS = 12
+MEASURED = 2  # answers that are computed only to see how long they take
+
+
+@dataclass
+class Hands:
+    """A clock that moves when documents are read, when it is looked at, and when somebody waits."""
+
+    at: float = 100.0
+    waiting: bool = True
+
+    def now(self) -> float:
+        self.at += LOOKED
+        return self.at
+
+    def wait(self, seconds: float) -> None:
+        self.at += max(0.0, seconds) if self.waiting else 0.0
+
+
+@dataclass
+class Overheard:
+    """A party as the network sees it: what it was asked, and how long its reply took by its own clock."""
+
+    party: Party
+    waiting: bool = True
+    slow: int = -1  # the answer that takes 400 times as long as it should
+    read: list[int] = field(default_factory=list)  # how many documents each answer read
+    after: dict[str, list[float]] = field(default_factory=dict)  # seconds, by what was asked
+
+    def __post_init__(self) -> None:
+        self.hands = Hands(waiting=self.waiting)
+        self.paced = PacedParty(self.party, self.hands)
+
+    def handle(self, message: bytes) -> bytes:
+        begun, answer = self.hands.at, StepQuery.answer
+
+        def slowly(query: StepQuery, documents: Any, *others: Any) -> None:
+            if isinstance(documents, Corpus):  # not those that are made up to try a model's rows
+                self.hands.at += PER_DOCUMENT * len(documents) * (400 if len(self.read) == self.slow else 1)
+                self.read.append(len(documents))
+            answer(query, documents, *others)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(StepQuery, "answer", slowly)
+            reply = self.paced.handle(message)
+        self.after.setdefault(self.paced.party.heard, []).append(self.hands.at - begun)
+        return reply
+
+    def close(self) -> None:
+        self.paced.close()
+
+
+def overheard(run: RunFolder, **how: Any) -> list[Overheard]:
+    """Trains the run with paced parties, and returns what the network saw of each."""
+    parties = {name: Overheard(make_party(run, name), **how) for name in run.members}
+    train(run, Unwatched(), parties=InProcess(parties))  # type: ignore[arg-type]
+    return list(parties.values())
+
+
+@pytest.fixture
+def budgeted(five: Mapping[str, Corpus], tmp_path: Path) -> RunFolder:
+    return begin(tmp_path / "run", private_plan(tmp_path, "dp-distributed", training__rounds=ROUNDS), five)
+
+
+def test_times_of_the_grid_are_powers_of_two() -> None:
+    assert [on_grid(seconds) for seconds in (0.0, FINEST, FINEST * 1.01, 0.3, 1.0, 1.01)] == [FINEST, FINEST, 0.125, 0.5, 1, 2]
+
+
+def test_answers_leave_after_the_same_time_whatever_the_coins_chose(budgeted: RunFolder) -> None:
+    for one in overheard(budgeted):
+        whole, sampled = one.read[:MEASURED], one.read[MEASURED:]
+        assert whole[0] == whole[1] > max(sampled)  # measured with all documents
+        assert len(set(sampled)) > 1  # the coins chose other numbers of them
+        beat = one.paced.beat
+        assert beat is not None
+        assert beat == on_grid(beat) >= 2 * PER_DOCUMENT * whole[0]
+        assert len(one.after["train"]) == ROUNDS
+        assert all(beat <= after < beat + OTHERWISE for after in one.after["train"])
+        assert one.paced.overruns == 0
+
+
+def test_without_a_beat_the_time_is_the_size_of_the_sample(budgeted: RunFolder) -> None:
+    for one in overheard(budgeted, waiting=False):
+        assert [round(after / PER_DOCUMENT) for after in one.after["train"]] == one.read[MEASURED:]
+
+
+def test_the_list_of_words_is_accepted_at_a_time_of_the_grid(budgeted: RunFolder) -> None:
+    for one in overheard(budgeted):
+        (after,) = one.after["adopt"]  # it holds the measuring, which depends on how many documents there are
+        assert on_grid(after - OTHERWISE) <= after < on_grid(after - OTHERWISE) + OTHERWISE
+
+
+def test_an_answer_that_takes_longer_doubles_the_beat_for_good(budgeted: RunFolder, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        parties = overheard(budgeted, slow=MEASURED + 3)
+    late = [one for one in parties if one.paced.overruns]
+    assert late  # the fourth answer, where its sample was not tiny
+    assert caplog.text.count("took longer than the beat") == len(late)
+    for one in late:
+        after, beat = one.after["train"], one.paced.beat
+        assert beat is not None
+        assert one.paced.overruns == 1
+        assert all(abs(early - after[0]) < OTHERWISE for early in after[:3])
+        assert all(beat <= later < beat + OTHERWISE for later in after[3:])
+        assert round(beat / after[0]) in {2**doublings for doublings in range(1, 10)}
+
+
+def test_a_restarted_party_keeps_its_beat(budgeted: RunFolder) -> None:
+    before = {one.party.name: one.paced.beat for one in overheard(budgeted)}
+    for name, beat in before.items():
+        again = PacedParty(make_party(budgeted, name), Hands())
+        assert again.beat == beat is not None
+        again.close()
+
+
+def test_nothing_waits_without_a_budget(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    run = begin(tmp_path / "run", small_plan(profile="masked", model__batch=64, training__rounds=3), five)
+    for one in overheard(run):
+        assert one.paced.beat is None
+        assert max(one.after["adopt"]) < OTHERWISE
+        assert [round(after / PER_DOCUMENT) for after in one.after["train"]] == one.read  # no answer was measured
+
+
+def test_a_stopped_clock_waits_for_nothing() -> None:
+    clock = SystemClock()
+    clock.stopped.set()
+    begun = clock.now()
+    clock.wait(3600.0)
+    assert clock.now() >= begun
