@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
 from typing import ClassVar
 
 import numpy as np
@@ -97,17 +96,28 @@ class PlainCoordinatorRound(CoordinatorExchange):
     def __init__(self, register: PinnedRoster, cohort: Cohort, terms: Terms) -> None:
         super().__init__(register)
         self._cohort, self._terms = cohort, terms
-        places = [register.place(member) for member in cohort.members]
-        self.ask(places, lambda _, sender, message: unpack_vector(message, terms, sender))
+        self._vectors: dict[int, Mapping[str, Array]] = {}  # that are not added
+        self._total: dict[str, Array] = {}
+        self._next = sorted(register.place(member) for member in cohort.members)  # whose vector is added next
+        self.ask(self._next, self._take)
+
+    def _take(self, place: int, sender: str, message: bytes) -> None:
+        """Adds the vector at once if it is next in roster order: all vectors together may not fit into memory."""
+        self._vectors[place] = unpack_vector(message, self._terms, sender)
+        while self._terms.needs is Needs.SUM and self._next and self._next[0] in self._vectors:
+            self._add(self._vectors.pop(self._next.pop(0)))
+
+    def _add(self, vector: Mapping[str, Array]) -> None:
+        for name, part in vector.items():
+            self._total[name] = np.add(self._total[name], part) if name in self._total else part.copy()
 
     def opened(self) -> Answer:
         """The total over the parties that answered, added in roster order; each vector where the question needs it."""
-        vectors = {self._register.name(place): self.got[place] for place in sorted(self.got)}
-        survivors = tuple(vectors)
+        survivors = tuple(self._register.name(place) for place in sorted(self.got))
         if len(survivors) < self._cohort.threshold:
             raise TooFewParties(len(survivors), len(self._cohort.members), self._cohort.threshold)
         if self._terms.needs is Needs.EACH:
-            return Answer(None, vectors, survivors)
-        first, *others = vectors.values()
-        total = {name: reduce(np.add, (vector[name] for vector in others), part.copy()) for name, part in first.items()}
-        return Answer(total, {}, survivors)
+            return Answer(None, {self._register.name(place): self._vectors[place] for place in sorted(self.got)}, survivors)
+        for place in sorted(self._vectors):  # those after a party that is missing
+            self._add(self._vectors.pop(place))
+        return Answer(self._total, {}, survivors)

@@ -5,20 +5,21 @@ It knows what the answers tell it and nothing else, and keeps that in its own st
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from securetm.contracts import State
-from securetm.federation import wire
+from securetm.contracts import Answer, State
 from securetm.federation.common_words import agree_on_words, tell_words
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS
 from securetm.federation.rounds import Rounds
 from securetm.federation.training import CHECKPOINT, Stopping, TrainingPhase, start
 from securetm.models.quality import diversity, top_words
 from securetm.models.queries import npmi_from_answer, perplexity_from_answer
+from securetm.sessions.session_errors import SurvivorsMissing
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Coordinator(Rounds):
         facts: dict[str, Any] = kept[1] if kept else {"serial": 0, "numbers": {}, "rounds": 0, "history": []}
         self.serial, self.numbers = int(facts["serial"]), dict(facts["numbers"])
         self.store.forget_after(self.serial)  # later rounds will be run again
-        self.tell(wire.Invite(agreement.digest, agreement.profile.digest, self.members, self.serial))
+        self.remembered = dict(facts.get("remembered", dict.fromkeys(self.members, self.serial)))
+        self.invite()
         vocabulary = agree_on_words(self)
         tell_words(self, vocabulary)
         training = TrainingPhase(self, Stopping(agreement.plan.training, list(facts["history"])), int(facts["rounds"]))
@@ -65,6 +67,16 @@ class Coordinator(Rounds):
         if self.questions.paid:  # the budget has nothing for these questions
             return {"diversity": spread}
         top = top_words(topics, TOP_WORDS)
-        coherence = npmi_from_answer(top, self.ask(COHERENCE, {"top": top.astype(np.int64)}))
-        held_out = perplexity_from_answer(self.ask(HELD_OUT, state))
-        return {"npmi": float(np.mean(coherence)), "diversity": spread, "held_out": held_out}
+        counted, lost = self._measured(COHERENCE, {"top": top.astype(np.int64)}), self._measured(HELD_OUT, state)
+        coherence = float(np.mean(npmi_from_answer(top, counted))) if counted else math.nan
+        held_out = perplexity_from_answer(lost) if lost else math.nan
+        return {"npmi": coherence, "diversity": spread, "held_out": held_out}
+
+    def _measured(self, question: str, state: State) -> Answer | None:
+        """Asks for a figure that the run can do without, if parties that answered before a crash never come back."""
+        try:
+            return self.ask(question, state)
+        except SurvivorsMissing:
+            if not self.attendance.goes_on_without:
+                raise
+            return None

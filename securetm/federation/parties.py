@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -24,9 +24,13 @@ class InProcess:
 
     parties: Mapping[str, Party]
 
-    def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """Asks every party."""
-        return {name: self.parties[name].handle(message) for name, message in requests.items()}
+    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+        """Asks every party when its reply is wanted."""
+        return ((name, self.parties[name].handle(message)) for name, message in requests.items())
+
+    def present(self) -> frozenset[str]:
+        """Returns all parties."""
+        return frozenset(self.parties)
 
     def close(self) -> None:
         """Closes the parties' stores."""
@@ -57,7 +61,7 @@ class Workers:
             self._processes.append(process)
             self._at.update(dict.fromkeys(share, here))
 
-    def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
         """The workers run side by side, and each gets its next request when its last reply is here.
 
         Two long messages that meet in one pipe would otherwise wait for each other without end.
@@ -77,7 +81,11 @@ class Workers:
                     self._send(asked[0], requests)
                 else:
                     del queues[cast(Connection, pipe)]
-        return {name: gathered[name] for name in requests}
+        return ((name, gathered[name]) for name in requests)
+
+    def present(self) -> frozenset[str]:
+        """Returns all parties."""
+        return frozenset(self._at)
 
     def close(self) -> None:
         """Ends every worker and waits for it."""

@@ -16,16 +16,19 @@ from securetm.agreement import Agreement
 from securetm.contracts import Answer, Cohort, Entropy, Exchange, Needs, Roster, RoundContext, State, Terms
 from securetm.errors import Refused, TooFewParties
 from securetm.federation import wire
+from securetm.federation.attendance import FORGOT, Attendance, NewSessionWanted
 from securetm.federation.countersigning import Countersigning
 from securetm.federation.limits import largest_reply
 from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
 from securetm.federation.questions import Questions
+from securetm.federation.refusal_errors import OutOfTurn
 from securetm.federation.round_identity import compile_question, preparation_identity
-from securetm.federation.running_errors import PartyRefused
+from securetm.federation.running_errors import PartiesMissing, PartyRefused
 from securetm.federation.store import CoordinatorStore, named
 from securetm.federation.transcript import Parties
 
 ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
+_BY_PARTY = "the party itself refused"
 
 
 class Watch(Protocol):
@@ -55,8 +58,12 @@ class Rounds:
     entropy: Entropy
     watch: Watch
     keys: Mapping[str, bytes] = field(default_factory=dict)
+    attendance: Attendance = field(default_factory=Attendance)
     serial: int = 0  # of the last round
     numbers: dict[str, int] = field(default_factory=dict)  # how often each question was asked
+    remembered: dict[str, int] = field(default_factory=dict)  # by party: the last round after which it kept its memory
+    _heard: set[str] = field(default_factory=set)  # parties that answered the invitation, and have not forgotten it
+    _lost: set[str] = field(default_factory=set)  # parties that cannot go on from that round
     _preparations: int = 0
     _refused: list[Refused] = field(default_factory=list)  # of the exchange under way
     _most: int = 0  # bytes of a reply in the exchange under way
@@ -74,12 +81,35 @@ class Rounds:
         """Whether the parties open the sums, so that this role never sees an answer to a question about documents."""
         return self.agreement.profile.aggregation.opened_by == "parties"
 
+    def invite(self) -> None:
+        """Invites every party, to go on from the last round after which it kept its memory.
+
+        If the run goes on without parties anyway, one that lost that memory goes on without it. Where the parties train by
+        themselves, none can.
+        """
+        accepted = self._sent({member: self._invitation(self.remembered.get(member, 0)) for member in self.members})
+        if self._lost and not self.blind:
+            accepted |= self._sent(dict.fromkeys(sorted(self._lost), self._invitation(0)))
+        self._check_enough(accepted)
+
+    def _invitation(self, resume_from: int) -> bytes:
+        named = self.agreement.digest, self.agreement.profile.digest, self.members
+        return wire.pack_request(self.session, wire.Invite(*named, resume_from))
+
     def tell(self, body: wire.Body) -> None:
         """Sends all parties a message that asks nothing of the documents. Enough of them must accept it."""
-        accepted = self._sent(dict.fromkeys(self.members, wire.pack_request(self.session, body)))
+        self._check_enough(self._sent(dict.fromkeys(self.members, wire.pack_request(self.session, body))))
+
+    def _check_enough(self, accepted: Mapping[str, wire.Accepted]) -> None:
+        self.attendance.check(self.members, accepted)
         minimum = self.agreement.profile.minimum_parties
         if len(accepted) < minimum:
             raise TooFewParties(len(accepted), len(self.members), minimum)
+
+    def take_in(self) -> None:
+        """Ends the session if parties are there that are not in it, and the run does not need them. Called at a kept round."""
+        if self.attendance.goes_on_without and self.parties.present() - self._heard:
+            raise NewSessionWanted()
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
         """Asks all parties one question, and returns the answer that the aggregation opens."""
@@ -97,6 +127,8 @@ class Rounds:
         requests = self._requests(replace(ask, round_id=cohort.round_id), shown, route.terms)
         opened, traffic = self.exchange(cohort, route.terms, requests)
         seen, answer = route.seen_and_opened(opened, RoundContext(cohort, self.entropy, self.store))
+        if keep:
+            self.remembered |= dict.fromkeys(answer.survivors or ask.members, self.serial)
         row = (ask.serial, ask.question, ask.number, " ".join(answer.survivors), *traffic, time.perf_counter() - begun)
         self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
         self.watch.opened(self.serial, seen)
@@ -130,30 +162,40 @@ class Rounds:
         up = down = 0
         self._refused = []
         while requests:
-            replies = self.parties.ask(requests)
-            up, down = up + sum(map(len, replies.values())), down + sum(map(len, requests.values()))
-            taken = [m for m, reply in replies.items() if self._took(exchange, m, self._accepted(m, reply))]
+            taken, down = [], down + sum(map(len, requests.values()))
+            for member, reply in self.parties.ask(requests):  # one at a time: all of them together may not fit into memory
+                up += len(reply)
+                if self._took(exchange, member, self._accepted(member, reply)):
+                    taken.append(member)
             with self._first_refusal():
+                self.attendance.check(requests, taken)
                 further = exchange.expire([m for m in requests if m not in taken])
             requests = {m: wire.pack_request(self.session, wire.Forward(name, p)) for m, p in further}
         return up, down
 
-    def _took(self, exchange: Exchange, member: str, accepted: wire.Accepted) -> bool:
+    def _took(self, exchange: Exchange, member: str, accepted: wire.Accepted | None) -> bool:
         """Treats a party with a wrong message as missing in this round, and records the reason."""
+        if accepted is None:
+            return False
         try:
             for parcel in accepted.parcels:
                 exchange.receive(member, parcel)
         except Refused as refusal:
             self._refused.append(refusal)
-            self.store.note("refusals", {"serial": self.serial, "party": member, **named(refusal)})
+            self._note(member, named(refusal))
             return False
         return True
+
+    def _note(self, member: str, problem: Mapping[str, str]) -> None:
+        self.store.note("refusals", {"serial": self.serial, "party": member, **problem})
 
     @contextmanager
     def _first_refusal(self) -> Iterator[None]:
         """If too few parties are left because messages were refused, raises the first refusal."""
         try:
             yield
+        except PartiesMissing as missing:
+            raise missing from (self._refused[0] if self._refused else None)
         except TooFewParties as few:
             if self._refused:
                 raise self._refused[0] from few
@@ -164,17 +206,28 @@ class Rounds:
 
     def _sent(self, requests: Mapping[str, bytes]) -> dict[str, wire.Accepted]:
         """Sends each party its message, and returns what the parties that answered accepted."""
-        return {member: self._accepted(member, reply) for member, reply in self.parties.ask(requests).items()}
+        replies = ((member, self._accepted(member, reply)) for member, reply in self.parties.ask(requests))
+        return {member: accepted for member, accepted in replies if accepted is not None}
 
-    def _accepted(self, member: str, reply: bytes) -> wire.Accepted:
-        """Returns a reply that accepts, and keeps the head of the party's ledger. Raises what the party refused."""
+    def _accepted(self, member: str, reply: bytes) -> wire.Accepted | None:
+        """Returns a reply that accepts, and keeps the head of the party's ledger. Raises what the party refused.
+
+        Returns nothing where the run goes on as if the party had not answered.
+        """
         session, outcome = wire.unpack_reply(reply, member, self._most)
         if isinstance(outcome, wire.Refusal) and outcome.name == OutOfBudget.__name__:
             raise NoBudgetLeft(member)
+        if isinstance(outcome, wire.Refusal) and self.attendance.counts_as_missing(outcome.name):
+            (self._heard.discard if outcome.name in FORGOT else self._heard.add)(member)
+            self._note(member, {"name": outcome.name, "reason": _BY_PARTY})
+            if outcome.name == OutOfTurn.__name__:
+                self._lost.add(member)
+            return None
         if isinstance(outcome, wire.Refusal):
             raise PartyRefused(member, outcome.name)
         if session != self.session:
             raise PartyRefused(member, "WrongSession")
+        self._heard.add(member)
         if outcome.head:
             self.ledgers.heads[member] = outcome.head
         return outcome

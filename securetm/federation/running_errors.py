@@ -20,6 +20,15 @@ class PartyRefused(SecuretmError):
     hint = "the reason is in that party's own log; no details leave it"
 
 
+class PartiesMissing(SecuretmError):
+    """the session ended, because these parties did not answer in time: {names}"""
+
+    names: str
+    hint = (
+        "the run goes on from its last checkpoint when they are back; `survivors` in [coordinator] lets it go on without them"
+    )
+
+
 class PartyFailed(SecuretmError):
     """{party} logged a failure of its own: {name}: {reason}"""
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from securetm.contracts import State
+from securetm.contracts import Answer, State
 from securetm.federation.paying_errors import NoBudgetLeft
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.rounds import Rounds
 from securetm.federation.running_errors import Diverged
 from securetm.models.queries import perplexity_from_answer
 from securetm.plans import TrainingChoice
+from securetm.sessions.session_errors import SurvivorsMissing
 
 SECONDS_BETWEEN_KEEPS = 2.0
 CHECKPOINT, BEST = "checkpoint", "best"
@@ -58,6 +59,7 @@ class TrainingPhase:
     done: int = 0
     exhausted: bool = False  # whether a party's budget ended it
     _kept_at: float = 0.0
+    _mark: State = field(default_factory=dict)  # the weights when they were looked at last
 
     def __post_init__(self) -> None:
         self._by_loss = self.stopping.choice.stop == HELD_OUT
@@ -66,35 +68,51 @@ class TrainingPhase:
     def ended_by(self) -> str:
         """What ended the training: rounds, weights, held_out or budget."""
         choice = self.stopping.choice
-        return "budget" if self.exhausted else "rounds" if self.done >= choice.rounds else choice.stop
+        return "budget" if self.exhausted else "rounds" if self._asked() >= choice.rounds else choice.stop
 
     def run(self, state: State) -> State:
         """Trains, and returns the last state; or the best one, where the plan stops by the held-out loss."""
         if self.rounds.blind:
             return self._conduct(state)
-        model, total = self.rounds.agreement.model, self.stopping.choice.rounds
-        mark = model.for_party(state, "")
-        while self.done < total and not self.stopping.settled():
-            judged = self.stopping.due(self.done + 1)
-            keep = self.keep_is_due() or self.done + 1 == total or judged
-            state = self._asked_before(TRAIN, state)
-            try:  # Parties hold two kept rounds, so a step keeps once: after its last question.
-                answer = self.rounds.ask(TRAIN, state, keep=keep and not (judged and self._by_loss))
-            except NoBudgetLeft:  # every round before was kept when it was answered, and parties kept nothing of this one
-                self.exhausted = True
-                break
-            state, self.done = model.update(state, answer), self.done + 1
-            if not all(np.isfinite(array).all() for array in state.values()):
-                raise Diverged(self.done)
-            if judged and self._by_loss:
-                state = self._asked_before(HELD_OUT, state)
-            if judged:
-                mark = self._judge(state, mark)
-            if keep:
-                self.keep(state)
-            self.rounds.watch.trained(self.done, total)
+        self._mark = self.rounds.agreement.model.for_party(state, "")
+        while self._asked() < self.stopping.choice.rounds and not self.stopping.settled() and not self.exhausted:
+            state = self._round(state)
         best = self.rounds.store.kept_state(BEST) if self._by_loss else None
         return best[0] if best else state
+
+    def _round(self, state: State) -> State:
+        """Runs one round, and returns the state after it. Where no answer can be had, it is the state before."""
+        total = self.stopping.choice.rounds
+        judged = self.stopping.due(self.done + 1)
+        keep = self.keep_is_due() or self._asked() + 1 == total or judged
+        state = self._asked_before(TRAIN, state)
+        # Parties hold two kept rounds, so a step keeps once: after its last question.
+        answer = self._answered(state, keep=keep and not (judged and self._by_loss))
+        if answer is None:
+            return state
+        state, self.done = self.rounds.agreement.model.update(state, answer), self.done + 1
+        if not all(np.isfinite(array).all() for array in state.values()):
+            raise Diverged(self.done)
+        if judged:
+            state = self._judge(state)
+        if keep:
+            self.keep(state)
+        self.rounds.watch.trained(self.done, total)
+        if keep and self._asked() < total:
+            self.rounds.take_in()
+        return state
+
+    def _answered(self, state: State, *, keep: bool) -> Answer | None:
+        """Returns the answer to the next training question; nothing if a budget is spent, or its survivors are gone."""
+        try:
+            return self.rounds.ask(TRAIN, state, keep=keep)
+        except NoBudgetLeft:  # every round before was kept when it was answered, and parties kept nothing of this one
+            self.exhausted = True
+        except SurvivorsMissing:  # parties that answered before a crash are gone, so nobody opens this sum again
+            if not self.rounds.attendance.goes_on_without:
+                raise
+            self.keep(state)  # under the next number
+        return None
 
     def _conduct(self, state: State) -> State:
         """Counts rounds where the parties open the sums and train. The coordinator's state does not change."""
@@ -108,6 +126,10 @@ class TrainingPhase:
             self.rounds.watch.trained(self.done, total)
         return state
 
+    def _asked(self) -> int:
+        """Returns how many rounds were asked for, skipped ones included: parties answer no more than the plan says."""
+        return max(self.done, self.rounds.numbers.get(TRAIN, 0))
+
     def keep_is_due(self) -> bool:
         """Whether to write a checkpoint now: every few seconds, and after every round that a budget pays for."""
         return self.rounds.questions.paid or time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
@@ -115,7 +137,8 @@ class TrainingPhase:
     def keep(self, state: State) -> None:
         """Writes a checkpoint."""
         store = self.rounds.store
-        facts = {"serial": self.rounds.serial, "numbers": self.rounds.numbers}
+        rounds = self.rounds
+        facts = {"serial": rounds.serial, "numbers": rounds.numbers, "remembered": rounds.remembered}
         store.keep_state(CHECKPOINT, state, {**facts, "rounds": self.done, "history": list(self.stopping.history)})
         store.forget_asked()
         self._kept_at = time.monotonic()
@@ -132,16 +155,19 @@ class TrainingPhase:
         store.keep_asked(question, number, state if model.party_models else model.for_party(state, ""))
         return state
 
-    def _judge(self, state: State, mark: State) -> State:
+    def _judge(self, state: State) -> State:
         """Takes the measure that decides about stopping. Held-out loss is a question like any other."""
+        if self._by_loss:
+            state = self._asked_before(HELD_OUT, state)
         public, store = self.rounds.agreement.model.for_party(state, ""), self.rounds.store
         loss = self.rounds.ask(HELD_OUT, state, keep=True) if self._by_loss else None
-        value = perplexity_from_answer(loss) if loss else relative_change(mark, public)
+        value = perplexity_from_answer(loss) if loss else relative_change(self._mark, public)
         row = (self.rounds.serial, self.stopping.choice.stop, value)
         store.later("INSERT OR REPLACE INTO losses VALUES (?, ?, ?)", *row)
         if self.stopping.note(value) and self._by_loss:
             store.keep_state(BEST, state, {"serial": self.rounds.serial})
-        return public
+        self._mark = public
+        return state
 
 
 def start(rounds: Rounds, vocabulary: Sequence[str]) -> State:

@@ -6,7 +6,7 @@ an interruption, their first messages are dropped. Their bytes still count, beca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -35,8 +35,15 @@ REQUEST, TOTAL = "request", "total"
 class Parties(Protocol):
     """All parties, as the coordinator reaches them: one message to each at most, and one reply from each at most."""
 
-    def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """Returns the replies that came in time. A party without a reply has dropped out."""
+    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+        """Sends the requests and returns the replies that came in time, one by one. A party without a reply has dropped out.
+
+        Replies are in the order of the roster, whatever the order in which they came: no result depends on who is quick.
+        """
+        ...
+
+    def present(self) -> frozenset[str]:
+        """Returns the parties that can be asked now."""
         ...
 
     def close(self) -> None:
@@ -91,16 +98,23 @@ class Recorded:
     channel: str
     serial: int = 0
 
-    def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """Carries requests and replies, and writes both to disk at once."""
+    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+        """Carries requests and replies, and writes each to disk before it goes on."""
         for party, message in requests.items():
             self.transcript.record(self.serial, REQUEST, "coordinator", party, message)
         self.transcript.keep()
-        replies = self.parties.ask(requests)
-        for party, message in replies.items():
-            self.transcript.record(self.serial, self.channel, party, "coordinator", message)
-        self.transcript.keep()
-        return replies
+        try:
+            for party, message in self.parties.ask(requests):
+                self.transcript.record(self.serial, self.channel, party, "coordinator", message)
+                if self.transcript.with_content:  # the contents of all replies may not fit into memory
+                    self.transcript.keep()
+                yield party, message
+        finally:
+            self.transcript.keep()
+
+    def present(self) -> frozenset[str]:
+        """Returns the parties that can be asked now."""
+        return self.parties.present()
 
     def close(self) -> None:
         """Ends the parties and writes queued messages."""

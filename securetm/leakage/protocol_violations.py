@@ -7,7 +7,7 @@ claims about an active coordinator rest on these refusals.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -202,12 +202,13 @@ class ViolatingCoordinator(Coordinator):
                 reason = f"the profile does not claim that a coordinator {_ONE_COHORT}"
         self.violations.tried.append(RefusalRecord(profile.name, attempt, 0, 0, bool(by), by, reason))
 
-    def _took(self, exchange: Exchange, member: str, accepted: wire.Accepted) -> bool:
+    def _took(self, exchange: Exchange, member: str, accepted: wire.Accepted | None) -> bool:
         """Replaces the first masked vector of a party by another one behind the party's signature."""
-        if self.masked and not self._swapped and accepted.parcels and Reader(accepted.parcels[0], member).kind == Kind.MASKED:
+        parcels = accepted.parcels if accepted is not None else ()
+        if self.masked and not self._swapped and parcels and Reader(parcels[0], member).kind == Kind.MASKED:
             self._swapped, reason = True, ""
             try:
-                exchange.receive(member, another_vector(accepted.parcels[0]))
+                exchange.receive(member, another_vector(parcels[0]))
             except Refused as refused:
                 reason = type(refused).__name__
             self.noted(_OTHER_VECTOR, COORDINATOR if reason else "", reason)
@@ -227,7 +228,7 @@ class _TamperingChannel:
     silent: str = ""  # a party that is cut off
     answers: dict[str, tuple[str, int]] = field(default_factory=dict)  # to the last question: the kind of reply, and its length
 
-    def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
         """Sends the requests, and forged ones before and after them."""
         requests = {member: message for member, message in requests.items() if member != self.silent}
         victim = next(iter(requests))
@@ -236,7 +237,7 @@ class _TamperingChannel:
             self.try_once(attempt, victim, wire.pack_request(session, forged))
         if self._rounds == _ROUNDS and isinstance(body, wire.Forward) and self.coordinator.masked:
             requests = self._apart(requests, body)
-        replies = self.parties.ask(requests)
+        replies = dict(self.parties.ask(requests))
         for attempt, forged in self._after(body):
             self.try_once(attempt, victim, wire.pack_request(session, forged))
         if isinstance(body, wire.Forward):
@@ -245,7 +246,11 @@ class _TamperingChannel:
             self.answers = {member: (_refusal_in(reply, member) or ANSWERED, len(reply)) for member, reply in replies.items()}
         if isinstance(body, wire.Ask) and body.question == TRAIN:
             self.asked, self._rounds = body, self._rounds + 1
-        return replies
+        return iter(replies.items())
+
+    def present(self) -> frozenset[str]:
+        """Returns the parties that can be asked now."""
+        return self.parties.present()
 
     def close(self) -> None:
         """Closes the channel."""
@@ -256,7 +261,7 @@ class _TamperingChannel:
         if attempt in self._seen:
             return
         self._seen.add(attempt)
-        refusal = _refusal_in(self.parties.ask({victim: message})[victim], victim)
+        refusal = _refusal_in(dict(self.parties.ask({victim: message}))[victim], victim)
         self.coordinator.noted(attempt, victim if refusal else "", refusal)
 
     def _before(self, body: wire.Body, victim: str) -> Forged:

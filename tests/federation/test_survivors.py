@@ -41,13 +41,16 @@ class _Reached:
     cut: bool = False  # whether the last byte of every message of theirs is lost
     dies_at: int = -1  # so many times it is heard of everybody; then two parties hear of it, and it is gone
 
-    def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
         if self.dies_at == 0:
-            self.inside.ask(dict(list(requests.items())[:2]))
+            dict(self.inside.ask(dict(list(requests.items())[:2])))
             raise _Killed()
         self.dies_at -= 1
         replies = self.inside.ask({name: message for name, message in requests.items() if name not in self.away})
-        return {name: _cut(reply, name) for name, reply in replies.items()} if self.cut else replies
+        return ((name, _cut(reply, name)) for name, reply in replies) if self.cut else replies
+
+    def present(self) -> frozenset[str]:
+        return self.inside.present() - self.away
 
     def close(self) -> None:
         self.inside.close()

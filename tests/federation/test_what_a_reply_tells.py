@@ -54,12 +54,14 @@ class Overheard:
     inside: InProcess
     replies: list[Reply] = field(default_factory=list)
 
-    def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        replies = self.inside.ask(requests)
-        for name, reply in replies.items():
+    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+        for name, reply in self.inside.ask(requests):
             outcome = wire.unpack_reply(reply, name)[1]
             self.replies.append((name, outcome.name if isinstance(outcome, wire.Refusal) else "", len(reply)))
-        return replies
+            yield name, reply
+
+    def present(self) -> frozenset[str]:
+        return self.inside.present()
 
     def close(self) -> None:
         self.inside.close()

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.aggregation.plain import PlainSum
+from securetm.aggregation.plain import PlainCoordinatorRound, PlainCoordinatorSession, PlainSum
+from securetm.aggregation.vectors import unpack_vector
 from securetm.contracts import Aggregation, Array, Block, Claim, Cohort, Domain, Entropy, Needs, Parcel, Roster, Store, Terms
 from securetm.errors import BadSetting, Refused
+from securetm.sessions.identities import PinnedRoster
 from securetm.testing.aggregation_laws import LUCK, MEMBERS, RUNS, AggregationLaws, LocalSession, cohort, told_apart
 from tests.laws.toy_masks import AddingSession, Gathering, MaskingSession, ToyMasks
 
@@ -142,23 +144,17 @@ class FirstComeFirstAdded(PlainSum):
     """Adds floats in the order in which they arrive, so that the total depends on the network."""
 
     def coordinator(self, roster: Roster, store: Store) -> Any:
-        return Hasty(super().coordinator(roster, store))
+        return HastySession(PinnedRoster(roster))
 
 
-@dataclass
-class Hasty:
-    honest: Any
+class HastySession(PlainCoordinatorSession):
+    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Any:
+        return self.begun(cohort, Hasty(self.register, cohort, terms))
 
-    def prepare(self, rounds: int) -> Any:
-        return self.honest.prepare(rounds)
 
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Any:
-        self.collecting = self.honest.round(cohort, terms, vector)
-        return self.collecting
-
-    def answer(self, round_id: bytes) -> Any:
-        self.collecting.got = dict(enumerate(self.collecting.got.values()))
-        return self.honest.answer(round_id)
+class Hasty(PlainCoordinatorRound):
+    def _take(self, place: int, sender: str, message: bytes) -> None:
+        self._add(unpack_vector(message, self._terms, sender))
 
 
 LAWS = AggregationLaws()
