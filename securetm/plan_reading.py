@@ -15,16 +15,15 @@ from securetm.errors import NotFound
 from securetm.plans import (
     DEFAULT_MODEL,
     NUMBERS,
-    CoordinatorChoice,
     CorpusChoice,
     ModelChoice,
     Plan,
     PrivacyChoice,
-    TokeniserChoice,
     TrainingChoice,
     VocabularyChoice,
 )
 from securetm.profiles import ProfileFile, make_model, model_class
+from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
 from securetm.toml_settings import from_table, read_toml, require
 
 T = TypeVar("T")
@@ -36,33 +35,38 @@ def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
     tables = read_toml(path) if path else {}
     for name, value in overrides.items():
         _place(tables, name.split("."), value)
-    plan = plan_from_tables(tables, str(path.name) if path else "the command line")
-    for name in tables.get("privacy", {}):  # inside a plan, 0 means the number of the profile, so nobody may write it
-        problem = "must be above 0; leave it out to keep what the profile says"
-        require(name not in NUMBERS or getattr(plan.privacy, name) > 0, "[privacy]", name, 0, problem)
-    _check_corpus_settings(tables.get("corpus", {}))
+    with placed(path, overrides):
+        plan = plan_from_tables(tables, str(path.name) if path else "the command line")
+        for name in tables.get("privacy", {}):  # inside a plan, 0 means the number of the profile, so nobody may write it
+            problem = "must be above 0; leave it out to keep what the profile says"
+            require(name not in NUMBERS or getattr(plan.privacy, name) > 0, "[privacy]", name, 0, problem)
+        _check_corpus_settings(tables.get("corpus", {}))
     return plan
 
 
 def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
-    """A plan from tables as they stand in TOML or in a run's own record."""
-    known = {part.name for part in dataclasses.fields(Plan)}
+    """A plan from tables as they stand in TOML or in a run's own record. The mistakes of all its sections are told at once."""
+    known, mistakes = {part.name: part.default for part in dataclasses.fields(Plan)}, Mistakes()
     for name in tables:
-        if name not in known:
-            raise NotFound(f"setting of {where}", name, tuple(sorted(known)))
-    scalars = {name: value for name, value in tables.items() if name in ("seed", "profile")}
-    model = _model_choice(tables.get("model", {}))
-    plan = dataclasses.replace(
-        from_table(Plan, scalars, where),
-        corpus=_section(CorpusChoice, tables, "corpus"),
-        tokeniser=_section(TokeniserChoice, tables, "tokeniser"),
-        vocabulary=_section(VocabularyChoice, tables, "vocabulary"),
-        model=model,
-        training=_training_choice(tables, model),
-        privacy=_section(PrivacyChoice, tables, "privacy"),
-        coordinator=_section(CoordinatorChoice, tables, "coordinator"),
-    )
-    return _resolved(plan, where)
+        with mistakes.kept():
+            if name not in known:
+                raise NotFound(f"{SETTING_OF}{where}", name, tuple(sorted(known)))
+    sections = dict[str, Any]()
+    for name, usual in known.items():
+        with mistakes.kept():
+            if dataclasses.is_dataclass(usual) and name != "model":
+                sections[name] = _section(type(usual), tables, name)
+    plan = Plan()
+    with mistakes.kept():
+        plan = from_table(Plan, {name: value for name, value in tables.items() if name in ("seed", "profile")}, where)
+    with mistakes.kept():
+        sections["model"] = _model_choice(tables.get("model", {}))
+        make_model(sections["model"].name, sections["model"].settings)
+    with mistakes.kept():
+        ProfileFile.read(str(tables.get("profile", plan.profile))).profile()
+    mistakes.tell()
+    training = _with_rounds(sections["training"], tables, sections["model"])
+    return _resolved(dataclasses.replace(plan, **{**sections, "training": training}), where)
 
 
 def unusual_settings(plan: Plan) -> dict[str, Any]:
@@ -102,9 +106,9 @@ def _model_choice(table: Any) -> ModelChoice:
     return ModelChoice(name, {**(kind.federated_defaults if kind else {}), **nested, **flat})
 
 
-def _training_choice(tables: Mapping[str, Any], model: ModelChoice) -> TrainingChoice:
+def _with_rounds(chosen: TrainingChoice, tables: Mapping[str, Any], model: ModelChoice) -> TrainingChoice:
     """The [training] section, with as many rounds as the model needs where the plan does not say."""
-    chosen, kind = _section(TrainingChoice, tables, "training"), model_class(model.name, model.settings)
+    kind = model_class(model.name, model.settings)
     if kind is None or "rounds" in tables.get("training", {}):
         return chosen
     return dataclasses.replace(chosen, rounds=kind.federated_rounds)

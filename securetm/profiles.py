@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self, cast
 
@@ -29,6 +30,7 @@ from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
 from securetm.profile_errors import TooFewForProfile
 from securetm.resources import named_toml, toml_names
+from securetm.setting_mistakes import placed
 from securetm.threats import Gap, gaps, read_threat_model
 from securetm.toml_settings import digest, from_table, read_toml, require, require_at_least
 
@@ -79,12 +81,13 @@ class ProfileFile:
 
     name: str  # of the file
     table: Mapping[str, Any]
+    path: Path | None = None
 
     @classmethod
     def read(cls, name: str) -> Self:
         """Reads the installed profile of that name, or the file at that path."""
         path = named_toml("protocols", name, below="profiles", kind="profile")
-        return cls(path.name, read_toml(path))
+        return cls(path.name, read_toml(path), path)
 
     def profile(self, changed: Mapping[str, float] | None = None, unit: Unit = Unit.DOCUMENT) -> Profile:
         """Makes the profile with its parts, and checks its settings.
@@ -92,6 +95,10 @@ class ProfileFile:
         `changed` replaces privacy numbers by name (epsilon, delta, noise_multiplier, words, rate, radius). `unit` is whom the
         plan protects; it does not replace the unit of a profile whose budget is for word occurrences.
         """
+        with placed(self.path, changed or {}):
+            return self._profile(changed, unit)
+
+    def _profile(self, changed: Mapping[str, float] | None, unit: Unit) -> Profile:
         table = _changed(self.table, changed or {}, self.name)
         text = from_table(ProfileText, table, self.name)
         _check(text, self.name)

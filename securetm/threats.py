@@ -13,6 +13,7 @@ from typing import Any
 from securetm.contracts import Adversary, Claim, Requirement, ThreatModel, Unit
 from securetm.errors import BadSetting
 from securetm.resources import named_toml, toml_names
+from securetm.setting_mistakes import placed
 from securetm.toml_settings import from_table, read_toml, require, require_at_least
 from securetm.wording import colluding_parties
 
@@ -46,7 +47,8 @@ def threat_model_names() -> tuple[str, ...]:
 def read_threat_model(name: str | Path) -> ThreatModel:
     """The threat model of that name, or in that file, with everything in it checked."""
     path = named_toml("threat_models", str(name), kind="threat model")
-    return threat_model_from(read_toml(path), path)
+    with placed(path):
+        return threat_model_from(read_toml(path), path)
 
 
 def threat_model_from(table: Mapping[str, Any], path: Path) -> ThreatModel:

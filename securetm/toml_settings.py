@@ -11,12 +11,13 @@ import json
 import math
 import tomllib
 import types
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from securetm.errors import BadSetting, NoSuchPath, NotFound, Unreadable, UnreadableToml
+from securetm.setting_mistakes import SETTING_OF, Mistakes
 
 T = TypeVar("T")
 _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", tuple: "a list", Mapping: "a table"}
@@ -41,16 +42,35 @@ class CommandLineText(str):
 
 
 def from_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
-    """The dataclass `cls` with the settings of one table; missing ones keep their defaults."""
+    """The dataclass `cls` with the settings of one table; missing ones keep their defaults. All mistakes are told at once."""
     hints = _hints(cast(Hashable, cls))
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
-    for name in table:
-        if name not in fields:
-            raise NotFound(f"setting of {where}", name, tuple(sorted(fields)))
-    for name, field in fields.items():
-        if name not in table and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise BadSetting(where, name, None)
-    return cls(**{name: _converted(value, hints[name], where, name) for name, value in table.items()})
+    mistakes, values = Mistakes(), dict[str, Any]()
+    for name, value in table.items():
+        with mistakes.kept():
+            if name not in fields:
+                raise NotFound(f"{SETTING_OF}{where}", name, tuple(sorted(fields)))
+            values[name] = _converted(value, hints[name], where, name)
+    needed = [name for name, field in fields.items() if field.default is field.default_factory is dataclasses.MISSING]
+    for name in needed if table.keys() <= fields.keys() else ():  # else the missing one is probably the misspelt one
+        with mistakes.kept():
+            require(name in table, where, name, None)
+    made = _made(cls, values, needed, mistakes)
+    mistakes.tell()
+    return cast(T, made)
+
+
+def _made(cls: type[T], values: Mapping[str, Any], needed: Sequence[str], mistakes: Mistakes) -> T | None:
+    """The settings, checked by their class. Where it refuses one, that is kept and the others are tried with its default."""
+    if not values.keys() >= set(needed):
+        return None
+    try:
+        return cls(**values)
+    except BadSetting as mistake:
+        with mistakes.kept():
+            raise
+        others = {name: value for name, value in values.items() if name != mistake.name}
+        return _made(cls, others, needed, mistakes) if len(others) < len(values) else None
 
 
 _hints = cache(get_type_hints)  # evaluating them takes longer than all the rest

@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 
-from securetm.errors import FAILURE, MISUSE, BadSetting, SecuretmError, SystemRefused, did_you_mean
+from securetm.errors import FAILURE, MISUSE, BadSetting, SecuretmError, SettingMistakes, SystemRefused, did_you_mean
 
 _INTERRUPTED = 130  # typer's exit code for Ctrl-C, which it does not report
 _LONGEST = 2_000  # characters of a sentence, which may quote what somebody typed
@@ -24,6 +24,8 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # escapes characters that the terminal or file cannot encode
     try:
         code = _run(arguments or ["--help"], debug)
+    except SettingMistakes as several:
+        code = max(_report(str(one), _advice(one, arguments[:1]), one.exit_code, debug) for one in several.mistakes)
     except SecuretmError as failure:
         code = _report(str(failure), _advice(failure, arguments[:1]), failure.exit_code, debug)
     except KeyboardInterrupt:

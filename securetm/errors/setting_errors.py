@@ -6,13 +6,22 @@ from securetm.errors.similar_names import did_you_mean
 from securetm.errors.tree import Misuse, SecuretmError, Unsound
 
 
+def _placed(at: str, sentence: str) -> str:
+    return f"{{at}}: {sentence}" if at else sentence
+
+
 class NotFound(Misuse):
     """there is no {kind} called {name!r}"""
 
     kind: str
     name: str
     known: tuple[str, ...] = ()
+    at: str = ""  # file and line, where the name stands in a file
     hint = "known: {known}"
+
+    def sentence(self) -> str:
+        """With the place of the name."""
+        return _placed(self.at, super().sentence())
 
     def advice(self) -> str:
         """With the name that was meant, where one is like it."""
@@ -28,10 +37,14 @@ class BadSetting(Misuse):
     problem: str = ""
     known: tuple[str, ...] = ()  # all values that are allowed, where these can be listed
     instead: str = ""
+    at: str = ""  # file and line, where the setting stands in a file
     hint = "correct {name}"
 
     def sentence(self) -> str:
-        """With the kind of setting it is, and what is allowed."""
+        """With its place, the kind of setting it is, and what is allowed."""
+        return _placed(self.at, self._unplaced())
+
+    def _unplaced(self) -> str:
         kind = "option" if self.name.startswith("--") else "argument" if self.name.isupper() else "setting"
         subject = f"the {kind} " + ("`{name}`" if kind == "setting" else "{name}")
         if self.where:
@@ -50,6 +63,17 @@ def check_setting(part: object, name: str, fine: bool, problem: str) -> None:
     """Refuses a setting of a part unless it is fine. `problem` is what follows "it": "must be at least 1"."""
     if not fine:
         raise BadSetting(type(part).__name__, name, str(getattr(part, name)), problem)
+
+
+class SettingMistakes(Misuse):
+    """{mistakes}"""
+
+    mistakes: tuple[Misuse, ...]  # two or more
+    hint = "correct each of them"
+
+    def __str__(self) -> str:
+        """All of them in one sentence; the command line prints each with its own hint."""
+        return "; ".join(map(str, self.mistakes))
 
 
 class UnreadableToml(Misuse):

@@ -15,6 +15,7 @@ from securetm.contracts import ThreatModel
 from securetm.errors import NotFound
 from securetm.leakage.attacks import attack_names
 from securetm.resources import named_toml, toml_names
+from securetm.setting_mistakes import placed
 from securetm.threats import read_threat_model
 from securetm.toml_settings import from_table, read_toml, require
 
@@ -81,7 +82,8 @@ def audit_plan_names() -> tuple[str, ...]:
 def read_audit_plan(name: str | Path, threats: Callable[[str], ThreatModel] | None = None) -> AuditPlan:
     """The audit plan of that name, or in that file, checked. `threats` reads a threat model."""
     path = named_toml("audits", str(name), below="plans", kind="audit plan")
-    return audit_plan_from(read_toml(path), path, threats)
+    with placed(path):
+        return audit_plan_from(read_toml(path), path, threats)
 
 
 def audit_plan_from(table: Mapping[str, Any], path: Path, threats: Callable[[str], ThreatModel] | None = None) -> AuditPlan:

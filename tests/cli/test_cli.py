@@ -313,7 +313,7 @@ def test_a_hint_names_the_place_of_a_setting_and_an_option_only_where_it_sets_it
     Path("nameless.toml").write_text("title = 'no name'\n", encoding="utf-8")
     said = securetm(*arguments)
     assert said.code == 2
-    assert said.err.rstrip().endswith(f"securetm: hint: {hint}")
+    assert f"securetm: hint: {hint}\n" in said.err
 
 
 def test_a_damaged_run_exits_3(demo: Said, here: Path) -> None:

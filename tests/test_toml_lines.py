@@ -1,0 +1,105 @@
+"""Each key of a TOML file is found on its line, whatever stands around it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from securetm.toml_lines import KeyPath, lines_of
+
+from .test_threats import GOOD
+
+ROOT = Path(__file__).resolve().parents[1]
+FILE = '''\
+# [comment]
+a = 1 # b = 2
+b.c."d.e" = """
+[no.table]
+x = 1
+"""
+[t]
+k = { p = 1, q = { r = [1, 2,
+  { z = 3 }] } }
+l = [ # a comment ]
+  "a]",
+  'b', { m = 1 },
+]
+[[arr]]
+n = 1
+[[arr]]
+n = 2
+[arr.sub]
+o = 1979-05-27 07:32:00
+[[arr.deep]]
+x = \'\'\'it's\'\'\'
+["q \\" u"]
+v = """a"""""
+w = 5
+'''
+PLACES: dict[KeyPath, int] = {
+    ("a",): 2,
+    ("b", "c", "d.e"): 3,
+    ("t",): 7,
+    ("t", "k", "q", "r"): 8,
+    ("t", "k", "q", "r", 2, "z"): 9,
+    ("t", "l"): 10,
+    ("t", "l", 0): 11,
+    ("t", "l", 2, "m"): 12,
+    ("arr",): 14,
+    ("arr", 0, "n"): 15,
+    ("arr", 1): 16,
+    ("arr", 1, "n"): 17,
+    ("arr", 1, "sub", "o"): 19,
+    ("arr", 1, "deep", 0, "x"): 21,
+    ('q " u', "v"): 23,
+    ('q " u', "w"): 24,
+}
+
+
+@pytest.mark.parametrize("path", PLACES, ids=str)
+def test_a_key_is_on_its_line(path: KeyPath) -> None:
+    assert lines_of(FILE)[path] == PLACES[path]
+
+
+def test_what_looks_like_a_key_in_a_text_or_comment_is_none() -> None:
+    found = lines_of(FILE)
+    assert ("no",) not in found
+    assert ("comment",) not in found
+    assert ("x",) not in found
+
+
+def paths(content: object, above: KeyPath = ()) -> set[KeyPath]:
+    """The path of everything in a file's content."""
+    parts = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    return {above, *(one for name, inner in parts for one in paths(inner, (*above, name)))}
+
+
+SHIPPED = [path for folder in ("protocols", "threat_models", "audits") for path in sorted((ROOT / folder).rglob("*.toml"))]
+
+
+@pytest.mark.parametrize("text", [FILE, GOOD, *(path.read_text("utf-8") for path in SHIPPED)], ids=lambda text: text[:20])
+def test_every_key_that_tomllib_finds_has_a_line_and_no_other_has(text: str) -> None:
+    assert set(lines_of(text)) == paths(tomllib.loads(text)) - {()}
+
+
+@pytest.mark.parametrize("length", range(0, len(FILE), 3))
+def test_a_file_that_ends_anywhere_gives_the_lines_before(length: int) -> None:
+    found, whole = lines_of(FILE[:length]), lines_of(FILE)
+    assert {path: whole[path] for path in found if path in whole}.items() <= found.items()
+
+
+PIECES = st.sampled_from([*"[]{}=.,#\"'\n\\ ab1", '"""', "'''", "[[", "]]", "a = 1\n", "[t]\n"])
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_no_text_stops_it(text: str) -> None:
+    found = lines_of(text)
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return
+    assert set(found) == paths(content) - {()}
