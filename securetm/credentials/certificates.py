@@ -1,0 +1,160 @@
+"""One X.509 certificate of a member, read and checked by itself. Whether a roster has it is checked in diagnosis.py.
+
+Only keys on P-256 and P-384 are accepted: the transport leaves no cipher of TLS 1.2 that fits them, only TLS 1.3.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TypeVar
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from securetm.credentials.certificate_errors import (
+    CertificateExpired,
+    CertificateNotEc,
+    CertificateNotForTls,
+    CertificateNotYetValid,
+    CertificateUnreadable,
+    CertificateWeak,
+)
+from securetm.credentials.fingerprints import fingerprint_of
+
+E = TypeVar("E", bound=x509.ExtensionType)
+CURVES = ("secp256r1", "secp384r1")
+HASHES = ("sha256", "sha384", "sha512")
+LONGEST = 16_384  # bytes of a certificate in PEM
+ORGANISATION = "securetm federation "  # before the federation's name, in certificates of its own authority
+_TLS_USES = frozenset({ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH})
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate, by its bytes in DER: two with the same bytes are the same."""
+
+    der: bytes
+
+    @classmethod
+    def from_pem(cls, pem: bytes | str, name: str) -> Certificate:
+        """The first certificate in this text, or a refusal that names whose it is meant to be."""
+        content = pem.encode() if isinstance(pem, str) else pem
+        if len(content) > LONGEST:
+            raise CertificateUnreadable(name, f"it is longer than {LONGEST:,} bytes")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of forms that later versions will refuse
+                certificate = cls(x509.load_pem_x509_certificate(content).public_bytes(Encoding.DER))
+                _ = certificate.public_key, certificate.names, certificate.federation  # damaged ones are found here
+        except (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension) as problem:
+            raise CertificateUnreadable(name, "it is no certificate, or damaged") from problem
+        return certificate
+
+    @cached_property
+    def parsed(self) -> x509.Certificate:
+        """The certificate with its fields."""
+        return x509.load_der_x509_certificate(self.der)
+
+    @property
+    def pem(self) -> bytes:
+        """The certificate as files and TLS libraries have it."""
+        return self.parsed.public_bytes(Encoding.PEM)
+
+    @cached_property
+    def public_key(self) -> bytes:
+        """The public key in DER."""
+        return self.parsed.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the whole certificate."""
+        return fingerprint_of(self.der)
+
+    @property
+    def until(self) -> datetime:
+        """The moment at which it ends."""
+        return self.parsed.not_valid_after_utc
+
+    @property
+    def since(self) -> datetime:
+        """The moment at which it begins."""
+        return self.parsed.not_valid_before_utc
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of machines and members that it is for, names before addresses."""
+        try:
+            alternatives = self.parsed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        except x509.ExtensionNotFound:
+            return ()
+        addresses = map(str, alternatives.get_values_for_type(x509.IPAddress))
+        return (*alternatives.get_values_for_type(x509.DNSName), *addresses)
+
+    @property
+    def federation(self) -> str:
+        """The federation whose authority issued it; empty for a certificate of another authority."""
+        named = self.parsed.issuer.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+        organisation = str(named[0].value) if named else ""
+        return organisation.removeprefix(ORGANISATION) if organisation.startswith(ORGANISATION) else ""
+
+
+def check_form(certificate: Certificate, name: str) -> None:
+    """Refuses a certificate that no member may have, whatever the time: another kind of key, weak, or not made for TLS."""
+    try:
+        _check_key(certificate, name)
+        _check_uses(certificate, name)
+    except (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension) as problem:
+        raise CertificateUnreadable(name, "a field of it is damaged or unknown") from problem
+
+
+def check_time(certificate: Certificate, name: str, now: datetime) -> None:
+    """Refuses a certificate that has ended or has not begun."""
+    if now < certificate.since:
+        raise CertificateNotYetValid(name, day_and_time(certificate.since), day_and_time(now))
+    if now > certificate.until:
+        raise CertificateExpired(name, day_and_time(certificate.until), day_and_time(now))
+
+
+def day_and_time(moment: datetime) -> str:
+    """A moment in universal time as people read it."""
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _check_key(certificate: Certificate, name: str) -> None:
+    key = certificate.parsed.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise CertificateNotEc(name, type(key).__name__.lstrip("_").removesuffix("PublicKey"))
+    if key.curve.name not in CURVES:
+        raise CertificateWeak(name, f"its key is on the curve {key.curve.name}")
+    signed_with = certificate.parsed.signature_hash_algorithm
+    if signed_with is not None and signed_with.name not in HASHES:
+        raise CertificateWeak(name, f"it is signed with {signed_with.name}")
+
+
+def _check_uses(certificate: Certificate, name: str) -> None:
+    extensions = certificate.parsed.extensions
+    constraints = _values(extensions, x509.BasicConstraints)
+    if any(one.ca for one in constraints):
+        raise CertificateNotForTls(name, "it is the certificate of an authority")
+    for uses in _values(extensions, x509.ExtendedKeyUsage):
+        if missing := sorted(one._name for one in _TLS_USES - set(uses)):
+            raise CertificateNotForTls(name, f"it lacks {' and '.join(missing)}")
+    for usage in _values(extensions, x509.KeyUsage):
+        if not usage.digital_signature:
+            raise CertificateNotForTls(name, "its key may not sign (digitalSignature)")
+    if not certificate.names:
+        raise CertificateNotForTls(name, "it has no name in subjectAltName")
+
+
+def _values(extensions: x509.Extensions, kind: type[E]) -> Sequence[E]:
+    try:
+        return (extensions.get_extension_for_class(kind).value,)
+    except x509.ExtensionNotFound:
+        return ()

@@ -1,0 +1,161 @@
+"""An organisation's own keys in files, for their owner alone: the Ed25519 identity that signs, and the P-256 key of TLS.
+
+No key is ever in a text that this module makes: not in `repr`, not in an error. It knows no roster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    KeySerializationEncryption,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from securetm.credentials.certificates import CURVES
+from securetm.credentials.key_errors import KeyDamaged, KeysMissing, PassphraseNeeded, PassphraseUnusable, WrongPassphrase
+from securetm.credentials.purposes import Purpose, purposed
+from securetm.entropy import OperatingSystem
+from securetm.errors import Unreadable
+from securetm.private_files import check_private, private_folder, sync, writing
+
+IDENTITY, TLS, CERTIFICATE, REQUEST, NEXT = "identity.pem", "tls.pem", "certificate.pem", "request.toml", "next"
+_MOST = 65_536  # bytes of a file of a key
+_LEAST_LETTERS, _MOST_LETTERS = 8, 1_000
+_ENCRYPTED = b"-----BEGIN ENCRYPTED PRIVATE KEY-----"
+
+
+@dataclass(frozen=True, eq=False)
+class Keys:
+    """The private keys of one member, in memory. A text of this object shows the folder alone."""
+
+    folder: Path
+    identity: bytes = field(repr=False)  # 32 raw bytes, private
+    tls_key_pem: bytes = field(repr=False)  # not encrypted: TLS libraries take it so
+    certificate_pem: bytes = field(repr=False)  # empty until a roster or an authority brought it
+
+    @classmethod
+    def open(cls, folder: Path, passphrase: Passphrase | None = None) -> Keys:
+        """Reads the keys in a folder. Refuses files that others may read, and a passphrase that is missing or wrong."""
+        if not (folder / IDENTITY).is_file():
+            raise KeysMissing(str(folder))
+        check_private(folder)
+        identity = _private_key(folder / IDENTITY, passphrase)
+        if not isinstance(identity, Ed25519PrivateKey):
+            raise KeyDamaged(str(folder / IDENTITY), "Ed25519")
+        tls = ec_key(folder / TLS, passphrase)
+        certificate = folder / CERTIFICATE
+        return cls(folder, identity.private_bytes_raw(), _pem(tls), certificate.read_bytes() if certificate.is_file() else b"")
+
+    @property
+    def public_identity(self) -> bytes:
+        """The public key of the identity, as rosters pin it."""
+        return Ed25519PrivateKey.from_private_bytes(self.identity).public_key().public_bytes_raw()
+
+    @property
+    def tls_public_key(self) -> bytes:
+        """The public key of TLS, in DER."""
+        return public_der(self.tls_key)
+
+    @property
+    def tls_key(self) -> ec.EllipticCurvePrivateKey:
+        """The TLS key as an object that signs."""
+        key = load_pem_private_key(self.tls_key_pem, None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        return key
+
+    def sign(self, purpose: Purpose, *fields: bytes) -> bytes:
+        """The signature of this identity over these fields, for this purpose alone."""
+        return Ed25519PrivateKey.from_private_bytes(self.identity).sign(purposed(purpose, *fields))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("private keys are not copied into other processes or files")
+
+
+@dataclass(frozen=True, eq=False)
+class Passphrase:
+    """A passphrase in memory. A text of this object does not show it."""
+
+    text: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuses what protects nothing, or cannot be typed again."""
+        if not _LEAST_LETTERS <= len(self.text) <= _MOST_LETTERS:
+            raise PassphraseUnusable(f"has {len(self.text)} characters")
+        if not self.text.isprintable():
+            raise PassphraseUnusable("has control characters or several lines")
+
+
+def make_keys(folder: Path, passphrase: Passphrase | None, *, identity: bytes | None = None, tls: bytes | None = None) -> Keys:
+    """Makes a folder of keys: those given (raw, and PEM), and new ones else. They are synced to disk."""
+    private_folder(folder)
+    signing = Ed25519PrivateKey.from_private_bytes(identity or OperatingSystem().bytes(32))
+    serving = load_pem_private_key(tls, None) if tls else ec.generate_private_key(ec.SECP256R1())
+    for name, key in ((TLS, serving), (IDENTITY, signing)):  # the identity comes last: with it the folder holds keys
+        write_key(folder / name, key, passphrase)  # type: ignore[arg-type]
+    sync(folder)
+    return Keys.open(folder, passphrase)
+
+
+def write_key(path: Path, key: ec.EllipticCurvePrivateKey | Ed25519PrivateKey, passphrase: Passphrase | None) -> None:
+    """Writes a private key for its owner alone, encrypted if there is a passphrase."""
+    protected: KeySerializationEncryption = NoEncryption()
+    if passphrase is not None:
+        protected = BestAvailableEncryption(passphrase.text.encode())
+    with writing(path) as file:
+        file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protected))
+    sync(path)
+
+
+def are_encrypted(folder: Path) -> bool:
+    """Whether the keys in this folder are protected with a passphrase."""
+    return any(_ENCRYPTED in _read(path) for path in (folder / IDENTITY, folder / TLS) if path.is_file())
+
+
+def ec_key(path: Path, passphrase: Passphrase | None) -> ec.EllipticCurvePrivateKey:
+    """Reads a private key of TLS."""
+    key = _private_key(path, passphrase)
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name not in CURVES:
+        raise KeyDamaged(str(path), "P-256 or P-384")
+    return key
+
+
+def public_der(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """The public half of a key, in DER."""
+    return key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+
+def _private_key(path: Path, passphrase: Passphrase | None) -> object:
+    if not path.is_file():
+        raise KeysMissing(str(path.parent))
+    check_private(path)
+    content = _read(path)
+    is_encrypted = _ENCRYPTED in content
+    if is_encrypted and passphrase is None:
+        raise PassphraseNeeded(str(path))
+    try:
+        return load_pem_private_key(content, passphrase.text.encode() if passphrase and is_encrypted else None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise (WrongPassphrase(str(path)) if is_encrypted else KeyDamaged(str(path), "readable")) from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_MOST)
+    except OSError as problem:
+        raise Unreadable(str(path), problem.strerror or type(problem).__name__) from problem
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

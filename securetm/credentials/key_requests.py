@@ -1,0 +1,150 @@
+"""An organisation's request for a place in a roster: its name and public keys, signed by its identity. It holds no secret.
+
+It lies beside the private keys, so that commands know whose they are without a passphrase. The operator gets a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509.oid import NameOID
+
+from securetm.credentials.certificate_errors import CertificateOfAnotherKey
+from securetm.credentials.certificates import Certificate, check_form
+from securetm.credentials.key_errors import KeysMissing, RequestDamaged
+from securetm.credentials.key_files import REQUEST, Keys
+from securetm.credentials.member_names import check_name
+from securetm.credentials.purposes import KEY, SIGNATURE, Purpose, is_signed
+from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited
+from securetm.private_files import sync, writing
+from securetm.toml_settings import from_table
+
+LONGEST = 65_536  # bytes of a request
+
+
+@dataclass(frozen=True)
+class KeyRequest:
+    """Who asks, with which keys. `old_identity` and `consent` are there where a member replaces its identity."""
+
+    name: str
+    identity: bytes
+    signing_request: bytes  # PKCS #10 in DER, signed by the TLS key
+    signature: bytes = b""
+    certificate: Certificate | None = None  # of an authority of its own
+    old_identity: bytes = b""
+    consent: bytes = b""
+
+    @property
+    def tls_public_key(self) -> bytes:
+        """The public key of TLS, in DER."""
+        key = x509.load_der_x509_csr(self.signing_request).public_key()
+        return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+    @property
+    def signed_fields(self) -> tuple[bytes, ...]:
+        """What the identity signs."""
+        own = self.certificate.der if self.certificate else b""
+        return self.name.encode(), self.identity, self.signing_request, own, self.old_identity
+
+    def text(self) -> str:
+        """The request as a file."""
+        pem = x509.load_der_x509_csr(self.signing_request).public_bytes(Encoding.PEM).decode()
+        lines = [
+            "# A request for a place in a federation's roster. It holds no secret: send it to the coordinator's operator.",
+            f"name = {quoted(self.name)}",
+            f'identity = "{self.identity.hex()}"',
+            f"signing_request = '''\n{pem}'''",
+        ]
+        if self.certificate:
+            lines.append(f"certificate = '''\n{self.certificate.pem.decode()}'''")
+        if self.old_identity:
+            lines += [f'old_identity = "{self.old_identity.hex()}"', f'consent = "{self.consent.hex()}"']
+        return "\n".join((*lines, f'signature = "{self.signature.hex()}"', ""))
+
+
+@dataclass(frozen=True)
+class _RequestTable:
+    """A request as TOML has it."""
+
+    name: str
+    identity: str
+    signing_request: str
+    signature: str
+    certificate: str = ""
+    old_identity: str = ""
+    consent: str = ""
+
+
+def make_request(name: str, keys: Keys, *, certificate: Certificate | None = None, replaced: Keys | None = None) -> KeyRequest:
+    """Makes the request for these keys; with the keys of the identity that it replaces, if that is another one."""
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    signing = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(keys.tls_key, hashes.SHA256())
+    request = KeyRequest(name, keys.public_identity, signing.public_bytes(Encoding.DER), certificate=certificate)
+    if replaced is not None and replaced.public_identity != request.identity:
+        consent = replaced.sign(Purpose.SUCCESSOR, name.encode(), request.identity)
+        request = replace(request, old_identity=replaced.public_identity, consent=consent)
+    return replace(request, signature=keys.sign(Purpose.REQUEST, *request.signed_fields))
+
+
+def write_request(path: Path, request: KeyRequest) -> None:
+    """Writes the request, in the place of one that is there."""
+    with writing(path) as file:
+        file.write(request.text().encode())
+    sync(path)
+
+
+def read_request(path: Path) -> KeyRequest:
+    """Reads a request, and refuses one that its own keys did not sign."""
+    table = from_table(_RequestTable, read_limited(path, LONGEST), path.name)
+    name = check_name(table.name, path.name)
+    identity, signature = _bytes(path, table, "identity", KEY), _bytes(path, table, "signature", SIGNATURE)
+    request = KeyRequest(name, identity, _signing_request(path, table), signature, _own_certificate(table))
+    if table.old_identity:
+        old, consent = _bytes(path, table, "old_identity", KEY), _bytes(path, table, "consent", SIGNATURE)
+        request = replace(request, old_identity=old, consent=consent)
+    _check(path, request)
+    return request
+
+
+def request_in(folder: Path) -> KeyRequest:
+    """The request that lies beside the private keys in this folder."""
+    if not (folder / REQUEST).is_file():
+        raise KeysMissing(str(folder))
+    return read_request(folder / REQUEST)
+
+
+def _check(path: Path, request: KeyRequest) -> None:
+    if not is_signed(request.identity, request.signature, Purpose.REQUEST, *request.signed_fields):
+        raise RequestDamaged(str(path), "the signature of its identity is wrong")
+    successor = (request.name.encode(), request.identity)
+    if request.old_identity and not is_signed(request.old_identity, request.consent, Purpose.SUCCESSOR, *successor):
+        raise RequestDamaged(str(path), "the signature of the identity that it replaces is wrong")
+    if request.certificate and request.certificate.public_key != request.tls_public_key:
+        raise CertificateOfAnotherKey(request.name, str(path))
+
+
+def _bytes(path: Path, table: _RequestTable, setting: str, length: int) -> bytes:
+    return hexadecimal(getattr(table, setting), length, path.name, setting)
+
+
+def _signing_request(path: Path, table: _RequestTable) -> bytes:
+    try:
+        signing = x509.load_pem_x509_csr(table.signing_request.encode())
+        is_valid = signing.is_signature_valid
+    except ValueError as problem:
+        raise RequestDamaged(str(path), "its signing_request is no PKCS #10 request in PEM") from problem
+    if not is_valid:
+        raise RequestDamaged(str(path), "its signing_request is not signed by the key in it")
+    return signing.public_bytes(Encoding.DER)
+
+
+def _own_certificate(table: _RequestTable) -> Certificate | None:
+    if not table.certificate:
+        return None
+    certificate = Certificate.from_pem(table.certificate, table.name)
+    check_form(certificate, table.name)
+    return certificate

@@ -1,0 +1,43 @@
+"""What a new roster changes: who came, who left, whose keys are others now. It shows nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from securetm.credentials.certificates import day_and_time
+from securetm.credentials.fingerprints import fingerprint_of
+from securetm.credentials.member_names import COORDINATOR
+from securetm.credentials.roster import FederationRoster, Member
+
+
+@dataclass(frozen=True)
+class RosterChange:
+    """One line about one member."""
+
+    name: str
+    what: str  # came, left, stays, identity changed, TLS key changed, certificate renewed
+    identity: str  # its fingerprint
+    until: str  # the end of its certificate
+
+
+def changes(old: FederationRoster | None, new: FederationRoster) -> tuple[RosterChange, ...]:
+    """A line for each member of either roster, in the order of the names after the coordinator."""
+    return tuple(_changes({one.name: one for one in old.everybody} if old else {}, {one.name: one for one in new.everybody}))
+
+
+def _changes(before: dict[str, Member], after: dict[str, Member]) -> Iterator[RosterChange]:
+    for name in sorted({*before, *after}, key=lambda name: (name != COORDINATOR, name)):
+        member = after.get(name) or before[name]
+        what = _what(before.get(name), after.get(name))
+        yield RosterChange(name, what, fingerprint_of(member.identity), day_and_time(member.certificate.until))
+
+
+def _what(before: Member | None, after: Member | None) -> str:
+    if before is None or after is None:
+        return "came" if before is None else "left"
+    if before.identity != after.identity:
+        return "identity changed"
+    if before.certificate.public_key != after.certificate.public_key:
+        return "TLS key changed"
+    return "stays" if before.certificate.der == after.certificate.der else "certificate renewed"

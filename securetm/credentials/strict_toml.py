@@ -1,0 +1,65 @@
+"""TOML files that come from others, such as rosters: read within limits of size and depth, and written without escapes.
+
+`tomllib` works for minutes on a hostile file of some megabytes, so what no honest file has is refused before it reads.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from securetm.credentials.roster_errors import NotReadInFull
+from securetm.errors import NoSuchPath, Unreadable, UnreadableToml
+from securetm.toml_settings import require
+
+_LONGEST_LINE = 1_000
+_MOST_DOTS = 32  # in one line: the time for a dotted key grows with the square of its parts
+_MOST_BRACKETS = 8
+
+
+def read_limited(path: Path, longest: int) -> dict[str, Any]:
+    """The tables of a TOML file of at most so many bytes."""
+    return parsed_limited(str(path), _bytes_of(path, longest))
+
+
+def parsed_limited(path: str, content: bytes) -> dict[str, Any]:
+    """The tables in these bytes. `path` is what errors call them."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise UnreadableToml(path, str(problem)) from problem
+    for number, line in enumerate(text.splitlines(), start=1):
+        opened = line.count("[") + line.count("{")
+        if len(line) > _LONGEST_LINE or line.count(".") > _MOST_DOTS or opened > _MOST_BRACKETS:
+            raise NotReadInFull(path, f"line {number} is longer or deeper than any that belongs there")
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise UnreadableToml(path, str(problem)) from problem
+
+
+def quoted(text: str) -> str:
+    """A text as TOML writes it."""
+    return json.dumps(text, ensure_ascii=True)
+
+
+def hexadecimal(text: str, length: int, where: str, setting: str) -> bytes:
+    """The bytes that a text of so many pairs of hexadecimal digits stands for."""
+    is_hex = len(text) == 2 * length and all(letter in "0123456789abcdef" for letter in text)
+    require(is_hex, where, setting, text[:100], f"must be {2 * length} digits of 0-9 and a-f")
+    return bytes.fromhex(text)
+
+
+def _bytes_of(path: Path, longest: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(longest + 1)
+    except (FileNotFoundError, NotADirectoryError) as problem:
+        raise NoSuchPath(str(path)) from problem
+    except OSError as problem:
+        raise Unreadable(str(path), problem.strerror or type(problem).__name__) from problem
+    if len(content) > longest:
+        raise NotReadInFull(str(path), f"it is longer than {longest:,} bytes")
+    return content
