@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from securetm.contracts import Answer, State
+from securetm.errors import SecuretmError
+from securetm.federation import wire
 from securetm.federation.common_words import agree_on_words, tell_words
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS
 from securetm.federation.rounds import Rounds
@@ -55,7 +58,16 @@ class Coordinator(Rounds):
         quality = self.assess(state)
         if self.questions.paid:
             self.ledgers.deliver()
+        self.hand_out(state, training.done)
         return Trained(state, vocabulary, training.done, quality, training.ended_by)
+
+    def hand_out(self, state: State, rounds: int) -> None:
+        """Tells the parties that the training has ended, and what came of it. A party that does not take it stops nobody."""
+        told = {} if self.blind else self.questions.finished(state)
+        request = wire.pack_request(self.session, wire.Finish(told, rounds))
+        for member, reply in self.parties.ask(dict.fromkeys(self.members, request)):
+            with suppress(SecuretmError):
+                self._accepted(member, reply)
 
     def assess(self, state: State) -> dict[str, float]:
         """Returns the quality of the finished model, as far as a coordinator may know it."""

@@ -42,6 +42,10 @@ class Learner:
             raise BadState("no vocabulary has been agreed on")
         return self.agreement.model.for_party(self._state, "")
 
+    def finished(self) -> State:
+        """Returns the whole state that came of the training."""
+        return self._state
+
     def learn(self, question: str, answer: Answer) -> None:
         """Takes an opened answer: updates the state, or writes a figure. A state that diverged is not taken over."""
         if question == TRAIN:

@@ -17,6 +17,7 @@ from securetm.federation.wire import LONGEST_SIGNED, MOST_LINKED
 from securetm.models.word_sketch import LONGEST
 
 ROOM = 4_096  # bytes for hashes, numbers and names in any message
+_FINISHED = 4  # times a state as questions show it: a finished one holds an optimiser's moments, or noised sums, as well
 _TINY = (24, 48)  # words: from two sizes follows the size of a state over any number of them
 
 
@@ -41,6 +42,7 @@ class RequestLimits:
             "forward": self.parcel,
             "witness": signed + 8 * len(self.members) + MOST_LINKED,
             "links": signed,
+            "finish": _FINISHED * self._stated(),
         }
         return {body: size + ROOM for body, size in most.items()}
 

@@ -16,6 +16,7 @@ from securetm.errors import Refused, WrongSession
 from securetm.federation import wire
 from securetm.federation.answering import answer
 from securetm.federation.documents import PartyDocuments
+from securetm.federation.finishing import keep_model
 from securetm.federation.party_session import JoinedSession
 from securetm.federation.party_state import PartyState
 from securetm.federation.refusal_errors import Failed, NotInvited, WrongAgreement
@@ -69,6 +70,7 @@ class Party(PartyState):
             wire.Forward: self.session.forward,
             wire.Witness: self.session.countersign,
             wire.Links: self.session.lead,
+            wire.Finish: partial(keep_model, self),
         }
         return accepted[type(body)](body)
 

@@ -76,6 +76,7 @@ class PartyState:
         self.questions, self.memory = Questions(self.agreement), TrainingMemory(self.store)
         self.limits = RequestLimits(self.members, self.questions)
         self.drawn = KeptNoise(self.others, self.ledger) if self.ledger is not None and self.others is not None else None
+        self.finished: int | None = None  # after how many rounds the training ended; None while it goes on
         self.computed: dict[str, Any] = {}  # by mechanisms, for the next round
         opens = profile.aggregation.opened_by == "parties"
         self.learner = Learner(self.agreement, self.store) if opens else None

@@ -68,6 +68,11 @@ class Questions:
             return self.agreement.model.shared(state)
         return self.agreement.model.for_party(state, party) if name == TRAIN else state
 
+    def finished(self, state: State) -> State:
+        """Returns what every party gets of the finished model: the whole state, without other parties' own models."""
+        model = self.agreement.model
+        return model.shared(state) if model.party_models else state
+
     def numbers(self, name: str) -> float:
         """Returns how often a run may ask this question."""
         training = self.agreement.plan.training

@@ -94,6 +94,14 @@ class Forward:
 
 
 @dataclass(frozen=True)
+class Finish:
+    """The training has ended. The state is that of the shared model, empty where the parties hold it themselves."""
+
+    state: State
+    rounds: int
+
+
+@dataclass(frozen=True)
 class Accepted:
     """A party's answer, or its consent without one."""
 
@@ -109,7 +117,7 @@ class Refusal:
 
 
 M = TypeVar("M", pb.Request, pb.Reply)
-Body = Invite | Adopt | Ask | Prepare | Forward | Witness | Links
+Body = Invite | Adopt | Ask | Prepare | Forward | Witness | Links | Finish
 BODIES: Mapping[str, type[Body]] = {kind.__name__.lower(): kind for kind in get_args(Body)}  # protobuf has the same fields
 Outcome = Accepted | Refusal
 
@@ -129,11 +137,11 @@ def pack_request(session: bytes, body: Body) -> bytes:
     return bytes(request.SerializeToString())
 
 
-def _pack_state(ask: pb.Ask, state: State) -> None:
+def _pack_state(body: pb.Ask | pb.Finish, state: State) -> None:
     for name, array in state.items():
         little = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")  # keeps a bare number without dimensions
         kind = str(np.lib.format.dtype_to_descr(little.dtype))
-        ask.state.add(name=name, dtype=kind, shape=little.shape, data=little.tobytes())
+        body.state.add(name=name, dtype=kind, shape=little.shape, data=little.tobytes())
 
 
 def unpack_request(message: bytes, limits: Mapping[str, int] | None = None) -> tuple[bytes, Body]:
@@ -148,7 +156,7 @@ def unpack_request(message: bytes, limits: Mapping[str, int] | None = None) -> t
     packed = getattr(request, name)
     values = {field.name: getattr(packed, field.name) for field in fields(BODIES[name])}
     body = BODIES[name](**{field: _CHECKED[field](value) if field in _CHECKED else value for field, value in values.items()})
-    if isinstance(body, Ask) and max(body.number, body.serial) >= MOST_COUNTED:
+    if max([value for value in vars(body).values() if isinstance(value, int)], default=0) >= MOST_COUNTED:
         raise Malformed("the coordinator", "a number is too large")
     if isinstance(body, Witness) and len(body.links) not in (0, len(body.heads)):
         raise Malformed("the coordinator", _LINKS)

@@ -23,6 +23,7 @@ REPEATED: Mapping[str, int] = {
     "Ask.members": MOST_MEMBERS,
     "Ask.witnesses": MOST_MEMBERS,
     "Ask.state": MOST_ARRAYS,
+    "Finish.state": MOST_ARRAYS,
     "Array.shape": MOST_DIMENSIONS,
     "Witness.heads": MOST_MEMBERS,
     "Witness.links": MOST_MEMBERS,

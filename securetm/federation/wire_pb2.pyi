@@ -90,8 +90,16 @@ class Forward(_message.Message):
     parcel: bytes
     def __init__(self, round_id: _Optional[bytes] = ..., parcel: _Optional[bytes] = ...) -> None: ...
 
+class Finish(_message.Message):
+    __slots__ = ("state", "rounds")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    ROUNDS_FIELD_NUMBER: _ClassVar[int]
+    state: _containers.RepeatedCompositeFieldContainer[Array]
+    rounds: int
+    def __init__(self, state: _Optional[_Iterable[_Union[Array, _Mapping]]] = ..., rounds: _Optional[int] = ...) -> None: ...
+
 class Request(_message.Message):
-    __slots__ = ("version", "session", "invite", "adopt", "ask", "forward", "prepare", "witness", "links")
+    __slots__ = ("version", "session", "invite", "adopt", "ask", "forward", "prepare", "witness", "links", "finish")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     INVITE_FIELD_NUMBER: _ClassVar[int]
@@ -101,6 +109,7 @@ class Request(_message.Message):
     PREPARE_FIELD_NUMBER: _ClassVar[int]
     WITNESS_FIELD_NUMBER: _ClassVar[int]
     LINKS_FIELD_NUMBER: _ClassVar[int]
+    FINISH_FIELD_NUMBER: _ClassVar[int]
     version: int
     session: bytes
     invite: Invite
@@ -110,7 +119,8 @@ class Request(_message.Message):
     prepare: Prepare
     witness: Witness
     links: Links
-    def __init__(self, version: _Optional[int] = ..., session: _Optional[bytes] = ..., invite: _Optional[_Union[Invite, _Mapping]] = ..., adopt: _Optional[_Union[Adopt, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., forward: _Optional[_Union[Forward, _Mapping]] = ..., prepare: _Optional[_Union[Prepare, _Mapping]] = ..., witness: _Optional[_Union[Witness, _Mapping]] = ..., links: _Optional[_Union[Links, _Mapping]] = ...) -> None: ...
+    finish: Finish
+    def __init__(self, version: _Optional[int] = ..., session: _Optional[bytes] = ..., invite: _Optional[_Union[Invite, _Mapping]] = ..., adopt: _Optional[_Union[Adopt, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., forward: _Optional[_Union[Forward, _Mapping]] = ..., prepare: _Optional[_Union[Prepare, _Mapping]] = ..., witness: _Optional[_Union[Witness, _Mapping]] = ..., links: _Optional[_Union[Links, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ("name",)

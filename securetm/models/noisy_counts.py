@@ -112,6 +112,13 @@ def told_to_parties(state: State) -> State:
     return {name: array for name, array in state.items() if name not in _NOISED}
 
 
+def noised_fit(state: State, topics: int, words: int) -> bool:
+    """Whether a state has all noised answers with the shapes that such a table gives, or none."""
+    like = dict(zip(_NOISED, ((topics, words), (words,), (4,)), strict=True))
+    found = {name: state[name].shape for name in _NOISED if name in state}
+    return found in ({}, like) and all(state[name].dtype == np.float64 for name in found)
+
+
 def likely_counts(found: Array, deviation: float) -> Array:
     """The posterior mean of each count behind noise of that deviation, with an exponential prior around the mean of all counts.
 

@@ -17,7 +17,7 @@ from securetm.errors import BrokenPromise, check_setting
 from securetm.models.estimator import Estimator
 from securetm.models.gibbs.draws import MOST_TOPICS
 from securetm.models.gibbs.lda_documents import LdaDocuments
-from securetm.models.noisy_counts import NoisedCounts, told_to_parties
+from securetm.models.noisy_counts import NoisedCounts, noised_fit, told_to_parties
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,10 @@ class CountedTopics(Estimator):
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
         """The state without the noised sums that are kept for the end."""
         return told_to_parties(state)
+
+    def fits(self, state: State, words: int) -> bool:
+        """Also of a state that keeps noised sums for the end."""
+        return super().fits(told_to_parties(state), words) and noised_fit(state, self.n_topics, words)
 
     def topics(self, state: State) -> Array:
         """Each topic's words: its counts, smoothed by eta; from noised sums, the likely counts."""

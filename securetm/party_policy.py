@@ -1,0 +1,166 @@
+"""PARTY.toml: what one organisation brings to a federation, and what it allows there. It is the party's own, and nobody else reads it.
+
+What all parties agree on is in the plan (`plans.py`), who they are in the roster. No document is read here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from securetm.contracts import Budget
+from securetm.errors import NotFound
+from securetm.toml_settings import from_table, read_toml, require, require_at_least
+
+QUESTIONS = ("words", "joint", "frequencies", "train", "held_out", "coherence")  # that a plan may ask
+_IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class DataChoice:
+    """The party's documents. Ledger, counters and kept answers belong to `identity`, wherever the documents lie."""
+
+    source: str  # a file, or a folder of .txt
+    identity: str  # your own name for this data set; keep it as long as the documents are the same
+    text: str = ""  # the column of the text; nothing: it is called `text`
+    label: str = ""  # the column of the label
+    date: str = ""  # the column of the date
+    person: str = ""  # the column of whose document it is
+    embedding: str = ""  # the column of the embedding
+
+    def __post_init__(self) -> None:
+        """Refuses an identity that cannot be the name of a folder."""
+        require(bool(self.source), "[data]", "source", self.source, "must name a file or a folder")
+        problem = "must be of letters, digits, dots, dashes and underscores, at most 80, and begin with a letter or digit"
+        require(bool(_IDENTITY.fullmatch(self.identity)), "[data]", "identity", self.identity, problem)
+
+    def columns(self) -> dict[str, str | None]:
+        """Returns the columns by role, for the reader; a role without a column has the usual one."""
+        return {role: getattr(self, role) or None for role in ("text", "label", "date", "person", "embedding")}
+
+
+@dataclass(frozen=True)
+class PolicyChoice:
+    """What the party allows on its documents. An empty list or 0 allows what the party's own copy of the plan says."""
+
+    profiles: tuple[str, ...] = ()  # allowed, by name, or by digest (64 hex digits) so that no edited file passes
+    models: tuple[str, ...] = ()  # allowed, by name
+    least_parties: int = 0  # in a sum over documents
+    most_epsilon: float = 0.0  # that one run may spend, of each document or person
+    questions: tuple[str, ...] = ()  # that may be asked of the documents
+    coordinators: tuple[str, ...] = ()  # who may coordinate, by the fingerprint that `securetm keys show` prints
+
+    def __post_init__(self) -> None:
+        """Refuses what can never hold."""
+        require_at_least(self, "[policy]", least_parties=0, most_epsilon=0)
+        for question in self.questions:
+            require(question in QUESTIONS, "[policy]", "questions", question, known=QUESTIONS)
+        for written in self.coordinators:
+            shape = "must be a fingerprint as `securetm keys show` prints it"
+            require(_bare(written).isdecimal(), "[policy]", "coordinators", written, shape)
+
+    def allows_profile(self, name: str, digest: bytes) -> bool:
+        """Whether this profile is allowed, by its name or its digest."""
+        return not self.profiles or name in self.profiles or digest.hex() in self.profiles
+
+    def allows_model(self, name: str) -> bool:
+        """Whether this model is allowed."""
+        return not self.models or name in self.models
+
+    def allows_question(self, name: str) -> bool:
+        """Whether this question may run on the documents."""
+        return not self.questions or name in self.questions
+
+    def allows_coordinator(self, fingerprints: Collection[str]) -> bool:
+        """Whether the owner of these fingerprints may coordinate. Blanks and dashes in a fingerprint do not matter."""
+        return not self.coordinators or bool(set(map(_bare, self.coordinators)) & set(map(_bare, fingerprints)))
+
+
+@dataclass(frozen=True)
+class LedgerChoice:
+    """The budget of the data set over all runs and federations. 0: as the first run's profile says."""
+
+    epsilon: float = 0.0  # that all runs together may spend of each document or person
+    delta: float = 0.0  # the probability that this promise may fail
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that are no budget."""
+        for name in ("epsilon", "delta"):
+            value = getattr(self, name)
+            require(0 <= value < float("inf"), "[privacy]", name, value, "must be a finite number that is not negative")
+        require(self.delta < 1, "[privacy]", "delta", self.delta, "must be below 1")
+
+    def budget(self, of_the_run: Budget) -> Budget:
+        """Returns the budget of the data set, given that of the run."""
+        return dataclasses.replace(of_the_run, epsilon=self.epsilon or of_the_run.epsilon, delta=self.delta or of_the_run.delta)
+
+
+@dataclass(frozen=True)
+class PartyFile:
+    """What one PARTY.toml says. Paths are relative to the folder that it lies in."""
+
+    name: str  # of the party, as in the roster
+    data: DataChoice
+    roster: str = "roster.toml"  # the file of who takes part
+    plan: str = "plan.toml"  # the party's own copy of the plan
+    home: str = ""  # the party's folder for ledgers, stores and results; nothing: $XDG_DATA_HOME/securetm/NAME
+    keys: str = ""  # the folder of the party's own keys; nothing: `keys` in its home
+    policy: PolicyChoice = PolicyChoice()
+    privacy: LedgerChoice = LedgerChoice()
+    folder: Path = Path()  # that the file lies in
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Reads and checks a whole PARTY.toml."""
+        tables, known = read_toml(path), [one.name for one in dataclasses.fields(cls) if one.name != "folder"]
+        for name in tables:
+            if name not in known:
+                raise NotFound(f"setting of {path.name}", name, tuple(sorted(known)))
+        require("data" in tables, path.name, "data", None, "must be a table [data]")
+        sections: Mapping[str, type[Any]] = {"data": DataChoice, "policy": PolicyChoice, "privacy": LedgerChoice}
+        made = {name: _section(kind, tables[name], name) for name, kind in sections.items() if name in tables}
+        flat = {name: value for name, value in tables.items() if name not in sections}
+        top = from_table(_TopLevel, flat, path.name)
+        require(bool(top.name.strip()), path.name, "name", top.name, "must be the party's name, as in the roster")
+        return cls(**{**vars(top), **made, "folder": path.resolve().parent})
+
+    def place(self, written: str) -> Path:
+        """Returns a path of this file, seen from where the file lies."""
+        return self.folder / Path(written).expanduser()
+
+    @property
+    def home_folder(self) -> Path:
+        """The party's home."""
+        if self.home:
+            return self.place(self.home)
+        shared = os.environ.get("XDG_DATA_HOME") or str(Path("~/.local/share").expanduser())
+        return Path(shared) / "securetm" / re.sub(r"[^A-Za-z0-9._-]+", "-", self.name)
+
+    @property
+    def keys_folder(self) -> Path:
+        """The folder of the party's own keys."""
+        return self.place(self.keys) if self.keys else self.home_folder / "keys"
+
+
+@dataclass(frozen=True)
+class _TopLevel:
+    name: str
+    roster: str = "roster.toml"
+    plan: str = "plan.toml"
+    home: str = ""
+    keys: str = ""
+
+
+def _section(kind: type[T], table: Any, name: str) -> T:
+    require(isinstance(table, Mapping), "the party's file", name, table, f"must be a table [{name}]")
+    return from_table(kind, table, f"[{name}]")
+
+
+def _bare(fingerprint: str) -> str:
+    return re.sub(r"[\s.-]", "", fingerprint)
