@@ -1,4 +1,4 @@
-"""PARTY.toml: what one organisation brings to a federation, and what it allows there. It is the party's own, and nobody else reads it.
+"""PARTY.toml: what one organisation brings to a federation, and what it allows there. Nobody else reads it.
 
 What all parties agree on is in the plan (`plans.py`), who they are in the roster. No document is read here.
 """
@@ -110,7 +110,6 @@ class PartyFile:
     roster: str = "roster.toml"  # the file of who takes part
     plan: str = "plan.toml"  # the party's own copy of the plan
     home: str = ""  # the party's folder for ledgers, stores and results; nothing: $XDG_DATA_HOME/securetm/NAME
-    keys: str = ""  # the folder of the party's own keys; nothing: `keys` in its home
     policy: PolicyChoice = PolicyChoice()
     privacy: LedgerChoice = LedgerChoice()
     folder: Path = Path()  # that the file lies in
@@ -142,11 +141,6 @@ class PartyFile:
         shared = os.environ.get("XDG_DATA_HOME") or str(Path("~/.local/share").expanduser())
         return Path(shared) / "securetm" / re.sub(r"[^A-Za-z0-9._-]+", "-", self.name)
 
-    @property
-    def keys_folder(self) -> Path:
-        """The folder of the party's own keys."""
-        return self.place(self.keys) if self.keys else self.home_folder / "keys"
-
 
 @dataclass(frozen=True)
 class _TopLevel:
@@ -154,7 +148,6 @@ class _TopLevel:
     roster: str = "roster.toml"
     plan: str = "plan.toml"
     home: str = ""
-    keys: str = ""
 
 
 def _section(kind: type[T], table: Any, name: str) -> T:
