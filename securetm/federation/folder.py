@@ -58,8 +58,8 @@ class RunFolder:
     @property
     def model(self) -> Path:
         """The file of the finished shared model: the coordinator's, or the first party's if the coordinator never sees one."""
-        held = self.coordinator / MODEL
-        return held if held.is_file() else self.party(self.members[0]) / MODEL
+        seen = self.agreement.profile.aggregation.opened_by == "coordinator"
+        return (self.coordinator if seen else self.party(self.members[0])) / MODEL
 
     @property
     def coordinator(self) -> Path:
