@@ -9,6 +9,7 @@ import typer
 from securetm.cli import budget_commands
 from securetm.cli.audit_command import audit
 from securetm.cli.bench_commands import bench, reproduce
+from securetm.cli.init_command import init
 from securetm.cli.model_commands import topics, transform
 from securetm.cli.profile_commands import check, explain, parts, threats
 from securetm.cli.report_command import report
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 for command, summary, example in (
     (run, "Train a federation on this machine.", "--rounds 20 --topics 5"),
+    (init, "Write the files of a federation to try.", "trial"),
     (topics, "Show the topics of a finished run.", "runs/demo --words 8"),
     (transform, "Find the topics of new documents.", "runs/demo new.jsonl --json"),
     (explain, "Say who sees what under a profile.", "open"),

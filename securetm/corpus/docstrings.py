@@ -16,6 +16,8 @@ import sysconfig
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from securetm.corpus.building import CorpusBuilder, Record
@@ -104,6 +106,27 @@ def _corpus(party: str, folder: Path, cache: Path, on_progress: OnPackage | None
 def _read(party: str, folder: Path, on_progress: OnPackage | None) -> Corpus:
     files = _sources(folder)
     builder = CorpusBuilder(TOKENISER, name=party, source=str(folder))
+    done = partial(on_progress, party) if on_progress else None
+    for text in _texts(files, done):
+        builder.add(Record(text, party=party))
+    return builder.finish(Corpus)
+
+
+def some_docstrings(most: int) -> dict[str, list[str]]:
+    """The texts of at most so many docstrings of each installed package: the same ones each time, from all over the package."""
+    folders = _installed()
+    if len(folders) < 2:
+        raise TooFewPackages(len(folders), tuple(PACKAGES))
+    return {party: list(islice(_texts(_shuffled(_sources(folder))), most)) for party, folder in folders.items()}
+
+
+def _shuffled(files: Sequence[Path]) -> Sequence[Path]:
+    """The files in an order that is the same on every machine, and that no alphabet decides."""
+    return sorted(files, key=lambda file: hashlib.sha256(file.name.encode()).digest())
+
+
+def _texts(files: Sequence[Path], on_file: Callable[[int, int], None] | None = None) -> Iterator[str]:
+    """Each docstring of these files that is long enough to count as a document, once, without markup."""
     seen: set[bytes] = set()
     with _parsing():
         for done, file in enumerate(files, 1):
@@ -111,11 +134,10 @@ def _read(party: str, folder: Path, on_progress: OnPackage | None) -> Corpus:
                 digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
                 words = sum(any(map(str.isalpha, word)) for word in text.split())
                 if digest not in seen and words >= FEWEST_WORDS:
-                    builder.add(Record(text, party=party))
+                    yield text
                 seen.add(digest)
-            if on_progress and (done % 50 == 0 or done == len(files)):
-                on_progress(party, done, len(files))
-    return builder.finish(Corpus)
+            if on_file and (done % 50 == 0 or done == len(files)):
+                on_file(done, len(files))
 
 
 def _sources(folder: Path) -> Sequence[Path]:

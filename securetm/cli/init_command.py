@@ -1,0 +1,45 @@
+"""`securetm init`: writes the files of a federation for a trial on one machine, and says what to type next."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from securetm.cli.json_output import Json, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from securetm.trial.trial_folder import TrialFolder
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="A folder that is empty or not there yet.")] = Path("trial"),
+    profile: Annotated[str, typer.Option(help="Privacy profile; see `securetm explain`.")] = "masked",
+    rounds: Annotated[int, typer.Option(min=1, max=100_000, help="Most training rounds.")] = 40,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the coordinator; 0: one that is free now.")] = 0,
+    json: Json = False,
+) -> None:
+    """Writes a plan, five parties with documents, keys and a signed roster: a federation to try on this machine.
+
+    The documents are docstrings of installed packages. Change the files for a federation of your own.
+    """
+    from securetm.reports.progress import Bars
+    from securetm.reports.terminal import results, screen
+    from securetm.trial.trial_folder import make_trial
+
+    with Bars(screen()) as bars:
+        trial = make_trial(folder, profile, rounds, port, bars)
+    _say_what_next(trial, results(json))
+    if json:
+        print_json({"folder": str(trial.path), "parties": trial.parties, "commands": trial.commands})
+
+
+def _say_what_next(trial: TrialFolder, to: Console) -> None:
+    whose = f"A coordinator and {len(trial.parties)} parties with documents are in {trial.path}."
+    to.print(f"{whose} Type each line in a terminal of its own:", markup=False)
+    for command in trial.commands:
+        to.print(f"  securetm {shlex.join(command)}", markup=False, soft_wrap=True)

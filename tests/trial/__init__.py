@@ -1,0 +1,1 @@
+"""Trials of a federation on one machine."""
