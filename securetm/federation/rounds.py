@@ -202,7 +202,9 @@ class Rounds:
             raise
 
     def _told(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
-        return self._sent({member: wire.pack_request(self.session, body) for member, body in bodies.items()})
+        accepted = self._sent({member: wire.pack_request(self.session, body) for member, body in bodies.items()})
+        self.attendance.check(bodies, accepted)
+        return accepted
 
     def _sent(self, requests: Mapping[str, bytes]) -> dict[str, wire.Accepted]:
         """Sends each party its message, and returns what the parties that answered accepted."""
