@@ -13,6 +13,7 @@ from securetm.credentials.roster import FederationRoster, Member
 from securetm.credentials.roster_errors import DuplicateMember
 from securetm.credentials.strict_toml import hexadecimal, parsed_limited, quoted, read_limited
 from securetm.private_files import sync
+from securetm.setting_mistakes import placed
 from securetm.toml_settings import from_table, require
 
 LONGEST = 4 * 2**20  # bytes of a roster: 2,000 members take 2.5 MiB
@@ -53,7 +54,9 @@ class _SignatureTable:
 
 def read_roster(path: Path) -> FederationRoster:
     """Reads a roster, and refuses one that is damaged, inconsistent or wrongly signed."""
-    return _roster(read_limited(path, LONGEST), path.name)
+    tables = read_limited(path, LONGEST)
+    with placed(path):
+        return _roster(tables, path.name)
 
 
 def parsed_roster(content: bytes, name: str) -> FederationRoster:
