@@ -186,6 +186,17 @@ def _is_address(text: str) -> bool:
 
 
 @dataclass(frozen=True)
+class FederationChoice:
+    """How the parties take part in the training."""
+
+    cohort: int = 0  # parties that a training round is asked of, drawn by the public seed; 0: all
+
+    def __post_init__(self) -> None:
+        """Refuses a negative number."""
+        require_at_least(self, "[federation]", cohort=0)
+
+
+@dataclass(frozen=True)
 class CoordinatorChoice:
     """How a coordinator is operated that serves parties over a network. The parties agree on none of it.
 
@@ -233,6 +244,7 @@ class Plan:
     model: ModelChoice = ModelChoice()
     training: TrainingChoice = TrainingChoice()
     privacy: PrivacyChoice = PrivacyChoice()
+    federation: FederationChoice = FederationChoice()
     coordinator: CoordinatorChoice = CoordinatorChoice()
 
     def profile_in(self, file: ProfileFile) -> Profile:
