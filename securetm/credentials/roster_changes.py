@@ -10,6 +10,8 @@ from securetm.credentials.fingerprints import fingerprint_of
 from securetm.credentials.member_names import COORDINATOR
 from securetm.credentials.roster import FederationRoster, Member
 
+STAYS = "stays"
+
 
 @dataclass(frozen=True)
 class RosterChange:
@@ -40,4 +42,4 @@ def _what(before: Member | None, after: Member | None) -> str:
         return "identity changed"
     if before.certificate.public_key != after.certificate.public_key:
         return "TLS key changed"
-    return "stays" if before.certificate.der == after.certificate.der else "certificate renewed"
+    return STAYS if before.certificate.der == after.certificate.der else "certificate renewed"
