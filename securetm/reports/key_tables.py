@@ -14,7 +14,7 @@ from securetm.credentials.roster_changes import STAYS, RosterChange
 from securetm.reports.terminal import results, screen, titled
 
 _PER_LINE = 4  # groups of a fingerprint
-_STYLES = {"came": "green", "left": "red", "identity changed": "bold red", "TLS key changed": "yellow"}
+_STYLES = {"came": "green", "left": "red", "revoked": "bold red", "identity changed": "bold red", "TLS key changed": "yellow"}
 
 
 def show_fingerprints(found: Mapping[str, Any], json: bool) -> None:
