@@ -25,9 +25,8 @@ class RosterChange:
 
 def changes(old: FederationRoster | None, new: FederationRoster) -> tuple[RosterChange, ...]:
     """A line for each member of either roster, in the order of the names after the coordinator."""
-    return tuple(
-        _changes({one.name: one for one in old.everybody} if old else {}, {one.name: one for one in new.everybody}, new.revoked)
-    )
+    before = {one.name: one for one in old.everybody} if old else {}
+    return tuple(_changes(before, {one.name: one for one in new.everybody}, new.revoked))
 
 
 def _changes(before: dict[str, Member], after: dict[str, Member], revoked: frozenset[str]) -> Iterator[RosterChange]:
