@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test docs suite test-faults test-slow lint fmt stubs bench-peers clean
+.PHONY: demo test docs suite test-slow lint fmt stubs bench-peers clean
 
 demo: $(READY)
 	$(BIN)/securetm run
@@ -15,10 +15,6 @@ test: $(READY)
 
 suite: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
-
-# Roles that are killed, cut off and frozen: long schedules in one process, and real processes.
-test-faults: $(READY)
-	$(BIN)/python -m pytest -m faults $(PYTEST_ARGS)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
@@ -50,7 +46,7 @@ bench-peers: .venv-peers/.ready
 stubs:
 	$(PYTHON) -m venv .venv-stubs
 	.venv-stubs/bin/python -m pip install --quiet grpcio-tools==1.74.0 setuptools
-	cd protocols && ../.venv-stubs/bin/python -m grpc_tools.protoc -I . --python_out=.. --pyi_out=.. securetm/federation/wire.proto
+	cd protocols && ../.venv-stubs/bin/python -m grpc_tools.protoc -I . --python_out=.. --pyi_out=.. securetm/federation/wire.proto securetm/federation/network.proto
 
 $(READY): requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "securetm"
-GENERATED = {"wire_pb2.py"}
+GENERATED = {"wire_pb2.py", "network_pb2.py"}
 LONGEST = 400  # lines of a file
 
 # Module-level names that a function changes, with the reason.

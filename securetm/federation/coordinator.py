@@ -65,7 +65,7 @@ class Coordinator(Rounds):
         """Tells the parties that the training has ended, and what came of it. A party that does not take it stops nobody."""
         told = {} if self.blind else self.questions.finished(state)
         request = wire.pack_request(self.session, wire.Finish(told, rounds))
-        for member, reply in self.parties.ask(dict.fromkeys(self.members, request)):
+        for member, reply in self.parties.ask(dict.fromkeys(self.members, request), self._most):
             with suppress(SecuretmError):
                 self._accepted(member, reply)
 

@@ -35,10 +35,11 @@ REQUEST, TOTAL = "request", "total"
 class Parties(Protocol):
     """All parties, as the coordinator reaches them: one message to each at most, and one reply from each at most."""
 
-    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
         """Sends the requests and returns the replies that came in time, one by one. A party without a reply has dropped out.
 
         Replies are in the order of the roster, whatever the order in which they came: no result depends on who is quick.
+        A carrier need not read a reply of more than `most` bytes: it would be refused.
         """
         ...
 
@@ -98,13 +99,13 @@ class Recorded:
     channel: str
     serial: int = 0
 
-    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
         """Carries requests and replies, and writes each to disk before it goes on."""
         for party, message in requests.items():
             self.transcript.record(self.serial, REQUEST, "coordinator", party, message)
         self.transcript.keep()
         try:
-            for party, message in self.parties.ask(requests):
+            for party, message in self.parties.ask(requests, most):
                 self.transcript.record(self.serial, self.channel, party, "coordinator", message)
                 if self.transcript.with_content:  # the contents of all replies may not fit into memory
                     self.transcript.keep()

@@ -228,7 +228,7 @@ class _TamperingChannel:
     silent: str = ""  # a party that is cut off
     answers: dict[str, tuple[str, int]] = field(default_factory=dict)  # to the last question: the kind of reply, and its length
 
-    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    def ask(self, requests: Mapping[str, bytes], most: int = wire.MOST_BYTES) -> Iterator[tuple[str, bytes]]:
         """Sends the requests, and forged ones before and after them."""
         requests = {member: message for member, message in requests.items() if member != self.silent}
         victim = next(iter(requests))
@@ -237,7 +237,7 @@ class _TamperingChannel:
             self.try_once(attempt, victim, wire.pack_request(session, forged))
         if self._rounds == _ROUNDS and isinstance(body, wire.Forward) and self.coordinator.masked:
             requests = self._apart(requests, body)
-        replies = dict(self.parties.ask(requests))
+        replies = dict(self.parties.ask(requests, most))
         for attempt, forged in self._after(body):
             self.try_once(attempt, victim, wire.pack_request(session, forged))
         if isinstance(body, wire.Forward):
@@ -261,7 +261,7 @@ class _TamperingChannel:
         if attempt in self._seen:
             return
         self._seen.add(attempt)
-        refusal = _refusal_in(dict(self.parties.ask({victim: message}))[victim], victim)
+        refusal = _refusal_in(dict(self.parties.ask({victim: message}, wire.MOST_BYTES))[victim], victim)
         self.coordinator.noted(attempt, victim if refusal else "", refusal)
 
     def _before(self, body: wire.Body, victim: str) -> Forged:

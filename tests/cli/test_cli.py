@@ -32,7 +32,6 @@ COMMANDS = (
     "report",
     "parts",
     "budget",
-    "keys",
 )
 SLOW = ("reproduce", "bench")
 

@@ -41,12 +41,12 @@ class _Reached:
     cut: bool = False  # whether the last byte of every message of theirs is lost
     dies_at: int = -1  # so many times it is heard of everybody; then two parties hear of it, and it is gone
 
-    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
         if self.dies_at == 0:
-            dict(self.inside.ask(dict(list(requests.items())[:2])))
+            dict(self.inside.ask(dict(list(requests.items())[:2]), most))
             raise _Killed()
         self.dies_at -= 1
-        replies = self.inside.ask({name: message for name, message in requests.items() if name not in self.away})
+        replies = self.inside.ask({name: message for name, message in requests.items() if name not in self.away}, most)
         return ((name, _cut(reply, name)) for name, reply in replies) if self.cut else replies
 
     def present(self) -> frozenset[str]:

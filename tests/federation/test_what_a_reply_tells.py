@@ -54,8 +54,8 @@ class Overheard:
     inside: InProcess
     replies: list[Reply] = field(default_factory=list)
 
-    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
-        for name, reply in self.inside.ask(requests):
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
+        for name, reply in self.inside.ask(requests, most):
             outcome = wire.unpack_reply(reply, name)[1]
             self.replies.append((name, outcome.name if isinstance(outcome, wire.Refusal) else "", len(reply)))
             yield name, reply

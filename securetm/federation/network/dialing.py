@@ -1,0 +1,250 @@
+"""The party's end of the network: it dials the coordinator, answers one request at a time, and dials again when a stream ends.
+
+It runs in the thread that calls it, and so does what answers the requests. It reads no message.
+"""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+
+from securetm.credentials.key_files import Keys
+from securetm.credentials.roster import FederationRoster
+from securetm.entropy import OperatingSystem
+from securetm.errors import Malformed, SecuretmError, error_classes
+from securetm.federation.network.ends import Agreed, NetworkEvents, NobodyWatches
+from securetm.federation.network.frames import CHUNK, LARGEST_FRAME, METHOD, NONCE, Incoming, frames_of, packed, unpacked
+from securetm.federation.network.handshake import is_welcome, make_hello
+from securetm.federation.network.network_errors import (
+    AlreadyConnected,
+    Closing,
+    CoordinatorRejected,
+    Rejection,
+    TooSlow,
+    WrongFrame,
+    WrongWelcome,
+)
+from securetm.federation.network.tls import channel_credentials, diagnosed
+
+FINISHED = "Finished"  # the reason that a party is told when the run has ended
+AGAIN = frozenset(kind.__name__ for kind in (AlreadyConnected, Closing, TooSlow, WrongFrame))  # the party dials again
+_HELLO_SECONDS = 20.0
+_LIMITS: Mapping[str, Any] = {
+    "grpc.max_receive_message_length": LARGEST_FRAME,
+    "grpc.max_send_message_length": LARGEST_FRAME,
+    "grpc.max_metadata_size": 8_192,
+    "grpc.absolute_max_metadata_size": 16_384,
+    "grpc.http2.lookahead_bytes": 4 * CHUNK,
+    "grpc.http2.bdp_probe": 0,
+    "grpc.keepalive_time_ms": 20_000,
+    "grpc.keepalive_timeout_ms": 10_000,
+    "grpc.http2.max_pings_without_data": 0,
+    "grpc.enable_retries": 0,  # a lost stream begins with a hello again
+    "grpc.use_local_subchannel_pool": 1,  # every attempt is a connection of its own
+}
+
+
+@dataclass(frozen=True)
+class BackOff:
+    """How long a party waits before it dials again: drawn between 0 and a bound that doubles, so that not all come at once."""
+
+    first: float = 0.5  # seconds
+    most: float = 30.0
+
+    def seconds(self, failures: int) -> float:
+        """Returns the wait after so many failures in a row."""
+        bound = min(self.most, self.first * 2.0 ** min(failures, 30))
+        return bound * secrets.randbelow(1 << 20) / (1 << 20)
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """The last reply, which is sent again if the same request comes again after a stream was lost."""
+
+    epoch: bytes
+    number: int
+    digest: bytes
+    reply: bytes
+
+
+@dataclass(eq=False)
+class Dialer:
+    """A party's connection to its coordinator, over all streams of one process."""
+
+    name: str
+    keys: Keys
+    roster: FederationRoster
+    agreed: Agreed
+    most_bytes: Callable[[], int]  # of the longest request that the party reads now
+    events: NetworkEvents = field(default_factory=NobodyWatches)
+    back_off: BackOff = field(default_factory=BackOff)
+    _answered: _Answered | None = None
+    _failures: int = 0
+
+    def run(self, handle: Callable[[bytes], bytes], stop: threading.Event) -> bool:
+        """Answers requests until `stop` is set, or until the coordinator says that the run has ended. Returns whether it has.
+
+        Raises what a further attempt would not cure, by name.
+        """
+        while not stop.is_set():
+            if self._connection(handle, stop):
+                return True
+            stop.wait(self.back_off.seconds(self._failures))
+            self._failures += 1
+        return False
+
+    def _connection(self, handle: Callable[[bytes], bytes], stop: threading.Event) -> bool:
+        """Answers requests on one stream until it ends. Returns whether the run has ended."""
+        conversation, reason = _Conversation(self.name, self.keys, self.roster), "the stream ended"
+        try:
+            with conversation.open(stop):
+                epoch = self._hello(conversation)
+                self.events.connected("coordinator")
+                try:
+                    while True:
+                        self._answer(conversation, epoch, handle)
+                        self._failures = 0  # not before: a stream that ends at once would be dialed again at once
+                finally:
+                    self.events.lost("coordinator", reason)
+        except CoordinatorEnded as end:
+            return self._ended(end.reason)
+        except Malformed as wrong:
+            self.events.refused("coordinator", str(wrong))
+        except StreamLost as lost:
+            if not conversation.begun and not stop.is_set():
+                self.events.refused("coordinator", lost.why)
+                if (problem := diagnosed(self.roster)) is not None:
+                    raise problem from lost
+        return False
+
+    def _ended(self, reason: str) -> bool:
+        """Returns whether the run has ended. Raises a rejection that a further attempt would not cure."""
+        if reason == FINISHED:
+            return True
+        self.events.refused("coordinator", reason)
+        if reason in AGAIN:
+            return False
+        kind = error_classes().get(reason)
+        if kind is not None and issubclass(kind, Rejection):
+            raise kind()
+        raise CoordinatorRejected(reason)
+
+    def _hello(self, conversation: _Conversation) -> bytes:
+        """Proves who this party is, and checks that the coordinator is the roster's. Returns the coordinator's epoch."""
+        with conversation.within(_HELLO_SECONDS):
+            challenge = conversation.read("challenge").nonce
+            hello = make_hello(self.name, self.keys, self.roster, self.agreed, challenge, OperatingSystem().bytes(NONCE))
+            conversation.send(iter([packed(hello=hello)]))
+            welcome = conversation.read("welcome")
+        if not is_welcome(welcome, self.roster, challenge, hello):
+            raise WrongWelcome(self.roster.address)
+        return bytes(welcome.epoch)
+
+    def _answer(self, conversation: _Conversation, epoch: bytes, handle: Callable[[bytes], bytes]) -> None:
+        """Reads one request, and sends the reply to it."""
+        begin = conversation.read("begin")
+        request, digest = conversation.message(begin, self.most_bytes())
+        self.events.carried("coordinator", len(request), 0)
+        answered = self._answered
+        if answered is None or (answered.epoch, answered.number, answered.digest) != (epoch, begin.number, digest):
+            self._answered = None  # the memory of the last reply is free before the next one is made
+            self._answered = answered = _Answered(epoch, begin.number, digest, handle(request))
+        conversation.send(frames_of(begin.number, answered.reply))
+        self.events.carried("coordinator", 0, len(answered.reply))
+
+
+class StreamLost(SecuretmError):
+    """the stream to the coordinator was lost: {why}"""
+
+    why: str
+
+
+class CoordinatorEnded(SecuretmError):
+    """the coordinator ended the stream: {reason}"""
+
+    reason: str
+
+
+@dataclass(eq=False)
+class _Conversation:
+    """One stream: frames out when the network takes them, frames in when they are wanted."""
+
+    me: str
+    keys: Keys
+    roster: FederationRoster
+    begun: bool = False  # whether a frame has come, so that TLS is not what went wrong
+
+    @contextmanager
+    def open(self, stop: threading.Event) -> Iterator[None]:
+        """Opens a connection and the stream on it, until `stop` is set at the latest."""
+        self._out: queue.SimpleQueue[Iterator[bytes] | None] = queue.SimpleQueue()
+        options = {**_LIMITS, "grpc.ssl_target_name_override": self.roster.coordinator.certificate.names[0]}
+        credentials = channel_credentials(self.me, self.keys, self.roster)
+        with grpc.secure_channel(self.roster.address, credentials, tuple(options.items())) as channel:
+            self._call = channel.stream_stream(METHOD)(self._outgoing())
+            ended = threading.Event()
+            watcher = threading.Thread(target=self._end_when, args=(stop, ended), daemon=True)
+            watcher.start()
+            try:
+                yield
+            finally:
+                self._out.put(None)
+                self._call.cancel()
+                ended.set()
+                watcher.join()
+
+    def _end_when(self, stop: threading.Event, ended: threading.Event) -> None:
+        while not ended.is_set():
+            if stop.wait(0.2):
+                self._call.cancel()
+                return
+
+    def _outgoing(self) -> Iterator[bytes]:
+        while (frames := self._out.get()) is not None:
+            yield from frames
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Ends the stream unless the block is done in time."""
+        timer = threading.Timer(seconds, self._call.cancel)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def send(self, frames: Iterator[bytes]) -> None:
+        """Sends these frames. They are made as the network takes them."""
+        self._out.put(frames)
+
+    def read(self, *kinds: str) -> Any:
+        """Waits for the next frame, which must be of one of these kinds."""
+        try:
+            frame = next(self._call)
+        except StopIteration:
+            raise StreamLost("the coordinator ended it") from None
+        except grpc.RpcError as problem:
+            raise StreamLost(f"{problem.code().name}: {problem.details()}") from None
+        self.begun = True
+        kind, body = unpacked(frame, "the coordinator", "rejected", *kinds)
+        if kind == "rejected":
+            raise CoordinatorEnded(body.name)
+        return body
+
+    def message(self, begin: Any, most: int) -> tuple[bytes, bytes]:
+        """Reads the message that begins so, and its digest."""
+        incoming, parts = Incoming.begun("the coordinator", begin, most), []
+        while incoming.wanted == "chunk":
+            parts.append(self.read("chunk"))
+            incoming.take(parts[-1])
+        digest = self.read("end").digest
+        incoming.finish(digest)
+        return b"".join(parts), digest

@@ -1,0 +1,128 @@
+"""Frames of the stream between coordinator and party: packed, and read from bytes that nobody trusts.
+
+It knows the order of the frames of one message, and not what the message means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from securetm.errors import Malformed
+from securetm.federation import network_pb2 as pb
+from securetm.federation.wire_form import check_form
+
+CHUNK = 1 << 18  # bytes of every chunk of a message but the last
+LARGEST_FRAME = CHUNK + 64
+LARGEST_HELLO = 4_096  # bytes of a frame before both ends have proved who they are
+NONCE, EPOCH, DIGEST, SIGNATURE = 32, 16, 32, 64
+LONGEST_NAME = 100
+MOST_VERSIONS = 16
+METHOD = "/securetm.federation.Federation/Join"
+
+_CHUNK_KEY = bytes(((pb.Frame.CHUNK_FIELD_NUMBER << 3) | 2,))
+_SIZES = {
+    "challenge": {"nonce": NONCE},
+    "hello": {"roster": DIGEST, "agreement": DIGEST, "profile": DIGEST, "nonce": NONCE, "signature": SIGNATURE},
+    "welcome": {"epoch": EPOCH, "signature": SIGNATURE},
+    "end": {"digest": DIGEST},
+}
+
+
+def packed(**body: Any) -> bytes:
+    """Returns one frame with that body."""
+    return bytes(pb.Frame(**body).SerializeToString())
+
+
+def rejected(reason: str) -> bytes:
+    """Returns the frame with which the coordinator ends a stream."""
+    return packed(rejected=pb.Rejected(name=reason))
+
+
+def frames_of(number: int, message: bytes, digest: bytes | None = None) -> Iterator[bytes]:
+    """Yields the frames of one message. Chunks are made when they are wanted, so that a slow receiver costs no memory."""
+    yield packed(begin=pb.Begin(number=number, length=len(message)))
+    view = memoryview(message)
+    for start in range(0, len(message), CHUNK):
+        part = view[start : start + CHUNK]
+        yield b"".join((_CHUNK_KEY, _length(len(part)), part))
+    yield packed(end=pb.End(digest=hashlib.sha256(message).digest() if digest is None else digest))
+
+
+def _length(size: int) -> bytes:
+    """Returns a length as protobuf writes it, so that a chunk is not copied into a message first."""
+    packed_size = bytearray()
+    while size > 0x7F:
+        packed_size.append(size & 0x7F | 0x80)
+        size >>= 7
+    packed_size.append(size)
+    return bytes(packed_size)
+
+
+def unpacked(frame: bytes, sender: str, *kinds: str) -> tuple[str, Any]:
+    """Returns the kind and the body of a frame that is one of these kinds, or refuses it."""
+    if len(frame) > LARGEST_FRAME:
+        raise Malformed(sender, "a frame is too long")
+    check_form(pb.Frame, frame, sender, {"chunk": CHUNK} if "chunk" in kinds else {"chunk": 0, "hello": LARGEST_HELLO})
+    try:
+        parsed = pb.Frame.FromString(frame)
+    except DecodeError as problem:
+        raise Malformed(sender, "a frame cannot be decoded") from problem
+    kind = parsed.WhichOneof("body")
+    if kind not in kinds:
+        raise Malformed(sender, f"a frame of the kind {kind} is out of order")
+    body = getattr(parsed, kind)
+    if any(len(getattr(body, name)) != size for name, size in _SIZES.get(kind, {}).items()):
+        raise Malformed(sender, f"a field of its {kind} is of the wrong size")
+    if kind == "hello":
+        _check_hello(body, sender)
+    if kind == "rejected" and not (body.name.isidentifier() and len(body.name) <= LONGEST_NAME):
+        raise Malformed(sender, "the name of its reason is no name")
+    return kind, body
+
+
+def _check_hello(hello: pb.Hello, sender: str) -> None:
+    if not 1 <= len(hello.versions) <= MOST_VERSIONS or len(set(hello.versions)) != len(hello.versions):
+        raise Malformed(sender, "its versions are none, too many or repeated")
+    if not all(0 < len(name) <= LONGEST_NAME for name in (hello.name, hello.federation)):
+        raise Malformed(sender, "a name in its hello is empty or too long")
+
+
+@dataclass
+class Incoming:
+    """One message that is arriving. It says what may come next, and keeps no bytes itself."""
+
+    sender: str
+    length: int
+    _left: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._left, self._digest = self.length, hashlib.sha256()
+
+    @classmethod
+    def begun(cls, sender: str, begin: pb.Begin, most: int) -> Incoming:
+        """Begins a message of at most so many bytes."""
+        if begin.length > most:
+            raise Malformed(sender, f"its message has {begin.length} bytes where at most {most} are read")
+        return cls(sender, begin.length)
+
+    @property
+    def wanted(self) -> str:
+        """The kind of the only frame that may come next."""
+        return "chunk" if self._left else "end"
+
+    def take(self, chunk: bytes) -> None:
+        """Takes the next chunk into account. Its size follows from the length."""
+        if len(chunk) != min(CHUNK, self._left):
+            raise Malformed(self.sender, "a chunk is of the wrong size")
+        self._left -= len(chunk)
+        self._digest.update(chunk)
+
+    def finish(self, digest: bytes) -> None:
+        """Refuses a message whose bytes are not those that were sent."""
+        if digest != self._digest.digest():
+            raise Malformed(self.sender, "its digest does not fit its bytes")

@@ -1,0 +1,225 @@
+"""The coordinator's end of the network: a grpc server in a thread of its own, where the parties of the roster connect.
+
+It decides who may connect, and carries whole messages. It reads none of them. The coordinator itself stays in its own thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import threading
+from collections.abc import Collection, Coroutine, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from securetm.credentials.certificate_errors import CertificateRefused
+from securetm.credentials.key_files import Keys
+from securetm.credentials.roster import FederationRoster
+from securetm.entropy import OperatingSystem
+from securetm.errors import Malformed, Refused, SecuretmError
+from securetm.federation import network_pb2 as pb
+from securetm.federation.network.admission import Admission
+from securetm.federation.network.ends import Agreed, NetworkEvents, NobodyWatches
+from securetm.federation.network.frames import EPOCH, LARGEST_FRAME, NONCE, packed, rejected, unpacked
+from securetm.federation.network.network_errors import AlreadyConnected, CannotListen, Closing, HubClosed, TooSlow, WrongFrame
+from securetm.federation.network.network_parties import NetworkParties
+from securetm.federation.network.seats import Asked, Connected, Seat
+from securetm.federation.network.spool import SpoolRoom
+from securetm.federation.network.tls import server_credentials
+
+FINISHED = "Finished"  # the reason that a party is told when the run has ended
+MOST_CONNECTIONS = 512  # at any time, whoever opens them
+_HELLO_SECONDS = 10.0
+_SERVICE = "securetm.federation.Federation"
+_LIMITS: Mapping[str, int] = {
+    "grpc.max_receive_message_length": LARGEST_FRAME,
+    "grpc.max_send_message_length": LARGEST_FRAME,
+    "grpc.max_metadata_size": 8_192,
+    "grpc.absolute_max_metadata_size": 16_384,
+    "grpc.max_concurrent_streams": 4,  # of one connection
+    "grpc.max_allowed_incoming_connections": MOST_CONNECTIONS,
+    "grpc.server_handshake_timeout_ms": 10_000,
+    "grpc.http2.lookahead_bytes": 1 << 20,  # read ahead of what the hub has taken
+    "grpc.http2.bdp_probe": 0,  # it would let that grow
+    "grpc.keepalive_time_ms": 20_000,
+    "grpc.keepalive_timeout_ms": 10_000,
+    "grpc.keepalive_permit_without_calls": 1,
+    "grpc.http2.max_pings_without_data": 0,
+    "grpc.http2.min_recv_ping_interval_without_data_ms": 10_000,
+    "grpc.so_reuseport": 0,  # a second coordinator at the same port is a mistake
+}
+
+
+@dataclass(eq=False)
+class Hub:
+    """The server of one coordinator process. `start` it, ask through `parties`, and `close` it."""
+
+    keys: Keys
+    roster: FederationRoster
+    agreed: Agreed
+    spool: SpoolRoom
+    listen: str = "0.0.0.0:0"
+    events: NetworkEvents = field(default_factory=NobodyWatches)
+    authorities: tuple[bytes, ...] = ()  # that issued the certificates: with them an old certificate is refused by name
+
+    def __post_init__(self) -> None:
+        self._epoch = OperatingSystem().bytes(EPOCH)
+        self._seats = {name: Seat(name) for name in self.roster.members}
+        self._admission = Admission(self.keys, self.roster, self.agreed, self._epoch)
+        self._loop = asyncio.new_event_loop()
+        self._changed = threading.Condition()
+        self._number, self._closing = 0, ""
+        self._thread = threading.Thread(target=self._loop.run_forever, name="securetm network", daemon=True)
+
+    # ---- called by the coordinator's thread ----
+
+    def start(self) -> int:
+        """Begins to listen, and returns the port."""
+        self._thread.start()
+        return int(self._run(self._start()))
+
+    def parties(self, deadline: float) -> NetworkParties:
+        """Returns the parties as the coordinator asks them, with so many seconds for every wave of messages."""
+        return NetworkParties(self.roster.members, deadline, self.begin, self.withdraw, self.present)
+
+    def present(self) -> frozenset[str]:
+        """Returns who is connected now."""
+        return frozenset(name for name, seat in self._seats.items() if seat.connected is not None)
+
+    def wait_for(self, names: Collection[str], timeout: float) -> frozenset[str]:
+        """Waits until all of these are connected, at most so many seconds. Returns those who are."""
+        wanted = frozenset(names)
+        with self._changed:
+            self._changed.wait_for(lambda: wanted <= self.present() or bool(self._closing), timeout)
+        return wanted & self.present()
+
+    def begin(self, requests: Mapping[str, bytes], most: int) -> dict[str, Asked]:
+        """Begins to send every party its request. Replies may have at most so many bytes."""
+        digests = {id(request): hashlib.sha256(request).digest() for request in {id(r): r for r in requests.values()}.values()}
+        self._number += 1
+        wave = {
+            name: Asked(self._number, request, digests[id(request)], most, Future[Any]()) for name, request in requests.items()
+        }
+        self._soon(self._ask, dict(wave))
+        return wave
+
+    def withdraw(self, wave: Mapping[str, Asked]) -> None:
+        """Waits no longer for the replies of that wave. Those that are there already are not touched."""
+        self._soon(self._withdraw, dict(wave))
+
+    def close(self, finished: bool = False) -> None:
+        """Ends all streams and the server. Parties are told whether the run has ended or the coordinator will be back."""
+        if not self._thread.is_alive():
+            return
+        self._run(self._close(FINISHED if finished else Closing.__name__))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _soon(self, call: Any, *arguments: Any) -> None:
+        if self._closing:
+            raise HubClosed()
+        self._loop.call_soon_threadsafe(call, *arguments)
+
+    # ---- runs in the loop ----
+
+    async def _start(self) -> Any:
+        self._server = grpc.aio.server(options=tuple(_LIMITS.items()), maximum_concurrent_rpcs=MOST_CONNECTIONS)
+        handler = grpc.stream_stream_rpc_method_handler(self._join)
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, {"Join": handler}),))
+        self._health = health.aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        await self._health.set(_SERVICE, health_pb2.HealthCheckResponse.SERVING)
+        try:
+            port = self._server.add_secure_port(self.listen, server_credentials(self.keys, self.roster, self.authorities))
+        except RuntimeError as problem:
+            raise CannotListen(self.listen) from problem
+        await self._server.start()
+        return port
+
+    async def _close(self, reason: str) -> None:
+        self._closing = reason
+        await self._health.enter_graceful_shutdown()
+        for seat in self._seats.values():
+            seat.fail(HubClosed())
+            if seat.connected is not None:
+                seat.connected.stop()
+                with contextlib.suppress(asyncio.TimeoutError, grpc.RpcError, grpc.aio.UsageError):
+                    await asyncio.wait_for(seat.connected.stream.write(rejected(reason)), 1)
+        await self._server.stop(grace=1)
+        self._notify()
+        if others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(others, timeout=1)
+
+    def _ask(self, wave: Mapping[str, Asked]) -> None:
+        for name, asked in wave.items():
+            self._seats[name].ask(asked)
+
+    def _withdraw(self, wave: Mapping[str, Asked]) -> None:
+        for name, asked in wave.items():
+            if self._seats[name].asked is asked:
+                self._seats[name].withdraw()
+            asked.abandon()
+
+    async def _join(self, _: Any, stream: grpc.aio.ServicerContext) -> None:
+        """Handles one stream from its first frame to its last."""
+        claimed = ""
+        try:
+            async with asyncio.timeout(_HELLO_SECONDS):
+                challenge = OperatingSystem().bytes(NONCE)
+                await stream.write(packed(challenge=pb.Challenge(nonce=challenge)))
+                _, hello = unpacked(await stream.read(), "a party", "hello")
+                claimed = hello.name
+                welcome = self._admission.welcome(hello, challenge, stream.auth_context())
+            await self._serve(claimed, stream, welcome)
+        except TimeoutError:
+            await self._reject(claimed, stream, TooSlow())
+        except Malformed:
+            await self._reject(claimed, stream, WrongFrame())
+        except (Refused, CertificateRefused) as refusal:
+            await self._reject(claimed, stream, refusal)
+
+    async def _serve(self, party: str, stream: grpc.aio.ServicerContext, welcome: Any) -> None:
+        seat = self._seats[party]
+        if self._closing:
+            raise Closing()
+        if seat.connected is not None:
+            raise AlreadyConnected()
+        connected = Connected(party, stream, self.spool, seat.idle, self.events.carried)
+        seat.connected, reason = connected, "the stream ended"  # the place is taken before anything is awaited
+        try:
+            await stream.write(packed(welcome=welcome))
+            self.events.connected(party)
+            seat.take(connected)
+            self._notify()
+            await connected.serve()
+        except Malformed as wrong:
+            reason = str(wrong)
+            seat.withdraw()
+            raise
+        except SecuretmError as problem:  # of this end: a full disk
+            reason = str(problem)
+            seat.fail(problem)
+        finally:
+            seat.leave(connected)
+            self.events.lost(party, reason)
+            self._notify()
+
+    async def _reject(self, claimed: str, stream: grpc.aio.ServicerContext, refusal: SecuretmError) -> None:
+        name = type(refusal).__name__
+        self.events.refused(claimed, name)
+        with contextlib.suppress(grpc.RpcError, grpc.aio.UsageError, asyncio.TimeoutError):
+            await asyncio.wait_for(stream.write(rejected(name)), 1)
+
+    def _notify(self) -> None:
+        with self._changed:
+            self._changed.notify_all()

@@ -1,0 +1,130 @@
+"""Why two ends of a channel do not come together. Names travel in a `Rejected` frame; sentences and hints stay at each end."""
+
+from __future__ import annotations
+
+from securetm.errors import Misuse, Refused, SecuretmError
+
+
+class Rejection(Refused):
+    """the coordinator does not let this party in"""
+
+
+class UnknownParty(Rejection):
+    """the coordinator's roster has no party of this name"""
+
+    hint = "the coordinator holds another roster, or the name in PARTY.toml is misspelt: compare the rosters' fingerprints"
+
+
+class AnotherCertificate(Rejection):
+    """the certificate that this party showed is not the one that the coordinator's roster pins for it"""
+
+    hint = "after a rotation of keys every party and the coordinator need the new roster: `securetm keys accept`"
+
+
+class OtherFederation(Rejection):
+    """this party and the coordinator belong to federations of different names"""
+
+    hint = "compare `federation` at the beginning of both rosters"
+
+
+class AnotherRoster(Rejection):
+    """this party and the coordinator hold different rosters"""
+
+    hint = "compare the fingerprints of both rosters by telephone, and accept the newer one: `securetm keys accept`"
+
+
+class AnotherPlan(Rejection):
+    """this party and the coordinator hold different plans"""
+
+    hint = "ask the coordinator for the plan, read it, and put the same file beside PARTY.toml"
+
+
+class AnotherProfile(Rejection):
+    """this party and the coordinator hold different profiles of the same name"""
+
+    hint = "the other side runs another version of securetm, or a profile file of its own: compare `securetm explain`"
+
+
+class OldVersion(Rejection):
+    """this party and the coordinator speak no common version of the network protocol"""
+
+    hint = "install the same version of securetm on both sides; the older one has to be upgraded"
+
+
+class OldTls(Rejection):
+    """the connection does not use TLS 1.3"""
+
+    hint = "something between both ends takes the connection apart; it has to be let through as it is"
+
+
+class WrongHello(Rejection):
+    """the signature of this party's hello is not by the identity that the coordinator's roster pins for it"""
+
+    hint = "the party's identity key is not the one of the roster: compare `securetm keys show` with the roster"
+
+
+class AlreadyConnected(Rejection):
+    """a party of this name is connected already"""
+
+    hint = "end the other process of this party; if its machine has failed, the coordinator notices within half a minute"
+
+
+class WrongFrame(Rejection):
+    """what this party sent is no frame, or came out of order"""
+
+    hint = "the other side runs another version, or something between both ends changes what passes"
+
+
+class TooSlow(Rejection):
+    """the other end did not say in time who it is"""
+
+    hint = "the network or the machine at the other end is overloaded; the party tries again by itself"
+
+
+class Closing(Rejection):
+    """the coordinator is stopping and will be back"""
+
+    hint = "the party tries again by itself"
+
+
+class WrongWelcome(SecuretmError):
+    """the coordinator at {address} did not prove that it is the one of the roster"""
+
+    address: str
+    hint = "somebody else may answer there: compare the coordinator's fingerprint by telephone before you go on"
+
+
+class SpoolFull(SecuretmError):
+    """there is no room for the replies of the parties in {folder}: {why}"""
+
+    folder: str
+    why: str
+    hint = "make room on the disk; the run goes on from its last checkpoint when the coordinator starts again"
+
+
+class HubClosed(SecuretmError):
+    """the network was closed while messages were under way"""
+
+    hint = "start the coordinator again: the run goes on from its last checkpoint"
+
+
+class CannotListen(Misuse):
+    """this machine does not let the coordinator listen at {address}"""
+
+    address: str
+    hint = "another process uses the port, or the address is not this machine's: choose another `listen` in [coordinator]"
+
+
+class CoordinatorRejected(SecuretmError):
+    """the coordinator rejected this party: {reason}"""
+
+    reason: str
+    what_to_do: str = "compare the rosters, the plans and the versions of securetm on both sides"
+    hint = "{what_to_do}"
+
+
+class CertificateNotAccepted(SecuretmError):
+    """the coordinator at {address} does not accept this party's certificate"""
+
+    address: str
+    hint = "both sides need the same roster and the right time: compare fingerprints with `securetm keys show`, and both clocks"

@@ -1,0 +1,187 @@
+"""One party's place in the hub: the request that it is to answer, and the stream on which it is connected now.
+
+All of it runs in the hub's loop. A request outlives a stream: it is offered again on the next one, and the party that has
+answered it already sends the same reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import grpc
+import grpc.aio
+
+from securetm.errors import Malformed, SecuretmError
+from securetm.federation.network.frames import Incoming, frames_of, unpacked
+from securetm.federation.network.spool import Spool, SpoolRoom
+
+
+class Stream(Protocol):
+    """What grpc gives a handler of a stream."""
+
+    async def read(self) -> bytes:
+        """Waits for the next frame. At the end it returns what is no bytes."""
+        ...
+
+    async def write(self, frame: bytes) -> None:
+        """Returns once the frame is on its way, and waits while the other end does not read."""
+        ...
+
+
+@dataclass(eq=False)
+class Asked:
+    """One request to one party, and the place where its reply goes."""
+
+    number: int
+    request: bytes
+    digest: bytes
+    most: int  # bytes of the reply
+    reply: Future[Spool | None]
+
+    def settle(self, reply: Spool | None) -> None:
+        """Gives the reply to whoever waits for it, or nothing where there will be none."""
+        if not self.reply.done():
+            self.reply.set_result(reply)
+        elif reply is not None:
+            reply.close()
+
+    def abandon(self) -> None:
+        """Forgets the reply, which nobody will take."""
+        self.settle(None)
+        if self.reply.exception() is None and (spool := self.reply.result()) is not None:
+            spool.close()
+
+    def fail(self, problem: SecuretmError) -> None:
+        """Raises a problem of this end where the reply is waited for."""
+        if not self.reply.done():
+            self.reply.set_exception(problem)
+
+
+@dataclass(eq=False)
+class Connected:
+    """One open stream of a party. At most one request is under way on it; a reply that comes too late is read and dropped."""
+
+    party: str
+    stream: Stream
+    room: SpoolRoom
+    idle: Callable[[Connected], None]  # is called when a further request may be sent
+    carried: Callable[[str, int, int], None]
+    asked: Asked | None = None
+    _arriving: Incoming | None = None
+    _spool: Spool | None = None
+    _sending: asyncio.Task[None] | None = None
+
+    def send(self, asked: Asked) -> None:
+        """Begins to send a request."""
+        self.asked = asked
+        self._sending = asyncio.ensure_future(self._send(asked))
+
+    async def _send(self, asked: Asked) -> None:
+        with suppress(grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError):  # the stream has ended; its reader knows
+            for frame in frames_of(asked.number, asked.request, asked.digest):
+                await self.stream.write(frame)
+        self.carried(self.party, 0, len(asked.request))
+
+    async def serve(self) -> None:
+        """Reads frames until the stream ends."""
+        try:
+            while isinstance(frame := await self.stream.read(), bytes):
+                self._take(frame)
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """Sends nothing more, and forgets what has arrived."""
+        self.drop()
+        if self._sending is not None:
+            self._sending.cancel()
+
+    def drop(self) -> None:
+        """Forgets what has arrived of a reply. The rest of it is read and dropped."""
+        if self._spool is not None:
+            self._spool.close()
+            self._spool = None
+
+    def _take(self, frame: bytes) -> None:
+        asked = self.asked
+        if asked is None:
+            raise Malformed(self.party, "a frame came where nothing was asked")
+        if self._arriving is None:
+            self._begin(asked, unpacked(frame, self.party, "begin")[1])
+            return
+        kind, body = unpacked(frame, self.party, self._arriving.wanted)
+        if kind == "chunk":
+            self._arriving.take(body)
+            if self._spool is not None:
+                self._spool.add(body)
+            return
+        self._arriving.finish(body.digest)
+        self._finish(asked, self._arriving.length)
+
+    def _begin(self, asked: Asked, begin: Any) -> None:
+        if begin.number != asked.number:
+            raise Malformed(self.party, "its reply is to another request")
+        self._arriving = Incoming.begun(self.party, begin, asked.most)
+        if not asked.reply.done():
+            self._spool = Spool(self.room, begin.length)
+
+    def _finish(self, asked: Asked, length: int) -> None:
+        spool, self._spool, self._arriving, self.asked = self._spool, None, None, None
+        self.carried(self.party, length, 0)
+        if spool is not None:
+            asked.settle(spool)
+        self.idle(self)
+
+
+@dataclass(eq=False)
+class Seat:
+    """The place of one party. It holds at most one request that is not answered, and at most one stream."""
+
+    party: str
+    asked: Asked | None = None
+    connected: Connected | None = None
+
+    def ask(self, asked: Asked) -> None:
+        """Has this request answered, on the present stream or on the next one."""
+        self.asked = asked
+        self._offer()
+
+    def withdraw(self) -> None:
+        """Waits no longer for the reply: the party has dropped out of the wave."""
+        if self.asked is not None:
+            self.asked.settle(None)
+            if self.connected is not None and self.connected.asked is self.asked:
+                self.connected.drop()
+        self.asked = None
+
+    def fail(self, problem: SecuretmError) -> None:
+        """Ends the wait with a problem of this end."""
+        if self.asked is not None:
+            self.asked.fail(problem)
+        self.asked = None
+
+    def take(self, connected: Connected) -> None:
+        """The party has connected."""
+        self.connected = connected
+        self._offer()
+
+    def leave(self, connected: Connected) -> None:
+        """The stream has ended. What was asked waits for the next one."""
+        if self.connected is connected:
+            self.connected = None
+
+    def idle(self, connected: Connected) -> None:
+        """A further request may be sent."""
+        if self.asked is not None and self.asked.reply.done():
+            self.asked = None
+        if self.connected is connected:
+            self._offer()
+
+    def _offer(self) -> None:
+        if self.connected is not None and self.connected.asked is None and self.asked is not None:
+            self.connected.send(self.asked)

@@ -1,0 +1,40 @@
+"""Hub and dialers: whole messages in both directions, in roster order, over mutual TLS 1.3."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+
+from .meeting import FIVE, PATIENCE, Events, Meeting, Parties
+
+
+def test_replies_come_whole_and_in_roster_order(meeting: Meeting) -> None:
+    """Also where they are longer than a chunk, empty, or arrive in another order."""
+    events = Events()
+    hub = meeting.hub(events, most=3_000_000)  # so that some of them wait on disk
+    assert hub.start() > 0
+    lengths = dict(zip(FIVE, (0, 1, 262_144, 262_145, 5_000_000), strict=True))
+    turn = {name: threading.Event() for name in FIVE}
+
+    def answers(name: str, after: str | None):
+        def handle(request: bytes) -> bytes:
+            if after is not None:
+                assert turn[after].wait(PATIENCE)
+            turn[name].set()
+            return hashlib.sha256(name.encode() + request).digest()[:1] * lengths[name]
+
+        return handle
+
+    with Parties() as parties:
+        for name, after in zip(FIVE, (*FIVE[1:], None), strict=True):  # the last one in the roster answers first
+            parties.run(meeting.dialer(name), answers(name, after))
+        assert hub.wait_for(FIVE, PATIENCE) == frozenset(FIVE)
+        requests = {name: name.encode() * 200_000 for name in reversed(FIVE)}
+        replies = dict(network := list(hub.parties(PATIENCE).ask(requests, 1 << 30)))
+        assert [name for name, _ in network] == list(FIVE)
+        for name in FIVE:
+            assert replies[name] == hashlib.sha256(name.encode() + requests[name]).digest()[:1] * lengths[name]
+        hub.close(finished=True)
+    assert parties.ended == dict.fromkeys(FIVE, True)
+    assert events.received == sum(lengths.values())
+    assert hub.spool.used == 0
