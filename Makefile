@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test docs suite test-slow lint fmt stubs bench-peers clean
+.PHONY: demo test docs suite test-faults test-slow lint fmt stubs bench-peers clean
 
 demo: $(READY)
 	$(BIN)/securetm run
@@ -15,6 +15,10 @@ test: $(READY)
 
 suite: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+
+# Roles that are killed, cut off and frozen: long schedules in one process, and real processes.
+test-faults: $(READY)
+	$(BIN)/python -m pytest -m faults $(PYTEST_ARGS)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from securetm.contracts import Budget, Profile, TopicModel, Unit
-from securetm.plans import Plan
+from securetm.plans import FederationChoice, Plan
 from securetm.profiles import ProfileFile, make_model
 from securetm.toml_settings import digest
 
@@ -40,6 +40,8 @@ class Agreement:
     def digest(self) -> bytes:
         """The hash of all that the parties agree on: not where documents come from, nor how a coordinator is operated."""
         public = {name: value for name, value in self.plan.tables().items() if name not in ("corpus", "coordinator")}
+        if self.plan.federation == FederationChoice():  # a plan that says nothing of it keeps the hash that it had
+            del public["federation"]
         public["vocabulary"]["file"] = list(self.words) if self.words else ""  # the words count, not where the file lies
         public["tokeniser"]["stop_words"] = self.stop_words if isinstance(self.stop_words, str) else list(self.stop_words)
         return digest(public)

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 
 from securetm.contracts import Budget
 from securetm.errors import NotFound
+from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
 from securetm.toml_settings import from_table, read_toml, require, require_at_least
 
 QUESTIONS = ("words", "joint", "frequencies", "train", "held_out", "coherence")  # that a plan may ask
@@ -117,17 +118,19 @@ class PartyFile:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Reads and checks a whole PARTY.toml."""
-        tables, known = read_toml(path), [one.name for one in dataclasses.fields(cls) if one.name != "folder"]
-        for name in tables:
-            if name not in known:
-                raise NotFound(f"setting of {path.name}", name, tuple(sorted(known)))
-        require("data" in tables, path.name, "data", None, "must be a table [data]")
-        sections: Mapping[str, type[Any]] = {"data": DataChoice, "policy": PolicyChoice, "privacy": LedgerChoice}
-        made = {name: _section(kind, tables[name], name) for name, kind in sections.items() if name in tables}
-        flat = {name: value for name, value in tables.items() if name not in sections}
-        top = from_table(_TopLevel, flat, path.name)
-        require(bool(top.name.strip()), path.name, "name", top.name, "must be the party's name, as in the roster")
-        return cls(**{**vars(top), **made, "folder": path.resolve().parent})
+        tables, sections = read_toml(path), {"data": DataChoice, "policy": PolicyChoice, "privacy": LedgerChoice}
+        mistakes, made = Mistakes(), dict[str, Any]()
+        with placed(path):
+            for name, kind in sections.items():
+                with mistakes.kept():
+                    require(name in tables or name != "data", path.name, "data", None, "must be a table [data]")
+                    made |= {name: _section(kind, tables[name], name)} if name in tables else {}
+            with mistakes.kept():
+                made |= vars(
+                    _top_level({name: value for name, value in tables.items() if name not in sections}, path, sections)
+                )
+            mistakes.tell()
+        return cls(**made, folder=path.resolve().parent)
 
     def place(self, written: str) -> Path:
         """Returns a path of this file, seen from where the file lies."""
@@ -148,6 +151,17 @@ class _TopLevel:
     roster: str = "roster.toml"
     plan: str = "plan.toml"
     home: str = ""
+
+
+def _top_level(table: Mapping[str, Any], path: Path, sections: Collection[str]) -> _TopLevel:
+    """The settings that stand in no section."""
+    known = tuple(sorted({*(one.name for one in dataclasses.fields(_TopLevel)), *sections}))
+    for name in table:
+        if name not in known:
+            raise NotFound(f"{SETTING_OF}{path.name}", name, known)
+    top = from_table(_TopLevel, table, path.name)
+    require(bool(top.name.strip()), path.name, "name", top.name, "must be the party's name, as in the roster")
+    return top
 
 
 def _section(kind: type[T], table: Any, name: str) -> T:

@@ -176,33 +176,55 @@ class PrivacyChoice:
         return {named.get(name, name): getattr(self, name) for name in NUMBERS if getattr(self, name)}
 
 
+def _is_port(port: int | str) -> bool:
+    return isinstance(port, int) and 0 <= port < _PORTS
+
+
+def _is_address(text: str) -> bool:
+    address, _, port = text.rpartition(":")
+    return bool(address) and port.isdecimal() and int(port) < _PORTS
+
+
+@dataclass(frozen=True)
+class FederationChoice:
+    """How the parties take part in the training."""
+
+    cohort: int = 0  # parties that a training round is asked of, drawn by the public seed; 0: all
+
+    def __post_init__(self) -> None:
+        """Refuses a negative number."""
+        require_at_least(self, "[federation]", cohort=0)
+
+
 @dataclass(frozen=True)
 class CoordinatorChoice:
-    """How a coordinator is operated that serves parties over a network. The parties agree on none of it."""
+    """How a coordinator is operated that serves parties over a network. The parties agree on none of it.
+
+    Paths are relative to the folder of the plan.
+    """
 
     listen: str = "127.0.0.1:8470"  # address and port for the parties; 0.0.0.0 is every address of this machine
     roster: str = "roster.toml"  # the file of who takes part
-    keys: str = "coordinator-keys"  # the folder of the coordinator's own keys
+    keys: str = ""  # the folder `keys` in the coordinator's home; nothing: where `securetm keys new coordinator` makes it
     out: str = "federation"  # the folder of the run; the same command goes on with it
     deadline: float = 120.0  # seconds in which a party must answer one message
     survivors: str | int = ALL  # fewest parties with which a round may end: all, or a number
     patience: float = 3600.0  # seconds to wait for parties that are missing
-    metrics: int = 0  # port of the metrics for Prometheus, on this machine; 0: none
+    metrics: int | str = 0  # port of the metrics for Prometheus, on this machine, or address:port; 0: none
     status: int = 0  # port of the status page, on this machine; 0: none
 
     def __post_init__(self) -> None:
         """Refuses settings with which nobody could be served."""
-        address, _, port = self.listen.rpartition(":")
-        right = bool(address) and port.isdecimal() and int(port) < _PORTS
-        require(right, "[coordinator]", "listen", self.listen, "must be an address and a port, such as 0.0.0.0:8470")
+        problem = "must be an address and a port, such as 0.0.0.0:8470"
+        require(_is_address(self.listen), "[coordinator]", "listen", self.listen, problem)
+        scraped = _is_port(self.metrics) or _is_address(str(self.metrics))
+        require(scraped, "[coordinator]", "metrics", self.metrics, "must be a port, an address and a port, or 0 for none")
+        require(_is_port(self.status), "[coordinator]", "status", self.status, "must be a port, or 0 for none")
         for name in ("deadline", "patience"):
             require(getattr(self, name) > 0, "[coordinator]", name, getattr(self, name), "must be above 0")
         number = isinstance(self.survivors, int) and self.survivors >= 1
         require(number or self.survivors == ALL, "[coordinator]", "survivors", self.survivors, "must be all, or at least 1")
-        for name in ("metrics", "status"):
-            port_fits = 0 <= getattr(self, name) < _PORTS
-            require(port_fits, "[coordinator]", name, getattr(self, name), "must be a port from 1 to 65535, or 0 for none")
-        for name in ("roster", "keys", "out"):
+        for name in ("roster", "out"):
             require(bool(getattr(self, name)), "[coordinator]", name, "", "must name a path")
 
 
@@ -222,6 +244,7 @@ class Plan:
     model: ModelChoice = ModelChoice()
     training: TrainingChoice = TrainingChoice()
     privacy: PrivacyChoice = PrivacyChoice()
+    federation: FederationChoice = FederationChoice()
     coordinator: CoordinatorChoice = CoordinatorChoice()
 
     def profile_in(self, file: ProfileFile) -> Profile:

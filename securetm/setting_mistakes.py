@@ -18,7 +18,7 @@ from securetm.toml_lines import KeyPath, lines_of
 
 SETTING_OF = "setting of "  # begins the kind of what is not found, where it is the name of a setting
 _TABLE = re.compile(
-    r"\[+([\w.-]+)\]+(?: number (\d+)| ([\w-]+))?"
+    r"\[+([\w.-]+)\]+(?: (?:number )?(\d+)\b| ([\w-]+))?"
 )  # `[training]`, `[[adversary]] number 2`, `[[mechanism]] clip`
 
 

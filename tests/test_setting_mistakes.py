@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from securetm.credentials.roster_file import read_roster
 from securetm.errors import BadSetting, Misuse, NotFound, SettingMistakes
+from securetm.party_policy import PartyFile
 from securetm.plan_reading import read_plan
 from securetm.profiles import read_profile
 from securetm.resources import named_toml
@@ -110,3 +112,53 @@ def test_a_part_of_a_profile_is_named_by_its_own_line(plan: Path) -> None:
     Path("mine.toml").write_text("\n".join([*lines[: clip + 1], "raduis = 1.0", *lines[clip + 1 :]]), "utf-8")
     with pytest.raises(NotFound, match=rf"^mine\.toml, line {clip + 2}: .* called 'raduis'"):
         read_profile("mine.toml")
+
+
+PARTY = """\
+name = "north"
+romster = "roster.toml"
+
+[data]
+source = "notes.jsonl"
+identity = "../notes"
+
+[policy]
+least_parties = -1
+modles = ["lda"]
+"""
+
+
+def test_the_file_of_a_party_is_told_whole_too(plan: Path) -> None:
+    party = plan.with_name("PARTY.toml")
+    party.write_text(PARTY, "utf-8")
+    with pytest.raises(SettingMistakes) as refused:
+        PartyFile.read(party)
+    assert [str(mistake).partition(":")[0] for mistake in refused.value.mistakes] == [
+        f"PARTY.toml, line {line}" for line in (2, 6, 9, 10)
+    ]
+
+
+ROSTER = """\
+federation = "f"
+version = 1
+
+[coordinator]
+address = "h:1"
+identity = "00"
+certificate = '''
+[[member]]
+name = "no member"
+'''
+
+[[member]]
+name = "north"
+identity = "00"
+certificate = "none"
+"""
+
+
+def test_a_roster_is_told_with_the_line_of_its_member(plan: Path) -> None:
+    roster = plan.with_name("roster.toml")
+    roster.write_text(ROSTER, "utf-8")
+    with pytest.raises(BadSetting, match=r"^roster\.toml, line 14: the setting `identity` in \[\[member\]\] 1 of roster"):
+        read_roster(roster)

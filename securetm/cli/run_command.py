@@ -80,7 +80,7 @@ def run(
 ) -> None:
     """Trains one topic model over the documents of several parties, on this machine."""
     given = locals()
-    overrides = _chosen(given) | _settings(set_ or [])
+    overrides = _chosen(given) | plan_settings(set_ or [])
     _check_resume(resume, plan, overrides, out or ledgers, record)
     result = _run(resume, plan, overrides, (out, ledgers), workers, (record, comparison), json)
     if json:
@@ -221,7 +221,8 @@ def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Conso
         )
 
 
-def _settings(pairs: list[str]) -> dict[str, str]:
+def plan_settings(pairs: list[str]) -> dict[str, str]:
+    """The settings of a plan that were given with --set."""
     for pair in pairs:
         if "=" not in pair or pair.startswith("="):
             instead = "write section.name=value, such as --set training.rounds=20"

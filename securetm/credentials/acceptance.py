@@ -74,7 +74,7 @@ def own_entry(home: Path, roster: FederationRoster) -> Member:
     """This organisation's entry. Refuses a roster that has other keys under its name than it holds, or waits to use."""
     present = request_in(home / KEYS)
     member = roster.member(present.name)
-    waiting = _waiting(home)
+    waiting = waiting_request(home)
     if any(fits(member, one) for one in (present, waiting)):
         return member
     if member.identity not in {present.identity, waiting.identity}:
@@ -101,8 +101,8 @@ def settle(home: Path, roster: FederationRoster) -> None:
         sync(keys)
 
 
-def _waiting(home: Path) -> KeyRequest:
-    """The request of keys that wait for a roster; the present one if there are none."""
+def waiting_request(home: Path) -> KeyRequest:
+    """The request of the keys that wait for a roster; that of the present ones if none wait."""
     folder = home / KEYS / NEXT
     return request_in(folder if (folder / REQUEST).is_file() else home / KEYS)
 

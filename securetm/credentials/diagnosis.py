@@ -69,6 +69,11 @@ def ending_soon(roster: FederationRoster, now: datetime) -> tuple[str, ...]:
     )
 
 
+def ended(roster: FederationRoster, now: datetime) -> tuple[str, ...]:
+    """The members whose certificates have ended."""
+    return tuple(one.name for one in roster.everybody if one.certificate.until < now)
+
+
 def _entry_of(certificate: Certificate, roster: FederationRoster, now: datetime) -> Member:
     for member in roster.everybody:
         if member.certificate.der == certificate.der:

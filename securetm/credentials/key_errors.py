@@ -19,6 +19,13 @@ class KeysExist(Misuse):
     hint = "`securetm keys request` writes their request again; `securetm keys rotate` makes new ones and keeps these meanwhile"
 
 
+class KeysWait(Misuse):
+    """new keys in {path} wait for a roster already"""
+
+    path: str
+    hint = "accept the roster that has them (`securetm keys accept`); to give them up, delete that folder"
+
+
 class KeyDamaged(Misuse):
     """{path} holds no {kind} private key"""
 
@@ -63,12 +70,12 @@ class RequestDamaged(Misuse):
     hint = "ask for it again; `securetm keys request` writes it"
 
 
-class NothingToRenew(Misuse):
-    """no request was given, and no certificate of {path} ends within {days} days"""
+class NothingToChange(Misuse):
+    """roster {version} of federation {federation} says so already"""
 
-    path: str
-    days: int
-    hint = "name the files of requests: securetm keys issue *.request"
+    federation: str
+    version: int
+    hint = "name the files of new requests: securetm keys issue *.request"
 
 
 class NoCertificate(Misuse):

@@ -55,7 +55,9 @@ class Keys:
             raise KeyDamaged(str(folder / IDENTITY), "Ed25519")
         tls = ec_key(folder / TLS, passphrase)
         certificate = folder / CERTIFICATE
-        return cls(folder, identity.private_bytes_raw(), _pem(tls), certificate.read_bytes() if certificate.is_file() else b"")
+        return cls(
+            folder, identity.private_bytes_raw(), pem_of(tls), certificate.read_bytes() if certificate.is_file() else b""
+        )
 
     @property
     def public_identity(self) -> bytes:
@@ -157,5 +159,6 @@ def _read(path: Path) -> bytes:
         raise Unreadable(str(path), problem.strerror or type(problem).__name__) from problem
 
 
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def pem_of(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """The key as TLS libraries take it, not encrypted."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

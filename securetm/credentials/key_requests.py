@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -19,9 +20,9 @@ from securetm.credentials.key_errors import KeysMissing, RequestDamaged
 from securetm.credentials.key_files import REQUEST, Keys
 from securetm.credentials.member_names import check_name
 from securetm.credentials.purposes import KEY, SIGNATURE, Purpose, is_signed
-from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited
+from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
 from securetm.private_files import sync, writing
-from securetm.toml_settings import from_table
+from securetm.setting_mistakes import placed
 
 LONGEST = 65_536  # bytes of a request
 
@@ -99,7 +100,16 @@ def write_request(path: Path, request: KeyRequest) -> None:
 
 def read_request(path: Path) -> KeyRequest:
     """Reads a request, and refuses one that its own keys did not sign."""
-    table = from_table(_RequestTable, read_limited(path, LONGEST), path.name)
+    return parsed_request(path, read_limited(path, LONGEST))
+
+
+def parsed_request(path: Path, tables: dict[str, Any]) -> KeyRequest:
+    """The request that these tables of a file are."""
+    with placed(path):
+        return _request(path, table_of(_RequestTable, tables, path.name))
+
+
+def _request(path: Path, table: _RequestTable) -> KeyRequest:
     name = check_name(table.name, path.name)
     identity, signature = _bytes(path, table, "identity", KEY), _bytes(path, table, "signature", SIGNATURE)
     request = KeyRequest(name, identity, _signing_request(path, table), signature, _own_certificate(table))

@@ -10,26 +10,30 @@ from securetm.credentials.fingerprints import fingerprint_of
 from securetm.credentials.member_names import COORDINATOR
 from securetm.credentials.roster import FederationRoster, Member
 
+STAYS = "stays"
+
 
 @dataclass(frozen=True)
 class RosterChange:
     """One line about one member."""
 
     name: str
-    what: str  # came, left, stays, identity changed, TLS key changed, certificate renewed
+    what: str  # came, left, revoked, stays, identity changed, TLS key changed, certificate renewed
     identity: str  # its fingerprint
     until: str  # the end of its certificate
 
 
 def changes(old: FederationRoster | None, new: FederationRoster) -> tuple[RosterChange, ...]:
     """A line for each member of either roster, in the order of the names after the coordinator."""
-    return tuple(_changes({one.name: one for one in old.everybody} if old else {}, {one.name: one for one in new.everybody}))
+    before = {one.name: one for one in old.everybody} if old else {}
+    return tuple(_changes(before, {one.name: one for one in new.everybody}, new.revoked))
 
 
-def _changes(before: dict[str, Member], after: dict[str, Member]) -> Iterator[RosterChange]:
+def _changes(before: dict[str, Member], after: dict[str, Member], revoked: frozenset[str]) -> Iterator[RosterChange]:
     for name in sorted({*before, *after}, key=lambda name: (name != COORDINATOR, name)):
         member = after.get(name) or before[name]
         what = _what(before.get(name), after.get(name))
+        what = "revoked" if what == "left" and member.fingerprints & revoked else what
         yield RosterChange(name, what, fingerprint_of(member.identity), day_and_time(member.certificate.until))
 
 
@@ -40,4 +44,4 @@ def _what(before: Member | None, after: Member | None) -> str:
         return "identity changed"
     if before.certificate.public_key != after.certificate.public_key:
         return "TLS key changed"
-    return "stays" if before.certificate.der == after.certificate.der else "certificate renewed"
+    return STAYS if before.certificate.der == after.certificate.der else "certificate renewed"

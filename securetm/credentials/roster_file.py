@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from securetm.credentials.certificates import Certificate
 from securetm.credentials.fingerprints import parsed_fingerprint
@@ -11,9 +12,10 @@ from securetm.credentials.member_names import COORDINATOR, check_name
 from securetm.credentials.purposes import KEY, SIGNATURE
 from securetm.credentials.roster import FederationRoster, Member
 from securetm.credentials.roster_errors import DuplicateMember
-from securetm.credentials.strict_toml import hexadecimal, parsed_limited, quoted, read_limited
+from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
 from securetm.private_files import sync
-from securetm.toml_settings import from_table, require
+from securetm.setting_mistakes import placed
+from securetm.toml_settings import require
 
 LONGEST = 4 * 2**20  # bytes of a roster: 2,000 members take 2.5 MiB
 
@@ -24,9 +26,9 @@ class _RosterTable:
 
     federation: str
     version: int
-    coordinator: dict[str, object]
-    member: tuple[dict, ...] = ()  # type: ignore[type-arg]
-    signature: tuple[dict, ...] = ()  # type: ignore[type-arg]
+    coordinator: dict[str, Any]
+    member: tuple[dict[str, Any], ...] = ()
+    signature: tuple[dict[str, Any], ...] = ()
     revoked: tuple[str, ...] = ()
 
 
@@ -53,26 +55,27 @@ class _SignatureTable:
 
 def read_roster(path: Path) -> FederationRoster:
     """Reads a roster, and refuses one that is damaged, inconsistent or wrongly signed."""
-    return _roster(read_limited(path, LONGEST), path.name)
+    return parsed_roster(path, read_limited(path, LONGEST))
 
 
-def parsed_roster(content: bytes, name: str) -> FederationRoster:
-    """The roster in these bytes; `name` is what errors call them."""
-    return _roster(parsed_limited(name, content), name)
+def parsed_roster(path: Path, tables: dict[str, Any]) -> FederationRoster:
+    """The roster that these tables of a file are."""
+    with placed(path):
+        return _roster(tables, path.name)
 
 
-def _roster(tables: dict[str, object], where: str) -> FederationRoster:
-    table = from_table(_RosterTable, tables, where)
-    coordinator = from_table(_CoordinatorTable, table.coordinator, f"[coordinator] of {where}")
-    parties = tuple(_party(one, f"[[member]] {number} of {where}") for number, one in enumerate(table.member, start=1))
+def _roster(tables: dict[str, Any], where: str) -> FederationRoster:
+    table = table_of(_RosterTable, tables, where)
+    coordinator = table_of(_CoordinatorTable, table.coordinator, f"[coordinator] of {where}")
+    parties = tuple(_party(one, f"[[member]] number {number} of {where}") for number, one in enumerate(table.member, start=1))
     first = _member(_MemberTable(coordinator.name, coordinator.identity, coordinator.certificate), f"[coordinator] of {where}")
     revoked = frozenset(_fingerprint(one, where) for one in table.revoked)
     roster = FederationRoster(table.federation, table.version, coordinator.address, first, parties, revoked)
     return roster.with_signatures(_signatures(roster, table.signature, where))
 
 
-def _party(table: dict[str, object], where: str) -> Member:
-    return _member(from_table(_MemberTable, table, where), where)
+def _party(table: dict[str, Any], where: str) -> Member:
+    return _member(table_of(_MemberTable, table, where), where)
 
 
 def _member(table: _MemberTable, where: str) -> Member:
@@ -87,11 +90,11 @@ def _fingerprint(text: str, where: str) -> str:
     return known or ""
 
 
-def _signatures(roster: FederationRoster, tables: tuple[dict[str, object], ...], where: str) -> dict[str, bytes]:
+def _signatures(roster: FederationRoster, tables: tuple[dict[str, Any], ...], where: str) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for number, one in enumerate(tables, start=1):
-        place = f"[[signature]] {number} of {where}"
-        table = from_table(_SignatureTable, one, place)
+        place = f"[[signature]] number {number} of {where}"
+        table = table_of(_SignatureTable, one, place)
         if table.member in found:
             raise DuplicateMember(roster.federation, "signature", (table.member[:100],))
         found[table.member] = hexadecimal(table.signature, SIGNATURE, place, "signature")

@@ -8,20 +8,22 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from securetm.credentials.roster_errors import NotReadInFull
 from securetm.errors import NoSuchPath, Unreadable, UnreadableToml
-from securetm.toml_settings import require
+from securetm.toml_settings import from_table, require
 
+T = TypeVar("T")
 _LONGEST_LINE = 1_000
 _MOST_DOTS = 32  # in one line: the time for a dotted key grows with the square of its parts
 _MOST_BRACKETS = 8
+_MOST_NAMES = 20  # in one table
 
 
 def read_limited(path: Path, longest: int) -> dict[str, Any]:
     """The tables of a TOML file of at most so many bytes."""
-    return parsed_limited(str(path), _bytes_of(path, longest))
+    return parsed_limited(str(path), bytes_of(path, longest))
 
 
 def parsed_limited(path: str, content: bytes) -> dict[str, Any]:
@@ -40,6 +42,12 @@ def parsed_limited(path: str, content: bytes) -> dict[str, Any]:
         raise UnreadableToml(path, str(problem)) from problem
 
 
+def table_of(cls: type[T], table: dict[str, Any], where: str) -> T:
+    """The settings of one table. One with far more names than it can have is refused without naming each."""
+    require(len(table) <= _MOST_NAMES, where, "settings", f"{len(table):,} names", f"must have at most {_MOST_NAMES}")
+    return from_table(cls, table, where)
+
+
 def quoted(text: str) -> str:
     """A text as TOML writes it."""
     return json.dumps(text, ensure_ascii=True)
@@ -52,7 +60,8 @@ def hexadecimal(text: str, length: int, where: str, setting: str) -> bytes:
     return bytes.fromhex(text)
 
 
-def _bytes_of(path: Path, longest: int) -> bytes:
+def bytes_of(path: Path, longest: int) -> bytes:
+    """The content of a file of at most so many bytes."""
     try:
         with path.open("rb") as file:
             content = file.read(longest + 1)

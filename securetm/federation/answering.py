@@ -6,7 +6,6 @@ and the documents have no part in it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +15,13 @@ from securetm.contracts import Cohort, Mechanism, Noised, Query, RoundContext, S
 from securetm.corpus.corpus import Corpus
 from securetm.errors import CohortTooSmall, NotInCohort
 from securetm.federation import wire
+from securetm.federation.client_sampling import asked_of
 from securetm.federation.document_minimum import check_batch
 from securetm.federation.party_session import Awaited, JoinedSession
 from securetm.federation.party_state import PartyState
 from securetm.federation.paying import spend_of
 from securetm.federation.questions import HELD_OUT, TRAIN
-from securetm.federation.refusal_errors import AlreadyAnswered, AskedTooOften, BadState, OutOfTurn, WrongRound
+from securetm.federation.refusal_errors import AlreadyAnswered, AnotherSample, AskedTooOften, BadState, OutOfTurn, WrongRound
 from securetm.federation.round_identity import compile_question, digest_of_arrays
 from securetm.models.row_trial import check_rows
 from securetm.route import ClippedAnswer, Route
@@ -44,7 +44,7 @@ def answer(session: JoinedSession, ask: wire.Ask) -> tuple[bytes, ...]:
 def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
     """Checks the question. The round id must say that the coordinator means the same as this party."""
     own = session.own
-    _check_cohort(own, ask.members)
+    _check_cohort(own, ask)
     query, route, cohort = compile_question(own.questions, session.identity, ask, _about(own, ask))
     if ask.round_id != cohort.round_id:
         raise WrongRound()
@@ -54,12 +54,15 @@ def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
     return Answering(session, ask, query, cohort, route)
 
 
-def _check_cohort(own: PartyState, members: Sequence[str]) -> None:
+def _check_cohort(own: PartyState, ask: wire.Ask) -> None:
+    members = ask.members
     strangers = [member for member in members if member not in own.members]
     if strangers or own.name not in members:
         raise NotInCohort(strangers[0] if strangers else own.name)
     if len(members) < own.agreement.profile.minimum_parties:
         raise CohortTooSmall(len(members), own.agreement.profile.minimum_parties)
+    if own.agreement.plan.federation.cohort and members != asked_of(own.members, own.agreement, ask.question, ask.number):
+        raise AnotherSample(ask.question, ask.number)
 
 
 def _about(own: PartyState, ask: wire.Ask) -> State:
@@ -109,6 +112,8 @@ class Answering:
         ask, own = self.ask, self.own
         if ask.serial <= own.memory.last:
             raise OutOfTurn(ask.serial, own.memory.last)
+        if own.agreement.plan.federation.cohort and ask.serial != own.memory.last + 1:
+            self.session.aggregation.missed_rounds()
         documents = own.documents.for_question(ask.question)
         context = RoundContext(self.cohort, own.entropy, own.store, own.drawn, own.computed)
         if once:

@@ -114,20 +114,26 @@ def begin(
     folder = RunFolder(path, agreement, tuple(corpora), with_content, name=name, ledgers=path / LEDGERS)
     folder = replace(folder, ledgers=_ledgers(folder, corpora, ledgers))
     keys = {name: _settled(folder.party(name), corpus) for name, corpus in corpora.items()}
+    folder = replace(folder, keys=keys)
+    write_record(folder, left_out(corpora))
+    bind(path, [path / RUN, *(folder.documents(name) for name in corpora)])
+    return folder
+
+
+def write_record(folder: RunFolder, more: Mapping[str, Any]) -> None:
+    """Writes what `reopen` reads: who takes part, under which plan and with which keys, and where ledgers lie."""
     facts = {
         "version": VERSION,
-        "run": path.resolve().name,
+        "run": folder.path.resolve().name,
         "members": folder.members,
-        "with_content": with_content,
-        "keys": {name: key.hex() for name, key in keys.items()},
+        "with_content": folder.with_content,
+        "keys": {name: key.hex() for name, key in folder.keys.items()},
         "ledgers": LEDGERS if folder.is_trial else str(folder.ledgers),
-        "name": name,
-        "plan": agreement.plan.tables(),
+        "name": folder.name,
+        "plan": folder.agreement.plan.tables(),
         "digests": KEPT,
     }
-    write_json(path / RUN, {**facts, **left_out(corpora)})
-    bind(path, [path / RUN, *(folder.documents(name) for name in corpora)])
-    return replace(folder, keys=keys)
+    write_json(folder.path / RUN, {**facts, **more})
 
 
 def _check_parties(agreement: Agreement, corpora: Mapping[str, Corpus]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from securetm.errors import Refused, WrongSession
+from securetm.errors import Malformed, Refused, WrongSession
 from securetm.federation import wire
 from securetm.federation.answering import answer
 from securetm.federation.documents import PartyDocuments
@@ -40,7 +40,7 @@ class Party(PartyState):
         """Answers one request and never raises. A wrong request is refused by name; the reason stays in the party's store."""
         identity, self.heard = b"", ""
         try:
-            identity, body = wire.unpack_request(message, self.limits.of_bodies())
+            identity, body = self._read(message)
             self.heard = body.question if isinstance(body, wire.Ask) else type(body).__name__.lower()
             parcels = self._act(identity, body)
             guard = self.session.guard if self.session is not None else None
@@ -54,6 +54,15 @@ class Party(PartyState):
                 self.failure_log.failed(failure)
             outcome = wire.Refusal(Failed.__name__)
         return wire.pack_reply(identity, outcome)
+
+    def _read(self, message: bytes) -> tuple[bytes, wire.Body]:
+        """Reads a request. Before an invitation a party does not know how long the messages of a session may be."""
+        try:
+            return wire.unpack_request(message, self.limits.of_bodies())
+        except Malformed as malformed:
+            if self.session is None and wire.body_of(message) not in ("", "invite"):
+                raise NotInvited() from malformed
+            raise
 
     def _act(self, identity: bytes, body: wire.Body) -> tuple[bytes, ...]:
         """Accepts an invitation at any time, and every other message only in the session that the party joined last."""
@@ -75,12 +84,15 @@ class Party(PartyState):
         return accepted[type(body)](body)
 
     def _join(self, identity: bytes, invite: wire.Invite) -> tuple[bytes, ...]:
-        """Accepts a session only under the plan, the profile and the roster that this party holds itself."""
+        """Accepts a session only under the plan, the profile and the roster that this party holds itself.
+
+        It ends the session before, as a new start of this party would: whatever must outlive a session is on disk.
+        """
         agreed = {
             "plan": invite.agreement == self.agreement.digest,
             "profile": invite.profile == self.agreement.profile.digest,
             "list of members": invite.members == self.members,
-            "session": len(identity) == 32 and (self.session is None or self.session.identity == identity),
+            "session": len(identity) == 32,
         }
         for what, same in agreed.items():
             if not same:

@@ -18,6 +18,7 @@ from securetm.accounting.spends import Spend
 from securetm.agreement import Agreement
 from securetm.contracts import Budget, Mechanism, Unit
 from securetm.errors import BadSetting
+from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import JOINT, TRAIN, Questions
 from securetm.models.additivity import check_additive
 from securetm.profiles import cohort_of
@@ -66,13 +67,13 @@ def bill_of(agreement: Agreement, parties: int) -> Bill:
     """Computes what a run with so many parties spends. Without a public list, the longest possible vocabulary counts."""
     profile, choice = agreement.profile, agreement.plan.vocabulary
     members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
-    cohort = cohort_of(profile, members)
+    cohort, asked = cohort_of(profile, members), cohort_of(profile, members[: cohort_size(len(members), agreement)])
     questions = Questions(agreement)
     joint = choice.source == JOINT
     words = spend_of(compile_route(questions.make(JOINT, {}).terms, profile, cohort)) if joint else None
     questions.adopt(agreement.words or tuple(f"word{n}" for n in range(choice.max_words)))
     state = agreement.model.for_party(agreement.model.start(questions.vocabulary, np.random.default_rng(0)), "")
-    route = compile_route(questions.make(TRAIN, state).terms, profile, cohort)  # an unsound profile is refused here
+    route = compile_route(questions.make(TRAIN, state).terms, profile, asked)  # an unsound profile is refused here
     drawn_once = tuple(mechanism for mechanism in profile.mechanisms if mechanism.once)
     others = tuple(mechanism for mechanism in profile.mechanisms if not mechanism.once)
     each, once = spend_of(route, drawn_once), spend_of(route, others)

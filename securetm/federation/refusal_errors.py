@@ -50,6 +50,13 @@ class AlreadyAnswered(Refused):
     hint = "two exact sums over cohorts one party apart show that party's vector: use another session's answer, or add noise"
 
 
+class AnotherSample(Refused):
+    """question {question!r} number {number} is to be asked of other parties: the plan's seed decides of which"""
+
+    question: str
+    number: int
+
+
 class AnotherCohort(Refused):
     """question {question!r} number {number} was answered before, to another cohort"""
 

@@ -17,6 +17,7 @@ from securetm.contracts import Answer, Cohort, Entropy, Exchange, Needs, Roster,
 from securetm.errors import Refused, TooFewParties
 from securetm.federation import wire
 from securetm.federation.attendance import FORGOT, Attendance, NewSessionWanted
+from securetm.federation.client_sampling import asked_of
 from securetm.federation.countersigning import Countersigning
 from securetm.federation.limits import largest_reply
 from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
@@ -112,16 +113,18 @@ class Rounds:
             raise NewSessionWanted()
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
-        """Asks all parties one question, and returns the answer that the aggregation opens."""
+        """Asks the parties one question, and returns the answer that the aggregation opens."""
         if self.aggregation.prepared < 1:
             self.prepare()
         begun, self.serial = time.perf_counter(), self.serial + 1
         self.watch.round_begins(self.serial)
-        shown = {member: self.questions.shown(question, state, member) for member in self.members}
-        about, number = shown[self.members[0]], self.numbers.get(question, 0)
+        number = self.numbers.get(question, 0)
+        asked = asked_of(self.members, self.agreement, question, number)
+        shown = {member: self.questions.shown(question, state, member) for member in asked}
+        about = shown[asked[0]]
         if self.blind:  # the shapes of the start are public; the state after it is the parties' alone
-            shown = {member: {} for member in self.members}
-        ask = wire.Ask(question, number, self.serial, self.members, b"", shown[self.members[0]], keep)
+            shown = {member: {} for member in asked}
+        ask = wire.Ask(question, number, self.serial, asked, b"", shown[asked[0]], keep)
         _, route, cohort = compile_question(self.questions, self.session, ask, about)
         self.numbers[question] = number + 1
         requests = self._requests(replace(ask, round_id=cohort.round_id), shown, route.terms)
@@ -138,8 +141,8 @@ class Rounds:
         """Packs the question for each party, with what the others signed of its ledger where a budget is spent."""
         witnesses = self.ledgers.gather() if self.questions.paid else {}
         if terms.needs is Needs.SUM and not witnesses:  # every party sees the same, so it is packed once
-            return dict.fromkeys(self.members, wire.pack_request(self.session, ask))
-        whole = {m: replace(ask, state=shown[m], witnesses=witnesses.get(m, ())) for m in self.members}
+            return dict.fromkeys(ask.members, wire.pack_request(self.session, ask))
+        whole = {m: replace(ask, state=shown[m], witnesses=witnesses.get(m, ())) for m in ask.members}
         return {member: wire.pack_request(self.session, one) for member, one in whole.items()}
 
     def exchange(self, cohort: Cohort, terms: Terms, requests: Mapping[str, bytes]) -> tuple[Answer, tuple[int, int]]:
@@ -204,7 +207,9 @@ class Rounds:
             raise
 
     def _told(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
-        return self._sent({member: wire.pack_request(self.session, body) for member, body in bodies.items()})
+        accepted = self._sent({member: wire.pack_request(self.session, body) for member, body in bodies.items()})
+        self.attendance.check(bodies, accepted)
+        return accepted
 
     def _sent(self, requests: Mapping[str, bytes]) -> dict[str, wire.Accepted]:
         """Sends each party its message, and returns what the parties that answered accepted."""

@@ -21,11 +21,11 @@ class AnotherPlanThere(Misuse):
 
 
 class PortInUse(Misuse):
-    """nothing can listen on {address}: {problem}"""
+    """nothing can listen at {address}: {problem}"""
 
     address: str
     problem: str
-    hint = "end the program that uses the port (ss -ltnp shows it), or choose another one under [coordinator] of the plan"
+    hint = "end the program that uses the port (`ss -ltnp` shows it), or choose another `metrics` or `status` in [coordinator]"
 
 
 class Stopped(SecuretmError):
@@ -58,4 +58,4 @@ class NoProgress(SecuretmError):
     sessions: int
     problem: str
     command: str
-    hint = "`serve.log` in the run's folder says which party did what; mend it and go on with `{command}`"
+    hint = "`serve.jsonl` in the run's folder says which party did what; mend it and go on with `{command}`"

@@ -8,13 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import agree
-from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.comparison import compare
@@ -27,6 +26,7 @@ from securetm.federation.ledgers_of_documents import own_budget
 from securetm.federation.parties import InProcess, Workers
 from securetm.federation.party import Party
 from securetm.federation.paying_errors import LedgerExhausted, NoBudgetLeft
+from securetm.federation.recording_watch import RecordingWatch
 from securetm.federation.run_result import summary
 from securetm.federation.running_errors import Interrupted, PartyFailed
 from securetm.federation.soundness import check_floor
@@ -36,10 +36,9 @@ from securetm.federation.store import (
     PartyStore,
     SqliteStore,
     json_bytes,
-    read_arrays,
     write_bytes,
 )
-from securetm.federation.training import CHECKPOINT
+from securetm.federation.training import CHECKPOINT, rounds_kept
 from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.federation.word_threshold import check_words
 from securetm.federation.work_time import WorkTimer
@@ -88,7 +87,7 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0, comparison: 
                 trained = train(folder, timer, workers)
                 compared = compare(folder, trained, make_party, timer, comparison)
             except KeyboardInterrupt as stop:
-                raise Interrupted(str(folder.path), _rounds_kept(folder)) from stop
+                raise Interrupted(str(folder.path), rounds_kept(folder.coordinator)) from stop
             except NoBudgetLeft as limit:
                 raise _exhausted(folder, limit.party) from limit
             result = summary(folder, trained, compared, timer)
@@ -144,25 +143,6 @@ def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, SqliteStore] | tuple[
 # ---- the federation itself -----------------------------------------------------------------------------------------
 
 
-@dataclass
-class _RecordingWatch:
-    """Records opened answers and shows progress while the coordinator works."""
-
-    recorded: Recorded
-    stages: Stages
-
-    def round_begins(self, serial: int) -> None:
-        self.recorded.serial = serial
-
-    def opened(self, serial: int, answer: Answer) -> None:
-        if self.recorded.transcript.with_content and answer.total is not None:
-            opened = b"".join(block.tobytes() for block in answer.total.values())
-            self.recorded.transcript.record(serial, "total", "coordinator", "coordinator", opened)
-
-    def trained(self, done: int, total: int) -> None:  # noqa: ARG002 - the stage knows its total
-        self.stages.step(done)
-
-
 def train(
     folder: RunFolder,
     stages: Stages,
@@ -181,7 +161,7 @@ def train(
         f"training {folder.agreement.plan.model.name} with {len(folder.members)} parties", folder.agreement.plan.training.rounds
     )
     coordinator = coordinating(
-        folder.members, agreement, recorded, store, OperatingSystem(), _RecordingWatch(recorded, stages), folder.keys
+        folder.members, agreement, recorded, store, OperatingSystem(), RecordingWatch(recorded, stages), folder.keys
     )
     with _failures_raised(folder):
         try:
@@ -229,8 +209,3 @@ def _parties(folder: RunFolder, workers: int) -> Parties:
     if workers > 1:
         return Workers(make_party, {name: (folder, name) for name in folder.members}, workers)
     return InProcess({name: make_party(folder, name) for name in folder.members})
-
-
-def _rounds_kept(folder: RunFolder) -> int:
-    path = folder.coordinator / f"{CHECKPOINT}.safetensors"
-    return int(read_arrays(path)[1]["rounds"]) if path.is_file() else 0

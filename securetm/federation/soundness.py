@@ -14,6 +14,7 @@ import numpy as np
 from securetm.agreement import Agreement, agree
 from securetm.contracts import Profile, State, Unit
 from securetm.errors import Unsound
+from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
 from securetm.models.additivity import check_additive
 from securetm.models.model_errors import CouplesDocuments
@@ -77,7 +78,7 @@ def check_floor(agreement: Agreement, parties: int) -> None:
     profile = agreement.profile
     if profile.budget is not None or parties < profile.minimum_parties:  # no batch is asked for, or no round takes place
         return
-    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
+    cohort = cohort_of(profile, _parties(cohort_size(parties, agreement)))
     questions, start = _of_some_words(agreement)
     terms = compile_route(questions.make(TRAIN, questions.shown(TRAIN, start, "")).terms, profile, cohort).terms
     least = -(-profile.minimum_documents // profile.aggregation.remaining(cohort, parties))
@@ -88,8 +89,26 @@ def check_floor(agreement: Agreement, parties: int) -> None:
 
 def check_answerable(agreement: Agreement, parties: int) -> None:
     """Raises the first refusal that a run would end with, before any document is read."""
+    check_sample(agreement, parties)
     for _, unsound in _refusals(agreement, parties):
         raise unsound
+
+
+def check_sample(agreement: Agreement, parties: int) -> None:
+    """Refuses a plan that asks too few parties at a time for its profile."""
+    size, profile = agreement.plan.federation.cohort, agreement.profile
+    if not size or size >= parties:
+        return
+    hears_all = profile.aggregation.opened_by != "parties"
+    problem = f"leaves parties out of rounds, and under {profile.name} each party trains from every answer"
+    require(hears_all, "[federation]", "cohort", size, problem)
+    least = max(profile.minimum_parties, profile.aggregation.remaining(cohort_of(profile, _parties(parties)), parties))
+    problem = f"is below {least}: under {profile.name} no sum of fewer of {parties} parties is opened"
+    require(size >= least, "[federation]", "cohort", size, problem)
+
+
+def _parties(number: int) -> tuple[str, ...]:
+    return tuple(f"party {n}" for n in range(number))
 
 
 def refused_questions(agreement: Agreement, parties: int) -> list[Gap]:
@@ -106,10 +125,10 @@ def _refusals(agreement: Agreement, parties: int) -> Iterator[tuple[str, Unsound
     words = {"union": (WORDS, FREQUENCIES), "joint": (JOINT,), "file": ()}[agreement.plan.vocabulary.source]
     asked = (*words, TRAIN) if questions.paid else (*words, TRAIN, COHERENCE, HELD_OUT)
     profile = agreement.profile
-    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
+    sizes = {name: cohort_size(parties, agreement) if name == TRAIN else parties for name in asked}
     for name in asked:
         try:
-            compile_route(questions.make(name, about.get(name, {})).terms, profile, cohort)
+            compile_route(questions.make(name, about.get(name, {})).terms, profile, cohort_of(profile, _parties(sizes[name])))
         except Unsound as unsound:
             yield name, unsound
 

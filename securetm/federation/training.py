@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from securetm.federation.paying_errors import NoBudgetLeft
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.rounds import Rounds
 from securetm.federation.running_errors import Diverged
+from securetm.federation.store import read_arrays
 from securetm.models.queries import perplexity_from_answer
 from securetm.plans import TrainingChoice
 from securetm.sessions.session_errors import SurvivorsMissing
@@ -185,3 +187,9 @@ def relative_change(before: State, after: State) -> float:
 
 def _least(values: Sequence[float]) -> float:
     return min((value for value in values if not math.isnan(value)), default=math.inf)
+
+
+def rounds_kept(folder: Path) -> int:
+    """Returns after how many rounds the coordinator of this folder wrote its last checkpoint."""
+    path = folder / f"{CHECKPOINT}.safetensors"
+    return int(read_arrays(path)[1]["rounds"]) if path.is_file() else 0

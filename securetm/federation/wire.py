@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from securetm.contracts import Array, State
 from securetm.errors import Malformed
 from securetm.federation import wire_pb2 as pb
-from securetm.federation.wire_form import MOST_DIMENSIONS, MOST_MEMBERS, check_form
+from securetm.federation.wire_form import MOST_DIMENSIONS, MOST_MEMBERS, check_form, fields_in
 
 VERSION = 1
 MOST_BYTES = 1 << 31  # protobuf's own limit
@@ -142,6 +142,11 @@ def _pack_state(body: pb.Ask | pb.Finish, state: State) -> None:
         little = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")  # keeps a bare number without dimensions
         kind = str(np.lib.format.dtype_to_descr(little.dtype))
         body.state.add(name=name, dtype=kind, shape=little.shape, data=little.tobytes())
+
+
+def body_of(message: bytes) -> str:
+    """Returns which body a request has, however long it is; empty if it has none. Nothing of it is parsed."""
+    return next((name for name in fields_in(pb.Request, message, "the coordinator") if name in BODIES), "")
 
 
 def unpack_request(message: bytes, limits: Mapping[str, int] | None = None) -> tuple[bytes, Body]:

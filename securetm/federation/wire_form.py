@@ -106,3 +106,8 @@ def check_form(kind: Any, message: bytes, sender: str, limits: Mapping[str, int]
     for name, size in Walk(message, sender).through(kind.DESCRIPTOR, len(message)).items():
         if size > limits.get(name, WHOLE):
             raise Malformed(sender, f"its {name} has {size} bytes where the plan gives at most {limits[name]}")
+
+
+def fields_in(kind: Any, message: bytes, sender: str) -> frozenset[str]:
+    """Returns the names of the fields in bytes of the form of such a message, however long they are."""
+    return frozenset(Walk(message, sender).through(kind.DESCRIPTOR, len(message)))

@@ -24,6 +24,9 @@ class PartySession:
         """Returns an exchange that prepares nothing."""
         return PartyExchange()
 
+    def missed_rounds(self) -> None:
+        """Called before a round if the party was not asked in the ones before it. Nothing depends on that."""
+
     def answer(self, round_id: bytes) -> Answer:
         """Refuses: a party opens nothing."""
         raise UnknownRound(round_id.hex()[:16])
@@ -44,6 +47,9 @@ class CoordinatorSession:
     def prepare(self, rounds: int) -> Exchange:
         """Returns an exchange that prepares nothing."""
         return CoordinatorExchange(self.register)
+
+    def missed_rounds(self) -> None:
+        """Does nothing: the coordinator is in every round."""
 
     def begun(self, cohort: Cohort, exchange: CoordinatorExchange) -> Exchange:
         """Keeps this round in place of the one before."""

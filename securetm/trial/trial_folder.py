@@ -17,7 +17,8 @@ from securetm.corpus.docstrings import some_docstrings
 from securetm.credentials.acceptance import KEYS, accept
 from securetm.credentials.authority import open_authority
 from securetm.credentials.diagnosis import now_utc
-from securetm.credentials.enrolment import Issuing, new_keys
+from securetm.credentials.enrolment import new_keys
+from securetm.credentials.issuing import Issuing
 from securetm.credentials.key_files import Keys
 from securetm.credentials.member_names import COORDINATOR, proposed_name
 from securetm.credentials.roster import FederationRoster

@@ -88,6 +88,7 @@ def here(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder is the workplace."""
     monkeypatch.chdir(workplace)
     monkeypatch.setenv("XDG_CACHE_HOME", str(workplace / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(workplace / "data"))
     return workplace
 
 

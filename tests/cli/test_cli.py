@@ -32,6 +32,7 @@ COMMANDS = (
     "report",
     "parts",
     "budget",
+    "keys",
 )
 SLOW = ("reproduce", "bench")
 

@@ -68,8 +68,20 @@ def test_a_session_has_32_bytes(session: bytes, uninvited: Stage) -> None:
 def test_another_session_in_the_middle_of_one(stage: Stage) -> None:
     other = bytes(32)
     stage.refuses(stage.played.ask("coherence", TOP), "WrongSession", "another session", other)
-    stage.refuses(stage.played.invite(), "WrongAgreement", "the session", other)
     stage.still_works()
+
+
+def test_another_invitation_ends_the_session_before(stage: Stage) -> None:
+    """A coordinator that lost a party in the middle of a session begins another one with all of them."""
+    before, stage.played.session = stage.played.session, bytes(32)
+    settled(stage.played, stage.party, WORDS)
+    stage.refuses(stage.played.ask("coherence", TOP), "WrongSession", "another session", before)
+    stage.still_works()
+
+
+def test_what_comes_before_an_invitation_is_not_measured(uninvited: Stage) -> None:
+    """A party that was started anew has forgotten how long the messages of its session may be, and says that it forgot."""
+    assert uninvited.says(wire.Forward(bytes(32), bytes(1 << 20))) == wire.Refusal("NotInvited")
 
 
 def test_a_party_with_too_few_documents_does_not_join(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:

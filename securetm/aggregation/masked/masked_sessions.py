@@ -54,6 +54,10 @@ class MaskedPartySession(PartySession):
         """A new set-up for that many rounds; the old one ends when the new one is stored."""
         return MaskedPartySetup(self._identity, self._policy, _asked(rounds), self._entropy, self._prekeys.adopt)
 
+    def missed_rounds(self) -> None:
+        """Others used prekeys meanwhile, so it asks for their index before it masks anything."""
+        self._prekeys.restarted = True
+
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
         """Masks this party's vector with the next prekey."""
         if vector is None or self._identity.me not in cohort.members:

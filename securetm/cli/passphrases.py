@@ -1,0 +1,53 @@
+"""Where a passphrase comes from: a file, an environment variable or the terminal. Never an argument, which all may list."""
+
+from __future__ import annotations
+
+import os
+import sys
+from getpass import getpass
+from pathlib import Path
+
+from securetm.credentials.key_errors import PassphraseNeeded, PassphraseUnusable
+from securetm.credentials.key_files import Passphrase, are_encrypted
+from securetm.errors import NoSuchPath
+from securetm.private_files import check_private
+
+VARIABLE = "SECURETM_PASSPHRASE"
+_MOST = 10_000
+
+
+def passphrase_for(folder: Path, file: Path | None) -> Passphrase | None:
+    """The passphrase of the keys in this folder; nothing if they are not encrypted."""
+    if not are_encrypted(folder):
+        return None
+    return _given(file) or _typed(f"Passphrase of the keys in {folder}: ", str(folder))
+
+
+def new_passphrase(file: Path | None, wanted: bool) -> Passphrase | None:
+    """The passphrase for new keys, typed twice where a terminal asks; nothing if none is wanted or given."""
+    if given := _given(file):
+        return given
+    if not wanted:
+        return None
+    typed = _typed("New passphrase: ", "the new keys")
+    if _typed("The same again: ", "the new keys").text != typed.text:
+        raise PassphraseUnusable("was typed in two different ways")
+    return typed
+
+
+def _given(file: Path | None) -> Passphrase | None:
+    """From the file or the environment, out of which it is taken so that no process that is started inherits it."""
+    if file is not None:
+        if not file.is_file():
+            raise NoSuchPath(str(file))
+        check_private(file)
+        with file.open("rb") as opened:
+            return Passphrase(opened.read(_MOST).decode("utf-8", "replace").rstrip("\r\n"))
+    text = os.environ.pop(VARIABLE, None)
+    return None if text is None else Passphrase(text)
+
+
+def _typed(question: str, of: str) -> Passphrase:
+    if not sys.stdin.isatty():
+        raise PassphraseNeeded(of)
+    return Passphrase(getpass(question))

@@ -1,0 +1,130 @@
+"""A small read-only web server for an operator: it answers GET with pages made on demand, and nothing else.
+
+It gives every connection little time and few bytes, and takes few at once, so that slow or many clients stop nothing. It knows
+no page's content.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from types import TracebackType
+from typing import Self
+
+from securetm.federation.serving_errors import PortInUse
+
+Page = tuple[str, bytes]  # its type, and what is in it
+MOST_CLIENTS = 8  # at once; others are sent away
+SECONDS = 5.0  # for the request, and again for the answer
+_MOST_BYTES = 8192  # of a request
+_LOCAL = ("localhost", "127.0.0.1", "[::1]")
+_GUARDS = (
+    "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options: nosniff",
+    "Referrer-Policy: no-referrer",
+    "Cache-Control: no-store",
+    "Cross-Origin-Resource-Policy: same-origin",
+    "Connection: close",
+)
+
+
+@dataclass
+class LocalPages:
+    """Serves pages by their path, at one address, in threads of its own."""
+
+    pages: Mapping[str, Callable[[], Page]]
+    port: int
+    host: str = "127.0.0.1"
+    _free: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MOST_CLIENTS))
+
+    def __enter__(self) -> Self:
+        """Begins to listen."""
+        try:
+            self._listening = socket.create_server((self.host, self.port), backlog=MOST_CLIENTS)
+        except OSError as problem:
+            raise PortInUse(f"{self.host}:{self.port}", problem.strerror or type(problem).__name__) from problem
+        self.port = int(self._listening.getsockname()[1])
+        threading.Thread(target=self._accept, name=f"securetm pages {self.port}", daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        """Listens no longer."""
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+        self._listening.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # the socket was closed
+            while True:
+                client, _ = self._listening.accept()
+                if self._free.acquire(blocking=False):
+                    threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+                else:
+                    client.close()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            with client, suppress(OSError):
+                head = _request(client)
+                client.settimeout(SECONDS)
+                client.sendall(self._answer(head))
+        finally:
+            self._free.release()
+
+    def _answer(self, head: bytes) -> bytes:
+        """Returns the whole answer to a request."""
+        first, *fields = head.decode("latin-1").split("\r\n")
+        method, path, *rest = [*first.split(" "), "", ""]
+        if len(rest) != 3 or not rest[0].startswith("HTTP/1."):
+            return _packed(HTTPStatus.BAD_REQUEST)
+        if method not in ("GET", "HEAD"):
+            return _packed(HTTPStatus.METHOD_NOT_ALLOWED, more=("Allow: GET, HEAD",))
+        if self.host == "127.0.0.1" and not _asks_for_this_machine(fields):
+            return _packed(HTTPStatus.MISDIRECTED_REQUEST)  # a page of another site that made its name lead here
+        page = self.pages.get(path.partition("?")[0])
+        if page is None:
+            return _packed(HTTPStatus.NOT_FOUND)
+        kind, content = page()
+        return _packed(HTTPStatus.OK, kind, content, head=method == "HEAD")
+
+
+def _request(client: socket.socket) -> bytes:
+    """Reads up to the end of the fields, in little time in all, however slowly bytes come."""
+    end, read = time.monotonic() + SECONDS, b""
+    while b"\r\n\r\n" not in read:
+        client.settimeout(max(end - time.monotonic(), 0.001))
+        more = client.recv(_MOST_BYTES)
+        read += more
+        if not more or len(read) > _MOST_BYTES or time.monotonic() > end:
+            raise TimeoutError
+    return read.partition(b"\r\n\r\n")[0]
+
+
+def _asks_for_this_machine(fields: list[str]) -> bool:
+    hosts = [value.strip() for name, _, value in (field.partition(":") for field in fields) if name.lower() == "host"]
+    return len(hosts) == 1 and any(hosts[0] == name or hosts[0].startswith(f"{name}:") for name in _LOCAL)
+
+
+def _packed(
+    status: HTTPStatus,
+    kind: str = "text/plain; charset=utf-8",
+    content: bytes = b"",
+    *,
+    more: tuple[str, ...] = (),
+    head: bool = False,
+) -> bytes:
+    content = content or f"{status.phrase}\n".encode()
+    lines = (
+        f"HTTP/1.1 {status.value} {status.phrase}",
+        f"Content-Type: {kind}",
+        f"Content-Length: {len(content)}",
+        *_GUARDS,
+        *more,
+    )
+    return "\r\n".join((*lines, "", "")).encode() + (b"" if head else content)

@@ -1,0 +1,47 @@
+"""The run folder of a coordinator that serves parties over a network: what a coordinator may know, and nothing of a party.
+
+It is read like the folder of a simulated run; the parties' folders and ledgers are not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from securetm.agreement import Agreement
+from securetm.entropy import OperatingSystem
+from securetm.federation.file_digests import KEPT, RUN, bind
+from securetm.federation.folder import LEDGERS, RunFolder, check_free, reopen, write_record
+from securetm.federation.serving_errors import AnotherPlanThere
+from securetm.private_files import private_folder
+
+LOG = "serve.jsonl"
+
+
+def served_folder(path: Path, agreement: Agreement, keys: Mapping[str, bytes], *, with_content: bool = False) -> RunFolder:
+    """Opens the run in this folder if it is of the same agreement, members and keys; makes a new one if there is none."""
+    if not (path / KEPT).is_file() or not (path / RUN).is_file():
+        return _begun(path, agreement, keys, with_content)
+    folder = reopen(path)
+    same = {
+        "plan": folder.agreement.digest == agreement.digest,
+        "profile": folder.agreement.profile.digest == agreement.profile.digest,
+        "list of members": folder.members == tuple(keys),
+    }
+    for what, fits in same.items():
+        if not fits:
+            raise AnotherPlanThere(str(path), what)
+    return replace(folder, agreement=agreement, keys=dict(keys))  # a roster with new keys takes the place of the old one
+
+
+def _begun(path: Path, agreement: Agreement, keys: Mapping[str, bytes], with_content: bool) -> RunFolder:
+    if not (path / "coordinator").exists():  # killed before it had begun
+        (path / RUN).unlink(missing_ok=True)
+    check_free(path)
+    private_folder(path)
+    name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
+    folder = RunFolder(path, agreement, tuple(keys), with_content, dict(keys), name, path / LEDGERS)
+    write_record(folder, {})
+    bind(path, [path / RUN])
+    return folder

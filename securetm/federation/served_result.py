@@ -1,0 +1,50 @@
+"""The result of a run that a coordinator served: the fields of `securetm run --json`, with null for what only parties know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from securetm.federation.coordinator import Trained
+from securetm.federation.folder import RunFolder
+from securetm.federation.work_time import WorkTimer
+from securetm.models.quality import named_topics
+
+UNKNOWN = (
+    "useful", "baseline", "alone", "shared_at_party", "topics_alone", "comparison", "prevalence", "documents", "source",
+    "dropped", "not_finite",
+)  # fmt: skip
+
+
+def served_result(
+    folder: RunFolder, trained: Trained, timer: WorkTimer, spent: Callable[[int], Mapping[str, Any] | None]
+) -> dict[str, Any]:
+    """Returns what the coordinator may know of a finished run. Where parties keep the model, it has no topics."""
+    model, plan = folder.agreement.model, folder.agreement.plan
+    seen = trained.rounds > 0 and folder.agreement.profile.aggregation.opened_by == "coordinator"
+    up, down = timer.transcript.traffic()
+    return {
+        "run": folder.path.resolve().name,
+        "directory": str(folder.path),
+        "model": plan.model.name,
+        "profile": plan.profile,
+        "parties": list(folder.members),
+        "rounds": trained.rounds,
+        "topics": named_topics(model.topics(trained.state), trained.vocabulary) if seen else [],
+        **(model.findings(trained.state) if seen else {}),
+        "quality": {name: value for name, value in trained.quality.items() if value == value},
+        "quality_by_simulation": [],
+        "stopped": trained.stopped,
+        **dict.fromkeys(UNKNOWN),
+        "spent": [_spent(name, spent(trained.rounds)) for name in folder.members],
+        "seconds": round(timer.seconds(), 2),
+        "bytes_up": up,
+        "bytes_down": down,
+    }
+
+
+def _spent(name: str, planned: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the plan says that this run spent of one party's budget; the party's own ledger is not here."""
+    if planned is None:
+        return {"party": name, "unit": "document", "epsilon": None, "delta": None}
+    return {"party": name, **planned}

@@ -1,0 +1,192 @@
+"""A coordinator that serves parties which come and go: it waits for them, and runs session after session to the model.
+
+Every session goes on from the last checkpoint, in this process or in the next one over the same folder. It opens no socket and
+reads no keys: whoever starts it brings the carrier.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from securetm.entropy import OperatingSystem
+from securetm.errors import TooFewParties
+from securetm.federation.attendance import Attendance, NewSessionWanted
+from securetm.federation.coordinator import Coordinator, Trained
+from securetm.federation.file_digests import bind_all, check
+from securetm.federation.folder import MODEL, RESULT, RunFolder, alone_in, result_of
+from securetm.federation.recording_watch import RecordingWatch
+from securetm.federation.running_errors import PartiesMissing
+from securetm.federation.served_result import served_result
+from securetm.federation.serving_errors import NoProgress, Stopped, TooFewCame
+from securetm.federation.standing import FINISHED, STOPPED, WAITING, Observed, Standing, StandingWatch
+from securetm.federation.store import CoordinatorStore, json_bytes, write_bytes
+from securetm.federation.training import CHECKPOINT, rounds_kept
+from securetm.federation.transcript import Parties, Recorded, Transcript
+from securetm.federation.work_time import WorkTimer
+from securetm.models.stored_model import write_model
+from securetm.plans import ALL, CoordinatorChoice
+from securetm.stages import Unwatched
+
+_PAUSE = 1.0  # seconds before another session, after one without a round
+_LONGEST_PAUSE = 30.0
+_HANDED_OUT = "handed out"  # in the coordinator's store: who has the finished model
+
+
+class ServedStore(CoordinatorStore):
+    """The coordinator's store, which also tells the standing who refused what."""
+
+    def __init__(self, folder: RunFolder, standing: Standing) -> None:
+        super().__init__(folder.coordinator)
+        self._standing = standing
+
+    def note(self, table: str, row: Mapping[str, Any]) -> None:
+        """Adds a row."""
+        super().note(table, row)
+        if table == "refusals":
+            self._standing.objected(row["party"], row["name"])
+
+
+@dataclass
+class Serving:
+    """One run, from the first party that comes to the last one that has the model."""
+
+    folder: RunFolder
+    parties: Parties
+    standing: Standing
+    choice: CoordinatorChoice
+    command: str  # that goes on with the run
+    _failed: int = 0  # sessions since a round was kept
+
+    def __post_init__(self) -> None:
+        everyone = self.choice.survivors == ALL
+        self.attendance = Attendance(everyone=True) if everyone else Attendance(fewest=int(self.choice.survivors))
+        self.standing.of = self.folder.agreement.plan.training.rounds
+        self.standing.done = rounds_kept(self.folder.coordinator)
+
+    def run(self) -> dict[str, Any]:
+        """Trains, or goes on with the training, and hands out the model. A run that had ended hands it to who comes late."""
+        with alone_in(self.folder.path):
+            try:
+                return self._run()
+            except KeyboardInterrupt as stop:
+                self.standing.enters(STOPPED)
+                kept = rounds_kept(self.folder.coordinator)
+                self.standing.log.write("stopped", round=kept, reason="asked to")
+                raise Stopped(kept, self.command) from stop
+            except Exception as problem:
+                self.standing.log.write("failed", error=type(problem).__name__)
+                raise
+
+    def _run(self) -> dict[str, Any]:
+        if (self.folder.path / RESULT).is_file():
+            result = result_of(self.folder.path)
+            check(
+                self.folder.path, *([self.folder.model] if self._sees_the_model and result["rounds"] else []), self.folder.words
+            )
+            self._hand_out_late(result["rounds"])
+        else:
+            result = self._trained_result()
+        self.standing.enters(FINISHED)
+        self.standing.log.write("finished", rounds=result["rounds"], seconds=result["seconds"])
+        return result
+
+    @property
+    def _sees_the_model(self) -> bool:
+        return self.folder.agreement.profile.aggregation.opened_by == "coordinator"
+
+    # ---- training ------------------------------------------------------------------------------------------------------
+
+    def _trained_result(self) -> dict[str, Any]:
+        with WorkTimer(Transcript(self.folder.path / "transcript"), Unwatched()) as timer:
+            trained = self._trained()
+            if trained.rounds and self._sees_the_model:
+                write_model(self.folder.coordinator / MODEL, self.folder.agreement.model, trained.state, trained.vocabulary)
+            result = served_result(self.folder, trained, timer, self.standing.spent)
+        content = json_bytes(result)
+        bind_all(self.folder.path, {RESULT: content})
+        write_bytes(self.folder.path / RESULT, content)
+        self.standing.log.write("trained", rounds=trained.rounds, stopped=trained.stopped)
+        return result
+
+    def _trained(self) -> Trained:
+        """Runs sessions until one of them ends with the model."""
+        progress, kept = time.monotonic(), rounds_kept(self.folder.coordinator)
+        patience = self.choice.patience
+        while True:
+            self._await_parties(patience)
+            problem = self._session()
+            if isinstance(problem, Trained):
+                return problem
+            if (now := rounds_kept(self.folder.coordinator)) > kept or isinstance(problem, NewSessionWanted):
+                progress, kept, self._failed = time.monotonic(), now, 0
+            else:
+                self._failed += 1
+            if time.monotonic() - progress > self.choice.patience:
+                raise NoProgress(round(self.choice.patience), self._failed, str(problem), self.command)
+            if self._failed > 1:  # a party that breaks every session must not keep everybody busy
+                time.sleep(min(_PAUSE * 2 ** (self._failed - 2), _LONGEST_PAUSE, self.choice.patience))
+            patience = self.choice.patience if self.attendance.everyone else min(self.choice.patience, self.choice.deadline)
+
+    def _session(self) -> Trained | Exception:
+        """Runs one session. Returns the model, or why the session ended before it."""
+        self.standing.begins_session(rounds_kept(self.folder.coordinator), self.folder.agreement.plan.training.rounds)
+        coordinator, close = self._coordinator()
+        try:
+            return coordinator.run()
+        except (PartiesMissing, TooFewParties, NewSessionWanted) as problem:
+            missing = problem.names if isinstance(problem, PartiesMissing) else ""
+            reason = type(problem).__name__
+            self.standing.log.write("session_ended", session=self.standing.session, reason=reason, missing=missing)
+            return problem
+        finally:
+            close()
+
+    def _coordinator(self) -> tuple[Coordinator, Any]:
+        """Makes the coordinator of a new session over the run's store."""
+        folder, agreement = self.folder, self.folder.agreement
+        transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
+        channel = agreement.profile.aggregation.channel
+        recorded = Recorded(Observed(self.parties, self.standing, absent_too=self.attendance.everyone), transcript, channel)
+        store = ServedStore(folder, self.standing)
+        kept = store.kept_state(CHECKPOINT)
+        transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
+        watch = StandingWatch(self.standing, RecordingWatch(recorded, Unwatched()))
+        coordinator = Coordinator(
+            folder.members, agreement, recorded, store, OperatingSystem(), watch, folder.keys, self.attendance
+        )
+        return coordinator, partial(_close, transcript, store)
+
+    def _await_parties(self, patience: float) -> None:
+        """Waits until all parties are there, or enough of them when its patience is at an end."""
+        members = frozenset(self.folder.members)
+        if members <= self.parties.present():
+            return
+        self.standing.enters(WAITING)
+        missing = ", ".join(sorted(members - self.parties.present()))
+        self.standing.log.write("waiting", missing=missing, seconds=round(patience, 1))
+        self.standing.waits(lambda: members <= self.parties.present(), patience)
+        here = self.parties.present()
+        enough = len(members) if self.attendance.everyone else max(self.attendance.fewest, self._least)
+        if len(here & members) < enough:
+            refused = self.standing.facts().refusals
+            said = ", ".join(f"{name} ({times} times)" for name, times in sorted(refused.items())) or "nobody was refused"
+            names = ", ".join(sorted(members - here))
+            raise TooFewCame(names, round(patience), len(here & members), len(members), said, self.command)
+
+    @property
+    def _least(self) -> int:
+        return self.folder.agreement.profile.minimum_parties
+
+    # ---- the finished model --------------------------------------------------------------------------------------------
+
+    def _hand_out_late(self, rounds: int) -> None:
+        """Hands the model of a run that has ended to parties that do not have it."""
+
+
+def _close(transcript: Transcript, store: CoordinatorStore) -> None:
+    transcript.close()
+    store.close()

@@ -1,0 +1,218 @@
+"""A coordinator whose parties come and go ends with the model of a run without faults, or says by name why it cannot go on."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.federation import training
+from securetm.federation.event_log import EventLog
+from securetm.federation.finished import FinishedRun
+from securetm.federation.folder import RESULT, RunFolder, begin
+from securetm.federation.planned_spending import PlannedSpending
+from securetm.federation.remote_agreement import agreed_apart
+from securetm.federation.served_folder import LOG, served_folder
+from securetm.federation.serving import Serving
+from securetm.federation.serving_errors import AnotherPlanThere, NoProgress, Stopped, TooFewCame
+from securetm.federation.simulation import execute
+from securetm.federation.standing import Standing
+from securetm.plans import CoordinatorChoice, Plan
+from securetm.stages import Unwatched
+
+from .coming_and_going import ComingAndGoing
+from .conftest import FIVE, small_plan
+
+COMMAND = "securetm serve plan.toml"
+
+
+@pytest.fixture(autouse=True)
+def checkpoints_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_KEEPS", 0.0)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return small_plan(profile="masked", model__batch=25)
+
+
+@pytest.fixture(scope="module")
+def model(five: Mapping[str, Corpus], plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The model of a run without faults."""
+    folder = begin(tmp_path_factory.mktemp("run") / "unbroken", plan, five)
+    execute(folder, Unwatched(), comparison=False)
+    return folder.model.read_bytes()
+
+
+class Site:
+    """A federation of five whose coordinator is started again and again."""
+
+    def __init__(self, folder: Path, plan: Plan, corpora: Mapping[str, Corpus]) -> None:
+        self.simulated = begin(folder / "parties", plan, corpora)
+        self.path, self.plan = folder / "served", plan
+        self.parties = ComingAndGoing(self.simulated)
+
+    def serving(self, **choice: Any) -> Serving:
+        """The coordinator as a new process would make it."""
+        agreement = agreed_apart(self.plan, self.simulated.members)
+        folder = served_folder(self.path, agreement, self.simulated.keys)
+        settings = CoordinatorChoice(**{"patience": 30.0, **choice})
+        spending = PlannedSpending(agreement, len(folder.members))
+        standing = Standing("served", "prodlda", "masked", folder.members, EventLog(self.path / LOG), spending.after)
+        self.parties.standing = standing
+        self.parties.come(*self.parties.here)
+        return Serving(folder, self.parties, standing, settings, COMMAND)
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        lines = map(json.loads, (self.path / LOG).read_text().splitlines())
+        return [line for line in lines if line["event"] == name]
+
+    @property
+    def model(self) -> bytes:
+        return (self.path / "coordinator" / "model.safetensors").read_bytes()
+
+
+@pytest.fixture
+def site(plan: Plan, five: Mapping[str, Corpus], tmp_path: Path) -> Iterator[Site]:
+    made = Site(tmp_path, plan, five)
+    yield made
+    made.parties.close()
+
+
+def at(wave: int, happens: Callable[[], None]) -> Callable[[int], None]:
+    """Lets something happen before one wave."""
+    return lambda number: happens() if number == wave else None
+
+
+def test_it_ends_with_the_model_of_a_simulation(site: Site, model: bytes) -> None:
+    site.parties.come(*FIVE)
+    result = site.serving().run()
+    assert site.model == model
+    assert (result["rounds"], result["stopped"], result["alone"]) == (12, "rounds", None)
+    assert set(result) >= {"run", "directory", "topics", "quality", "useful", "spent", "seconds", "bytes_up", "bytes_down"}
+    assert json.loads((site.path / RESULT).read_text()) == result
+    assert FinishedRun.open(site.path).topics(3)
+    assert not (site.path / "parties").exists()
+    assert [event["round"] for event in site.events("round")] == list(range(1, 13))
+
+
+@pytest.mark.parametrize("wave", [2, 5, 9, 13, 30])
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_party_that_vanishes_and_comes_back_changes_nothing(site: Site, model: bytes, wave: int, killed: bool) -> None:
+    back = threading.Timer(0.2, site.parties.come, FIVE)
+
+    def vanishes() -> None:
+        site.parties.go("south", killed=killed)
+        back.start()
+
+    site.parties.come(*FIVE)
+    site.parties.before_wave = at(wave, vanishes)
+    site.serving().run()
+    back.join()
+    assert site.model == model
+
+
+def test_a_party_that_does_not_come_ends_it_by_name_and_it_goes_on_later(site: Site, model: bytes) -> None:
+    site.parties.come("north", "west", "east", "centre")
+    with pytest.raises(TooFewCame, match=r"south did not come within 1 seconds \(4 of 5") as few:
+        site.serving(patience=0.6).run()
+    assert COMMAND in few.value.advice()
+    site.parties.come("south")
+    site.serving().run()
+    assert site.model == model
+
+
+def test_a_killed_coordinator_goes_on_from_the_last_round(site: Site, model: bytes) -> None:
+    class Killed(BaseException):
+        pass
+
+    def dies() -> None:
+        raise Killed
+
+    site.parties.come(*FIVE)
+    for wave in (3, 15, 12):
+        site.parties.before_wave = at(site.parties.waves + wave, dies)
+        with pytest.raises(Killed):
+            site.serving().run()
+    site.parties.before_wave = lambda _: None
+    assert site.serving().run()["rounds"] == 12
+    assert site.model == model
+
+
+def test_ctrl_c_says_how_to_go_on(site: Site, model: bytes) -> None:
+    def pressed() -> None:
+        raise KeyboardInterrupt
+
+    site.parties.come(*FIVE)
+    site.parties.before_wave = at(25, pressed)
+    with pytest.raises(Stopped, match="nothing is lost") as stop:
+        site.serving().run()
+    assert COMMAND in stop.value.advice()
+    assert stop.value.exit_code == 3
+    assert site.events("stopped")[0]["round"] == stop.value.rounds > 0
+    site.parties.before_wave = lambda _: None
+    site.serving().run()
+    assert site.model == model
+
+
+def test_a_party_that_breaks_every_session_is_not_followed_for_ever(site: Site) -> None:
+    site.parties.come(*FIVE)
+    forgets = lambda _: (site.parties.go("south", killed=True), site.parties.come("south"))  # noqa: E731
+    site.parties.before_wave = lambda number: forgets(number) if number > 5 else None
+    with pytest.raises(NoProgress, match="did not answer in time: south") as stuck:
+        site.serving(patience=0.5).run()
+    assert stuck.value.sessions >= 1
+
+
+def test_with_fewer_survivors_it_goes_on_without_a_party_and_takes_it_in_again(site: Site) -> None:
+    site.parties.come(*FIVE)
+
+    def steps(number: int) -> None:
+        if number == 20:
+            site.parties.go("south")
+        if number == 26:
+            site.parties.come("south")
+
+    site.parties.before_wave = steps
+    result = site.serving(survivors=4).run()
+    assert result["rounds"] == 12
+    survivors = [event["survivors"] for event in site.events("round")]
+    assert survivors[0] == 5
+    assert 4 in survivors
+    assert survivors[-1] == 5
+
+
+def test_a_crash_with_a_party_that_never_comes_back(site: Site) -> None:
+    class Killed(BaseException):
+        pass
+
+    def dies() -> None:
+        site.parties.go("south", killed=True)
+        raise Killed
+
+    site.parties.come(*FIVE)
+    site.parties.before_wave = at(24, dies)
+    with pytest.raises(Killed):
+        site.serving(survivors=4).run()
+    site.parties.before_wave = lambda _: None
+    result = site.serving(survivors=4, patience=0.2).run()
+    assert result["rounds"] >= 11
+
+
+def test_another_plan_in_the_same_folder_is_refused(site: Site, plan: Plan) -> None:
+    site.serving()
+    site.plan = replace(plan, seed=5)
+    with pytest.raises(AnotherPlanThere, match="another plan"):
+        site.serving()
+
+
+def test_a_start_that_was_killed_before_it_was_whole_begins_again(site: Site) -> None:
+    folder: RunFolder = site.serving().folder
+    (folder.path / "kept.json").unlink()
+    assert site.serving().folder.members == folder.members
