@@ -230,13 +230,13 @@ class Observed:
     standing: Standing
     absent_too: bool = True  # whether a wave waits for parties that are away when it begins
 
-    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
         """Carries one wave."""
         if not self.absent_too:
             here = self.parties.present()
             requests = {name: message for name, message in requests.items() if name in here}
         self.standing.asked(requests)
-        for name, reply in self.parties.ask(requests):
+        for name, reply in self.parties.ask(requests, most):
             self.standing.answered(name, len(reply))
             yield name, reply
 

@@ -91,7 +91,7 @@ class Faulty:
     late: dict[str, list[bytes]] = field(default_factory=dict)  # requests that a frozen party has not seen yet
     away: dict[str, int] = field(default_factory=dict)  # how many more messages a party misses
 
-    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
         """Carries requests and replies, or loses them."""
         if self.trap.victim == COORDINATOR and self.trap.where:  # a library made another error of its end
             raise Killed(self.trap.where)

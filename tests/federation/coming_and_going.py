@@ -44,7 +44,7 @@ class ComingAndGoing:
             if self.standing is not None:
                 self.standing.lost(name, "the stream ended")
 
-    def ask(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
         """Asks the parties that are here, in roster order."""
         self.waves += 1
         self.before_wave(self.waves)
