@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test docs suite test-faults test-slow lint fmt stubs bench-peers clean
+.PHONY: demo test docs suite test-faults test-slow lint fmt stubs bench-peers flower clean
 
 demo: $(READY)
 	$(BIN)/securetm run
@@ -46,6 +46,15 @@ bench-peers: .venv-peers/.ready
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check flwr==1.41.0 scikit-learn==1.9.1 tomotopy==0.14.0
 	touch $@
 
+# Flower with securetm in one environment: it wants older versions of protobuf, rich, typer and packaging than the other one has.
+flower: .venv-flower/.ready
+
+.venv-flower/.ready: Makefile pyproject.toml
+	$(PYTHON) -m venv .venv-flower
+	.venv-flower/bin/python -m pip install --quiet --disable-pip-version-check "flwr[simulation]==1.41.0" torch==2.13.0
+	.venv-flower/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
 # Stubs of the wire format, by a generator of protobuf 6 so that runtimes 6 and 7 both load them.
 stubs:
 	$(PYTHON) -m venv .venv-stubs
@@ -59,4 +68,4 @@ $(READY): requirements.txt pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-stubs .venv-peers dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-stubs .venv-peers .venv-flower dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -74,8 +74,13 @@ def federate(
     return execute(begin(Path(folder), plan, corpora, ledgers=home), Unwatched(), workers=workers, comparison=comparison)
 
 
-def execute(folder: RunFolder, stages: Stages, *, workers: int = 0, comparison: bool = True) -> dict[str, Any]:
-    """Starts or resumes a run and takes it to its end. Interrupted at any moment, it can be called again."""
+def execute(
+    folder: RunFolder, stages: Stages, *, workers: int = 0, comparison: bool = True, parties: Parties | None = None
+) -> dict[str, Any]:
+    """Starts or resumes a run and takes it to its end. Interrupted at any moment, it can be called again.
+
+    The parties run in this process or in its workers, unless `parties` brings what carries messages to them.
+    """
     _one_thread()
     if (folder.path / RESULT).is_file():
         ended = result_of(folder.path)
@@ -84,7 +89,7 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0, comparison: 
     with alone_in(folder.path):
         with WorkTimer(Transcript(folder.path / "transcript"), stages) as timer:
             try:
-                trained = train(folder, timer, workers)
+                trained = train(folder, timer, workers, parties)
                 compared = compare(folder, trained, make_party, timer, comparison)
             except KeyboardInterrupt as stop:
                 raise Interrupted(str(folder.path), rounds_kept(folder.coordinator)) from stop

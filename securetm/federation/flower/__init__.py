@@ -1,0 +1,1 @@
+"""Flower as the carrier of a federation's messages: an extra for organisations that run SuperLink and SuperNodes already."""

@@ -1,0 +1,35 @@
+"""The Flower ClientApp: it hands each message to the party's process and carries the reply back. It can open neither.
+
+A SuperNode starts a process for each message, and the code in it came from whoever ran `flwr run`. So documents, keys and the
+party's state are in another process, behind a socket (`party_process.py`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
+
+from securetm.federation.flower.flower_errors import BadFlowerSetting
+from securetm.federation.flower.flower_message import content_of, payload_of
+from securetm.federation.flower.party_socket import ask
+
+app = ClientApp()
+
+
+@app.query()  # type: ignore[untyped-decorator]
+def carry(message: Message, context: Context) -> Message:
+    """Passes one message on."""
+    reply = ask(_socket(context), payload_of(message, "the coordinator"))
+    return Message(content_of(reply), reply_to=message)
+
+
+def _socket(context: Context) -> Path:
+    """Where this node's party answers: `socket` of its `--node-config`, or in a simulation the socket of that partition."""
+    named, partition = context.node_config.get("socket"), context.node_config.get("partition-id")
+    if named:
+        return Path(str(named))
+    if partition is None:
+        raise BadFlowerSetting("socket", "must name the socket of the party's process")
+    return Path(str(context.run_config["out"])) / "sockets" / f"{partition}.sock"

@@ -1,0 +1,141 @@
+"""A party on a Unix socket of its own machine: a process hands it bytes and gets bytes back. It reads no message.
+
+The socket separates what holds documents and keys from what runs code that others sent, so both may belong to different users.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from securetm.errors import CannotWrite
+from securetm.federation.flower.flower_errors import PartyNotReached, SocketTaken
+
+_LENGTH = 8
+_PATIENCE = 30.0  # seconds for a process on the same machine that has begun a message
+_WAITING = 64  # connections
+_BY_DESCRIPTOR = Path("/proc/self/fd")  # on Linux
+
+
+@dataclass(frozen=True)
+class Door:
+    """What answers on a socket, and how many bytes it reads of a message now."""
+
+    handle: Callable[[bytes], bytes]
+    most_bytes: Callable[[], int]
+
+
+@contextmanager
+def opened(path: Path, mode: int = 0o600) -> Iterator[socket.socket]:
+    """A listening socket at that path, for its owner alone unless another mode is given. It is removed at the end."""
+    with ExitStack() as stack:
+        near = stack.enter_context(_near(path))
+        if _answers(near):
+            raise SocketTaken(str(path))
+        listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        _bind(listening, path, near, mode)
+        stack.callback(path.unlink, missing_ok=True)
+        listening.listen(_WAITING)
+        yield listening
+
+
+def _bind(listening: socket.socket, path: Path, near: str, mode: int) -> None:
+    """Binds the socket; a process that was killed may have left its own behind. Nobody else may open it at any moment."""
+    before = os.umask(0o177)
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(near)
+        listening.bind(near)
+        path.chmod(mode)
+    except OSError as problem:
+        raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
+    finally:
+        os.umask(before)
+
+
+def serve(doors: Mapping[socket.socket, Door], until: IO[bytes] | None = None, idle: float | None = None) -> None:
+    """Answers one message after the other: until nobody has come for `idle` seconds, or what is given as `until` ends."""
+    with selectors.DefaultSelector() as waiting:
+        for listening, door in doors.items():
+            waiting.register(listening, selectors.EVENT_READ, door)
+        if until is not None:
+            waiting.register(until, selectors.EVENT_READ, None)
+        while ready := waiting.select(idle):
+            for key, _ in ready:
+                if key.data is None:
+                    return
+                _serve_one(key.fileobj, key.data)  # type: ignore[arg-type]
+
+
+def _serve_one(listening: socket.socket, door: Door) -> None:
+    caller, _ = listening.accept()
+    caller.settimeout(_PATIENCE)
+    with caller, suppress(OSError):  # who hangs up or stays silent gets no answer
+        if (request := _received(caller, door.most_bytes())) is not None:
+            _send(caller, door.handle(request))
+
+
+def ask(path: Path, request: bytes, timeout: float | None = None) -> bytes:
+    """Hands the party at that socket one message, and returns its reply."""
+    caller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    caller.settimeout(timeout)
+    try:
+        with caller, _near(path) as near:
+            caller.connect(near)
+            _send(caller, request)
+            reply = _received(caller, 1 << 31)
+    except OSError as problem:
+        raise PartyNotReached(str(path), problem.strerror or type(problem).__name__) from problem
+    if reply is None:
+        raise PartyNotReached(str(path), "it hung up")
+    return reply
+
+
+def answers(path: Path) -> bool:
+    """Whether a process listens at that socket."""
+    with suppress(OSError), _near(path) as near:
+        return _answers(near)
+    return False
+
+
+def _answers(near: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        return caller.connect_ex(near) == 0
+
+
+@contextmanager
+def _near(path: Path) -> Iterator[str]:
+    """A short name of a path: the address of a socket has room for 107 bytes only."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}" if _BY_DESCRIPTOR.is_dir() else str(path)
+    finally:
+        os.close(folder)
+
+
+def _send(to: socket.socket, content: bytes) -> None:
+    to.sendall(len(content).to_bytes(_LENGTH, "big"))
+    to.sendall(content)
+
+
+def _received(caller: socket.socket, most: int) -> bytes | None:
+    """One message, or nothing where it is cut off or too long."""
+    if (counted := _exactly(caller, _LENGTH)) is None or (length := int.from_bytes(counted, "big")) > most:
+        return None
+    return _exactly(caller, length)
+
+
+def _exactly(caller: socket.socket, length: int) -> bytes | None:
+    content = bytearray(length)
+    view, at = memoryview(content), 0
+    while at < length:
+        if not (read := caller.recv_into(view[at:])):
+            return None
+        at += read
+    return bytes(content)

@@ -1,0 +1,168 @@
+"""A channel between coordinator and party through a relay that both distrust. It carries bytes and reads none of them.
+
+Both ends sign a fresh X25519 key with the identity that the roster pins, and seal every message under the secret that follows.
+The relay (Flower's SuperLink and SuperNode) learns sizes, times and the party's name, and can only drop messages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from securetm.contracts import Entropy
+from securetm.errors import Malformed
+from securetm.federation.flower.flower_errors import NotIntroduced, OtherRoster, ReplayedMessage, UnprovenName
+from securetm.sessions.sealing import TAG, public_key, shared_secret
+
+VERSION: Final = 1
+OFFER, SEALED, REFUSED = 1, 2, 3  # the second byte of a message
+KEY, SIGNATURE, DIGEST, NUMBER = 32, 64, 32, 8
+LONGEST_NAME = 255  # bytes
+LONGEST_OFFER = 2 + DIGEST + KEY + SIGNATURE
+OVERHEAD = 2 + NUMBER + TAG  # bytes of a sealed message beside its content
+_OFFERS, _ANSWERS = b"securetm channel 1: offer", b"securetm channel 1: answer"
+_REQUESTS, _REPLIES = b"securetm channel 1: requests", b"securetm channel 1: replies"
+
+
+@dataclass(frozen=True)
+class ChannelKeys:
+    """The keys of one channel: one for each direction. A message's number is its nonce, so each seals a number once."""
+
+    requests: bytes
+    replies: bytes
+
+    @classmethod
+    def derive(cls, secret: bytes, transcript: bytes) -> ChannelKeys:
+        """Derives both keys from the shared secret and from all that was said before."""
+        return cls(*(HKDF(hashes.SHA256(), KEY, transcript, use).derive(secret) for use in (_REQUESTS, _REPLIES)))
+
+
+def sealed(key: bytes, number: int, content: bytes) -> bytes:
+    """Seals the content as the message of that number."""
+    counted = number.to_bytes(NUMBER, "big")
+    return bytes((VERSION, SEALED)) + counted + ChaCha20Poly1305(key).encrypt(bytes(4) + counted, content, None)
+
+
+def unsealed(key: bytes, message: bytes, sender: str) -> tuple[int, bytes]:
+    """Returns the number and the content of a message, or refuses one that was not sealed under this key."""
+    if len(message) < OVERHEAD or message[:2] != bytes((VERSION, SEALED)):
+        raise Malformed(sender, "it is no sealed message")
+    counted = message[2 : 2 + NUMBER]
+    try:
+        content = ChaCha20Poly1305(key).decrypt(bytes(4) + counted, message[2 + NUMBER :], None)
+    except InvalidTag:
+        raise NotIntroduced() from None
+    return int.from_bytes(counted, "big"), content
+
+
+# ---- the coordinator's end ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class CoordinatorEnd:
+    """The coordinator's end of the channel to one party."""
+
+    party: str
+    keys: ChannelKeys
+    number: int = 0  # of the last request
+
+    def seal(self, request: bytes) -> bytes:
+        """Seals the next request."""
+        self.number += 1
+        return sealed(self.keys.requests, self.number, request)
+
+    def unseal(self, reply: bytes) -> bytes:
+        """Returns the content of the reply to the last request. The reply to an earlier one is refused."""
+        number, content = unsealed(self.keys.replies, reply, self.party)
+        if number != self.number:
+            raise ReplayedMessage(number)
+        return content
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What the coordinator sends to every node before it knows who is there."""
+
+    secret: bytes
+    message: bytes
+
+    @classmethod
+    def make(cls, identity: bytes, roster: bytes, entropy: Entropy) -> Offer:
+        """Signs a fresh key with the coordinator's identity. `roster` is the digest of the roster."""
+        secret = entropy.bytes(KEY)
+        stated = bytes((VERSION, OFFER)) + roster + public_key(secret)
+        return cls(secret, stated + Ed25519PrivateKey.from_private_bytes(identity).sign(_OFFERS + stated))
+
+    def opened(self, answer: bytes, keys: Mapping[str, bytes]) -> CoordinatorEnd:
+        """Opens the channel to the party that signed this answer. The roster's keys say who that is, and nothing else does."""
+        length = answer[2] if len(answer) > 2 else 0
+        if answer[:2] != bytes((VERSION, OFFER)) or len(answer) != 3 + length + KEY + SIGNATURE:
+            raise Malformed("a node", "it answers no offer")
+        stated, signature = answer[:-SIGNATURE], answer[-SIGNATURE:]
+        name = stated[3 : 3 + length].decode("utf-8", "replace")
+        _verify(keys.get(name, b""), signature, _ANSWERS + hashlib.sha256(self.message).digest() + stated, name)
+        secret = shared_secret(self.secret, stated[-KEY:], name)
+        return CoordinatorEnd(name, ChannelKeys.derive(secret, hashlib.sha256(self.message + answer).digest()))
+
+
+# ---- the party's end ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class PartyEnd:
+    """The party's end: it opens a channel for nobody but the coordinator of its roster, and reads each number once."""
+
+    name: str
+    identity: bytes  # the party's own, 32 secret bytes
+    coordinator: bytes  # its public identity, as the roster pins it
+    roster: bytes  # the digest of the roster
+    entropy: Entropy
+    keys: ChannelKeys | None = None
+    number: int = 0  # of the last request
+
+    def answer(self, offer: bytes) -> bytes:
+        """Opens a new channel in the place of the one before, and returns what the coordinator needs for it."""
+        if len(offer) != LONGEST_OFFER:
+            raise Malformed("the coordinator", "it is no offer")
+        stated, signature = offer[:-SIGNATURE], offer[-SIGNATURE:]
+        _verify(self.coordinator, signature, _OFFERS + stated, "the coordinator")
+        if stated[2 : 2 + DIGEST] != self.roster:
+            raise OtherRoster()
+        secret, name = self.entropy.bytes(KEY), self.name.encode()
+        mine = bytes((VERSION, OFFER, len(name))) + name + public_key(secret)
+        signing = Ed25519PrivateKey.from_private_bytes(self.identity)
+        answer = mine + signing.sign(_ANSWERS + hashlib.sha256(offer).digest() + mine)
+        shared = shared_secret(secret, stated[-KEY:], "the coordinator")
+        self.keys, self.number = ChannelKeys.derive(shared, hashlib.sha256(offer + answer).digest()), 0
+        return answer
+
+    def unseal(self, request: bytes) -> bytes:
+        """Returns the content of the next request. One that came before is refused."""
+        if self.keys is None:
+            raise NotIntroduced()
+        number, content = unsealed(self.keys.requests, request, "the coordinator")
+        if number <= self.number:
+            raise ReplayedMessage(number)
+        self.number = number
+        return content
+
+    def seal(self, reply: bytes) -> bytes:
+        """Seals the reply to the last request."""
+        if self.keys is None:
+            raise NotIntroduced()
+        return sealed(self.keys.replies, self.number, reply)
+
+
+def _verify(key: bytes, signature: bytes, signed: bytes, sender: str) -> None:
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, signed)
+    except (InvalidSignature, ValueError):
+        raise UnprovenName(sender[:LONGEST_NAME]) from None
