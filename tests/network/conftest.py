@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ..federation.conftest import corpora, five  # noqa: F401 - fixtures
 from .meeting import FIVE, Meeting
 
 

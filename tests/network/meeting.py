@@ -110,10 +110,12 @@ class Meeting:
         authorities = (self.authority.pem,)
         return Hub(self.keys["coordinator"], self.roster, agreed, room, self.roster.address, events or Events(), authorities)
 
-    def dialer(self, name: str, most: int = 1 << 30, agreed: Agreed = AGREED, events: Events | None = None) -> Dialer:
+    def dialer(
+        self, name: str, most: Callable[[], int] = lambda: 1 << 30, agreed: Agreed = AGREED, events: Events | None = None
+    ) -> Dialer:
         """One party's end."""
         quick = BackOff(0.05, 0.2)
-        return Dialer(name, self.keys[name], self.roster, agreed, lambda: most, events or Events(), quick)
+        return Dialer(name, self.keys[name], self.roster, agreed, most, events or Events(), quick)
 
 
 @dataclass
