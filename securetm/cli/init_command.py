@@ -20,6 +20,9 @@ def init(
     folder: Annotated[Path, typer.Argument(help="A folder that is empty or not there yet.")] = Path("trial"),
     profile: Annotated[str, typer.Option(help="Privacy profile; see `securetm explain`.")] = "masked",
     rounds: Annotated[int, typer.Option(min=1, max=100_000, help="Most training rounds.")] = 40,
+    host: Annotated[
+        str, typer.Option(help="Where parties reach the coordinator; this machine, unless it is named.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the coordinator; 0: one that is free now.")] = 0,
     json: Json = False,
 ) -> None:
@@ -32,7 +35,7 @@ def init(
     from securetm.trial.trial_folder import make_trial
 
     with Bars(screen()) as bars:
-        trial = make_trial(folder, profile, rounds, port, bars)
+        trial = make_trial(folder, profile, rounds, bars, host=host, port=port)
     _say_what_next(trial, results(json))
     if json:
         print_json({"folder": str(trial.path), "parties": trial.parties, "commands": trial.commands})

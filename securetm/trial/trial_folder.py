@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import socket
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,18 +21,17 @@ from securetm.credentials.enrolment import new_keys
 from securetm.credentials.issuing import Issuing
 from securetm.credentials.key_files import Keys
 from securetm.credentials.member_names import COORDINATOR, proposed_name
-from securetm.credentials.roster import FederationRoster
+from securetm.credentials.roster import FederationRoster, check_address
 from securetm.credentials.roster_file import write_roster
 from securetm.federation.soundness import check_answerable
 from securetm.plan_reading import plan_from_tables
 from securetm.private_files import private_folder, writing
 from securetm.stages import Stages
 from securetm.trial.trial_errors import TrialExists
-from securetm.trial.trial_settings import TrialPlan, party_text
+from securetm.trial.trial_settings import LOCAL, TrialPlan, party_text
 
-FEDERATION, DOCUMENTS = "trial", 400
+FEDERATION, DOCUMENTS, RUN = "trial", 400, "run"
 PLAN, ROSTER, PARTY, HOME, TEXTS = "plan.toml", "roster.toml", "PARTY.toml", "home", "documents.jsonl"
-LOCAL = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,19 @@ class TrialFolder:
     parties: tuple[str, ...]
 
     @property
+    def coordinator(self) -> Path:
+        """The folder of the coordinator."""
+        return self.path / COORDINATOR
+
+    @property
     def plan(self) -> Path:
         """The coordinator's copy of the plan."""
-        return self.path / PLAN
+        return self.coordinator / PLAN
+
+    @property
+    def run(self) -> Path:
+        """The folder of the run, which the coordinator makes."""
+        return self.coordinator / RUN
 
     def party(self, name: str) -> Path:
         """The folder of that party."""
@@ -61,11 +70,12 @@ class TrialFolder:
         return (("serve", str(self.plan)), *(("join", str(self.file(name))) for name in self.parties))
 
 
-def make_trial(path: Path, profile: str, rounds: int, port: int, stages: Stages) -> TrialFolder:
-    """Writes a whole trial into a folder that holds nothing yet."""
+def make_trial(path: Path, profile: str, rounds: int, stages: Stages, *, host: str = LOCAL, port: int = 0) -> TrialFolder:
+    """Writes a whole trial into a folder that holds nothing yet. Without a port, one that is free now is taken."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise TrialExists(str(path))
-    plan = TrialPlan(f"{LOCAL}:{port or free_port()}", profile, rounds)
+    plan = TrialPlan(f"{host}:{port or free_port()}", profile, rounds)
+    check_address(plan.address, "the command")
     agreement = agree(plan_from_tables(tomllib.loads(plan.text()), PLAN))
     check_answerable(agreement, agreement.profile.minimum_parties)
     stages.stage("reading docstrings", 1)
@@ -74,10 +84,12 @@ def make_trial(path: Path, profile: str, rounds: int, port: int, stages: Stages)
     private_folder(path)
     stages.stage("making keys and certificates", len(texts) + 1)
     roster = _enrolled(trial, plan.address, stages)
-    _write(trial.plan, plan.text())
-    write_roster(path / ROSTER, roster)
+    for here in (trial.coordinator, *map(trial.party, trial.parties)):
+        _write(here / PLAN, plan.text())
+        write_roster(here / ROSTER, roster)
     for name in trial.parties:
-        _write_party(trial, name, texts[name], plan, roster)
+        _write(trial.file(name), party_text(name, plan.profile, len(trial.parties)))
+        _write(trial.party(name) / TEXTS, "".join(json.dumps({"text": text}) + "\n" for text in texts[name]))
     return trial
 
 
@@ -108,16 +120,7 @@ def _enrolled(trial: TrialFolder, address: str, stages: Stages) -> FederationRos
 
 
 def _homes(trial: TrialFolder) -> Mapping[str, Path]:
-    return {COORDINATOR: trial.path / COORDINATOR, **{name: trial.party(name) / HOME for name in trial.parties}}
-
-
-def _write_party(trial: TrialFolder, name: str, texts: Sequence[str], plan: TrialPlan, roster: FederationRoster) -> None:
-    """Writes what this party would have on its own machine."""
-    here = trial.party(name)
-    _write(here / PARTY, party_text(name, plan.profile, len(trial.parties)))
-    _write(here / PLAN, plan.text())
-    write_roster(here / ROSTER, roster)
-    _write(here / TEXTS, "".join(json.dumps({"text": text}) + "\n" for text in texts))
+    return {COORDINATOR: trial.coordinator / HOME, **{name: trial.party(name) / HOME for name in trial.parties}}
 
 
 def _write(path: Path, text: str) -> None:

@@ -9,79 +9,98 @@ from dataclasses import dataclass
 
 from securetm.credentials.strict_toml import quoted
 
+LOCAL = "127.0.0.1"
+_COMMENTS = 32  # the column in which they begin
+
 
 @dataclass(frozen=True)
 class TrialPlan:
     """What somebody may choose of a trial; the rest is changed in its files."""
 
-    address: str
+    address: str  # at which parties reach the coordinator
     profile: str = "masked"
     rounds: int = 40
     seed: int = 0
 
     def text(self) -> str:
         """The plan of all members. Only [coordinator] is not agreed on."""
-        return _PLAN.format(
-            name=self.profile, profile=quoted(self.profile), rounds=self.rounds, seed=self.seed, address=quoted(self.address)
-        )
+        quotes = {"profile": quoted(self.profile), "listen": quoted(self.listen)}
+        return _aligned(_PLAN.format(name=self.profile, rounds=self.rounds, seed=self.seed, **quotes))
+
+    @property
+    def listen(self) -> str:
+        """Where the coordinator listens: at this machine's own address only, if parties reach it there."""
+        host, _, port = self.address.rpartition(":")
+        return self.address if host == LOCAL else f"0.0.0.0:{port}"
 
 
 def party_text(name: str, profile: str, parties: int) -> str:
     """The PARTY.toml of one party of the trial."""
-    return _PARTY.format(name=quoted(name), identity=quoted(f"{name}-docstrings"), profile=quoted(profile), parties=parties)
+    quotes = {"name": quoted(name), "identity": quoted(f"{name}-docstrings"), "profile": quoted(profile)}
+    return _aligned(_PARTY.format(parties=parties, **quotes))
+
+
+def _aligned(text: str) -> str:
+    """The text with the comments behind settings in one column."""
+    return "".join(map(_line, text.splitlines()))
+
+
+def _line(text: str) -> str:
+    setting, behind, comment = text.partition("  # ")
+    return f"{setting:<{_COMMENTS - 2}}  # {comment}\n" if behind else f"{text}\n"
 
 
 _PLAN = """\
 # The plan of a federation. Every member has its own copy, and joins a session only if the plan is the same, word for word
 # of what decides the model; comments and the last section may differ.
 
-seed = {seed}                    # public: it decides batches and how the model begins
-profile = {profile}          # what is protected, and from whom: securetm explain {name}
+seed = {seed}  # public: it decides batches and how the model begins
+profile = {profile}  # what is protected, and from whom: securetm explain {name}
 
 [model]
 name = "lda"
 n_topics = 10
 
 [vocabulary]
-max_words = 1500            # the most frequent ones are kept
-min_documents = 5           # of all parties together, in which a word must be
-most_candidates = 20000     # words of all parties together that there is room for, at 144 bytes from every party
+max_words = 1500  # the most frequent ones are kept
+min_documents = 5  # of all parties together, in which a word must be
+most_candidates = 20000  # words of all parties together that there is room for, at 144 bytes from every party
 
 [training]
-rounds = {rounds}                 # at most
+rounds = {rounds}  # at most
 
-[coordinator]               # how the coordinator is run. Nobody agrees on it, and parties do not read it
-listen = {address}  # 0.0.0.0:PORT is every address of this machine
-roster = "roster.toml"      # who takes part, with which keys
-keys = "coordinator/keys"
-out = "run"                 # the folder of the run; `securetm serve plan.toml` again goes on with it
-deadline = 60               # seconds for one message of a party
-survivors = "all"           # parties that a round needs: all, or a number
-patience = 600              # seconds to wait for a party that is missing
+[coordinator]  # how the coordinator is run. Nobody agrees on it, and parties do not read it
+listen = {listen}  # 0.0.0.0:PORT is every address of this machine
+roster = "roster.toml"  # who takes part, with which keys
+keys = "home/keys"
+out = "run"  # the folder of the run; `securetm serve plan.toml` again goes on with it
+deadline = 60  # seconds for one message of a party
+survivors = "all"  # parties that a round needs: all, or a number
+patience = 600  # seconds to wait for a party that is missing
 """
 
 _PARTY = """\
 # What one organisation brings to a federation, and what it allows there. Nobody else reads this file.
 # Paths are relative to the folder that it lies in.
 
-name = {name}             # as in the roster
-roster = "roster.toml"      # who takes part; `securetm keys accept` has accepted it
-plan = "plan.toml"          # your own copy: nothing is answered that is not in it
-home = "home"               # keys, ledgers, results: for your account alone, and worth a backup
+name = {name}  # as in the roster
+roster = "roster.toml"  # who takes part; `securetm keys accept` has accepted it
+plan = "plan.toml"  # your own copy: nothing is answered that is not in it
+home = "home"  # keys, ledgers, results: for your account alone, and worth a backup
 
 [data]
 source = "documents.jsonl"  # a file or a folder: .jsonl, .csv, .parquet, .txt
 identity = {identity}  # your own name for these documents; ledger and counters belong to it
 
-[policy]                    # what is refused, whatever a coordinator asks
+[policy]  # what is refused, whatever a coordinator asks
 profiles = [{profile}]
 models = ["lda"]
-least_parties = {parties}           # in a sum over your documents
-# questions = ["joint", "train"]              # that may run on your documents; all of the plan's, if not given
-# coordinators = ["12345 12345 ..."]          # fingerprints of who may coordinate (securetm keys show)
-# most_epsilon = 8.0                          # that one run may spend, under a profile with a budget
+least_parties = {parties}  # in a sum over your documents
+# questions = ["joint", "train"]  # that may run on your documents; all of the plan's, if not given
+# coordinators = ["12345 12345 ..."]  # fingerprints of who may coordinate (securetm keys show)
+# most_epsilon = 8.0  # that one run may spend, under a profile with a budget
 
-# [privacy]                 # the budget of these documents, over all runs and federations
+# [privacy]  # the budget of these documents, over all runs and federations
 # epsilon = 8.0
 # delta = 1e-6
 """

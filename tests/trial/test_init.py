@@ -35,7 +35,7 @@ def trial(said: Said) -> TrialFolder:
 
 
 def homes(trial: TrialFolder) -> dict[str, Path]:
-    return {"coordinator": trial.path / "coordinator", **{name: trial.party(name) / "home" for name in trial.parties}}
+    return {"coordinator": trial.coordinator / "home", **{name: trial.party(name) / "home" for name in trial.parties}}
 
 
 def test_its_last_lines_are_what_to_type_next(said: Said, trial: TrialFolder) -> None:
@@ -48,7 +48,7 @@ def test_the_plan_is_valid_and_everybody_has_the_same(trial: TrialFolder) -> Non
     plan = read_plan(trial.plan, {})
     assert (plan.profile, plan.model.name) == ("masked", "lda")
     assert [(trial.party(name) / "plan.toml").read_bytes() for name in PARTIES] == [trial.plan.read_bytes()] * 5
-    assert read_roster(trial.path / "roster.toml").address == plan.coordinator.listen
+    assert read_roster(trial.coordinator / "roster.toml").address == plan.coordinator.listen
 
 
 def test_each_party_has_documents_that_can_be_read(trial: TrialFolder) -> None:
@@ -58,7 +58,7 @@ def test_each_party_has_documents_that_can_be_read(trial: TrialFolder) -> None:
 
 
 def test_the_roster_is_signed_and_accepted_by_all_of_them_with_their_own_keys(trial: TrialFolder) -> None:
-    roster = read_roster(trial.path / "roster.toml")
+    roster = read_roster(trial.coordinator / "roster.toml")
     assert roster.members == PARTIES
     assert roster.unsigned == ()
     for name, home in homes(trial).items():
@@ -89,6 +89,20 @@ def test_a_profile_that_cannot_be_tried_leaves_nothing(tmp_path: Path, profile: 
 
 def test_the_port_is_the_one_that_is_asked_for(tmp_path: Path) -> None:
     ended = securetm("init", str(tmp_path / "trial"), "--port", "18470", "--rounds", "3", "--json")
-    plan = read_plan(Path(json.loads(ended.out)["folder"]) / "plan.toml", {})
+    plan = read_plan(Path(json.loads(ended.out)["folder"]) / "coordinator" / "plan.toml", {})
     assert plan.coordinator.listen == "127.0.0.1:18470"
     assert plan.training.rounds == 3
+
+
+def test_parties_of_other_machines_reach_it_at_its_name(tmp_path: Path) -> None:
+    assert securetm("init", str(tmp_path / "trial"), "--host", "hub.example.org", "--port", "8470").code == 0
+    trial = TrialFolder(tmp_path / "trial", PARTIES)
+    assert read_plan(trial.plan, {}).coordinator.listen == "0.0.0.0:8470"
+    roster = read_roster(trial.coordinator / "roster.toml")
+    assert roster.address == "hub.example.org:8470"
+    assert "hub.example.org" in roster.coordinator.certificate.names
+
+
+def test_an_address_that_is_none_leaves_nothing(tmp_path: Path) -> None:
+    ended = securetm("init", str(tmp_path / "trial"), "--host", "hub example", "--port", "8470")
+    assert (ended.code, (tmp_path / "trial").exists()) == (2, False)
