@@ -14,6 +14,7 @@ from securetm.cli.model_commands import topics, transform
 from securetm.cli.profile_commands import check, explain, parts, threats
 from securetm.cli.report_command import report
 from securetm.cli.run_command import run
+from securetm.cli.serve_command import serve
 from securetm.version import __version__
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 for command, summary, example in (
     (run, "Train a federation on this machine.", "--rounds 20 --topics 5"),
+    (serve, "Coordinate separate organisations.", "plan.toml"),
     (init, "Write the files of a federation to try.", "trial"),
     (topics, "Show the topics of a finished run.", "runs/demo --words 8"),
     (transform, "Find the topics of new documents.", "runs/demo new.jsonl --json"),

@@ -5,8 +5,9 @@ It knows what the answers tell it and nothing else, and keeps that in its own st
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +17,16 @@ import numpy as np
 from securetm.contracts import Answer, State
 from securetm.errors import SecuretmError
 from securetm.federation import wire
-from securetm.federation.common_words import agree_on_words, tell_words
+from securetm.federation.common_words import agree_on_words, tell_words, words_of_before
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS
 from securetm.federation.rounds import Rounds
-from securetm.federation.training import CHECKPOINT, Stopping, TrainingPhase, start
+from securetm.federation.training import BEST, CHECKPOINT, Stopping, TrainingPhase, start
+from securetm.federation.words import message_of
 from securetm.models.quality import diversity, top_words
 from securetm.models.queries import npmi_from_answer, perplexity_from_answer
 from securetm.sessions.session_errors import SurvivorsMissing
+
+ENDED, HANDED_OUT = "ended", "handed out"  # in the coordinator's store: what it ended with, who has the finished model
 
 
 @dataclass(frozen=True)
@@ -42,32 +46,72 @@ class Coordinator(Rounds):
 
     def run(self) -> Trained:
         """Invites, agrees on words, trains, assesses."""
-        agreement, kept = self.agreement, self.store.kept_state(CHECKPOINT)
-        facts: dict[str, Any] = kept[1] if kept else {"serial": 0, "numbers": {}, "rounds": 0, "history": []}
-        self.serial, self.numbers = int(facts["serial"]), dict(facts["numbers"])
+        agreement, (kept, facts) = self.agreement, self._kept()
         self.store.forget_after(self.serial)  # later rounds will be run again
-        self.remembered = dict(facts.get("remembered", dict.fromkeys(self.members, self.serial)))
         self.invite()
         vocabulary = agree_on_words(self)
         tell_words(self, vocabulary)
         training = TrainingPhase(self, Stopping(agreement.plan.training, list(facts["history"])), int(facts["rounds"]))
-        state = kept[0] if kept else start(self, vocabulary)
+        state = start(self, vocabulary) if kept is None else kept
         if kept is None:
             training.keep(state)
         state = training.run(state)
         quality = self.assess(state)
         if self.questions.paid:
             self.ledgers.deliver()
+        ended: dict[str, Any] = {"rounds": training.done, "quality": quality, "stopped": training.ended_by}
+        self.store.put(ENDED, json.dumps(ended).encode())  # parties that have the model may never come back
         self.hand_out(state, training.done)
-        return Trained(state, vocabulary, training.done, quality, training.ended_by)
+        return Trained(state, vocabulary, **ended)
 
-    def hand_out(self, state: State, rounds: int) -> None:
-        """Tells the parties that the training has ended, and what came of it. A party that does not take it stops nobody."""
+    def ended_before(self) -> Trained | None:
+        """Returns what the training ended with before this start; nothing if it has not ended. It asks nobody."""
+        ended, state = self.store.get(ENDED), self._last_state()
+        return Trained(state, words_of_before(self), **json.loads(ended)) if ended and state is not None else None
+
+    def _last_state(self) -> State | None:
+        """Goes to the last checkpoint. Returns its state, or the best one where the plan stops by the held-out loss."""
+        kept, _ = self._kept()
+        best = self.store.kept_state(BEST) if self.agreement.plan.training.stop == HELD_OUT else None
+        return best[0] if best else kept
+
+    def _kept(self) -> tuple[State | None, Mapping[str, Any]]:
+        """Goes to the last checkpoint, and returns its state and its facts."""
+        kept = self.store.kept_state(CHECKPOINT)
+        facts: dict[str, Any] = kept[1] if kept else {"serial": 0, "numbers": {}, "rounds": 0, "history": []}
+        self.serial, self.numbers = int(facts["serial"]), dict(facts["numbers"])
+        self.remembered = dict(facts.get("remembered", dict.fromkeys(self.members, self.serial)))
+        return kept[0] if kept else None, facts
+
+    def hand_out(self, state: State, rounds: int, to: Collection[str] = ()) -> list[str]:
+        """Tells these parties, or all, that the training has ended, and what came of it. Returns those that took it."""
         told = {} if self.blind else self.questions.finished(state)
-        request = wire.pack_request(self.session, wire.Finish(told, rounds))
-        for member, reply in self.parties.ask(dict.fromkeys(self.members, request), self._most):
+        finish = wire.pack_request(self.session, wire.Finish(told, rounds))
+        have = set(json.loads(self.store.get(HANDED_OUT) or b"[]"))
+        taken = []
+        for member in self._accepting(dict.fromkeys(to or self.members, finish)):
+            taken.append(member)
+            self.store.put(HANDED_OUT, json.dumps(sorted(have.union(taken))).encode())
+        return taken
+
+    def hand_out_again(self, rounds: int, late: Collection[str]) -> list[str]:
+        """Hands the model of a run that has ended to parties that were away. It asks nothing of their documents."""
+        state, words = self._last_state(), words_of_before(self)
+        self.questions.adopt(words)
+        if state is None:
+            return []
+        invited = [*self._accepting({m: self._invitation(self.remembered.get(m, 0)) for m in late})]
+        if not self.blind:  # a party that missed the last kept round
+            invited += self._accepting({m: self._invitation(0) for m in late if m not in invited})
+        adopted = [*self._accepting(dict.fromkeys(invited, wire.pack_request(self.session, message_of(words))))]
+        return self.hand_out(state, rounds, adopted) if adopted else []
+
+    def _accepting(self, requests: Mapping[str, bytes]) -> Iterator[str]:
+        """Yields the parties that accept their message. One that does not stops nobody."""
+        for member, reply in self.parties.ask(requests, self._most) if requests else ():
             with suppress(SecuretmError):
-                self._accepted(member, reply)
+                if self._accepted(member, reply) is not None:
+                    yield member
 
     def assess(self, state: State) -> dict[str, float]:
         """Returns the quality of the finished model, as far as a coordinator may know it."""

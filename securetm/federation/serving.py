@@ -6,6 +6,7 @@ reads no keys: whoever starts it brings the carrier.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,14 +16,14 @@ from typing import Any
 from securetm.entropy import OperatingSystem
 from securetm.errors import TooFewParties
 from securetm.federation.attendance import Attendance, NewSessionWanted
-from securetm.federation.coordinator import Coordinator, Trained
+from securetm.federation.coordinator import HANDED_OUT, Coordinator, Trained
 from securetm.federation.file_digests import bind_all, check
 from securetm.federation.folder import MODEL, RESULT, RunFolder, alone_in, result_of
 from securetm.federation.recording_watch import RecordingWatch
 from securetm.federation.running_errors import PartiesMissing
 from securetm.federation.served_result import served_result
 from securetm.federation.serving_errors import NoProgress, Stopped, TooFewCame
-from securetm.federation.standing import FINISHED, STOPPED, WAITING, Observed, Standing, StandingWatch
+from securetm.federation.standing import FINISHED, HANDING_OUT, STOPPED, WAITING, Observed, Standing, StandingWatch
 from securetm.federation.store import CoordinatorStore, json_bytes, write_bytes
 from securetm.federation.training import CHECKPOINT, rounds_kept
 from securetm.federation.transcript import Parties, Recorded, Transcript
@@ -33,7 +34,6 @@ from securetm.stages import Unwatched
 
 _PAUSE = 1.0  # seconds before another session, after one without a round
 _LONGEST_PAUSE = 30.0
-_HANDED_OUT = "handed out"  # in the coordinator's store: who has the finished model
 
 
 class ServedStore(CoordinatorStore):
@@ -89,7 +89,10 @@ class Serving:
             )
             self._hand_out_late(result["rounds"])
         else:
-            result = self._trained_result()
+            before = self._ended_before()
+            result = self._kept_result(before)
+            if before is not None:  # the parties may not have been told
+                self._hand_out_late(before.rounds)
         self.standing.enters(FINISHED)
         self.standing.log.write("finished", rounds=result["rounds"], seconds=result["seconds"])
         return result
@@ -100,9 +103,10 @@ class Serving:
 
     # ---- training ------------------------------------------------------------------------------------------------------
 
-    def _trained_result(self) -> dict[str, Any]:
+    def _kept_result(self, before: Trained | None) -> dict[str, Any]:
+        """Writes the model and the result of a training that ended before, or that is run now."""
         with WorkTimer(Transcript(self.folder.path / "transcript"), Unwatched()) as timer:
-            trained = self._trained()
+            trained = before or self._trained()
             if trained.rounds and self._sees_the_model:
                 write_model(self.folder.coordinator / MODEL, self.folder.agreement.model, trained.state, trained.vocabulary)
             result = served_result(self.folder, trained, timer, self.standing.spent)
@@ -130,6 +134,14 @@ class Serving:
             if self._failed > 1:  # a party that breaks every session must not keep everybody busy
                 time.sleep(min(_PAUSE * 2 ** (self._failed - 2), _LONGEST_PAUSE, self.choice.patience))
             patience = self.choice.patience if self.attendance.everyone else min(self.choice.patience, self.choice.deadline)
+
+    def _ended_before(self) -> Trained | None:
+        """Returns the end of a training whose coordinator was killed before it wrote the result."""
+        coordinator, close = self._coordinator()
+        try:
+            return coordinator.ended_before()
+        finally:
+            close()
 
     def _session(self) -> Trained | Exception:
         """Runs one session. Returns the model, or why the session ended before it."""
@@ -184,7 +196,39 @@ class Serving:
     # ---- the finished model --------------------------------------------------------------------------------------------
 
     def _hand_out_late(self, rounds: int) -> None:
-        """Hands the model of a run that has ended to parties that do not have it."""
+        """Hands the model of a run that has ended to parties that do not have it, as they come, until it has waited long."""
+        end = time.monotonic() + self.choice.patience
+        refused: frozenset[str] = frozenset()  # took no model though they are there
+        while (late := self._without_model() - refused) and (left := end - time.monotonic()) > 0:
+            self.standing.enters(WAITING)
+            here = partial(_here, late, self.parties)
+            if not self.standing.waits(here, left):
+                return
+            self.standing.enters(HANDING_OUT)
+            asked = here()
+            refused |= asked - self._handed_out(rounds, asked)
+
+    def _without_model(self) -> frozenset[str]:
+        store = ServedStore(self.folder, self.standing)
+        try:
+            return frozenset(self.folder.members) - set(json.loads(store.get(HANDED_OUT) or b"[]"))
+        finally:
+            store.close()
+
+    def _handed_out(self, rounds: int, late: frozenset[str]) -> frozenset[str]:
+        """Hands the model to these parties. Returns those that took it."""
+        coordinator, close = self._coordinator()
+        try:
+            taken = coordinator.hand_out_again(rounds, sorted(late))
+        finally:
+            close()
+        for name in taken:
+            self.standing.log.write("handed_out", party=name)
+        return frozenset(taken)
+
+
+def _here(names: frozenset[str], parties: Parties) -> frozenset[str]:
+    return names & parties.present()
 
 
 def _close(transcript: Transcript, store: CoordinatorStore) -> None:

@@ -115,10 +115,10 @@ class Standing:
 
     # ---- what the coordinator tells ------------------------------------------------------------------------------------
 
-    def waits(self, condition: Callable[[], bool], seconds: float) -> bool:
+    def waits(self, condition: Callable[[], object], seconds: float) -> bool:
         """Waits until the condition holds, which may change when a party comes or leaves. Returns whether it holds."""
         with self._changed:
-            return self._changed.wait_for(condition, timeout=seconds)
+            return bool(self._changed.wait_for(condition, timeout=min(seconds, threading.TIMEOUT_MAX)))
 
     def asked(self, requests: Mapping[str, bytes]) -> None:
         """A wave begins."""

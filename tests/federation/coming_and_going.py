@@ -46,6 +46,7 @@ class ComingAndGoing:
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
         """Asks the parties that are here, in roster order."""
+        del most
         self.waves += 1
         self.before_wave(self.waves)
         for name, message in requests.items():

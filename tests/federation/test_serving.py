@@ -216,3 +216,34 @@ def test_a_start_that_was_killed_before_it_was_whole_begins_again(site: Site) ->
     folder: RunFolder = site.serving().folder
     (folder.path / "kept.json").unlink()
     assert site.serving().folder.members == folder.members
+
+
+def test_a_run_that_has_ended_hands_its_model_to_who_comes_late(site: Site) -> None:
+    site.parties.come(*FIVE)
+    site.parties.before_wave = at(24, lambda: site.parties.go("south", killed=True))
+    first = site.serving(survivors=4).run()
+    site.parties.go("north", "west", killed=True)
+    site.parties.come("south")
+    again = site.serving(survivors=4, patience=0.5).run()
+    assert again == first
+    assert [event["party"] for event in site.events("handed_out")] == ["south"]
+    (kept,) = site.simulated.party("south").rglob("model.safetensors")
+    assert kept.read_bytes() == site.model
+    assert site.serving(survivors=4, patience=1e6).run() == first  # nobody is waited for any more
+
+
+def test_killed_after_the_training_it_asks_nobody_again(site: Site, model: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        pass
+
+    def dies(*_: object) -> None:
+        raise Killed
+
+    site.parties.come(*FIVE)
+    with monkeypatch.context() as patch:
+        patch.setattr("securetm.federation.serving.served_result", dies)
+        with pytest.raises(Killed):
+            site.serving().run()
+    site.parties.go(*FIVE, killed=True)
+    assert site.serving(patience=1e6).run()["rounds"] == 12  # all have the model, so nobody is waited for
+    assert site.model == model

@@ -1,0 +1,128 @@
+"""`securetm serve`: coordinates a federation of separate organisations, or goes on with one that was interrupted."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from securetm.cli.json_output import Json, print_json
+from securetm.cli.key_options import PassphraseFile
+from securetm.cli.run_command import plan_settings
+
+if TYPE_CHECKING:
+    from securetm.credentials.key_files import Keys
+    from securetm.credentials.roster import FederationRoster
+    from securetm.federation.serving import Serving
+    from securetm.plans import CoordinatorChoice
+
+
+def serve(
+    plan: Annotated[Path, typer.Argument(help="The plan in TOML that all parties hold, with a section [coordinator].")],
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting of a plan, as section.name=value.")] = None,
+    record: Annotated[bool, typer.Option("--record", help="Keep the content of every message, for an audit.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Print the log's JSON lines on stderr, instead of a dashboard.")] = False,
+    passphrase_file: PassphraseFile = None,
+    json: Json = False,
+) -> None:
+    """Coordinates a federation: waits for the parties of the roster, trains with them, and hands out the model.
+
+    Started again with the same plan it goes on from the last kept round. Ctrl-C or SIGTERM stops it, and nothing is lost.
+    """
+    from securetm.federation.operating import operated
+    from securetm.plan_reading import read_plan
+
+    chosen = read_plan(plan, plan_settings(set_ or []))
+    keys, roster, authorities = _opened(chosen.coordinator, plan.parent, passphrase_file)
+    command = shlex.join(["securetm", "serve", str(plan), *(part for pair in set_ or [] for part in ("--set", pair))])
+    beside = sys.stderr if log else None
+    place = plan.parent / chosen.coordinator.out
+    with (
+        _terminated_like_ctrl_c(),
+        operated(chosen, place, keys, roster, command, authorities=authorities, with_content=record, beside=beside) as serving,
+        _shown(chosen.coordinator, serving, dashboard=not log),
+    ):
+        result = serving.run()
+    _show(result, json)
+
+
+def _opened(
+    choice: CoordinatorChoice, beside: Path, passphrase_file: Path | None
+) -> tuple[Keys, FederationRoster, tuple[bytes, ...]]:
+    """The coordinator's keys, the roster if it was accepted here and fits them, and the authority in the same home."""
+    from securetm.cli.passphrases import passphrase_for
+    from securetm.credentials.acceptance import KEYS, check_accepted
+    from securetm.credentials.authority import AUTHORITY, authority_pem
+    from securetm.credentials.diagnosis import check_own, now_utc
+    from securetm.credentials.enrolment import data_home
+    from securetm.credentials.key_files import Keys
+    from securetm.credentials.member_names import COORDINATOR
+    from securetm.credentials.roster_file import read_roster
+    from securetm.toml_settings import require
+
+    folder = beside / choice.keys if choice.keys else data_home() / COORDINATOR / KEYS
+    require(folder.name == KEYS, "[coordinator]", "keys", choice.keys, f"must be the folder `{KEYS}` of the coordinator's home")
+    roster = read_roster(beside / choice.roster)
+    check_accepted(folder.parent, roster)
+    keys = Keys.open(folder, passphrase_for(folder, passphrase_file))
+    check_own(COORDINATOR, keys, roster, now_utc())
+    return keys, roster, (authority_pem(folder.parent),) if (folder.parent / AUTHORITY).is_dir() else ()
+
+
+@contextmanager
+def _terminated_like_ctrl_c() -> Iterator[None]:
+    """SIGTERM stops the block as Ctrl-C does."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _shown(choice: CoordinatorChoice, serving: Serving, *, dashboard: bool) -> Iterator[None]:
+    """Shows how the run stands: metrics, status page, and the terminal."""
+    from securetm.federation.local_pages import LocalPages
+    from securetm.federation.metrics import metrics_page
+    from securetm.reports.status_page import status_pages
+    from securetm.reports.terminal import screen
+
+    def facts() -> Mapping[str, Any]:
+        return serving.standing.facts().tables()
+
+    with ExitStack() as opened:
+        if choice.metrics:
+            host, _, port = str(choice.metrics).rpartition(":")
+            pages = {"/metrics": metrics_page(serving.standing.facts)}
+            opened.enter_context(LocalPages(pages, int(port), host or "127.0.0.1"))
+        if choice.status:
+            opened.enter_context(LocalPages(status_pages(facts), choice.status))
+        opened.enter_context(_dashboard(facts) if dashboard and screen().is_terminal else nullcontext())
+        yield
+
+
+def _dashboard(facts: Callable[[], Mapping[str, Any]]) -> AbstractContextManager[Any]:
+    from securetm.reports.dashboard import Dashboard
+    from securetm.reports.terminal import screen
+
+    return Dashboard(screen(), facts)
+
+
+def _show(result: Mapping[str, Any], json: bool) -> None:
+    """The end of a run, as far as a coordinator may know it."""
+    from securetm.reports.dashboard import show_served
+    from securetm.reports.terminal import results
+
+    show_served(result, results(json))
+    if json:
+        print_json(result)
