@@ -94,8 +94,9 @@ class SqliteStore:
         large = len(value) > _LARGE
         if large:
             write_bytes(self._beside(key), value, synced=self._synced)
+        there = self.rows("SELECT 1 FROM store WHERE key = ? AND value = ?", key, _BESIDE)
         self.now("INSERT OR REPLACE INTO store VALUES (?, ?)", key, _BESIDE if large else value)
-        if not large:
+        if there and not large:
             self._beside(key).unlink(missing_ok=True)
 
     def drop(self, key: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
+from functools import cache
 from itertools import pairwise
 
 from cryptography.hazmat.primitives import hashes
@@ -20,7 +21,12 @@ HASH = 32
 
 def framed(label: Label, *fields: bytes) -> bytes:
     """Returns protocol, label and fields, each after its length in four bytes: no two lists of fields give the same bytes."""
-    return b"".join(len(part).to_bytes(4, "big") + part for part in (PROTOCOL, label.value.encode(), *fields))
+    return _begun(label) + b"".join([len(part).to_bytes(4, "big") + part for part in fields])
+
+
+@cache
+def _begun(label: Label) -> bytes:
+    return b"".join(len(part).to_bytes(4, "big") + part for part in (PROTOCOL, label.value.encode()))
 
 
 def hashed(label: Label, *fields: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cryptography.exceptions import InvalidTag
@@ -23,10 +24,17 @@ def public_key(private: bytes) -> bytes:
 
 def shared_secret(private: bytes, public: bytes, owner: str) -> bytes:
     """Returns the secret that only the owners of these two keys know. Refuses a key that gives everybody the same secret."""
-    try:
-        return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
-    except ValueError:
-        raise BadKey(owner) from None
+    return next(shared_secrets(private, {owner: public}))
+
+
+def shared_secrets(private: bytes, public: Mapping[str, bytes]) -> Iterator[bytes]:
+    """Yields the secrets that the owner of the private key shares with each of these owners of public keys."""
+    own = X25519PrivateKey.from_private_bytes(private)
+    for owner, key in public.items():
+        try:
+            yield own.exchange(X25519PublicKey.from_public_bytes(key))
+        except ValueError:
+            raise BadKey(owner) from None
 
 
 @dataclass(frozen=True)

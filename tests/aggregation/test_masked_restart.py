@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 
 import numpy as np
 import pytest
 
-from securetm.aggregation.masked import prekeys
 from securetm.aggregation.masked.masked_errors import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, WrongSetup
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import HEADER_SIZE, Kind
@@ -45,12 +43,17 @@ def masked_message(played: Played, name: str, number: int, seed: int) -> bytes:
     return message
 
 
-def test_a_restarted_party_sends_the_same_bytes_whatever_its_vector_is_now(played: Played) -> None:
+def test_a_restarted_party_sends_the_same_bytes_for_the_same_vector_and_none_for_another(played: Played) -> None:
     name = played.members[0]
     before = first_message(played, name, 0)
     played.restart(name)
-    assert first_message(played, name, 0, seed=1) == before
-    assert first_message(played, name, 0, seed=2) == before
+    assert first_message(played, name, 0) == before
+    with pytest.raises(RoundAbandoned):
+        first_message(played, name, 0, seed=1)
+    played.restart(name)
+    with pytest.raises(RoundAbandoned):
+        first_message(played, name, 0, seed=2)
+    assert first_message(played, name, 0) == before
     assert played.parties[name].prepared == 5
 
 
@@ -60,7 +63,7 @@ def test_a_round_goes_on_after_every_role_restarted(played: Played) -> None:
         first_message(played, name, 0)
     for name in (COORDINATOR, *played.members):
         played.restart(name)
-    assert np.array_equal(flat(played.play(cohort, vectors_of(played.members, seed=9))), plain_sum(vectors, played.members))
+    assert np.array_equal(flat(played.play(cohort, vectors)), plain_sum(vectors, played.members))
 
 
 def test_after_a_restart_the_next_round_is_asked_for_and_everybody_is_in_it(played: Played) -> None:
@@ -106,41 +109,24 @@ def test_no_prekey_masks_two_vectors_wherever_the_machine_stops(write: int, afte
     for attempt in range(8):
         try:
             out.append(masked_message(played, name, attempt // 2, attempt))
+        except RoundAbandoned:  # it was begun with another vector
+            continue
         except Crash:
             played.stores[name] = EmptyStore(played.stores[name].kept)
             played.restart(name)
     by_prekey: dict[bytes, set[bytes]] = {}
     for message in out:
         by_prekey.setdefault(message[68:72], set()).add(message)
-    assert len(by_prekey) == 4
+    assert len(by_prekey) >= 3  # of a round whose prekey was written when the machine stopped, nothing ever left
     assert all(len(different) == 1 for different in by_prekey.values())
 
 
-def test_what_leaves_is_on_disk_first(played: Played) -> None:
+def test_what_is_signed_of_a_vector_is_on_disk_before_it_leaves_and_the_vector_is_not(played: Played) -> None:
     name = played.members[0]
     message = first_message(played, name, 0)
-    assert any(value.endswith(message) for value in played.stores[name].kept.values())
-
-
-@pytest.fixture
-def little_room() -> Iterator[None]:
-    before = prekeys.KEPT
-    prekeys.KEPT = 2 * (HEADER_SIZE + 4 * TERMS.size)
-    yield
-    prekeys.KEPT = before
-
-
-@pytest.mark.usefixtures("little_room")
-def test_a_round_whose_bytes_are_gone_is_abandoned(played: Played) -> None:
-    name, vectors = played.members[0], vectors_of(played.members)
-    for number in range(3):
-        played.play(played.cohort(number), vectors)
-    with pytest.raises(RoundAbandoned):
-        first_message(played, name, 0)
-    played.restart(name)
-    with pytest.raises(RoundAbandoned):
-        first_message(played, name, 0)
-    assert first_message(played, name, 2)[1] == Kind.MASKED
+    kept = played.stores[name].kept.values()
+    assert message[:HEADER_SIZE] in kept
+    assert not any(message[HEADER_SIZE:][:64] in value for value in kept)
 
 
 def test_a_round_begun_under_an_earlier_set_up_is_abandoned(played: Played) -> None:

@@ -164,7 +164,7 @@ class NotPrepared(Refused):
 
 
 class RoundAbandoned(Refused):
-    """round {round_id} was begun before and its message is gone, so that it is abandoned"""
+    """round {round_id} was begun before with another vector or set-up, so that it is abandoned"""
 
     round_id: str
     hint = "ask under a new round id; masking another vector for the same round could reveal their difference"

@@ -16,6 +16,7 @@ from securetm.aggregation.masked.masked_errors import (
     OtherSurvivors,
     OutOfStep,
     RestoredState,
+    RoundAbandoned,
     SetsIncomplete,
     SetsOverlap,
     TooFewSignatures,
@@ -41,7 +42,7 @@ from securetm.sessions.exchanges import PartyExchange
 from securetm.sessions.framing import Reader, derive, hashed, head, place_bytes
 from securetm.sessions.identities import COORDINATOR, SIGNATURE, Identity
 from securetm.sessions.labels import Label
-from securetm.sessions.sealing import shared_secret
+from securetm.sessions.sealing import shared_secrets
 from securetm.sessions.session_errors import UnexpectedMessage
 from securetm.sessions.survivors import SurvivorList
 
@@ -108,9 +109,10 @@ class MaskedPartyRound(PartyExchange):
         self._prekeys.check_current(self._tag, self._prepared)
         if self._first is None:
             self._index = self._prekeys.used.get(self._tag)
-            self._first = self._prekeys.sent(self._tag)  # the bytes stay the same, also if the vector changed
-        if self._first is None:
-            self._first = self._hello() if self._prekeys.restarted else self._masked()
+            if signed := self._prekeys.sent(self._tag):
+                self._first = self._again(signed)
+            else:
+                self._first = self._hello() if self._prekeys.restarted else self._masked()
         return super().begin()
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
@@ -129,23 +131,36 @@ class MaskedPartyRound(PartyExchange):
         prekeys, me = self._prekeys, self._identity.place
         if not prekeys.left:
             raise NotPrepared()
-        begun, vector = Header(me, self._at(prekeys.next), self._entropy.bytes(SALT)), self._ring()
-        apply_masks(vector, self._masks(begun, self._prepared))
-        little = vector.astype(vector.dtype.newbyteorder("<"), copy=False)
-        header = replace(begun, vector=vector_hash(little.data))
-        message = b"".join((self._identity.sign(Label.VECTOR, header.body()), little.data))
-        prekeys.use(header.at.index, self._tag, message)
+        begun = Header(me, self._at(prekeys.next), self._entropy.bytes(SALT))
+        vector = self._under(begun)
+        header = replace(begun, vector=vector_hash(vector))
+        signed = self._identity.sign(Label.VECTOR, header.body())
+        prekeys.use(header.at.index, self._tag, signed)
         self._index = header.at.index
-        return message
+        return b"".join((signed, vector))
+
+    def _again(self, signed: bytes) -> bytes:
+        """The message that was begun before: the same vector under the same prekey and salt, or none."""
+        header = read_header(signed, self._identity.me)
+        vector = self._under(header)
+        if vector_hash(vector) != header.vector:
+            raise RoundAbandoned(self._tag.hex()[:16])
+        return b"".join((signed, vector))
+
+    def _under(self, header: Header) -> memoryview:
+        """The masked vector as it travels."""
+        vector = self._ring()
+        apply_masks(vector, self._masks(header, self._prepared))
+        return vector.astype(vector.dtype.newbyteorder("<"), copy=False).data
 
     def _masks(self, header: Header, prepared: Prepared) -> list[Mask]:
         """One mask of its own, and one with each neighbour."""
         register, me, index = self._identity.register, header.sender, header.at.index
         masks = [(self_seed(prepared.seeds[index], header.at, me, header.salt), True)]
-        for peer, keys in prepared.peers.items():
-            if peer in self._quorum.active:
-                secret = shared_secret(prepared.mask_keys[index], keys[index], register.name(peer))
-                masks.append((pair_seed(secret, header.at, me, peer), me < peer))  # both must agree: the smaller place adds
+        peers = [peer for peer in prepared.peers if peer in self._quorum.active]
+        public = {register.name(peer): prepared.peers[peer][index] for peer in peers}
+        for peer, secret in zip(peers, shared_secrets(prepared.mask_keys[index], public), strict=True):
+            masks.append((pair_seed(secret, header.at, me, peer), me < peer))  # both must agree: the smaller place adds
         return masks
 
     # ---- after a restart, or after missing a round ---------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Which of a party's prekeys are used. That is on disk before the first byte is sent. It computes no mask.
 
-A prekey is used once, even across crashes: a round that was begun is answered with the same bytes again, or abandoned.
+A prekey is used once, even across crashes: a round that was begun is answered with the same bytes again, or abandoned. What a
+party signed under a prekey is kept, and not the vector: the same vector gives the same bytes again, and another one none.
 Of several session objects over one store only the newest uses prekeys: each reads what was used only when it is made.
 """
 
@@ -15,7 +16,6 @@ from securetm.sessions.identities import PinnedRoster
 from securetm.sessions.labels import VERSION
 from securetm.sessions.session_memory import SessionMemory
 
-KEPT = 64 * 2**20  # bytes of sent messages that are kept for a restart
 _SETUP, _FLOOR, _PAST, _SESSIONS = "masked setup", "masked floor", "masked past", "masked sessions"
 _VOID = 2**32 - 1
 
@@ -29,7 +29,6 @@ class Prekeys:
         self.next = 0  # the first prekey that was never used
         self.restarted = self._void = False
         self.used: dict[bytes, int] = {}  # round -> prekey, of this set-up
-        self._sizes: dict[int, int] = {}  # of the messages that are still kept
         self._session = int.from_bytes(store.get(_SESSIONS) or b"") + 1  # how many session objects there were over this store
         store.put(_SESSIONS, self._session.to_bytes(8))
         self._load()
@@ -60,45 +59,30 @@ class Prekeys:
         self._memory.save(_PAST, sorted(self._past() | set(self.used)))
         self._memory.save(_SETUP, prepared)
         self._prepared, self.next, self.restarted, self._void = prepared, 0, False, False
-        self.used, self._sizes = {}, {}
+        self.used = {}
 
     # ---- using a prekey ----------------------------------------------------------------------------------------------
 
-    def sent(self, tag: bytes) -> bytes | None:
-        """The message sent in this round before, or nothing. Refuses if it was sent and its bytes are gone."""
-        if tag in self.used:
-            stored = self._sent(self.used[tag])
-            if len(stored) > HEADER_SIZE:
-                return stored
+    def sent(self, tag: bytes) -> bytes:
+        """What this party signed in this round before, or nothing. Refuses a round of an earlier set-up."""
+        if tag not in self.used and tag in self._past():
             raise RoundAbandoned(tag.hex()[:16])
-        if tag in self._past():
-            raise RoundAbandoned(tag.hex()[:16])
-        return None
+        return self.header(self.used[tag]) if tag in self.used else b""
 
     def header(self, index: int) -> bytes:
         """What this party signed when it used that prekey, or nothing."""
-        return self._sent(index)[:HEADER_SIZE]
-
-    def use(self, index: int, tag: bytes, message: bytes) -> None:
-        """Marks the prekey as used and keeps the message for a restart. Both are on disk before this returns."""
-        self.check_current(tag)
-        if index != self.next or self._sent(index):
-            raise RestoredState()
-        self._store.put(f"masked sent {index}", message)  # as it is: its header says which set-up and round it is of
-        self.used[tag], self.next = index, index + 1
-        self._sizes[index] = len(message)
-        while sum(self._sizes.values()) > KEPT and len(self._sizes) > 1:
-            self._forget(min(self._sizes))
-
-    def _forget(self, index: int) -> None:
-        self._store.put(f"masked sent {index}", self.header(index))
-        del self._sizes[index]
-
-    def _sent(self, index: int) -> bytes:
-        stored = self._store.get(f"masked sent {index}") or b""
+        stored = (self._store.get(f"masked sent {index}") or b"")[:HEADER_SIZE]
         assert self._prepared is not None
-        ours = len(stored) >= HEADER_SIZE and stored[0] == VERSION
+        ours = len(stored) == HEADER_SIZE and stored[0] == VERSION
         return stored if ours and read_header(stored, "").at.epoch == self._prepared.epoch else b""
+
+    def use(self, index: int, tag: bytes, header: bytes) -> None:
+        """Marks the prekey as used and keeps what is signed under it. It is on disk when this returns."""
+        self.check_current(tag)
+        if index != self.next or self.header(index):
+            raise RestoredState()
+        self._store.put(f"masked sent {index}", header)  # as it is: it says which set-up and round it is of
+        self.used[tag], self.next = index, index + 1
 
     def skip_to(self, index: int) -> None:
         """Skips prekeys, because the other parties have used theirs. It never goes back."""
@@ -125,10 +109,8 @@ class Prekeys:
             return
         self.restarted = True
         for index in range(self._prepared.rounds):
-            if sent := self._sent(index):
+            if sent := self.header(index):
                 self.used[read_header(sent, "").at.tag], self.next = index, index + 1
-                if len(sent) > HEADER_SIZE:
-                    self._sizes[index] = len(sent)
         if floor := self.of_setup.get(_FLOOR):
             at = int.from_bytes(floor, "big")
             self._void, self.next = at == _VOID, self.next if at == _VOID else max(self.next, at)
