@@ -113,7 +113,7 @@ class PartyFile:
     home: str = ""  # the party's folder for ledgers, stores and results; nothing: $XDG_DATA_HOME/securetm/NAME
     policy: PolicyChoice = PolicyChoice()
     privacy: LedgerChoice = LedgerChoice()
-    folder: Path = Path()  # that the file lies in
+    path: Path = Path()  # of the file itself
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -130,11 +130,11 @@ class PartyFile:
                     _top_level({name: value for name, value in tables.items() if name not in sections}, path, sections)
                 )
             mistakes.tell()
-        return cls(**made, folder=path.resolve().parent)
+        return cls(**made, path=path)
 
     def place(self, written: str) -> Path:
         """Returns a path of this file, seen from where the file lies."""
-        return self.folder / Path(written).expanduser()
+        return self.path.parent / Path(written).expanduser()
 
     @property
     def home_folder(self) -> Path:

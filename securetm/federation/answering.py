@@ -21,7 +21,15 @@ from securetm.federation.party_session import Awaited, JoinedSession
 from securetm.federation.party_state import PartyState
 from securetm.federation.paying import spend_of
 from securetm.federation.questions import HELD_OUT, TRAIN
-from securetm.federation.refusal_errors import AlreadyAnswered, AnotherSample, AskedTooOften, BadState, OutOfTurn, WrongRound
+from securetm.federation.refusal_errors import (
+    AlreadyAnswered,
+    AnotherSample,
+    AskedTooOften,
+    BadState,
+    OutOfTurn,
+    QuestionNotAllowed,
+    WrongRound,
+)
 from securetm.federation.round_identity import compile_question, digest_of_arrays
 from securetm.models.row_trial import check_rows
 from securetm.route import ClippedAnswer, Route
@@ -44,6 +52,8 @@ def answer(session: JoinedSession, ask: wire.Ask) -> tuple[bytes, ...]:
 def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
     """Checks the question. The round id must say that the coordinator means the same as this party."""
     own = session.own
+    if not own.policy.allows_question(ask.question):
+        raise QuestionNotAllowed(ask.question)
     _check_cohort(own, ask)
     query, route, cohort = compile_question(own.questions, session.identity, ask, _about(own, ask))
     if ask.round_id != cohort.round_id:
@@ -59,8 +69,8 @@ def _check_cohort(own: PartyState, ask: wire.Ask) -> None:
     strangers = [member for member in members if member not in own.members]
     if strangers or own.name not in members:
         raise NotInCohort(strangers[0] if strangers else own.name)
-    if len(members) < own.agreement.profile.minimum_parties:
-        raise CohortTooSmall(len(members), own.agreement.profile.minimum_parties)
+    if len(members) < (least := max(own.agreement.profile.minimum_parties, own.policy.least_parties)):
+        raise CohortTooSmall(len(members), least)
     if own.agreement.plan.federation.cohort and members != asked_of(own.members, own.agreement, ask.question, ask.number):
         raise AnotherSample(ask.question, ask.number)
 
@@ -188,7 +198,10 @@ class Answering:
 
     def _send(self, vector: State) -> tuple[bytes, ...]:
         exchange = self.session.aggregation.round(self.cohort, self.route.terms, vector)
-        return self.session.open(self.cohort.round_id, exchange)
+        parcels = self.session.open(self.cohort.round_id, exchange)
+        with self.own.failure_log.logged():
+            self.own.watch.answered(self.ask.question, self.ask.number, self.ask.serial, sum(map(len, parcels)))
+        return parcels
 
     def _record(self, clipped: ClippedAnswer, sent: int) -> None:
         """Writes this party's record of the round, and its memory where the coordinator keeps its state too."""

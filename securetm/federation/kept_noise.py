@@ -26,7 +26,7 @@ class KeptNoise:
 
     def get(self, key: str) -> bytes | None:
         """Returns what was drawn under that name. Refuses if the ledger was put back to before the payment."""
-        stored = self.store.get(_NAME + key)
+        stored = self.store.get(self._name(key)) or self.store.get(_NAME + key)  # earlier versions did not name the ledger
         if stored is None:
             return None
         ledger, count, head = _PAID.unpack(stored[: _PAID.size])
@@ -40,4 +40,7 @@ class KeptNoise:
         if not self.paid:
             raise DrawnUnpaid()
         count, head = self.ledger.head
-        self.store.put(_NAME + key, _PAID.pack(self.ledger.identity, count, head) + value)
+        self.store.put(self._name(key), _PAID.pack(self.ledger.identity, count, head) + value)
+
+    def _name(self, key: str) -> str:
+        return f"{_NAME}{self.ledger.identity.hex()} {key}"

@@ -68,6 +68,14 @@ class LedgersOfDocuments:
             _enter(index, {file_of[name]: digests for name, digests in held.items()}, generation)
         return self._at(generation)
 
+    def ledgers_of(self, corpus: Corpus, unit: Unit) -> list[Path]:
+        """Returns the ledgers that these documents have, in whichever generation. It makes none."""
+        if not (self.folder / INDEX).is_file():
+            return []
+        with self._alone(), self._index() as index:
+            known = _places(index, _keyed(_secret(index), corpus))
+        return self._sources(known, _kind(unit))
+
     def _unchanged(self, found: Found, file_of: Mapping[str, str]) -> int | None:
         """Returns the generation in which every document that has a ledger is at the same party as now, if there is one."""
         generations = {generation for known in found.values() for places in known.values() for generation, _ in places}

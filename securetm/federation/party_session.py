@@ -52,7 +52,9 @@ class JoinedSession:
         guard = None
         if own.ledger is not None and own.others is not None and profile.budget is not None:
             needed = quorum(len(own.members) - 1, profile.colluding)  # so many sign no second history of the ledger
-            guard = BudgetGuard(own.ledger, identity_of(own.name, roster, own.store), own.others, needed, profile.budget)
+            guard = BudgetGuard(
+                own.ledger, identity_of(own.name, roster, own.store), own.others, needed, profile.budget, own.ledger_tag
+            )
         return cls(own, identity, profile.aggregation.party(own.name, roster, own.entropy, own.store), guard)
 
     def prepare(self, prepare: wire.Prepare) -> tuple[bytes, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
@@ -24,6 +24,8 @@ from securetm.federation.paying_errors import NoLedger
 from securetm.federation.questions import Questions
 from securetm.federation.refusal_errors import OutOfTurn
 from securetm.federation.store import PartyStore, SqliteStore
+from securetm.federation.witness import TAG
+from securetm.party_policy import PolicyChoice
 
 
 @dataclass
@@ -48,6 +50,28 @@ class TrainingMemory:
         self.store.keep_memory(serial, self.arrays if arrays is None else arrays, self.lineage)
 
 
+class PartyWatch(Protocol):
+    """Is told what a party does, for its own user. Nobody else hears it."""
+
+    def answered(self, question: str, number: int, serial: int, sent: int) -> None:
+        """Called when the first messages of an answer are ready, with how many bytes they have."""
+        ...
+
+    def refused(self, name: str) -> None:
+        """Called with the name of each refusal."""
+        ...
+
+
+class UnwatchedParty:
+    """Shows nothing."""
+
+    def answered(self, question: str, number: int, serial: int, sent: int) -> None:
+        """Nothing is shown."""
+
+    def refused(self, name: str) -> None:
+        """Nothing is shown."""
+
+
 @dataclass
 class PartyState:
     """One organisation: its documents, its own store, and the agreement that it accepted."""
@@ -62,6 +86,9 @@ class PartyState:
     ledger: Ledger | None = None
     others: SqliteStore | None = None  # what it signed of the others' ledgers, kept as long as its own
     run: str = ""  # what this party calls the run in its ledger; it stays the same when the run is resumed
+    policy: PolicyChoice = field(default_factory=PolicyChoice)  # what this party allows beyond the agreement
+    ledger_tag: bytes = bytes(TAG)  # names the data set of the ledger to the others, who cannot read the name in it
+    watch: PartyWatch = field(default_factory=UnwatchedParty)
     clock: Callable[[], float] = time.perf_counter  # it decides nothing here: `beat.py` reads what it measured
     seconds_with_documents: float = 0.0  # of the last answer
 

@@ -24,6 +24,7 @@ MOST_WORD_BYTES = 1 << 22  # of one party under `union`, and of the candidates t
 MOST_CANDIDATES = 250_000  # words
 TOP_WORDS = 10
 _UNION_ONLY = (WORDS, FREQUENCIES)
+QUESTIONS_OF = {"union": _UNION_ONLY, JOINT: (JOINT,), "file": ()}  # about words, by where the list comes from
 _ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES)  # but the corpus
 
 

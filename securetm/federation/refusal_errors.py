@@ -27,6 +27,13 @@ class UnknownQuestion(Refused):
     name: str
 
 
+class QuestionNotAllowed(Refused):
+    """this party does not allow the question {name!r} on its documents"""
+
+    name: str
+    hint = "`questions` under [policy] of PARTY.toml lists what may be asked"
+
+
 class WrongRound(Refused):
     """the round id does not follow from the session, the terms and the profile"""
 

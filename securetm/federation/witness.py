@@ -29,10 +29,10 @@ from securetm.sessions.identities import SIGNATURE, Identity
 from securetm.sessions.labels import Label
 from securetm.sessions.session_errors import StaleSignature
 
-NONCE = 16
+NONCE = TAG = 16
 _LEDGER_OF = "ledger of "  # in the store, before the owner's name
 _KNOWN = struct.Struct(">IQ32s32s")  # 0, how many entries, the first entry's hash, the last one's: as a party remembers it
-_HEAD = struct.Struct(f">IQ32s32s{NONCE}s")  # whose, how many entries, both hashes, and the owner's nonce
+_HEAD = struct.Struct(f">IQ32s32s{NONCE}s{TAG}s")  # whose, how many entries, both hashes, the owner's nonce, the data set
 _SEEN = struct.Struct(f">IIQ32s32s{NONCE}s")  # by whom, whose, and the same
 _SEEN_BY = struct.Struct(">I")
 
@@ -50,6 +50,7 @@ class Head:
     count: int
     last: bytes
     nonce: bytes = field(default=b"", compare=False)
+    tag: bytes = field(default=bytes(TAG), compare=False)  # of the data set: an owner may have several ledgers
 
 
 @dataclass
@@ -61,6 +62,7 @@ class BudgetGuard:
     others: Store
     needed: int  # other parties that must have signed the present head before more is spent
     budget: Budget  # of this run; the ledger's own is the party's, for all runs
+    tag: bytes = bytes(TAG)  # of the data set that the ledger belongs to
     nonce: bytes = field(default_factory=lambda: OperatingSystem().bytes(NONCE))  # in every head that this guard announces
     _signed_by: dict[int, int] = field(default_factory=dict)  # who signed, and up to which entry
     _left: tuple[Spend, int, int] | None = None  # how many more such answers this run may give, at that length of the ledger
@@ -115,16 +117,16 @@ class BudgetGuard:
         return tuple(self._seen(head, followed) for head, followed in zip(heads, links or [b""] * len(heads), strict=True))
 
     def _signed_head(self, count: int, last: bytes) -> bytes:
-        statement = _HEAD.pack(self.identity.place, count, self.ledger.identity, last, self.nonce)
+        statement = _HEAD.pack(self.identity.place, count, self.ledger.identity, last, self.nonce, self.tag)
         return self.identity.sign(Label.LEDGER_HEAD, statement)
 
     def _seen(self, signed: bytes, links: bytes) -> bytes:
         head = head_of(signed)
         self._verify(head.owner, signed, Label.LEDGER_HEAD)
         name = self.identity.register.name(head.owner)
-        known = remembered(self.others, name, head.owner)
+        known = remembered(self.others, name, head.owner, head.tag)
         if known is None or self._follows(head, known, links):
-            self.others.put(_LEDGER_OF + name, _KNOWN.pack(0, head.count, head.ledger, head.last))
+            self.others.put(_kept_under(name, head.tag), _KNOWN.pack(0, head.count, head.ledger, head.last))
             known = head
         statement = _SEEN.pack(self.identity.place, head.owner, known.count, known.ledger, known.last, head.nonce)
         return self.identity.sign(Label.LEDGER_SEEN, statement)
@@ -177,19 +179,23 @@ def quorum(others: int, colluding: int) -> int:
     return min((others + colluding) // 2 + 1, others)
 
 
-def remembered(others: Store, name: str, owner: int = 0) -> Head | None:
-    """Returns the last head of that party's ledger that a party has seen and kept."""
-    stored = others.get(_LEDGER_OF + name)
+def remembered(others: Store, name: str, owner: int = 0, tag: bytes = bytes(TAG)) -> Head | None:
+    """Returns the last head of that party's ledger over that data set that a party has seen and kept."""
+    stored = others.get(_kept_under(name, tag))
     if stored is None:
         return None
     _, count, ledger, last = _KNOWN.unpack(stored)
     return Head(owner, ledger, count, last)
 
 
+def _kept_under(name: str, tag: bytes) -> str:
+    return _LEDGER_OF + name + (f" {tag.hex()}" if any(tag) else "")
+
+
 def head_of(signed: bytes) -> Head:
     """Returns the head that an owner signed. It does not check who signed."""
-    owner, count, ledger, last, nonce = _opened(_HEAD, signed, "a head of a ledger")
-    return Head(owner, ledger, count, last, nonce)
+    owner, count, ledger, last, nonce, tag = _opened(_HEAD, signed, "a head of a ledger")
+    return Head(owner, ledger, count, last, nonce, tag)
 
 
 def standing_of(signed: bytes) -> Head:

@@ -1,0 +1,138 @@
+"""`securetm join`: takes part in a federation with this organisation's documents, or shows first what that would send."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from securetm.cli.json_output import Json, print_json
+from securetm.cli.key_options import PassphraseFile
+
+if TYPE_CHECKING:
+    from securetm.federation.join_status import JoinStatus
+    from securetm.federation.joining import Joining
+    from securetm.reports.join_screen import JoinScreen
+
+_LOOKS = 0.25  # seconds between two looks at the standing
+_LEDGER_LOOKS = 60  # looks between two at the ledger, which takes longer
+
+
+def join(
+    party: Annotated[Path, typer.Argument(help="The party's own file, PARTY.toml.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be sent to whom and what it costs; send nothing.")
+    ] = False,
+    passphrase_file: PassphraseFile = None,
+    json: Json = False,
+) -> None:
+    """Takes part in a federation with this organisation's documents, until the run ends or you leave.
+
+    With --json it prints one line for each event.
+    """
+    joining = _prepared(party, passphrase_file)
+    if dry_run:
+        _show_preview(joining, json)
+        return
+    with _stopped_by_signals() as stop:
+        report = _joined(joining, stop, json)
+    if json:
+        from securetm.reports.join_screen import JoinScreen
+        from securetm.reports.terminal import results
+
+        JoinScreen(results(json), as_json=True).tell("finished", report)
+
+
+def _prepared(party: Path, passphrase_file: Path | None) -> Joining:
+    from securetm.cli.passphrases import passphrase_for
+    from securetm.federation.joining import prepare
+    from securetm.reports.progress import LateBars
+    from securetm.reports.terminal import screen
+
+    with LateBars(screen()) as bars:
+        return prepare(party, lambda folder: passphrase_for(folder, passphrase_file), bars)
+
+
+def _show_preview(joining: Joining, json: bool) -> None:
+    from securetm.federation.join_preview import preview
+    from securetm.reports.preview_tables import preview_tables
+    from securetm.reports.terminal import results
+
+    shown = preview(joining)
+    results(json).print(preview_tables(shown))
+    if json:
+        print_json(shown)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """Sets the event at the first Ctrl-C or SIGTERM. The second Ctrl-C ends the process as ever: what was kept is on disk."""
+    stop, before = threading.Event(), dict[int, Any]()
+
+    def leave(number: int, _: object) -> None:
+        stop.set()
+        signal.signal(number, before[number])
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, leave)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _joined(joining: Joining, stop: threading.Event, json: bool) -> Mapping[str, Any]:
+    """Runs the party in a thread of its own, and draws in this one, which gets the signals."""
+    from securetm.federation.join_status import JoinStatus
+    from securetm.federation.joining import join as take_part
+    from securetm.federation.network.dialing import Dialer
+    from securetm.federation.network.ends import Agreed
+    from securetm.reports.join_screen import JoinScreen, ended_panel
+    from securetm.reports.terminal import results, screen
+
+    agreement = joining.agreement
+    with JoinScreen(screen(), as_json=json) as shown:
+        status = JoinStatus(joining.file.name, joining.roster.federation, agreement.plan.training.rounds, shown.tell)
+        agreed = Agreed(agreement.digest, agreement.profile.digest)
+
+        def dialer(party: Any) -> Dialer:
+            return Dialer(joining.file.name, joining.keys, joining.roster, agreed, lambda: party.most_bytes, status)
+
+        report = _in_thread(lambda: take_part(joining, dialer, status, stop), lambda: _look(joining, status, shown))
+    results(json).print(ended_panel(report))
+    return report
+
+
+def _in_thread(work: Callable[[], Mapping[str, Any]], look: Callable[[], None]) -> Mapping[str, Any]:
+    """Runs the work in a thread, looks now and then, and returns or raises what the work did."""
+    done: list[Mapping[str, Any]] = []
+    raised: list[BaseException] = []
+
+    def worked() -> None:
+        try:
+            done.append(work())
+        except BaseException as problem:  # noqa: BLE001 - raised again in the main thread
+            raised.append(problem)
+
+    thread = threading.Thread(target=worked, name="party")
+    thread.start()
+    while thread.is_alive():
+        look()
+        thread.join(_LOOKS)
+    if raised:
+        raise raised[0]
+    return done[0]
+
+
+def _look(joining: Joining, status: JoinStatus, shown: JoinScreen) -> None:
+    """Draws the standing again; now and then with what the ledger says, which is read apart from the party's own work."""
+    status.looks += 1
+    if status.looks % _LEDGER_LOOKS == 1:
+        status.spent = joining.spent()
+    shown.show(status)

@@ -1,0 +1,128 @@
+"""What joining would send to whom, and what it would cost: from the plan, the profile and the ledgers. Nothing is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from securetm.accounting.composition import total
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.privacy_filter import ALONE
+from securetm.accounting.spends import Spend
+from securetm.agreement import Agreement
+from securetm.contracts import INF
+from securetm.federation.joining import Joining
+from securetm.federation.paying import bill_of
+from securetm.federation.questions import (
+    COHERENCE,
+    FREQUENCIES,
+    HELD_OUT,
+    JOINT,
+    QUESTIONS_OF,
+    TOP_WORDS,
+    TRAIN,
+    WORDS,
+    Questions,
+)
+from securetm.profiles import cohort_of
+from securetm.route import compile_route
+
+_WHAT = {
+    WORDS: "every word of your documents",
+    JOINT: "a sketch of your words, by which frequent ones are found in the sum",
+    FREQUENCIES: "in how many of your documents each candidate word is",
+    TRAIN: "one step of the training: a sum over your documents",
+    HELD_OUT: "how well the model predicts the documents that are held out",
+    COHERENCE: "in how many of your documents pairs of top words occur together",
+}
+_SEALED = "the coordinator, as random numbers: it opens only the sum over all parties"
+_BY_PARTIES = "the coordinator, encrypted: only the parties open the sum over all of them"
+_CLEAR = "the coordinator, as it is"
+_NOISED = "the coordinator, with this party's noise in it"
+
+
+@dataclass(frozen=True)
+class PreviewedQuestion:
+    """One question of the run, and what an answer to it is."""
+
+    question: str
+    what: str
+    times: int  # at most
+    bytes: int  # of the longest message of one answer
+    seen_by: str
+    allowed: bool  # by the party's own policy
+
+
+def preview(joining: Joining) -> dict[str, Any]:
+    """Returns everything that `securetm join --dry-run` says."""
+    agreement, roster = joining.agreement, joining.roster
+    return {
+        **joining.facts(),
+        "model": agreement.plan.model.name,
+        "coordinator": {"address": roster.address, "fingerprint": roster.coordinator.certificate.fingerprint},
+        "members": list(roster.members),
+        "documents": len(joining.corpus),
+        "leaves_home": [asdict(one) for one in questions_of(agreement, joining)],
+        "cost": cost(joining),
+        "lands_in": str(joining.results),
+    }
+
+
+def questions_of(agreement: Agreement, joining: Joining) -> Iterator[PreviewedQuestion]:
+    """Returns each question that the plan asks, in the order in which it asks."""
+    questions, profile, members = Questions(agreement), agreement.profile, joining.roster.members
+    questions.adopt(agreement.words or tuple(f"word{number}" for number in range(agreement.plan.vocabulary.max_words)))
+    start = agreement.model.start(questions.vocabulary, np.random.default_rng(0))
+    about = {name: questions.shown(name, start, joining.file.name) for name in (TRAIN, HELD_OUT)}
+    about[COHERENCE] = {"top": np.zeros((len(agreement.model.topics(start)), TOP_WORDS), dtype=np.int64)}
+    for name in (*QUESTIONS_OF[agreement.plan.vocabulary.source], TRAIN, *(() if questions.paid else (COHERENCE, HELD_OUT))):
+        terms = compile_route(questions.make(name, about.get(name, {})).terms, profile, cohort_of(profile, members)).terms
+        longest, times = profile.aggregation.longest(len(members), 0, terms)[0], questions.numbers(name)
+        allowed = joining.file.policy.allows_question(name)
+        yield PreviewedQuestion(name, _WHAT[name], 1 if times == INF else int(times), longest, _seen_by(agreement), allowed)
+
+
+def _seen_by(agreement: Agreement) -> str:
+    profile = agreement.profile
+    if profile.aggregation.channel == "sealed":
+        return _BY_PARTIES if profile.aggregation.opened_by == "parties" else _SEALED
+    return _NOISED if profile.budget is not None else _CLEAR
+
+
+def cost(joining: Joining) -> dict[str, Any] | None:
+    """Returns what the whole run spends of each unit's budget, and what was spent before; None without a budget."""
+    agreement = joining.agreement
+    budget = agreement.budget
+    if budget is None:
+        return None
+    spends = bill_of(agreement, len(joining.roster.members)).spends()
+    whole, ledgers = total(spends, ALONE * budget.delta), joining.ledgers()
+    before, own = 0.0, joining.file.privacy.budget(budget)
+    for path in ledgers:
+        with Ledger.read(path) as ledger:
+            before, own = max(before, ledger.spent().epsilon), joining.file.privacy.budget(ledger.budget)
+    return {
+        "unit": budget.unit.value,
+        "epsilon": whole.epsilon,
+        "delta": budget.delta,
+        "spent_before": before,
+        "budget": own.epsilon,
+        "left_before": max(0.0, own.epsilon - before),
+        "answers_that_fit": _fitting(joining, spends),
+        "answers": sum(spend.count for spend in spends),
+    }
+
+
+def _fitting(joining: Joining, spends: Sequence[Spend]) -> int | None:
+    """Returns how many answers of the training the ledger still admits; None where there is no ledger yet."""
+    ledgers = joining.ledgers()
+    if not ledgers or not spends:
+        return None
+    left = []
+    for path in ledgers:
+        with Ledger.read(path) as ledger:
+            left.append(ledger.remaining(joining.run_name, spends[-1], spends[-1].count))
+    return min(left)

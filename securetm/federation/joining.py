@@ -1,0 +1,186 @@
+"""A party of a real federation: everything that can be checked before the first connection, and then the run to its end.
+
+It makes the same party as a simulation does, out of the organisation's own files. It opens no socket itself: whoever calls it
+brings the carrier.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from securetm.accounting.ledger import Ledger
+from securetm.agreement import Agreement
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.readers import read_corpus
+from securetm.credentials.acceptance import KEYS, check_accepted
+from securetm.credentials.diagnosis import check_own, now_utc
+from securetm.credentials.key_files import Keys, Passphrase
+from securetm.credentials.roster import FederationRoster
+from securetm.credentials.roster_file import read_roster
+from securetm.entropy import OperatingSystem
+from securetm.federation.beat import PacedParty, SystemClock
+from securetm.federation.document_minimum import check_delta, check_kind, check_share
+from securetm.federation.joining_errors import LeftEarly, NotAllowedHere
+from securetm.federation.joining_result import keep_result, spent
+from securetm.federation.ledgers_of_documents import LedgersOfDocuments, own_budget
+from securetm.federation.party import Party
+from securetm.federation.party_home import PartyHome
+from securetm.federation.party_state import PartyWatch
+from securetm.federation.questions import QUESTIONS_OF, TRAIN
+from securetm.federation.remote_agreement import agreed_apart
+from securetm.federation.witness import TAG
+from securetm.party_policy import PartyFile, PolicyChoice
+from securetm.plan_reading import read_plan
+from securetm.stages import Stages
+
+
+class Carrier(Protocol):
+    """Brings requests to a party and its replies back."""
+
+    def run(self, handle: Callable[[bytes], bytes], stop: threading.Event) -> bool:
+        """Answers requests until `stop` is set or the run has ended. Returns whether it has."""
+        ...
+
+
+@dataclass(frozen=True)
+class Joining:
+    """A party that is ready to join: all its files are read and checked, and nothing was sent or written."""
+
+    file: PartyFile
+    home: PartyHome
+    roster: FederationRoster
+    keys: Keys = field(repr=False)
+    agreement: Agreement
+    corpus: Corpus
+
+    @property
+    def run_name(self) -> str:
+        """What the ledger calls this run: the same whenever the same plan is run over the same data set."""
+        return f"{self.roster.federation} {self.home.run(self.agreement).name}"
+
+    @property
+    def results(self) -> Path:
+        """The folder in which the model lands."""
+        return self.home.run(self.agreement)
+
+    def facts(self) -> dict[str, str]:
+        """What a report says of the run, besides what came of it."""
+        agreement = self.agreement
+        named = {"party": self.file.name, "federation": self.roster.federation, "data_set": self.home.data_set}
+        named |= {"profile": agreement.profile.name, "profile_digest": agreement.profile.digest.hex()}
+        return {**named, "agreement": agreement.digest.hex(), "roster": self.roster.digest.hex(), "run": self.run_name}
+
+    def party(self, watch: PartyWatch) -> Party:
+        """Opens the party's stores and its ledger. From now on nobody else may."""
+        identity, members = self.keys.identity, self.roster.members
+        ledger, tag = self._ledger()
+        store = self.home.store(self.agreement, identity, self.corpus)
+        budgeted = (ledger, self.home.others(), self.run_name) if ledger is not None else ()
+        keys = dict(self.roster.keys)
+        made = Party(self.file.name, members, self.agreement, self.corpus, store, OperatingSystem(), keys, *budgeted)
+        return replace(made, policy=self.file.policy, ledger_tag=tag, watch=watch)
+
+    def ledgers(self) -> list[Path]:
+        """The ledgers that these documents have so far. None is made."""
+        budget = self.agreement.budget
+        return [] if budget is None else LedgersOfDocuments(self.home.ledgers).ledgers_of(self.corpus, budget.unit)
+
+    def spent(self) -> dict[str, Any] | None:
+        """What the ledger says now; None where there is none. It may be called while another thread charges it."""
+        found = self.ledgers()
+        if not found:
+            return None
+        with Ledger.read(found[-1]) as ledger:
+            return spent(ledger, self.run_name, self.agreement)
+
+    def _ledger(self) -> tuple[Ledger | None, bytes]:
+        """Opens the ledger of the documents, if a budget is spent, with the budget that its owner gave the data set."""
+        if (budget := self.agreement.budget) is None:
+            return None, bytes(TAG)
+        path = self.home.ledger(self.corpus, budget)
+        own = self.file.privacy.budget(own_budget(path, budget))
+        return Ledger.open(path, self.file.name, own), self.home.tag(path, self.keys.identity)
+
+
+def prepare(path: Path, passphrase_of: Callable[[Path], Passphrase | None], stages: Stages) -> Joining:
+    """Checks all that can be checked before the first connection. Raises the first thing that is wrong, by name."""
+    file = PartyFile.read(path)
+    home = PartyHome.of(file)
+    roster = read_roster(file.place(file.roster))
+    check_accepted(home.path, roster)
+    keys = Keys.open(home.path / KEYS, passphrase_of(home.path / KEYS))
+    check_own(file.name, keys, roster, now_utc())
+    agreement = agreed_apart(read_plan(file.place(file.plan), {}), roster.members)
+    check_policy(file, agreement, roster)
+    corpus = documents_of(file, agreement, stages)
+    check_share(file.name, corpus, agreement.profile, roster.members)
+    check_delta(file.name, corpus, agreement.profile, None)  # the ledger's own is checked when it is opened
+    check_kind(corpus, agreement)
+    return Joining(file, home, roster, keys, agreement, corpus)
+
+
+def check_policy(file: PartyFile, agreement: Agreement, roster: FederationRoster) -> None:
+    """Refuses a plan or a roster that the party's own policy does not allow. No document is read."""
+    policy, profile, model = file.policy, agreement.profile, agreement.plan.model.name
+    if not policy.allows_profile(profile.name, profile.digest):
+        raise NotAllowedHere("profile", f"{profile.name} ({profile.digest.hex()})", "plan", _listed(policy.profiles))
+    if not policy.allows_model(model):
+        raise NotAllowedHere("model", model, "plan", _listed(policy.models))
+    for question in (*QUESTIONS_OF[agreement.plan.vocabulary.source], TRAIN):  # without these there is no run
+        if not policy.allows_question(question):
+            raise NotAllowedHere("the question", question, "plan", _listed(policy.questions))
+    epsilon = agreement.budget.epsilon if agreement.budget else 0.0
+    if 0 < policy.most_epsilon < epsilon:
+        raise NotAllowedHere("epsilon =", f"{epsilon:g}", "plan", f"{policy.most_epsilon:g} and less")
+    _check_roster(policy, agreement, roster)
+
+
+def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: FederationRoster) -> None:
+    parties, shown = agreement.plan.federation.cohort or len(roster.members), sorted(roster.coordinator.fingerprints)
+    if parties < policy.least_parties:
+        raise NotAllowedHere("a sum over", f"{parties} parties", "plan or roster", f"{policy.least_parties} and more")
+    if not policy.allows_coordinator(shown):
+        allowed = _listed(policy.coordinators)
+        raise NotAllowedHere("a coordinator with one of the fingerprints", _listed(shown), "roster", allowed)
+
+
+def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> Corpus:
+    """Reads the party's documents. Their keys follow from the data set's identity, wherever the file lies."""
+    data, place = file.data, file.place(file.data.source)
+    columns: dict[str, Any] = data.columns()
+    title = f"reading {place.name}"
+
+    def reading(done: int, total: int) -> None:
+        if not done:
+            stages.stage(title, total)
+        stages.step(done)
+
+    return read_corpus(place, tokeniser=agreement.plan.tokeniser.make(), name=data.identity, on_progress=reading, **columns)
+
+
+def _listed(values: Sequence[str]) -> str:
+    return ", ".join(values)
+
+
+def join(
+    joining: Joining, carrier_of: Callable[[PacedParty], Carrier], watch: PartyWatch, stop: threading.Event
+) -> Mapping[str, Any]:
+    """Takes part until the run has ended, and writes what came of it. Set `stop`, and the party leaves; it may come back."""
+    with joining.home.alone():
+        party = joining.party(watch)
+        paced = PacedParty(party, SystemClock(stop))
+        try:
+            ended = carrier_of(paced).run(paced.handle, stop) or paced.party.finished is not None
+            if not ended:
+                raise LeftEarly(_answers(paced.party), f"securetm join {joining.file.path}")
+            return keep_result(paced.party, joining.facts())
+        finally:
+            paced.close()
+
+
+def _answers(party: Party) -> int:
+    return int(party.store.rows("SELECT COUNT(*) FROM rounds")[0][0])

@@ -1,0 +1,83 @@
+"""What a party keeps of a run that has ended: its own quality figures and a report, beside the model. Nothing of it is sent.
+
+The figures are of its own documents, so they are as secret as these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from securetm.accounting.composition import total
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.privacy_filter import ALONE
+from securetm.agreement import Agreement
+from securetm.contracts import State
+from securetm.federation.finishing import WORDS
+from securetm.federation.folder import MODEL
+from securetm.federation.local_training import judge, keep_figures, kept_figures
+from securetm.federation.party import Party
+from securetm.federation.store import read_arrays, write_json
+from securetm.models.quality import named_topics
+
+REPORT = "report.json"
+VERSION = 1
+
+
+def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Measures the finished model on the party's own documents, and writes the report."""
+    folder, rounds = party.store.folder, party.finished or 0
+    state = read_arrays(folder / MODEL, bare=True)[0] if rounds else {}
+    with party.failure_log.logged():
+        if rounds:
+            keep_figures(party.store, "shared", judge(party.agreement.model, state, party.documents, party.agreement.plan.seed))
+    report = {"version": VERSION, **facts, "rounds": rounds, **_of_model(party, state), **what_was_told(party)}
+    report |= {
+        "spent": spent(party.ledger, party.run, party.agreement),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    finite = {name: value for name, value in kept_figures(party.store, "shared").items() if math.isfinite(value)}
+    report |= {"quality": finite, "directory": str(folder), "plan": _plan_with_own_words(party.agreement, folder)}
+    write_json(folder / REPORT, report)
+    return report
+
+
+def _of_model(party: Party, state: State) -> dict[str, Any]:
+    model, words = party.agreement.model, party.questions.vocabulary
+    return {"model": party.agreement.plan.model.name, "topics": named_topics(model.topics(state), words) if state else []}
+
+
+def what_was_told(party: Party) -> dict[str, Any]:
+    """Returns how often each question was answered, and how often each refusal was sent."""
+    answered = party.store.rows("SELECT question, COUNT(*) FROM rounds GROUP BY question")
+    refused = party.store.rows("SELECT name, COUNT(*) FROM refusals GROUP BY name")
+    failed = party.store.rows("SELECT name, COUNT(*) FROM failures GROUP BY name")
+    return {"answered": dict(answered), "refused": dict(refused), "failures": dict(failed)}
+
+
+def spent(ledger: Ledger | None, run: str, agreement: Agreement) -> dict[str, Any] | None:
+    """Returns what this run and all runs spent of the data set's budget, and what is left; None where nothing is spent."""
+    if ledger is None or agreement.budget is None:
+        return None
+    mine, whole, budget = total(ledger.spends(run), ALONE * agreement.budget.delta), ledger.spent(), ledger.budget
+    return {
+        "unit": budget.unit.value,
+        "epsilon": mine.epsilon,
+        "delta": agreement.budget.delta,
+        "of_run": agreement.budget.epsilon,
+        "all_runs": whole.epsilon,
+        "budget": budget.epsilon,
+        "left": max(0.0, budget.epsilon - whole.epsilon),
+        "answers": sum(spend.count for spend in ledger.spends(run)),
+    }
+
+
+def _plan_with_own_words(agreement: Agreement, folder: Path) -> dict[str, Any]:
+    """The plan as tables. A list of words lies beside the report, wherever the plan's own file is."""
+    tables = agreement.plan.tables()
+    if agreement.words is not None:
+        tables["vocabulary"]["file"] = str((folder / WORDS).resolve())
+    return tables

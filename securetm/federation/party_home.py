@@ -1,0 +1,120 @@
+"""A party's home: keys, ledgers, and for each data set what was answered of it. Everything in it is its owner's alone.
+
+What outlives a run is found by the identity of the data set and by the agreement, never by the name of a file or of a run. So a
+coordinator that begins a run anew meets the counters of before.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from securetm.agreement import Agreement
+from securetm.contracts import Budget
+from securetm.corpus.contents import content_digests
+from securetm.corpus.corpus import Corpus
+from securetm.federation.folder import alone_in
+from securetm.federation.joining_errors import DocumentsChanged, HomeBusy
+from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
+from securetm.federation.running_errors import RunBusy
+from securetm.federation.store import COMMON, PartyStore, SqliteStore
+from securetm.federation.witness import TAG
+from securetm.party_policy import PartyFile
+from securetm.private_files import private_folder
+from securetm.sessions.identities import IDENTITY
+from securetm.toml_settings import digest
+
+_DOCUMENTS = "documents of this run"  # in the store: one digest of all of them
+_LABEL = b"securetm data set of a ledger\n"
+
+
+class HomeStore(PartyStore):
+    """A party's store in its home, synced to disk. The private key of its identity is in none of its files."""
+
+    def __init__(self, folder: Path, identity: bytes) -> None:
+        super().__init__(folder)
+        self._identity = identity
+
+    def get(self, key: str) -> bytes | None:
+        """Returns the value that was put there; the identity is that of the party's keys."""
+        return self._identity if key == IDENTITY else super().get(key)
+
+
+@dataclass(frozen=True)
+class PartyHome:
+    """The paths of one party's home, for one of its data sets."""
+
+    path: Path
+    party: str
+    data_set: str  # the identity that the party gave its documents
+
+    @classmethod
+    def of(cls, file: PartyFile) -> PartyHome:
+        """The home that this file names. It is made for its owner alone; one that others may open is refused."""
+        home = cls(file.home_folder, file.name, file.data.identity)
+        for folder in (home.path, home.path / "data", home.data):
+            private_folder(folder)
+        return home
+
+    @property
+    def data(self) -> Path:
+        """The folder of the data set."""
+        return self.path / "data" / self.data_set
+
+    @property
+    def ledgers(self) -> Path:
+        """The folder of all ledgers of this party."""
+        return self.path / "ledgers"
+
+    def run(self, agreement: Agreement) -> Path:
+        """The folder of everything that was answered of this data set under that agreement and its profile."""
+        named = digest([agreement.digest.hex(), agreement.profile.digest.hex()])
+        return self.data / "runs" / named.hex()[:32]
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Locks the data set: two processes would answer the same number with two vectors."""
+        try:
+            with alone_in(self.data):
+                yield
+        except RunBusy as busy:
+            raise HomeBusy(self.data_set, str(self.path)) from busy
+
+    def store(self, agreement: Agreement, identity: bytes, corpus: Corpus) -> PartyStore:
+        """Opens the store of this data set under that agreement, if the documents are those that it was begun with."""
+        path = self.run(agreement)
+        private_folder(path.parent)
+        store = HomeStore(path, identity)
+        held, before = documents_digest(corpus), store.get(_DOCUMENTS)
+        if before is None:
+            store.put(_DOCUMENTS, held)
+        elif before != held:
+            store.close()
+            raise DocumentsChanged(self.data_set, str(path))
+        return store
+
+    def ledger(self, corpus: Corpus, budget: Budget) -> Path:
+        """Returns the ledger of these documents. What was spent of any of them before is in it, under whichever identity."""
+        folder = LedgersOfDocuments(self.ledgers).home({self.party: corpus}, {self.party: self.data_set}, budget)
+        return ledger_in(folder, self.data_set, budget.unit)
+
+    def others(self) -> SqliteStore:
+        """Opens the store of what this party saw of the others' ledgers, in all runs."""
+        return SqliteStore(self.path / "others.sqlite", COMMON)
+
+    def tag(self, ledger: Path, identity: bytes) -> bytes:
+        """Returns the name of the ledger's data set for the other parties, who cannot read in it what the data set is called.
+
+        It follows from the key of the party's identity: a ledger that was lost and begun anew has the same one.
+        """
+        return hmac.digest(identity, _LABEL + f"{ledger.parent.name}/{ledger.name}".encode(), "sha256")[:TAG]
+
+
+def documents_digest(corpus: Corpus) -> bytes:
+    """Returns one digest of all documents and of whose they are, in their order. It is as secret as they are."""
+    persons = b"" if corpus.persons is None else corpus.persons.tobytes()
+    labels = digest([list(corpus.vocabulary), persons.hex()])
+    return digest([content_digests(corpus).tobytes().hex(), labels.hex()])

@@ -1,0 +1,48 @@
+"""The tables of `securetm join --dry-run`: what would leave, to whom, and what it would cost. It computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from securetm.reports.join_screen import size
+from securetm.reports.printable import printable
+
+
+def preview_tables(shown: Mapping[str, Any]) -> Group:
+    """Everything on one screen."""
+    head = Table.grid(padding=(0, 2))
+    head.add_row("party", printable(f"{shown['party']}, data set {shown['data_set']} ({shown['documents']:,} documents)"))
+    head.add_row("federation", printable(f"{shown['federation']}: {', '.join(shown['members'])}"))
+    head.add_row("coordinator", f"{shown['coordinator']['address']}\n{shown['coordinator']['fingerprint']}")
+    head.add_row("profile", f"{shown['profile']} ({shown['profile_digest'][:16]}…), model {shown['model']}")
+    return Group(
+        Text("Nothing was sent. Joining would send this, and nothing else that depends on your documents:", style="bold"),
+        head,
+        _questions(shown),
+        Text(_cost(shown["cost"])),
+        Text(f"The model, its words and a report with your own figures would land in {shown['lands_in']}"),
+    )
+
+
+def _questions(shown: Mapping[str, Any]) -> Table:
+    table = Table("question", "your answer", "at most", "bytes each", "who sees it")
+    for one in shown["leaves_home"]:
+        name = one["question"] if one["allowed"] else f"{one['question']} (your policy refuses it)"
+        table.add_row(name, one["what"], f"{one['times']:,} times", size(one["bytes"]), one["seen_by"])
+    return table
+
+
+def _cost(cost: Mapping[str, Any] | None) -> str:
+    if cost is None:
+        return "Privacy budget: none is spent. Exact sums are sent, so no bound is given for any document."
+    fits = cost["answers_that_fit"]
+    room = "" if fits is None else f" The ledger still admits {fits:,} answers of the training."
+    return (
+        f"Privacy budget: the run spends epsilon = {cost['epsilon']:.3g} of each {cost['unit']} at delta = {cost['delta']:g}. "
+        f"All runs before spent {cost['spent_before']:.3g} of {cost['budget']:g}; {cost['left_before']:.3g} is left.{room}"
+    )
