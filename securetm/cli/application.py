@@ -10,6 +10,7 @@ from securetm.cli import budget_commands, keys_commands
 from securetm.cli.audit_command import audit
 from securetm.cli.bench_commands import bench, reproduce
 from securetm.cli.init_command import init
+from securetm.cli.join_command import join
 from securetm.cli.model_commands import topics, transform
 from securetm.cli.profile_commands import check, explain, parts, threats
 from securetm.cli.report_command import report
@@ -30,6 +31,7 @@ for command, summary, example in (
     (run, "Train a federation on this machine.", "--rounds 20 --topics 5"),
     (serve, "Coordinate separate organisations.", "plan.toml"),
     (init, "Write the files of a federation to try.", "trial"),
+    (join, "Take part in a federation with your documents.", "PARTY.toml --dry-run"),
     (topics, "Show the topics of a finished run.", "runs/demo --words 8"),
     (transform, "Find the topics of new documents.", "runs/demo new.jsonl --json"),
     (explain, "Say who sees what under a profile.", "open"),

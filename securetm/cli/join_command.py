@@ -78,8 +78,8 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
         stop.set()
         signal.signal(number, before[number])
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, leave)
+    for signalled in (signal.SIGINT, signal.SIGTERM):
+        before[signalled] = signal.signal(signalled, leave)
     try:
         yield stop
     finally:

@@ -77,7 +77,8 @@ def questions_of(agreement: Agreement, joining: Joining) -> Iterator[PreviewedQu
     questions.adopt(agreement.words or tuple(f"word{number}" for number in range(agreement.plan.vocabulary.max_words)))
     start = agreement.model.start(questions.vocabulary, np.random.default_rng(0))
     about = {name: questions.shown(name, start, joining.file.name) for name in (TRAIN, HELD_OUT)}
-    about[COHERENCE] = {"top": np.zeros((len(agreement.model.topics(start)), TOP_WORDS), dtype=np.int64)}
+    words, topics = len(questions.vocabulary), len(agreement.model.topics(start))
+    about[COHERENCE] = {"top": np.resize(np.arange(words), (topics, TOP_WORDS))}
     for name in (*QUESTIONS_OF[agreement.plan.vocabulary.source], TRAIN, *(() if questions.paid else (COHERENCE, HELD_OUT))):
         terms = compile_route(questions.make(name, about.get(name, {})).terms, profile, cohort_of(profile, members)).terms
         longest, times = profile.aggregation.longest(len(members), 0, terms)[0], questions.numbers(name)

@@ -91,7 +91,9 @@ def test_nothing_but_noised_answers_and_public_facts_leaves_a_party(five: Mappin
 def said(request: wire.Body, outcome: wire.Outcome, content: bytes, terms: Any, sender: str) -> list[Any]:
     """The answer in a reply, after everything else in it was found to be of the one form that it may have."""
     assert isinstance(outcome, wire.Accepted)
-    assert len(outcome.head) == 4 + 8 + 32 + 32 + 16 + 64  # whose ledger, how long, which, where; and a signature
+    assert (
+        len(outcome.head) == 4 + 8 + 32 + 32 + 16 + 16 + 64
+    )  # whose ledger, how long, which, where; nonce, data set, signature
     if isinstance(request, wire.Witness):
         assert [len(parcel) for parcel in outcome.parcels] == [4 + 4 + 8 + 32 + 32 + 16 + 64] * len(request.heads)
         return []
