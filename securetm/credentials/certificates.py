@@ -33,6 +33,8 @@ CURVES = ("secp256r1", "secp384r1")
 HASHES = ("sha256", "sha384", "sha512")
 LONGEST = 16_384  # bytes of a certificate in PEM
 ORGANISATION = "securetm federation "  # before the federation's name, in certificates of its own authority
+# what the library raises for a damaged or unknown field
+DAMAGED = (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType)
 _TLS_USES = frozenset({ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH})
 
 
@@ -52,10 +54,15 @@ class Certificate:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of forms that later versions will refuse
                 certificate = cls(x509.load_pem_x509_certificate(content).public_bytes(Encoding.DER))
-                _ = certificate.public_key, certificate.names, certificate.federation  # damaged ones are found here
-        except (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension) as problem:
+                certificate._read_all()
+        except DAMAGED as problem:
             raise CertificateUnreadable(name, "it is no certificate, or damaged") from problem
         return certificate
+
+    def _read_all(self) -> None:
+        """Reads every field that is used, so that damage is found now: the library reads each when it is asked for."""
+        _ = self.public_key, self.names, self.federation, self.since, self.until
+        _ = self.parsed.extensions, self.parsed.signature_hash_algorithm
 
     @cached_property
     def parsed(self) -> x509.Certificate:
@@ -110,7 +117,7 @@ def check_form(certificate: Certificate, name: str) -> None:
     try:
         _check_key(certificate, name)
         _check_uses(certificate, name)
-    except (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension) as problem:
+    except DAMAGED as problem:
         raise CertificateUnreadable(name, "a field of it is damaged or unknown") from problem
 
 

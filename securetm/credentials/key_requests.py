@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 
 from securetm.credentials.certificate_errors import CertificateOfAnotherKey
-from securetm.credentials.certificates import Certificate, check_form
+from securetm.credentials.certificates import DAMAGED, Certificate, check_form
 from securetm.credentials.key_errors import KeysMissing, RequestDamaged
 from securetm.credentials.key_files import REQUEST, Keys
 from securetm.credentials.member_names import check_name
@@ -144,8 +144,8 @@ def _bytes(path: Path, table: _RequestTable, setting: str, length: int) -> bytes
 def _signing_request(path: Path, table: _RequestTable) -> bytes:
     try:
         signing = x509.load_pem_x509_csr(table.signing_request.encode())
-        is_valid = signing.is_signature_valid
-    except ValueError as problem:
+        is_valid = signing.is_signature_valid and signing.public_key() is not None
+    except DAMAGED as problem:
         raise RequestDamaged(str(path), "its signing_request is no PKCS #10 request in PEM") from problem
     if not is_valid:
         raise RequestDamaged(str(path), "its signing_request is not signed by the key in it")

@@ -67,7 +67,7 @@ def parsed_roster(path: Path, tables: dict[str, Any]) -> FederationRoster:
 def _roster(tables: dict[str, Any], where: str) -> FederationRoster:
     table = table_of(_RosterTable, tables, where)
     coordinator = table_of(_CoordinatorTable, table.coordinator, f"[coordinator] of {where}")
-    parties = tuple(_party(one, f"[[member]] number {number} of {where}") for number, one in enumerate(table.member, start=1))
+    parties = tuple(_party(one, f"[[member]] {number} of {where}") for number, one in enumerate(table.member, start=1))
     first = _member(_MemberTable(coordinator.name, coordinator.identity, coordinator.certificate), f"[coordinator] of {where}")
     revoked = frozenset(_fingerprint(one, where) for one in table.revoked)
     roster = FederationRoster(table.federation, table.version, coordinator.address, first, parties, revoked)
@@ -93,7 +93,7 @@ def _fingerprint(text: str, where: str) -> str:
 def _signatures(roster: FederationRoster, tables: tuple[dict[str, Any], ...], where: str) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for number, one in enumerate(tables, start=1):
-        place = f"[[signature]] number {number} of {where}"
+        place = f"[[signature]] {number} of {where}"
         table = table_of(_SignatureTable, one, place)
         if table.member in found:
             raise DuplicateMember(roster.federation, "signature", (table.member[:100],))

@@ -15,6 +15,7 @@ from securetm.errors import NoSuchPath, Unreadable, UnreadableToml
 from securetm.toml_settings import from_table, require
 
 T = TypeVar("T")
+_MOST_LINES = 100_000
 _LONGEST_LINE = 1_000
 _MOST_DOTS = 32  # in one line: the time for a dotted key grows with the square of its parts
 _MOST_BRACKETS = 8
@@ -32,7 +33,10 @@ def parsed_limited(path: str, content: bytes) -> dict[str, Any]:
         text = content.decode("utf-8")
     except UnicodeDecodeError as problem:
         raise UnreadableToml(path, str(problem)) from problem
-    for number, line in enumerate(text.splitlines(), start=1):
+    lines = text.splitlines()
+    if len(lines) > _MOST_LINES:
+        raise NotReadInFull(path, f"it has more than {_MOST_LINES:,} lines")
+    for number, line in enumerate(lines, start=1):
         opened = line.count("[") + line.count("{")
         if len(line) > _LONGEST_LINE or line.count(".") > _MOST_DOTS or opened > _MOST_BRACKETS:
             raise NotReadInFull(path, f"line {number} is longer or deeper than any that belongs there")
