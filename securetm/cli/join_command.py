@@ -16,7 +16,7 @@ from securetm.cli.key_options import PassphraseFile
 
 if TYPE_CHECKING:
     from securetm.federation.join_status import JoinStatus
-    from securetm.federation.joining import Joining
+    from securetm.federation.joining_party import Joining
     from securetm.reports.join_screen import JoinScreen
 
 _LOOKS = 0.25  # seconds between two looks at the standing
@@ -50,7 +50,7 @@ def join(
 
 def _prepared(party: Path, passphrase_file: Path | None) -> Joining:
     from securetm.cli.passphrases import passphrase_for
-    from securetm.federation.joining import prepare
+    from securetm.federation.joining_party import prepare
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import screen
 
@@ -90,7 +90,7 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
 def _joined(joining: Joining, stop: threading.Event, json: bool) -> Mapping[str, Any]:
     """Runs the party in a thread of its own, and draws in this one, which gets the signals."""
     from securetm.federation.join_status import JoinStatus
-    from securetm.federation.joining import join as take_part
+    from securetm.federation.joining_party import join as take_part
     from securetm.federation.network.dialing import Dialer
     from securetm.federation.network.ends import Agreed
     from securetm.reports.join_screen import JoinScreen, ended_panel
