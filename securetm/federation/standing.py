@@ -20,6 +20,7 @@ from securetm.federation.transcript import Parties
 
 AWAY, CONNECTED, ASKED, ANSWERED = "away", "connected", "asked", "answered"
 WAITING, TRAINING, HANDING_OUT, FINISHED, STOPPED = "waiting", "training", "handing out", "finished", "stopped"
+OTHERS, _MOST_NAMES = "others", 40  # a hostile party could bring a new name with every refusal
 _RECENT = 20  # rounds from which the time of a round is computed
 
 
@@ -160,7 +161,8 @@ class Standing:
 
     def _count(self, party: str, refusal: str) -> None:
         with self._changed:
-            self.refusals[refusal] += 1
+            known = refusal in self.refusals or len(self.refusals) < _MOST_NAMES
+            self.refusals[refusal if known else OTHERS] += 1
             if party in self._parties:
                 self._parties[party].refusal = refusal
             self._changed.notify_all()

@@ -22,6 +22,7 @@ from securetm.wording import counted
 _COLOURS = {AWAY: "yellow", CONNECTED: "green", ASKED: "cyan", ANSWERED: "bold green"}
 _NARROW = 90  # characters: below, what was sent and received is left out
 _RATE = 2  # times a second
+MOST_PARTIES = 25  # shown at once
 
 
 class Dashboard:
@@ -29,8 +30,8 @@ class Dashboard:
 
     def __init__(self, to: Console, facts: Callable[[], Mapping[str, Any]]) -> None:
         self._facts = facts
-        self._live = Live(console=to, refresh_per_second=_RATE, get_renderable=self._picture, transient=False)
         self._width = to.width
+        self._live = Live(console=to, refresh_per_second=_RATE, get_renderable=self._picture, transient=False)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -46,10 +47,12 @@ class Dashboard:
 def picture(facts: Mapping[str, Any], width: int) -> RenderableType:
     """The facts as they look at a terminal of this width."""
     title = f"{escape(facts['run'])}: {facts['model']} under {escape(facts['profile'])}"
-    where = f"parties reach this coordinator at {escape(facts['address'])}" if facts["address"] else None
-    bar = ProgressBar(max(facts["of"], 1), facts["done"], width=max(20, width - 6))
+    where = f"listens at {escape(facts['address'])}"
+    bar = Table.grid()  # a bar alone does not end its line
+    bar.add_row(ProgressBar(max(facts["of"], 1), facts["done"], width=max(20, width - 6), complete_style="cyan"))
     said = Text(headline(facts), style="bold")
-    return Panel(Group(said, bar, _parties(facts, width), _figures(facts)), title=title, title_align="left", subtitle=where)
+    parts = Group(said, bar, _parties(facts, width), _figures(facts, width))
+    return Panel(parts, title=title, title_align="left", subtitle=where, subtitle_align="left")
 
 
 def show_served(result: Mapping[str, Any], to: Console) -> None:
@@ -72,14 +75,23 @@ def _parties(facts: Mapping[str, Any], width: int) -> Table:
     shown = [place for place, name in enumerate(COLUMNS) if wide or name not in ("sent", "received")]
     right = ("last round", "sent", "received")
     columns = [Column(COLUMNS[place], justify="right" if COLUMNS[place] in right else "left") for place in shown]
-    table = Table(*columns, header_style="bold", expand=True)
-    for cells, party in zip(rows(facts), facts["parties"].values(), strict=True):
-        table.add_row(*(Text(cells[place], style=_COLOURS[party["state"]] if place == 1 else "") for place in shown))
+    left_out = len(facts["parties"]) - MOST_PARTIES
+    more = f"and {left_out} more parties; those that are away stand first" if left_out > 0 else None
+    table = Table(*columns, header_style="bold", expand=True, caption=more, caption_justify="left")
+    states = [party["state"] for party in facts["parties"].values()]
+    whole = list(zip(rows(facts), states, strict=True))
+    if left_out > 0:
+        whole.sort(key=lambda row: row[1] != AWAY)
+    for cells, state in whole[:MOST_PARTIES]:
+        table.add_row(*(Text(cells[place], style=_COLOURS[state] if place == 1 else "") for place in shown))
     return table
 
 
-def _figures(facts: Mapping[str, Any]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for name, value in figures(facts):
-        table.add_row(Text(name, style="dim"), Text(value))
+def _figures(facts: Mapping[str, Any], width: int) -> Table:
+    """Names and values, two pairs a line where there is room."""
+    table, pairs = Table.grid(padding=(0, 2)), list(figures(facts))
+    beside = 2 if width >= _NARROW else 1
+    for first in range(0, len(pairs), beside):
+        cells = ((Text(name, style="dim"), Text(value)) for name, value in pairs[first : first + beside])
+        table.add_row(*(cell for pair in cells for cell in pair))
     return table

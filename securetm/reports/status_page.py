@@ -12,6 +12,9 @@ from securetm.reports.federation_facts import COLUMNS, figures, headline, rows
 from securetm.reports.page import framed
 
 _AGAIN = 3  # seconds
+# A narrow screen leaves out what else is seen elsewhere on the page.
+_MORE = ' class="number more"'
+_CLASSES = {"last round": " class=number", "sent": _MORE, "received": _MORE, "last refusal": " class=more"}
 _STYLE = """
 body { max-width: 60rem } .wide { overflow-x: auto }
 .bar { height: .8rem; border: 1px solid var(--rule); border-radius: .4rem; overflow: hidden; margin: .8rem 0 }
@@ -19,8 +22,9 @@ body { max-width: 60rem } .wide { overflow-x: auto }
 dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr)); gap: .8rem; margin: 1.5rem 0;
      font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif }
 dt { color: var(--soft); font-size: .85rem } dd { margin: 0; font-size: 1.15rem; font-variant-numeric: tabular-nums }
-td:first-child, dd, h1 { overflow-wrap: anywhere } td { font-variant-numeric: tabular-nums }
-.away { color: var(--warn) }
+td:first-child, dd, h1 { overflow-wrap: anywhere } td { font-variant-numeric: tabular-nums } footer { margin-top: 1rem }
+@media (max-width: 40rem) { .more { display: none } dl { grid-template-columns: 1fr 1fr } dd { font-size: 1rem } }
+a { color: var(--line) } td:nth-child(2) { white-space: nowrap }
 """
 
 
@@ -51,7 +55,7 @@ def status_pages(facts: Callable[[], Mapping[str, Any]]) -> Mapping[str, Callabl
 
 
 def _parties(facts: Mapping[str, Any]) -> str:
-    numbers = [" class=number" if name in ("last round", "sent", "received") else "" for name in COLUMNS]
+    numbers = [_CLASSES.get(name, "") for name in COLUMNS]
     head = "".join(f"<th{kind}>{escape(name)}</th>" for name, kind in zip(COLUMNS, numbers, strict=True))
     body = "\n".join(
         "<tr>" + "".join(f"<td{kind}>{escape(cell)}</td>" for cell, kind in zip(cells, numbers, strict=True)) + "</tr>"

@@ -1,0 +1,108 @@
+"""What is told of a served run: public facts only, in the log, in the metrics and in a snapshot."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from securetm.federation import event_log
+from securetm.federation.event_log import EVENTS, LONGEST_FACT, EventLog
+from securetm.federation.metrics import metrics_page
+from securetm.federation.standing import AWAY, CONNECTED, OTHERS, TRAINING, Standing
+
+
+@pytest.fixture
+def standing(tmp_path: Path) -> Standing:
+    return Standing("notes", "lda", "masked", ("north", "south"), EventLog(tmp_path / "log" / "serve.jsonl"))
+
+
+def lines(standing: Standing) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in standing.log.path.read_text("utf-8").splitlines()]
+
+
+def one_round(standing: Standing, done: int) -> None:
+    standing.asked({"north": b"12345", "south": b"12345"})
+    standing.answered("north", 7)
+    standing.opened(("north",))
+    standing.round_ended(done, 10)
+
+
+def test_a_snapshot_says_how_the_run_stands(standing: Standing) -> None:
+    standing.connected("north")
+    standing.begins_session(0, 10)
+    for done in range(1, 4):
+        one_round(standing, done)
+    facts = standing.facts()
+    assert (facts.phase, facts.done, facts.of, facts.waves, facts.survivors) == (TRAINING, 3, 10, 3, ("north",))
+    assert (facts.bytes_up, facts.bytes_down) == (21, 30)
+    assert facts.seconds_per_round is not None
+    assert facts.seconds_left == pytest.approx(7 * facts.seconds_per_round)
+    assert (facts.parties["north"].rounds, facts.parties["south"].rounds) == (3, 0)
+    standing.lost("north", "the stream ended")
+    assert standing.facts().parties["north"].state == AWAY
+    assert facts.parties["north"].state != AWAY  # a snapshot stays as it was
+    assert [(line["event"], line.get("bytes_up")) for line in lines(standing)][2:5] == [("round", 7)] * 3
+
+
+def test_the_log_has_no_room_for_anything_but_names_and_numbers(standing: Standing) -> None:
+    with pytest.raises(TypeError):
+        standing.log.write("connected", party="north", word="cough")
+    with pytest.raises(TypeError):
+        standing.log.write("connected", party=[0.1, 0.2])  # type: ignore[arg-type]
+    with pytest.raises(KeyError):
+        standing.log.write("vector")
+    standing.refused("x" * 1000 + "\n", "y" * 1000)
+    (line,) = lines(standing)
+    assert set(line) == {"at", "event", *EVENTS["rejected"]}
+    assert (line["party"], len(line["refusal"])) == ("", LONGEST_FACT)  # a name that nobody vouches for is not repeated
+    assert standing.log.path.stat().st_mode & 0o077 == 0
+
+
+def test_the_log_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_log, "_FULL", 2_000)
+    beside = StringIO()
+    log = EventLog(tmp_path / "serve.jsonl", beside)
+    for _ in range(200):
+        log.write("connected", party="north")
+    kept = sorted(tmp_path.iterdir())
+    assert len(kept) == 2
+    assert sum(path.stat().st_size for path in kept) <= 4_000
+    assert len(beside.getvalue().splitlines()) == 200
+
+
+def test_a_full_disk_stops_no_thread_of_the_network(standing: Standing, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "open", full)
+    standing.connected("north")
+    assert standing.facts().parties["north"].state == CONNECTED
+
+
+def test_metrics_are_of_all_parties_together(standing: Standing) -> None:
+    standing.connected("north")
+    standing.begins_session(0, 10)
+    one_round(standing, 1)
+    standing.objected("south", "OutOfTurn")
+    kind, content = metrics_page(standing.facts)()
+    families = list(text_string_to_metric_families(content.decode()))
+    found = {(one.name, *one.labels.values()): one.value for family in families for one in family.samples}
+    assert kind.startswith("text/plain")
+    assert found["securetm_rounds",] == 1
+    assert found["securetm_parties_connected",] == 1
+    assert found["securetm_bytes_total", "up"] == 7
+    assert found["securetm_refusals_total", "OutOfTurn"] == 1
+    assert "north" not in content.decode()  # nothing by party
+
+
+def test_a_hostile_party_cannot_make_the_facts_grow(standing: Standing) -> None:
+    for number in range(1_000):
+        standing.objected("south", f"Name{number}")
+    refusals = standing.facts().refusals
+    assert len(refusals) <= 41
+    assert refusals[OTHERS] == 960

@@ -1,0 +1,101 @@
+"""The status page in a real browser, served as to an operator, and the dashboard at terminals of several widths."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from securetm.federation.local_pages import LocalPages
+from securetm.federation.standing import AWAY, FINISHED, WAITING, PartyStanding
+from securetm.reports.dashboard import MOST_PARTIES, Dashboard, picture
+from securetm.reports.status_page import status_page, status_pages
+
+from .browser import BROWSER, Tab, browser
+from .standings import facts
+
+with_browser = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with browser(tmp_path_factory.mktemp("browser")) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with LocalPages(status_pages(facts), 0) as pages:
+        yield f"http://127.0.0.1:{pages.port}/"
+
+
+def visit(tab: Tab, address: str) -> None:
+    tab.events.clear()
+    tab.call("Page.navigate", url=address)
+    while not any(event.get("method") == "Page.loadEventFired" for event in tab.events):
+        tab.events.append(tab._read())
+
+
+@with_browser
+@pytest.mark.parametrize("width", [380, 700, 1100])
+def test_it_asks_for_nothing_but_itself_and_fits(tab: Tab, address: str, width: int) -> None:
+    tab.wide(width)
+    visit(tab, address)
+    assert {url for url in tab.requested() if not url.endswith("favicon.ico")} == {address}
+    assert [said for said in tab.complaints() if "favicon" not in said] == []
+    assert tab.asks("document.querySelectorAll('script, b').length") == 0  # a party's name is no markup
+    assert tab.asks(_WIDE) == 0
+    text = str(tab.asks("document.body.innerText"))
+    for wanted in ("117 of 400", "4 of 5", "15:08", "4.062 of 8", "AnotherRoster", "<b>clinic</b> & sons", "○ away"):
+        assert wanted in text
+
+
+@with_browser
+def test_in_the_dark_it_is_dark(tab: Tab, address: str) -> None:
+    tab.medium("screen", "dark")
+    visit(tab, address)
+    assert tab.asks("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
+    tab.medium("")
+
+
+@with_browser
+def test_the_same_facts_are_there_as_json(tab: Tab, address: str) -> None:
+    visit(tab, f"{address}status.json")
+    assert json.loads(str(tab.asks("document.body.innerText"))) == json.loads(json.dumps(facts()))
+
+
+def test_a_page_asks_for_itself_again_until_the_run_has_ended() -> None:
+    assert 'http-equiv="refresh"' in status_page(facts())
+    assert 'http-equiv="refresh"' not in status_page(facts(phase=FINISHED))
+    assert "Waiting for parties: &lt;b&gt;clinic&lt;/b&gt; &amp; sons" in status_page(facts(phase=WAITING))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_dashboard_fits(width: int) -> None:
+    to = Console(width=width, file=StringIO(), record=True)
+    to.print(picture(facts(), width))
+    shown = to.export_text()
+    assert all(len(line) <= width for line in shown.splitlines())
+    assert "117 of 400" in shown
+    assert ("33.9 MB" in shown) == (width >= 90)
+
+
+def test_of_many_parties_it_shows_those_that_are_away() -> None:
+    many = {f"party {number:03d}": PartyStanding("answered") for number in range(100)} | {"zoo": PartyStanding(AWAY)}
+    to = Console(width=100, file=StringIO(), record=True)
+    to.print(picture(facts(parties=many), 100))
+    shown = to.export_text()
+    assert "zoo" in shown
+    assert f"and {101 - MOST_PARTIES} more parties" in shown
+
+
+def test_the_dashboard_leaves_its_last_picture(tmp_path: Path) -> None:
+    stream = StringIO()
+    with Dashboard(Console(width=80, file=stream, force_terminal=True), facts):
+        pass
+    assert "117 of 400" in stream.getvalue()
