@@ -17,6 +17,7 @@ from securetm.models.word_sketch import words_in
 from securetm.toml_settings import require
 
 KEPT_AS = "what parties were told about words"  # in the coordinator's store
+COUNTED_AS = "what words parties were told to count"
 
 
 def agree_on_words(rounds: Rounds) -> tuple[str, ...]:
@@ -35,23 +36,33 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
         problem = f"leaves, with max_share, a single one of {len(candidates)} words"
         require(len(words) >= 2, "[vocabulary]", "min_documents", plan.vocabulary.min_documents, problem)
     write_bytes(store.folder / "vocabulary.txt", "\n".join(words).encode())
-    # On disk before a party is told: parties take no other list, so it must be the same again after a new start.
-    store.put(KEPT_AS, json.dumps({"words": words, "serial": rounds.serial, "numbers": rounds.numbers}).encode())
+    _keep(rounds, KEPT_AS, words)
+    store.drop(COUNTED_AS)
     return words
+
+
+def _keep(rounds: Rounds, name: str, words: tuple[str, ...]) -> None:
+    """Writes a list to disk before a party is told: parties take no other one, so it must be the same after a new start."""
+    rounds.store.put(name, json.dumps({"words": words, "serial": rounds.serial, "numbers": rounds.numbers}).encode())
+
+
+def _kept(rounds: Rounds, name: str) -> tuple[str, ...]:
+    """Returns the list that was kept before this start; empty if there is none. What led to it is not asked again."""
+    stored = rounds.store.get(name)
+    if stored is None:
+        return ()
+    agreed = json.loads(stored)
+    if rounds.serial < agreed["serial"]:  # killed before it kept its first state
+        rounds.serial, rounds.numbers = agreed["serial"], agreed["numbers"]
+    return tuple(agreed["words"])
 
 
 def words_of_before(rounds: Rounds) -> tuple[str, ...]:
     """Returns the list that was agreed on before this start; empty if there is none."""
-    stored = rounds.store.get(KEPT_AS)
-    if stored is None:
-        return ()
-    agreed = json.loads(stored)
-    path, content = rounds.store.folder / "vocabulary.txt", "\n".join(agreed["words"]).encode()
-    if not path.is_file() or path.read_bytes() != content:
+    words, path = _kept(rounds, KEPT_AS), rounds.store.folder / "vocabulary.txt"
+    if words and (not path.is_file() or path.read_bytes() != "\n".join(words).encode()):
         raise ChangedFile(str(path), "it is not the list that the parties were told")
-    if rounds.serial < agreed["serial"]:  # killed before it kept its first state: what was opened is not asked again
-        rounds.serial, rounds.numbers = agreed["serial"], agreed["numbers"]
-    return tuple(agreed["words"])
+    return words
 
 
 def tell_words(rounds: Rounds, words: tuple[str, ...], *, candidates: bool = False) -> None:
@@ -64,7 +75,8 @@ def _candidates(rounds: Rounds) -> tuple[tuple[str, ...], int, Array]:
     """Asks for all words, the number of documents, and in how many of them each word occurs."""
     if rounds.agreement.plan.vocabulary.source == JOINT:
         return words_in(rounds.ask(JOINT, {}, keep=True))
-    candidates = check_countable(merge_words(rounds.ask(WORDS, {})))
+    candidates = _kept(rounds, COUNTED_AS) or check_countable(merge_words(rounds.ask(WORDS, {})))
+    _keep(rounds, COUNTED_AS, candidates)
     tell_words(rounds, candidates, candidates=True)
     total = rounds.ask(FREQUENCIES, {}, keep=True).total
     assert total is not None

@@ -64,9 +64,11 @@ class Rounds:
     numbers: dict[str, int] = field(default_factory=dict)  # how often each question was asked
     remembered: dict[str, int] = field(default_factory=dict)  # by party: the last round after which it kept its memory
     _heard: set[str] = field(default_factory=set)  # parties that answered the invitation, and have not forgotten it
+    _left_out: set[str] = field(default_factory=set)  # parties that missed what every answer of this session needs
     _lost: set[str] = field(default_factory=set)  # parties that cannot go on from that round
     _preparations: int = 0
     _refused: list[Refused] = field(default_factory=list)  # of the exchange under way
+    _silent: set[str] = field(default_factory=set)  # parties that missed a wave of it
     _most: int = 0  # bytes of a reply in the exchange under way
 
     def __post_init__(self) -> None:
@@ -99,7 +101,9 @@ class Rounds:
 
     def tell(self, body: wire.Body) -> None:
         """Sends all parties a message that asks nothing of the documents. Enough of them must accept it."""
-        self._check_enough(self._sent(dict.fromkeys(self.members, wire.pack_request(self.session, body))))
+        accepted = self._sent(dict.fromkeys(self.members, wire.pack_request(self.session, body)))
+        self._left_out |= set(self.members) - set(accepted)
+        self._check_enough(accepted)
 
     def _check_enough(self, accepted: Mapping[str, wire.Accepted]) -> None:
         self.attendance.check(self.members, accepted)
@@ -109,7 +113,7 @@ class Rounds:
 
     def take_in(self) -> None:
         """Ends the session if parties are there that are not in it, and the run does not need them. Called at a kept round."""
-        if self.attendance.goes_on_without and self.parties.present() - self._heard:
+        if self.attendance.goes_on_without and self.parties.present() - (self._heard - self._left_out):
             raise NewSessionWanted()
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
@@ -159,19 +163,20 @@ class Rounds:
         request = wire.pack_request(self.session, wire.Prepare(name, self._preparations, ROUNDS_PREPARED))
         self._expect(ROUNDS_PREPARED, None)
         self._carry(self.aggregation.prepare(ROUNDS_PREPARED), name, dict.fromkeys(self.members, request))
+        self._left_out |= self._silent
 
     def _carry(self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes]) -> tuple[int, int]:
         """Carries messages until the exchange ends. A party that does not answer in time has dropped out."""
         up = down = 0
-        self._refused = []
+        self._refused, self._silent = [], set()
         while requests:
             taken, down = [], down + sum(map(len, requests.values()))
-            for member, reply in self.parties.ask(
-                requests, self._most
-            ):  # one at a time: all of them together may not fit into memory
+            # One at a time: all of them together may not fit into memory.
+            for member, reply in self.parties.ask(requests, self._most):
                 up += len(reply)
                 if self._took(exchange, member, self._accepted(member, reply)):
                     taken.append(member)
+            self._silent |= set(requests) - set(taken)
             with self._first_refusal():
                 self.attendance.check(requests, taken)
                 further = exchange.expire([m for m in requests if m not in taken])

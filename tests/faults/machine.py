@@ -17,6 +17,7 @@ import numpy as np
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Answer
 from securetm.entropy import OperatingSystem
+from securetm.errors import TooFewParties
 from securetm.federation.attendance import Attendance, NewSessionWanted
 from securetm.federation.coordinator import Coordinator, Trained
 from securetm.federation.folder import RunFolder
@@ -24,6 +25,7 @@ from securetm.federation.party import Party
 from securetm.federation.running_errors import PartiesMissing
 from securetm.federation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
+from securetm.sessions.session_errors import SurvivorsMissing
 
 from .struck import CARRIER, COORDINATOR, Killed, Trap
 from .watching import Monitor
@@ -58,8 +60,14 @@ class Schedule:
         self._rng = np.random.default_rng(self.seed)
         self._left = self._gap()
 
-    def due(self) -> Kind | None:
-        """Returns the fault of the message that is carried now."""
+    def due(self, name: str, stage: str) -> Kind | None:
+        """Returns the fault of the message of that kind that is carried to this party now."""
+        kind = self._drawn()
+        if kind is not None:
+            self.struck.append(f"{kind.name} {name} {stage}")
+        return kind
+
+    def _drawn(self) -> Kind | None:
         self._left -= 1
         if self._left > 0 or len(self.struck) >= self.faults:
             return None
@@ -78,6 +86,18 @@ class Schedule:
         return int(self._rng.integers(1, self.apart + 1))
 
 
+class Script(Schedule):
+    """Faults at chosen messages: the kind of fault by party and kind of message, each once."""
+
+    def __init__(self, at: Mapping[tuple[str, str], Kind]) -> None:
+        super().__init__(0, 0, 1)
+        self.at = dict(at)
+
+    def due(self, name: str, stage: str) -> Kind | None:
+        """Returns the fault of this message."""
+        return self.at.pop((name, stage), None)
+
+
 @dataclass
 class Faulty:
     """The parties as a coordinator reaches them through a bad network."""
@@ -93,6 +113,7 @@ class Faulty:
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
         """Carries requests and replies, or loses them."""
+        del most
         if self.trap.victim == COORDINATOR and self.trap.where:  # a library made another error of its end
             raise Killed(self.trap.where)
         for name in self.members:
@@ -103,8 +124,8 @@ class Faulty:
                     yield name, reply
 
     def present(self) -> frozenset[str]:
-        """Returns all parties: one that is down is up again when it is asked next."""
-        return frozenset(self.members)
+        """Returns the parties that are not away. One that was killed is up again when it is asked next."""
+        return frozenset(name for name in self.members if not self.away.get(name, 0))
 
     def close(self) -> None:
         """Closes the stores of the parties that are up."""
@@ -113,9 +134,7 @@ class Faulty:
         self.up = {}
 
     def _carried(self, name: str, request: bytes) -> bytes | None:
-        kind = self.schedule.due()
-        if kind is not None:
-            self.schedule.struck.append(f"{kind.name} {name} {self.monitor.stage(request)}")
+        kind = self.schedule.due(name, self.monitor.stage(request))
         if self.away.get(name, 0):
             self.away[name] -= 1
             return None
@@ -233,7 +252,7 @@ class Machine:
 
     def _started(self, parties: Faulty) -> Trained | None:
         folder, store = self.folder, None
-        with suppress(Killed, PartiesMissing, NewSessionWanted), self.trap.role(COORDINATOR):
+        with suppress(Killed, PartiesMissing, TooFewParties, SurvivorsMissing, NewSessionWanted), self.trap.role(COORDINATOR):
             store = CoordinatorStore(folder.coordinator)
             trained = Coordinator(
                 folder.members, folder.agreement, parties, store, OperatingSystem(), Nobody(), folder.keys, self.attendance

@@ -87,7 +87,7 @@ class Monitor:
         _, said = wire.unpack_reply(reply, name)
         _, body = wire.unpack_request(request)
         if isinstance(said, wire.Refusal):
-            self.replies[said.name] += 1
+            self.replies[f"{said.name} {type(body).__name__}"] += 1
             return
         self.replies["Accepted"] += 1
         if isinstance(body, wire.Ask):
