@@ -15,6 +15,7 @@ from typing import Any
 
 import grpc
 
+from securetm.credentials.diagnosis import check_own, now_utc
 from securetm.credentials.key_files import Keys
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
@@ -102,6 +103,7 @@ class Dialer:
 
     def _connection(self, handle: Callable[[bytes], bytes], stop: threading.Event) -> bool:
         """Answers requests on one stream until it ends. Returns whether the run has ended."""
+        check_own(self.name, self.keys, self.roster, now_utc())
         conversation, reason = _Conversation(self.name, self.keys, self.roster), "the stream ended"
         try:
             with conversation.open(stop):
