@@ -5,7 +5,11 @@ from __future__ import annotations
 import hashlib
 import threading
 
+import pytest
+
 from .meeting import FIVE, PATIENCE, Events, Meeting, Parties
+
+pytestmark = pytest.mark.own_draws  # threads draw at once, and the stream of a test serves one of them
 
 
 def test_replies_come_whole_and_in_roster_order(meeting: Meeting) -> None:

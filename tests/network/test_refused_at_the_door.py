@@ -33,6 +33,8 @@ from securetm.federation.network.network_errors import (
 
 from .meeting import AGREED, PATIENCE, Events, Meeting, Parties
 
+pytestmark = pytest.mark.own_draws  # threads draw at once, and the stream of a test serves one of them
+
 
 def answer(request: bytes) -> bytes:
     return request

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
 from securetm.federation.simulation import make_party, train
@@ -12,6 +14,8 @@ from securetm.stages import Unwatched
 
 from ..federation.conftest import FIVE, small_plan
 from .meeting import PATIENCE, Events, Meeting, Parties
+
+pytestmark = pytest.mark.own_draws  # threads draw at once, and the stream of a test serves one of them
 
 
 def test_the_model_is_the_simulations_bit_for_bit(five: Mapping[str, Corpus], keyring: Meeting, tmp_path: Path) -> None:
