@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,6 +33,7 @@ from securetm.federation.party_home import PartyHome
 from securetm.federation.party_state import PartyWatch
 from securetm.federation.questions import QUESTIONS_OF, TRAIN
 from securetm.federation.remote_agreement import agreed_apart
+from securetm.federation.sources import Shown
 from securetm.federation.witness import TAG
 from securetm.party_policy import PartyFile, PolicyChoice
 from securetm.plan_reading import read_plan
@@ -152,13 +154,7 @@ def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> Corpu
     """Reads the party's documents. Their keys follow from the data set's identity, wherever the file lies."""
     data, place = file.data, file.place(file.data.source)
     columns: dict[str, Any] = data.columns()
-    title = f"reading {place.name}"
-
-    def reading(done: int, total: int) -> None:
-        if not done:
-            stages.stage(title, total)
-        stages.step(done)
-
+    reading = partial(Shown(stages), f"reading {place.name}")
     return read_corpus(place, tokeniser=agreement.plan.tokeniser.make(), name=data.identity, on_progress=reading, **columns)
 
 

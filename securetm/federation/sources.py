@@ -21,7 +21,7 @@ DOCSTRINGS = "docstrings"
 
 def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
     """Returns each party's documents, by its name."""
-    choice, shown = plan.corpus, _Shown(stages)
+    choice, shown = plan.corpus, Shown(stages)
     if choice.source == DOCSTRINGS:
         packages = docstrings.docstring_parties(on_progress=lambda name, *now: shown(f"reading the docstrings of {name}", *now))
         return _first(choice.parties, packages)
@@ -57,7 +57,7 @@ def words_of_a_sentence(corpora: Mapping[str, Corpus]) -> float:
     return float(np.median(whole)) if len(whole) else 0.0
 
 
-class _Shown:
+class Shown:
     """Begins a stage whenever the title or the total changes."""
 
     def __init__(self, stages: Stages) -> None:

@@ -44,7 +44,7 @@ NAMES = ("numpy", "scikit-learn", "scipy", "standard-library", "torch")  # of a 
 
 def make_keys(folder: Path) -> Path:
     """Keys and a roster of five parties, which every test copies."""
-    make_trial(folder, "masked", 2, 0, Unwatched())
+    make_trial(folder, "masked", 2, Unwatched())
     return folder
 
 
