@@ -58,12 +58,13 @@ def words_of_a_sentence(corpora: Mapping[str, Corpus]) -> float:
 
 
 class Shown:
-    """Begins a stage whenever the title or the total changes."""
+    """Shows how far a file is read: begins a stage whenever the title or the total changes."""
 
     def __init__(self, stages: Stages) -> None:
         self._stages, self._now = stages, ("", -1)
 
     def __call__(self, title: str, done: int, total: int) -> None:
+        """So many of so many bytes, or packages, are read."""
         if (title, total) != self._now:
             self._stages.stage(title, total)
             self._now = title, total

@@ -161,9 +161,9 @@ class Joined:
 
 def coordinator_of(organisations: Organisations, door: Door, folder: Path) -> Coordinator:
     """The coordinator of their plan, over a store in that folder."""
-    plan = organisations.folder / "plan.toml"
+    plan = organisations.folder / "coordinator" / "plan.toml"
     plan.write_text(organisations.plan, "utf-8")
-    roster = read_roster(organisations.folder / "roster.toml")
+    roster = read_roster(organisations.folder / "coordinator" / "roster.toml")
     agreement, store = agreed_apart(read_plan(plan, {}), roster.members), CoordinatorStore(folder)
     return Coordinator(roster.members, agreement, door, store, OperatingSystem(), Nobody(), roster.keys, Attendance(True))
 
