@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +16,9 @@ from securetm.cli.json_output import Json, print_json
 from securetm.cli.key_options import PassphraseFile
 
 if TYPE_CHECKING:
+    from securetm.federation.beat import PacedParty
     from securetm.federation.join_status import JoinStatus
-    from securetm.federation.joining_party import Joining
+    from securetm.federation.joining_party import Carrier, Joining
     from securetm.reports.join_screen import JoinScreen
 
 _LOOKS = 0.25  # seconds between two looks at the standing
@@ -28,6 +30,10 @@ def join(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent to whom and what it costs; send nothing.")
     ] = False,
+    socket: Annotated[
+        Path | None, typer.Option(help="Answer on this Unix socket, for Flower's SuperNode, and dial nobody.")
+    ] = None,
+    for_group: Annotated[bool, typer.Option("--for-group", help="Let the group of the socket use it too.")] = False,
     passphrase_file: PassphraseFile = None,
     json: Json = False,
 ) -> None:
@@ -40,7 +46,7 @@ def join(
         _show_preview(joining, json)
         return
     with _stopped_by_signals() as stop:
-        report = _joined(joining, stop, json)
+        report = _joined(joining, stop, (socket, 0o660 if for_group else 0o600), json)
     if json:
         from securetm.reports.join_screen import JoinScreen
         from securetm.reports.terminal import results
@@ -87,26 +93,33 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _joined(joining: Joining, stop: threading.Event, json: bool) -> Mapping[str, Any]:
+def _joined(joining: Joining, stop: threading.Event, at: tuple[Path | None, int], json: bool) -> Mapping[str, Any]:
     """Runs the party in a thread of its own, and draws in this one, which gets the signals."""
     from securetm.federation.join_status import JoinStatus
     from securetm.federation.joining_party import join as take_part
-    from securetm.federation.network.dialing import Dialer
-    from securetm.federation.network.ends import Agreed
     from securetm.reports.join_screen import JoinScreen, ended_panel
     from securetm.reports.terminal import results, screen
 
-    agreement = joining.agreement
+    rounds = joining.agreement.plan.training.rounds
     with JoinScreen(screen(), as_json=json) as shown:
-        status = JoinStatus(joining.file.name, joining.roster.federation, agreement.plan.training.rounds, shown.tell)
-        agreed = Agreed(agreement.digest, agreement.profile.digest)
-
-        def dialer(party: Any) -> Dialer:
-            return Dialer(joining.file.name, joining.keys, joining.roster, agreed, lambda: party.most_bytes, status)
-
-        report = _in_thread(lambda: take_part(joining, dialer, status, stop), lambda: _look(joining, status, shown))
+        status = JoinStatus(joining.file.name, joining.roster.federation, rounds, shown.tell)
+        carrier = partial(_carrier, joining, status, *at)
+        report = _in_thread(lambda: take_part(joining, carrier, status, stop), lambda: _look(joining, status, shown))
     results(json).print(ended_panel(report))
     return report
+
+
+def _carrier(joining: Joining, status: JoinStatus, socket: Path | None, mode: int, party: PacedParty) -> Carrier:
+    """What brings requests to the party: a connection to the coordinator, or a socket on this machine."""
+    from securetm.federation.flower.socket_carrier import SocketCarrier
+    from securetm.federation.network.dialing import Dialer
+    from securetm.federation.network.ends import Agreed
+
+    who = (joining.file.name, joining.keys, joining.roster)
+    if socket is not None:
+        return SocketCarrier(socket, mode, *who, lambda: party.most_bytes, lambda: party.party.finished is not None, status)
+    agreed = Agreed(joining.agreement.digest, joining.agreement.profile.digest)
+    return Dialer(*who, agreed, lambda: party.most_bytes, status)
 
 
 def _in_thread(work: Callable[[], Mapping[str, Any]], look: Callable[[], None]) -> Mapping[str, Any]:

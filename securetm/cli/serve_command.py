@@ -17,8 +17,6 @@ from securetm.cli.key_options import PassphraseFile
 from securetm.cli.run_command import plan_settings
 
 if TYPE_CHECKING:
-    from securetm.credentials.key_files import Keys
-    from securetm.credentials.roster import FederationRoster
     from securetm.federation.serving import Serving
     from securetm.plans import CoordinatorChoice
 
@@ -35,44 +33,23 @@ def serve(
 
     Started again with the same plan it goes on from the last kept round. Ctrl-C or SIGTERM stops it, and nothing is lost.
     """
+    from securetm.cli.passphrases import passphrase_for
+    from securetm.federation.coordinator_files import CoordinatorFiles
     from securetm.federation.operating import operated
     from securetm.plan_reading import read_plan
 
     chosen = read_plan(plan, plan_settings(set_ or []))
-    keys, roster, authorities = _opened(chosen.coordinator, plan.parent, passphrase_file)
+    files = CoordinatorFiles.read(chosen.coordinator, plan.parent, lambda folder: passphrase_for(folder, passphrase_file))
     command = shlex.join(["securetm", "serve", str(plan), *(part for pair in set_ or [] for part in ("--set", pair))])
     beside = sys.stderr if log else None
     place = plan.parent / chosen.coordinator.out
     with (
         _terminated_like_ctrl_c(),
-        operated(chosen, place, keys, roster, command, authorities=authorities, with_content=record, beside=beside) as serving,
+        operated(chosen, place, files, command, with_content=record, beside=beside) as serving,
         _shown(chosen.coordinator, serving, dashboard=not log),
     ):
         result = serving.run()
     _show(result, json)
-
-
-def _opened(
-    choice: CoordinatorChoice, beside: Path, passphrase_file: Path | None
-) -> tuple[Keys, FederationRoster, tuple[bytes, ...]]:
-    """The coordinator's keys, the roster if it was accepted here and fits them, and the authority in the same home."""
-    from securetm.cli.passphrases import passphrase_for
-    from securetm.credentials.acceptance import KEYS, check_accepted
-    from securetm.credentials.authority import AUTHORITY, authority_pem
-    from securetm.credentials.diagnosis import check_own, now_utc
-    from securetm.credentials.enrolment import data_home
-    from securetm.credentials.key_files import Keys
-    from securetm.credentials.member_names import COORDINATOR
-    from securetm.credentials.roster_file import read_roster
-    from securetm.toml_settings import require
-
-    folder = beside / choice.keys if choice.keys else data_home() / COORDINATOR / KEYS
-    require(folder.name == KEYS, "[coordinator]", "keys", choice.keys, f"must be the folder `{KEYS}` of the coordinator's home")
-    roster = read_roster(beside / choice.roster)
-    check_accepted(folder.parent, roster)
-    keys = Keys.open(folder, passphrase_for(folder, passphrase_file))
-    check_own(COORDINATOR, keys, roster, now_utc())
-    return keys, roster, (authority_pem(folder.parent),) if (folder.parent / AUTHORITY).is_dir() else ()
 
 
 @contextmanager

@@ -25,6 +25,8 @@ class Purpose(Enum):
     SUCCESSOR = "new identity of a member"  # the old identity's signature of the new one
     HELLO = "hello of a party"  # the first message of a connection
     WELCOME = "welcome of a coordinator"
+    OFFER = "offer of a channel through a relay"  # the coordinator's key
+    ANSWER = "answer to an offer of a channel"  # the party's key
 
 
 def purposed(purpose: Purpose, *fields: bytes) -> bytes:

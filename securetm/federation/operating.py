@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from securetm.credentials.key_files import Keys
-from securetm.credentials.roster import FederationRoster
+from securetm.federation.coordinator_files import CoordinatorFiles
 from securetm.federation.event_log import EventLog
+from securetm.federation.folder import RunFolder
 from securetm.federation.network.ends import Agreed
 from securetm.federation.network.hub import Hub
 from securetm.federation.network.spool import SpoolRoom
@@ -30,29 +30,33 @@ _SPOOL = "spool"  # in the run's folder: replies that are not whole yet
 def operated(
     plan: Plan,
     out: Path,
-    keys: Keys,
-    roster: FederationRoster,
+    files: CoordinatorFiles,
     command: str,
     *,
-    authorities: tuple[bytes, ...] = (),
     with_content: bool = False,
     beside: TextIO | None = None,
 ) -> Iterator[Serving]:
     """Listens for the parties of this roster, until its block ends. The parties are told whether the run has ended."""
-    choice, agreement = plan.coordinator, agreed_apart(plan, roster.members)
+    choice, roster, agreement = plan.coordinator, files.roster, agreed_apart(plan, files.roster.members)
     folder = served_folder(out, agreement, roster.keys, with_content=with_content)
-    log, spending = EventLog(folder.path / LOG, beside), PlannedSpending(agreement, len(roster.members))
-    name = folder.path.resolve().name
-    standing = Standing(name, plan.model.name, agreement.profile.name, roster.members, log, spending.after)
+    standing = standing_of(folder, beside)
     agreed = Agreed(agreement.digest, agreement.profile.digest)
-    hub = Hub(keys, roster, agreed, SpoolRoom(folder.path / _SPOOL), choice.listen, standing, authorities)
+    hub = Hub(files.keys, roster, agreed, SpoolRoom(folder.path / _SPOOL), choice.listen, standing, files.authorities)
     ended = False
     port = hub.start()
     try:
         standing.address = f"{choice.listen.rpartition(':')[0]}:{port}"
         serving = Serving(folder, hub.parties(choice.deadline), standing, choice, command)
-        log.write("started", run=name, address=standing.address, round=standing.done)
+        standing.log.write("started", run=standing.run, address=standing.address, round=standing.done)
         yield serving
         ended = True
     finally:
         hub.close(finished=ended)
+
+
+def standing_of(folder: RunFolder, beside: TextIO | None = None) -> Standing:
+    """The standing of a run that is served, with its log; `beside` gets the log's lines too."""
+    agreement = folder.agreement
+    log, spending = EventLog(folder.path / LOG, beside), PlannedSpending(agreement, len(folder.members))
+    name, model = folder.path.resolve().name, agreement.plan.model.name
+    return Standing(name, model, agreement.profile.name, folder.members, log, spending.after)

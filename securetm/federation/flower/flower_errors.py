@@ -31,12 +31,19 @@ class UnprovenName(Refused):
     hint = "it is another organisation, or the relay changed the message; nothing was sent to it"
 
 
+class NodeFailed(SecuretmError):
+    """a node sent no sealed reply: {reason}"""
+
+    reason: str
+    hint = "look into that SuperNode's log, and whether its party's process runs and holds the same roster"
+
+
 class PartyNotReached(SecuretmError):
     """the party's process does not answer at {socket}: {problem}"""
 
     socket: str
     problem: str
-    hint = "start it again: `python -m securetm.federation.flower.party_process PARTY.toml`"
+    hint = "start it: `securetm join PARTY.toml --socket {socket}`"
 
 
 class SocketTaken(Misuse):

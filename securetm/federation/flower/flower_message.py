@@ -7,7 +7,7 @@ from flwr.app import ConfigRecord, Message, RecordDict
 from securetm.errors import Malformed
 
 PIECE = 4 << 20  # bytes
-MOST_PIECES = 1 << 12
+LONGEST = 1 << 31  # bytes of a message
 
 
 def content_of(payload: bytes) -> RecordDict:
@@ -16,13 +16,13 @@ def content_of(payload: bytes) -> RecordDict:
     return RecordDict({f"{place:04d}": ConfigRecord({"bytes": payload[at : at + PIECE]}) for place, at in enumerate(starts)})
 
 
-def payload_of(message: Message, sender: str) -> bytes:
-    """Returns the bytes of a message, or refuses one that has none."""
+def payload_of(message: Message, sender: str, most: int = LONGEST) -> bytes:
+    """Returns the bytes of a message, or refuses one that has none or too many."""
     records = message.content.config_records
     names = [f"{place:04d}" for place in range(len(records))]
-    if not 1 <= len(names) <= MOST_PIECES or sorted(records) != names:
-        raise Malformed(sender, "its records are not pieces of one message")
+    if not names or len(names) > 1 + most // PIECE or sorted(records) != names:
+        raise Malformed(sender, "its records are not the pieces of one message")
     pieces = [records[name].get("bytes") for name in names]
-    if not all(type(piece) is bytes for piece in pieces):
-        raise Malformed(sender, "a piece of it is not bytes")
+    if not all(type(piece) is bytes for piece in pieces) or sum(map(len, pieces)) > most:
+        raise Malformed(sender, "its pieces are no bytes, or too many")
     return b"".join(pieces)

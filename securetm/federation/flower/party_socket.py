@@ -19,6 +19,7 @@ from securetm.federation.flower.flower_errors import PartyNotReached, SocketTake
 
 _LENGTH = 8
 _PATIENCE = 30.0  # seconds for a process on the same machine that has begun a message
+_LOOKS = 0.25  # seconds between two looks whether it has ended
 _WAITING = 64  # connections
 _BY_DESCRIPTOR = Path("/proc/self/fd")  # on Linux
 
@@ -59,15 +60,17 @@ def _bind(listening: socket.socket, path: Path, near: str, mode: int) -> None:
         os.umask(before)
 
 
-def serve(doors: Mapping[socket.socket, Door], until: IO[bytes] | None = None, idle: float | None = None) -> None:
-    """Answers one message after the other: until nobody has come for `idle` seconds, or what is given as `until` ends."""
+def serve(
+    doors: Mapping[socket.socket, Door], until: IO[bytes] | None = None, ended: Callable[[], bool] = lambda: False
+) -> None:
+    """Answers one message after the other, until it has ended, or what is given as `until` can be read or is at its end."""
     with selectors.DefaultSelector() as waiting:
         for listening, door in doors.items():
             waiting.register(listening, selectors.EVENT_READ, door)
         if until is not None:
             waiting.register(until, selectors.EVENT_READ, None)
-        while ready := waiting.select(idle):
-            for key, _ in ready:
+        while not ended():
+            for key, _ in waiting.select(_LOOKS):
                 if key.data is None:
                     return
                 _serve_one(key.fileobj, key.data)  # type: ignore[arg-type]

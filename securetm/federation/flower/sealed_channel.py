@@ -7,17 +7,18 @@ The relay (Flower's SuperLink and SuperNode) learns sizes, times and the party's
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from securetm.contracts import Entropy
+from securetm.credentials.purposes import Purpose, is_signed, purposed
 from securetm.errors import Malformed
 from securetm.federation.flower.flower_errors import NotIntroduced, OtherRoster, ReplayedMessage, UnprovenName
 from securetm.sessions.sealing import TAG, public_key, shared_secret
@@ -25,10 +26,9 @@ from securetm.sessions.sealing import TAG, public_key, shared_secret
 VERSION: Final = 1
 OFFER, SEALED, REFUSED = 1, 2, 3  # the second byte of a message
 KEY, SIGNATURE, DIGEST, NUMBER = 32, 64, 32, 8
-LONGEST_NAME = 255  # bytes
 LONGEST_OFFER = 2 + DIGEST + KEY + SIGNATURE
+LONGEST_ANSWER = 3 + 255 + KEY + SIGNATURE  # a name has at most 255 bytes
 OVERHEAD = 2 + NUMBER + TAG  # bytes of a sealed message beside its content
-_OFFERS, _ANSWERS = b"securetm channel 1: offer", b"securetm channel 1: answer"
 _REQUESTS, _REPLIES = b"securetm channel 1: requests", b"securetm channel 1: replies"
 
 
@@ -36,8 +36,8 @@ _REQUESTS, _REPLIES = b"securetm channel 1: requests", b"securetm channel 1: rep
 class ChannelKeys:
     """The keys of one channel: one for each direction. A message's number is its nonce, so each seals a number once."""
 
-    requests: bytes
-    replies: bytes
+    requests: bytes = field(repr=False)
+    replies: bytes = field(repr=False)
 
     @classmethod
     def derive(cls, secret: bytes, transcript: bytes) -> ChannelKeys:
@@ -71,7 +71,7 @@ class CoordinatorEnd:
     """The coordinator's end of the channel to one party."""
 
     party: str
-    keys: ChannelKeys
+    keys: ChannelKeys = field(repr=False)
     number: int = 0  # of the last request
 
     def seal(self, request: bytes) -> bytes:
@@ -91,7 +91,7 @@ class CoordinatorEnd:
 class Offer:
     """What the coordinator sends to every node before it knows who is there."""
 
-    secret: bytes
+    secret: bytes = field(repr=False)
     message: bytes
 
     @classmethod
@@ -99,7 +99,7 @@ class Offer:
         """Signs a fresh key with the coordinator's identity. `roster` is the digest of the roster."""
         secret = entropy.bytes(KEY)
         stated = bytes((VERSION, OFFER)) + roster + public_key(secret)
-        return cls(secret, stated + Ed25519PrivateKey.from_private_bytes(identity).sign(_OFFERS + stated))
+        return cls(secret, stated + _signature(identity, Purpose.OFFER, stated))
 
     def opened(self, answer: bytes, keys: Mapping[str, bytes]) -> CoordinatorEnd:
         """Opens the channel to the party that signed this answer. The roster's keys say who that is, and nothing else does."""
@@ -108,7 +108,8 @@ class Offer:
             raise Malformed("a node", "it answers no offer")
         stated, signature = answer[:-SIGNATURE], answer[-SIGNATURE:]
         name = stated[3 : 3 + length].decode("utf-8", "replace")
-        _verify(keys.get(name, b""), signature, _ANSWERS + hashlib.sha256(self.message).digest() + stated, name)
+        if not is_signed(keys.get(name, b""), signature, Purpose.ANSWER, self.message, stated):
+            raise UnprovenName(name)
         secret = shared_secret(self.secret, stated[-KEY:], name)
         return CoordinatorEnd(name, ChannelKeys.derive(secret, hashlib.sha256(self.message + answer).digest()))
 
@@ -121,27 +122,29 @@ class PartyEnd:
     """The party's end: it opens a channel for nobody but the coordinator of its roster, and reads each number once."""
 
     name: str
-    identity: bytes  # the party's own, 32 secret bytes
+    identity: bytes = field(repr=False)  # the party's own, 32 secret bytes
     coordinator: bytes  # its public identity, as the roster pins it
     roster: bytes  # the digest of the roster
     entropy: Entropy
-    keys: ChannelKeys | None = None
+    keys: ChannelKeys | None = field(default=None, repr=False)
     number: int = 0  # of the last request
+    opened: Callable[[], None] = lambda: None  # is called when a channel is open
 
     def answer(self, offer: bytes) -> bytes:
         """Opens a new channel in the place of the one before, and returns what the coordinator needs for it."""
         if len(offer) != LONGEST_OFFER:
             raise Malformed("the coordinator", "it is no offer")
         stated, signature = offer[:-SIGNATURE], offer[-SIGNATURE:]
-        _verify(self.coordinator, signature, _OFFERS + stated, "the coordinator")
+        if not is_signed(self.coordinator, signature, Purpose.OFFER, stated):
+            raise UnprovenName("the coordinator")
         if stated[2 : 2 + DIGEST] != self.roster:
             raise OtherRoster()
         secret, name = self.entropy.bytes(KEY), self.name.encode()
         mine = bytes((VERSION, OFFER, len(name))) + name + public_key(secret)
-        signing = Ed25519PrivateKey.from_private_bytes(self.identity)
-        answer = mine + signing.sign(_ANSWERS + hashlib.sha256(offer).digest() + mine)
+        answer = mine + _signature(self.identity, Purpose.ANSWER, offer, mine)
         shared = shared_secret(secret, stated[-KEY:], "the coordinator")
         self.keys, self.number = ChannelKeys.derive(shared, hashlib.sha256(offer + answer).digest()), 0
+        self.opened()
         return answer
 
     def unseal(self, request: bytes) -> bytes:
@@ -161,8 +164,5 @@ class PartyEnd:
         return sealed(self.keys.replies, self.number, reply)
 
 
-def _verify(key: bytes, signature: bytes, signed: bytes, sender: str) -> None:
-    try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, signed)
-    except (InvalidSignature, ValueError):
-        raise UnprovenName(sender[:LONGEST_NAME]) from None
+def _signature(identity: bytes, purpose: Purpose, *fields: bytes) -> bytes:
+    return Ed25519PrivateKey.from_private_bytes(identity).sign(purposed(purpose, *fields))

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from securetm.errors import Malformed, Refused
 from securetm.federation.flower.sealed_channel import LONGEST_OFFER, OFFER, OVERHEAD, REFUSED, VERSION, PartyEnd
-from securetm.federation.party import Party
 
 
 @dataclass(frozen=True)
 class SealedParty:
     """One party and its end of the channel."""
 
-    party: Party
     end: PartyEnd
+    answer: Callable[[bytes], bytes]  # of the party, to what was sealed
+    most: Callable[[], int]  # bytes that the party reads of one request now
 
     def handle(self, message: bytes) -> bytes:
         """Answers an offer or a sealed request. A message that the relay changed or repeats is refused, without effect."""
         try:
             if message[:2] == bytes((VERSION, OFFER)):
                 return self.end.answer(message)
-            return self.end.seal(self.party.handle(self.end.unseal(message)))
+            return self.end.seal(self.answer(self.end.unseal(message)))
         except Refused as refusal:
             return bytes((VERSION, REFUSED)) + type(refusal).__name__.encode()
 
     def most_bytes(self) -> int:
         """The bytes of the longest message that it reads now."""
-        return max(LONGEST_OFFER, self.party.most_bytes + OVERHEAD)
+        return max(LONGEST_OFFER, self.most() + OVERHEAD)
 
 
 def refusal_in(reply: bytes) -> str:

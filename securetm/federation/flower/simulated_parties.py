@@ -20,6 +20,7 @@ from securetm.federation.flower.party_socket import Door, opened, serve
 from securetm.federation.flower.sealed_channel import PartyEnd
 from securetm.federation.flower.sealed_party import SealedParty
 from securetm.federation.folder import RunFolder, reopen
+from securetm.federation.party import Party
 from securetm.federation.simulation import make_party
 from securetm.private_files import private_folder
 from securetm.sessions.identities import IDENTITY
@@ -62,19 +63,20 @@ def main(run: str, coordinator: str) -> None:
     with ExitStack() as open_now:
         doors = {}
         for place, name in enumerate(folder.members):
-            sealed = _sealed(folder, name, bytes.fromhex(coordinator))
-            open_now.callback(sealed.party.close)
+            party = make_party(folder, name)
+            open_now.callback(party.close)
             listening = open_now.enter_context(opened(sockets(folder) / f"{place}.sock"))
-            doors[listening] = Door(sealed.handle, sealed.most_bytes)
+            doors[listening] = _door(party, folder, bytes.fromhex(coordinator))
         sys.stdout.buffer.write(READY)
         sys.stdout.buffer.flush()
         serve(doors, until=sys.stdin.buffer)
 
 
-def _sealed(folder: RunFolder, name: str, coordinator: bytes) -> SealedParty:
-    party = make_party(folder, name)
-    identity = party.store.get(IDENTITY) or b""
-    return SealedParty(party, PartyEnd(name, identity, coordinator, roster_digest(folder.keys, coordinator), OperatingSystem()))
+def _door(party: Party, folder: RunFolder, coordinator: bytes) -> Door:
+    digest = roster_digest(folder.keys, coordinator)
+    end = PartyEnd(party.name, party.store.get(IDENTITY) or b"", coordinator, digest, OperatingSystem())
+    sealed = SealedParty(end, party.handle, lambda: party.most_bytes)
+    return Door(sealed.handle, sealed.most_bytes)
 
 
 if __name__ == "__main__":

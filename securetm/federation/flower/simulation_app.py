@@ -5,6 +5,7 @@ A federation of separate organisations has `server_app.py`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from logging import getLogger
 from pathlib import Path
@@ -15,10 +16,15 @@ from flwr.serverapp import Grid, ServerApp
 
 from securetm.entropy import OperatingSystem
 from securetm.federation.file_digests import RUN
+from securetm.federation.flower.bound_nodes import BoundNodes
 from securetm.federation.flower.flower_errors import BadFlowerSetting
 from securetm.federation.flower.flower_parties import FlowerParties
+from securetm.federation.flower.greeter import LOOKS, Greeter
+from securetm.federation.flower.node_mail import NodeMail
 from securetm.federation.flower.simulated_parties import held, roster_digest
 from securetm.federation.folder import RunFolder, begin, reopen
+from securetm.federation.network.ends import NobodyWatches
+from securetm.federation.running_errors import PartiesMissing
 from securetm.federation.simulation import execute
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import CoordinatorStore
@@ -26,7 +32,7 @@ from securetm.plan_reading import read_plan
 from securetm.sessions.identities import IDENTITY, public_identity
 from securetm.stages import Unwatched
 
-PATIENCE = 600.0  # seconds until all nodes answered
+PATIENCE = 600.0  # seconds for all nodes to come, and for one wave
 app = ServerApp()
 _log = getLogger("flwr")
 
@@ -45,11 +51,21 @@ def conduct(grid: Grid, settings: Mapping[str, Any]) -> dict[str, Any]:
         raise BadFlowerSetting("out", "must be an absolute path: Flower runs the app in a folder of its own")
     folder = reopen(out) if (out / RUN).is_file() else _begun(out, str(settings.get("plan") or ""))
     identity, public = _identity(folder)
-    with held(folder, public):
-        entropy = OperatingSystem()
-        parties = FlowerParties(grid, folder.keys, identity, roster_digest(folder.keys, public), entropy)
-        parties.await_all(PATIENCE)
+    mail, bound = NodeMail(grid), BoundNodes(NobodyWatches())
+    greeter = Greeter(mail, bound, folder.keys, identity, roster_digest(folder.keys, public), OperatingSystem())
+    with held(folder, public), greeter.beside():
+        _await(folder, bound)
+        parties = FlowerParties(mail, bound, folder.members, PATIENCE)
         return execute(folder, Unwatched(), parties=parties, comparison=False)
+
+
+def _await(folder: RunFolder, bound: BoundNodes) -> None:
+    """Waits until all parties are there: a simulation goes on without none."""
+    end = time.monotonic() + PATIENCE
+    while missing := set(folder.members) - bound.present:
+        if time.monotonic() >= end:
+            raise PartiesMissing(", ".join(sorted(missing)))
+        time.sleep(LOOKS)
 
 
 def _begun(out: Path, plan: str) -> RunFolder:

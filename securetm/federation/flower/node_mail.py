@@ -1,0 +1,43 @@
+"""Sealed bytes to one node of a Flower run and back. It opens none of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flwr.app import Message
+from flwr.serverapp import Grid
+
+from securetm.federation.flower.flower_errors import NodeFailed
+from securetm.federation.flower.flower_message import content_of, payload_of
+from securetm.federation.flower.sealed_party import refusal_in
+
+QUERY = "query"
+
+
+@dataclass(frozen=True)
+class NodeMail:
+    """The grid of a run, one message at a time, so that the ServerApp never holds two long ones."""
+
+    grid: Grid
+
+    def nodes(self) -> frozenset[int]:
+        """Returns the nodes that are there now."""
+        return frozenset(self.grid.get_node_ids())
+
+    def push(self, node: int, payload: bytes, seconds: float) -> str:
+        """Hands one message to SuperLink, which keeps it so long until its node comes for it. Returns its name there."""
+        message = Message(content_of(payload), dst_node_id=node, message_type=QUERY, ttl=seconds)
+        return next(iter(self.grid.push_messages([message])), "") or ""
+
+    def pull(self, name: str, most: int) -> bytes | None:
+        """Returns the sealed reply to that message, if it is there. Raises why there is none where the node failed or refused.
+
+        Nobody signed an error or a refusal: either says no more than that the party is missing.
+        """
+        for message in self.grid.pull_messages([name]) if name else ():
+            if message.has_error():
+                raise NodeFailed(str(message.error.reason)[:200])
+            if refusal := refusal_in(payload := payload_of(message, "a node", most)):
+                raise NodeFailed(refusal)
+            return payload
+        return None

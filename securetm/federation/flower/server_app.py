@@ -1,0 +1,66 @@
+"""The Flower ServerApp of a federation of separate organisations: the same coordinator as `securetm serve`, behind SuperLink.
+
+It reads the coordinator's own plan, keys and roster from this machine, and nothing of them from the app that was uploaded.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from logging import getLogger
+from pathlib import Path
+from typing import Any
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from securetm.credentials.key_errors import PassphraseNeeded
+from securetm.credentials.key_files import Passphrase, are_encrypted
+from securetm.entropy import OperatingSystem
+from securetm.federation.coordinator_files import CoordinatorFiles
+from securetm.federation.flower.bound_nodes import BoundNodes
+from securetm.federation.flower.flower_errors import BadFlowerSetting
+from securetm.federation.flower.flower_parties import FlowerParties
+from securetm.federation.flower.greeter import Greeter
+from securetm.federation.flower.node_mail import NodeMail
+from securetm.federation.operating import standing_of
+from securetm.federation.remote_agreement import agreed_apart
+from securetm.federation.served_folder import served_folder
+from securetm.federation.serving import Serving
+from securetm.plan_reading import read_plan
+
+app = ServerApp()
+_log = getLogger("flwr")
+
+
+@app.main()  # type: ignore[untyped-decorator]
+def main(grid: Grid, context: Context) -> None:
+    """Begins the run of the plan that `plan` names, or goes on with it, and takes it to its end."""
+    result = conduct(grid, context.run_config)
+    _log.info("securetm: %d rounds, kept in %s", result["rounds"], result["directory"])
+
+
+def conduct(grid: Grid, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Coordinates the parties of the roster, whichever nodes they are behind."""
+    path = Path(str(settings.get("plan") or ""))
+    if not path.is_absolute():
+        raise BadFlowerSetting("plan", "must be an absolute path: Flower runs the app in a folder of its own")
+    plan = read_plan(path, {})
+    choice, files = plan.coordinator, CoordinatorFiles.read(plan.coordinator, path.parent, _passphrase)
+    agreement, roster = agreed_apart(plan, files.roster.members), files.roster
+    folder = served_folder(path.parent / choice.out, agreement, roster.keys)
+    standing, mail = standing_of(folder, sys.stderr), NodeMail(grid)
+    bound = BoundNodes(standing)
+    with Greeter(mail, bound, roster.keys, files.keys.identity, roster.digest, OperatingSystem()).beside():
+        parties = FlowerParties(mail, bound, roster.members, choice.deadline)
+        return Serving(folder, parties, standing, choice, "flwr run").run()
+
+
+def _passphrase(folder: Path) -> Passphrase | None:
+    """The passphrase of the coordinator's keys, which nobody can be asked for here: from SuperLink's own environment."""
+    if not are_encrypted(folder):
+        return None
+    if (text := os.environ.pop("SECURETM_PASSPHRASE", None)) is None:
+        raise PassphraseNeeded(str(folder))
+    return Passphrase(text)
