@@ -1,0 +1,126 @@
+"""Runs a trial twice, as a simulation in this process and as six processes over TLS. The models must be the same, bit for bit.
+
+What is shown of it is in `trial_screen.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from securetm.agreement import agree
+from securetm.corpus.corpus import Corpus
+from securetm.credentials.member_names import COORDINATOR
+from securetm.federation.folder import MODEL, begin
+from securetm.federation.joining import documents_of
+from securetm.federation.served_folder import LOG
+from securetm.federation.simulation import execute
+from securetm.federation.transcript import Transcript
+from securetm.party_policy import PartyFile
+from securetm.plan_reading import read_plan
+from securetm.stages import Stages
+from securetm.trial.member_processes import MemberProcess, MemberProcesses
+from securetm.trial.trial_errors import ModelsDiffer
+from securetm.trial.trial_folder import HOME, TrialFolder
+
+SIMULATION, LOGS = "simulation", "logs"
+_LOOK = 0.25  # seconds between two looks at the processes
+_SENT = "SELECT sender, SUM(bytes), COUNT(*) FROM messages WHERE sender != receiver AND sender != ? GROUP BY sender"
+
+Event = Mapping[str, Any]
+Show = Callable[[Sequence[MemberProcess], Sequence[Event]], None]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What left one party in the run of six processes."""
+
+    party: str
+    documents: int
+    words: int
+    bytes: int
+    messages: int
+
+
+@dataclass(frozen=True)
+class TrialEnded:
+    """Both runs of a trial, after their models were compared."""
+
+    trial: TrialFolder
+    result: Mapping[str, Any]  # of the simulation
+    sent: tuple[Sent, ...]
+    model: str  # SHA-256 of every copy
+    copies: int  # beside the simulation's
+    seconds: float  # of the six processes, from the first start to the last end
+
+
+def run_trial(trial: TrialFolder, stages: Stages, show: Show) -> TrialEnded:
+    """Runs the simulation first, because it compiles what all processes use."""
+    corpora = _corpora(trial, stages)
+    plan = read_plan(trial.plan, {})
+    result = execute(begin(trial.path / SIMULATION, plan, corpora), stages)
+    begun = time.monotonic()
+    run_processes(trial, show)
+    seconds = time.monotonic() - begun
+    model, copies = _same_models(trial)
+    return TrialEnded(trial, result, _sent(trial, corpora), model, copies, seconds)
+
+
+def run_processes(trial: TrialFolder, show: Show) -> None:
+    """Starts the coordinator and all parties, and returns when all of them have ended well."""
+    logs = trial.path / LOGS
+    logs.mkdir(mode=0o700, exist_ok=True)
+    with MemberProcesses(logs) as processes:
+        for name, command in zip((COORDINATOR, *trial.parties), trial.commands, strict=True):
+            processes.start(name, command)
+        while not processes.all_ended():
+            show(processes.members, events_of(trial))
+            time.sleep(_LOOK)
+        show(processes.members, events_of(trial))
+
+
+def events_of(trial: TrialFolder) -> list[Event]:
+    """The coordinator's log so far. The last line may be half written."""
+    path = trial.run / LOG
+    if not path.is_file():
+        return []
+    *whole, _ = path.read_text("utf-8").split("\n")
+    return [json.loads(line) for line in whole]
+
+
+def _corpora(trial: TrialFolder, stages: Stages) -> dict[str, Corpus]:
+    """The documents of each party, as that party reads them."""
+    found = {}
+    for name in trial.parties:
+        file = PartyFile.read(trial.file(name))
+        found[name] = documents_of(file, agree(read_plan(file.place(file.plan), {})), stages)
+    return found
+
+
+def _same_models(trial: TrialFolder) -> tuple[str, int]:
+    """The digest of the simulation's model, and how many copies are the same. All must be, one at each member."""
+    wanted = _digest(trial.path / SIMULATION / COORDINATOR / MODEL)
+    places = {COORDINATOR: trial.run, **{name: trial.party(name) / HOME for name in trial.parties}}
+    copies = 0
+    for name, place in places.items():
+        found = [_digest(path) for path in place.rglob(MODEL)]
+        if set(found) != {wanted}:
+            raise ModelsDiffer(name, str(trial.path))
+        copies += len(found)
+    return wanted, copies
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _sent(trial: TrialFolder, corpora: Mapping[str, Corpus]) -> tuple[Sent, ...]:
+    transcript = Transcript(trial.run / "transcript")
+    rows = {name: (int(sent), int(count)) for name, sent, count in transcript.rows(_SENT, COORDINATOR)}
+    transcript.close()
+    return tuple(Sent(name, len(one), int(one.counts.sum()), *rows.get(name, (0, 0))) for name, one in corpora.items())
