@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +24,7 @@ def init(
         str, typer.Option(help="Where parties reach the coordinator; this machine, unless it is named.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the coordinator; 0: one that is free now.")] = 0,
+    run: Annotated[bool, typer.Option("--run", help="Run it, too: six processes, beside a simulation of the same.")] = False,
     json: Json = False,
 ) -> None:
     """Writes a plan, five parties with documents, keys and a signed roster: a federation to try on this machine.
@@ -36,9 +37,29 @@ def init(
 
     with Bars(screen()) as bars:
         trial = make_trial(folder, profile, rounds, bars, host=host, port=port)
-    _say_what_next(trial, results(json))
+    facts = {"folder": str(trial.path), "parties": trial.parties, "commands": trial.commands}
+    if run:
+        facts |= _run(trial, results(json))
+    else:
+        _say_what_next(trial, results(json))
     if json:
-        print_json({"folder": str(trial.path), "parties": trial.parties, "commands": trial.commands})
+        print_json(facts)
+
+
+def _run(trial: TrialFolder, to: Console) -> dict[str, Any]:
+    """Runs the trial as a simulation and as processes, and shows what came of it."""
+    from securetm.reports.progress import Bars
+    from securetm.reports.terminal import screen
+    from securetm.trial.trial_run import run_processes, run_simulation, same_models
+    from securetm.trial.trial_screen import live, show_ended
+
+    with Bars(screen()) as bars:
+        simulated = run_simulation(trial, bars)
+    with live(screen()) as show:
+        seconds = run_processes(trial, show)
+    ended = same_models(trial, simulated, seconds)
+    show_ended(ended, to)
+    return {"model": ended.model, "copies": ended.copies, "seconds": round(seconds, 1), "run": str(trial.run)}
 
 
 def _say_what_next(trial: TrialFolder, to: Console) -> None:

@@ -17,12 +17,13 @@ from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.member_names import COORDINATOR
 from securetm.federation.folder import MODEL, begin
-from securetm.federation.joining import documents_of
+from securetm.federation.joining_party import documents_of
 from securetm.federation.served_folder import LOG
 from securetm.federation.simulation import execute
 from securetm.federation.transcript import Transcript
 from securetm.party_policy import PartyFile
 from securetm.plan_reading import read_plan
+from securetm.private_files import private_folder
 from securetm.stages import Stages
 from securetm.trial.member_processes import MemberProcess, MemberProcesses
 from securetm.trial.trial_errors import ModelsDiffer
@@ -48,6 +49,14 @@ class Sent:
 
 
 @dataclass(frozen=True)
+class Simulated:
+    """The run in this process."""
+
+    result: Mapping[str, Any]
+    corpora: Mapping[str, Corpus]
+
+
+@dataclass(frozen=True)
 class TrialEnded:
     """Both runs of a trial, after their models were compared."""
 
@@ -59,29 +68,26 @@ class TrialEnded:
     seconds: float  # of the six processes, from the first start to the last end
 
 
-def run_trial(trial: TrialFolder, stages: Stages, show: Show) -> TrialEnded:
-    """Runs the simulation first, because it compiles what all processes use."""
-    corpora = _corpora(trial, stages)
-    plan = read_plan(trial.plan, {})
-    result = execute(begin(trial.path / SIMULATION, plan, corpora), stages)
-    begun = time.monotonic()
-    run_processes(trial, show)
-    seconds = time.monotonic() - begun
-    model, copies = _same_models(trial)
-    return TrialEnded(trial, result, _sent(trial, corpora), model, copies, seconds)
+def run_simulation(trial: TrialFolder, stages: Stages) -> Simulated:
+    """Runs it in this process. It comes first, because it compiles what all processes use."""
+    plan, corpora = read_plan(trial.plan, {}), {}
+    for name in trial.parties:
+        file = PartyFile.read(trial.file(name))
+        corpora[name] = documents_of(file, agree(read_plan(file.place(file.plan), {})), stages)
+    return Simulated(execute(begin(trial.path / SIMULATION, plan, corpora), stages), corpora)
 
 
-def run_processes(trial: TrialFolder, show: Show) -> None:
-    """Starts the coordinator and all parties, and returns when all of them have ended well."""
-    logs = trial.path / LOGS
-    logs.mkdir(mode=0o700, exist_ok=True)
+def run_processes(trial: TrialFolder, show: Show) -> float:
+    """Starts the coordinator and all parties, and returns how long they took when all of them have ended well."""
+    logs, begun = trial.path / LOGS, time.monotonic()
+    private_folder(logs)
     with MemberProcesses(logs) as processes:
         for name, command in zip((COORDINATOR, *trial.parties), trial.commands, strict=True):
             processes.start(name, command)
         while not processes.all_ended():
             show(processes.members, events_of(trial))
             time.sleep(_LOOK)
-        show(processes.members, events_of(trial))
+    return time.monotonic() - begun
 
 
 def events_of(trial: TrialFolder) -> list[Event]:
@@ -93,26 +99,16 @@ def events_of(trial: TrialFolder) -> list[Event]:
     return [json.loads(line) for line in whole]
 
 
-def _corpora(trial: TrialFolder, stages: Stages) -> dict[str, Corpus]:
-    """The documents of each party, as that party reads them."""
-    found = {}
-    for name in trial.parties:
-        file = PartyFile.read(trial.file(name))
-        found[name] = documents_of(file, agree(read_plan(file.place(file.plan), {})), stages)
-    return found
-
-
-def _same_models(trial: TrialFolder) -> tuple[str, int]:
-    """The digest of the simulation's model, and how many copies are the same. All must be, one at each member."""
+def same_models(trial: TrialFolder, simulated: Simulated, seconds: float) -> TrialEnded:
+    """Compares the models byte by byte: the coordinator and every party must have the simulation's."""
     wanted = _digest(trial.path / SIMULATION / COORDINATOR / MODEL)
     places = {COORDINATOR: trial.run, **{name: trial.party(name) / HOME for name in trial.parties}}
-    copies = 0
-    for name, place in places.items():
-        found = [_digest(path) for path in place.rglob(MODEL)]
-        if set(found) != {wanted}:
+    found = {name: [_digest(path) for path in place.rglob(MODEL)] for name, place in places.items()}
+    for name, digests in found.items():
+        if set(digests) != {wanted}:
             raise ModelsDiffer(name, str(trial.path))
-        copies += len(found)
-    return wanted, copies
+    copies = sum(map(len, found.values()))
+    return TrialEnded(trial, simulated.result, _sent(trial, simulated.corpora), wanted, copies, seconds)
 
 
 def _digest(path: Path) -> str:
@@ -120,6 +116,7 @@ def _digest(path: Path) -> str:
 
 
 def _sent(trial: TrialFolder, corpora: Mapping[str, Corpus]) -> tuple[Sent, ...]:
+    """What passed on the wire, by the coordinator's transcript."""
     transcript = Transcript(trial.run / "transcript")
     rows = {name: (int(sent), int(count)) for name, sent, count in transcript.rows(_SENT, COORDINATOR)}
     transcript.close()

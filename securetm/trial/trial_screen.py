@@ -23,6 +23,7 @@ from securetm.trial.trial_run import Event, Show, TrialEnded
 from securetm.wording import counted
 
 _DIGITS = 16  # shown of a digest
+SEALED = "sealed"  # the channel of answers that nobody can read
 
 
 @contextmanager
@@ -76,63 +77,78 @@ def _states(events: Sequence[Event]) -> dict[str, str]:
 
 def show_ended(ended: TrialEnded, to: Console) -> None:
     """What came of the trial."""
-    result, trial = ended.result, ended.trial
-    to.print(shared_topics(result, to.width))
+    trial, profile = ended.trial, read_profile(ended.result["profile"])
+    to.print(shared_topics(ended.result, to.width))
     to.print(_exchange(ended))
-    profile = read_profile(result["profile"])
     show_list("What nobody saw", _unseen(ended, profile), to)
+    show_list("What is not hidden", _seen(profile), to)
     to.print(_same(ended))
-    show_list("Look into it", _commands(trial), to)
-    show_list("Run it with a friend", _invitation(), to)
+    show_list("Look around", _places(trial), to)
+    show_list("A federation of your own, with organisations that do not share a machine", _invitation(trial), to)
 
 
 def _exchange(ended: TrialEnded) -> Table:
     """What each party gave and got. The figures of the model that it has alone are from the simulation."""
-    heads = ("party", "kept at home", "sent", "alone", "together")
-    columns = (Column(head, justify="left" if head == "party" else "right", overflow="fold") for head in heads)
-    caption = "Alone and together: perplexity on everybody's held-out documents, lower is better."
+    figures = ("documents", "words", "MB sent", "alone", "together")
+    columns = (Column("", overflow="fold"), *(Column(head, justify="right", no_wrap=True) for head in figures))
+    caption = (
+        "Documents and words stayed at home. What was sent are masked numbers, which look random. Alone and together: the "
+        "perplexity of the party's own model and of the shared one on everybody's held-out documents; lower is better."
+    )
     table = titled("What each party kept, sent and got", *columns, caption=caption)
     result = ended.result
     for one in ended.sent:
         alone = (result["alone"].get(one.party) or {}).get("held_out_everywhere")
-        kept = f"{one.documents:,} documents, {one.words:,} words"
+        figure = "–" if alone is None else f"{alone:,.0f}"
         together = f"[green]{result['quality']['held_out']:,.0f}[/green]"
-        sent = f"{one.bytes / 1e6:.1f} MB of random-looking numbers"
-        table.add_row(escape(one.party), kept, sent, "–" if alone is None else f"{alone:,.0f}", together)
+        table.add_row(escape(one.party), f"{one.documents:,}", f"{one.words:,}", f"{one.bytes / 1e6:.1f}", figure, together)
     return table
 
 
 def _unseen(ended: TrialEnded, profile: Profile) -> list[str]:
-    parties = len(ended.sent)
-    colluding = counted(profile.colluding, "party helps", "parties help")
+    helping = counted(profile.colluding, "party helps", "parties help")
+    even = f", even if {helping} the coordinator" if profile.colluding else ""
+    totals = f"the answer of one party: only totals over all {len(ended.sent)} were opened{even}"
     return [
-        "a document: all of them stayed in the folder of their party",
-        f"the sum of one party: the coordinator opened only totals over all {parties}, even if {colluding} it",
-        "a word on the wire: every connection was mutual TLS 1.3, between keys that the signed roster names",
-        f"Everybody saw the totals and the model, to which no bound applies: securetm threats {profile.name}",
+        "a document, or a word of one: all of them stayed in the folder of their party",
+        *([totals] if profile.aggregation.channel == SEALED else []),
+        "anything on the wire: all connections are mutual TLS 1.3, between keys that the signed roster names",
+    ]
+
+
+def _seen(profile: Profile) -> list[str]:
+    bound = "with noise in them" if profile.budget else "exact: no bound limits what they tell about one document"
+    return [
+        f"the totals and the model, {bound} (securetm threats {profile.name})",
+        "who takes part, when, and how many bytes are sent",
     ]
 
 
 def _same(ended: TrialEnded) -> str:
     rounds = counted(ended.result["rounds"], "round")
-    where = f"{counted(ended.copies, 'copy', 'copies')} at the coordinator and the parties"
     return (
-        f"[bold green]The same model, bit for bit:[/bold green] the simulation's and {where} "
-        f"(SHA-256 {ended.model[:_DIGITS]}…). {rounds} in {ended.seconds:.0f} s, six processes."
+        f"[bold green]The same model, bit for bit:[/bold green] {rounds} in {ended.seconds:.0f} s by six processes over TLS; "
+        f"the {counted(ended.copies, 'copy', 'copies')} of coordinator and parties are the simulation's "
+        f"(SHA-256 {ended.model[:_DIGITS]}…)."
     )
 
 
-def _commands(trial: TrialFolder) -> list[str]:
+def _places(trial: TrialFolder) -> list[str]:
+    party = trial.file(trial.parties[0])
     return [
         f"securetm topics {trial.run}",
-        f"{trial.file(trial.parties[0])}: what a party brings and allows; {trial.plan}: what all agree on",
+        f"{trial.plan}: what all agree on",
+        f"{party}: what one party brings and allows",
+        f"securetm join {party} --dry-run: what it would send to whom, before it does",
     ]
 
 
-def _invitation() -> list[str]:
+def _invitation(trial: TrialFolder) -> list[str]:
     return [
-        "each organisation, once: pip install securetm; securetm keys new NAME; it sends its request to one of you",
-        "whoever coordinates: securetm keys roster; all compare its fingerprint by telephone and accept it",
-        "each organisation: securetm join PARTY.toml; the coordinator: securetm serve plan.toml",
-        "docs/how-to/five-processes.md goes through it step by step",
+        "each of them:     securetm keys new NAME                        and sends NAME.request to the coordinator",
+        "the coordinator:  securetm keys issue *.request --federation F --address HOST:PORT    and sends roster.toml back",
+        "each of them:     securetm keys accept roster.toml              after comparing its digits by telephone",
+        "the coordinator:  securetm serve plan.toml",
+        "each of them:     securetm join PARTY.toml",
+        f"Copy plan and PARTY.toml from {trial.path}; docs/how-to/five-processes.md goes through all of it.",
     ]
