@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from securetm.contracts import State
 from securetm.entropy import OperatingSystem
 from securetm.errors import TooFewParties
 from securetm.federation.attendance import Attendance, NewSessionWanted
@@ -37,7 +38,7 @@ _LONGEST_PAUSE = 30.0
 
 
 class ServedStore(CoordinatorStore):
-    """The coordinator's store, which also tells the standing who refused what."""
+    """The coordinator's store, which also tells the standing who refused what, and the log what is kept."""
 
     def __init__(self, folder: RunFolder, standing: Standing) -> None:
         super().__init__(folder.coordinator)
@@ -48,6 +49,12 @@ class ServedStore(CoordinatorStore):
         super().note(table, row)
         if table == "refusals":
             self._standing.objected(row["party"], row["name"])
+
+    def keep_state(self, name: str, state: State, facts: Mapping[str, Any]) -> None:
+        """Writes a state."""
+        super().keep_state(name, state, facts)
+        if name == CHECKPOINT:
+            self._standing.log.write("kept", round=int(facts["rounds"]))
 
 
 @dataclass

@@ -100,6 +100,7 @@ def test_it_ends_with_the_model_of_a_simulation(site: Site, model: bytes) -> Non
     assert FinishedRun.open(site.path).topics(3)
     assert not (site.path / "parties").exists()
     assert [event["round"] for event in site.events("round")] == list(range(1, 13))
+    assert [event["round"] for event in site.events("kept")] == list(range(13))
 
 
 @pytest.mark.parametrize("wave", [2, 5, 9, 13, 30])
