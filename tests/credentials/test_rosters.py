@@ -75,7 +75,7 @@ def upper(text: str) -> str:
 def swapped(text: str) -> str:
     """The identities of two members exchanged."""
     first, second = (re.search('identity = "(.*)"', entry(text, name))[1] for name in ("east", "north"))  # type: ignore[index]
-    return text.replace(first, "XX").replace(second, first).replace("XX", second)
+    return text.replace(first, "??").replace(second, first).replace("??", second)
 
 
 def renamed(text: str, name: str) -> str:
