@@ -56,12 +56,18 @@ def join(
 
 def _prepared(party: Path, passphrase_file: Path | None) -> Joining:
     from securetm.cli.passphrases import passphrase_for
+    from securetm.credentials.diagnosis import ending_soon, now_utc
+    from securetm.credentials.secrecy import keep_out_of_core_dumps
     from securetm.federation.joining_party import prepare
+    from securetm.reports.key_tables import show_warnings
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import screen
 
+    keep_out_of_core_dumps()
     with LateBars(screen()) as bars:
-        return prepare(party, lambda folder: passphrase_for(folder, passphrase_file), bars)
+        joining = prepare(party, lambda folder: passphrase_for(folder, passphrase_file), bars)
+    show_warnings(ending_soon(joining.roster, now_utc()))
+    return joining
 
 
 def _show_preview(joining: Joining, json: bool) -> None:

@@ -39,6 +39,9 @@ def _alone(context: typer.Context) -> None:
     An organisation runs `new` and sends the request file; the coordinator's operator runs `issue` and sends the roster; each
     organisation runs `accept`. No private key ever leaves the machine on which it was made.
     """
+    from securetm.credentials.secrecy import keep_out_of_core_dumps
+
+    keep_out_of_core_dumps()
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -34,12 +34,17 @@ def serve(
     Started again with the same plan it goes on from the last kept round. Ctrl-C or SIGTERM stops it, and nothing is lost.
     """
     from securetm.cli.passphrases import passphrase_for
+    from securetm.credentials.diagnosis import ending_soon, now_utc
+    from securetm.credentials.secrecy import keep_out_of_core_dumps
     from securetm.federation.coordinator_files import CoordinatorFiles
     from securetm.federation.operating import operated
     from securetm.plan_reading import read_plan
+    from securetm.reports.key_tables import show_warnings
 
+    keep_out_of_core_dumps()
     chosen = read_plan(plan, plan_settings(set_ or []))
     files = CoordinatorFiles.read(chosen.coordinator, plan.parent, lambda folder: passphrase_for(folder, passphrase_file))
+    show_warnings(ending_soon(files.roster, now_utc()))
     command = shlex.join(["securetm", "serve", str(plan), *(part for pair in set_ or [] for part in ("--set", pair))])
     beside = sys.stderr if log else None
     place = plan.parent / chosen.coordinator.out

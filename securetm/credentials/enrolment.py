@@ -49,8 +49,9 @@ class Replacement:
 def own_replacement(home: Path, certificate: Path, key: Path, passphrase: Passphrase | None) -> Replacement:
     """A certificate and key of an authority of the organisation's own, checked as far as possible without a roster."""
     name = request_in(home / KEYS).name
-    read, private = Certificate.from_pem(bytes_of(certificate, LONGEST), name), ec_key(key, passphrase)
+    read = Certificate.from_pem(bytes_of(certificate, LONGEST), name)
     check_form(read, name)
+    private = ec_key(key, passphrase)
     if read.public_key != public_der(private):
         raise CertificateOfAnotherKey(name, str(key))
     return Replacement(tls_key_pem=pem_of(private), certificate=read)

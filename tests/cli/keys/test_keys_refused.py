@@ -1,0 +1,168 @@
+"""`securetm keys`: every wrong turn is a sentence, certificates that end are announced, and secrets are nowhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from securetm.credentials.acceptance import KEYS
+from securetm.credentials.diagnosis import now_utc
+from securetm.credentials.key_files import Keys, Passphrase
+from securetm.credentials.roster_file import read_roster, write_roster
+
+from .conftest import ALL, done, keys, refused
+from .terminal import typed_secretly
+
+# ---- wrong turns -----------------------------------------------------------------------------------------------------
+
+WRONG = {
+    "new ../up": "must be 1 to 63 small letters",
+    "new 'Hospital A'": "call it hospital-a",
+    "new hospital-a": "there are keys in",
+    "new hospital-b --home homes/hospital-b": "there are keys in",
+    "request --home nowhere": "there are no keys in",
+    "request": "it is not clear whose keys",
+    "rotate --home nowhere": "there are no keys in",
+    "own none.pem none.pem --home homes/hospital-b": "none.pem does not exist",
+    "issue none.request": "none.request does not exist",
+    "issue hospital-a.request --roster other.toml": "--federation is missing",
+    "issue hospital-a.request --roster other.toml --federation x": "--address is missing",
+    "issue hospital-a.request --federation other": "is another one than that of roster.toml, demo",
+    "issue": "says so already",
+    "issue hospital-a.request": "says so already",
+    "issue roster.toml": "there is no setting of roster.toml called",
+    "issue hospital-a.request --days 0": "greater than or equal to 1",
+    "issue --address nothing": "must be HOST:PORT",
+    "revoke nobody": "there is no member called nobody",
+    "revoke coordinator": "cannot leave",
+    "accept none.toml": "none.toml does not exist",
+    "accept hospital-a.request": "there is no setting of hospital-a.request called",
+    "accept roster.toml --home data/securetm/coordinator/authority": "there are no keys in",
+    "show none.toml": "none.toml does not exist",
+    "show homes": "homes cannot be opened: Is a directory",
+    "roster show none.toml": "none.toml does not exist",
+    "roster check broken.toml": "is not valid TOML",
+    "roster add hospital-c.request": "brings no certificate",
+    "roster remove nobody": "there is no member called nobody",
+    "roster sign roster.toml": "is not accepted here",
+}
+
+
+@pytest.mark.parametrize("command", WRONG)
+def test_a_wrong_turn_is_a_sentence(command: str, issued: Any) -> None:
+    Path("broken.toml").write_text("[[member]")
+    done("new hospital-c --home homes/hospital-c")
+    if command == "request":
+        done("new hospital-d")
+    assert WRONG[command] in refused(command)
+
+
+def test_certificates_that_end_are_announced(accepted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = now_utc() + timedelta(days=350)
+    monkeypatch.setattr("securetm.credentials.diagnosis.now_utc", lambda: later)
+    monkeypatch.setattr("securetm.credentials.shown_keys.now_utc", lambda: later)
+    monkeypatch.setattr("securetm.credentials.roster_operator.now_utc", lambda: later)
+    assert len(done("show roster.toml")["warnings"]) == len(done("roster check roster.toml")["warnings"]) == 3
+    assert "Note: the certificate of hospital-a ends on" in keys("show --home homes/hospital-b").err
+    renewed = done("issue")
+    assert {line["what"] for line in renewed["changes"]} == {"certificate renewed"}
+    assert renewed["warnings"] == []
+    later += timedelta(days=400)
+    said = keys("roster check roster.toml --json")
+    assert said.code == 1
+    assert said.json["ended"] == ["coordinator", "hospital-a", "hospital-b"]
+
+
+def test_an_older_roster_does_not_come_back(accepted: Any) -> None:
+    old = read_roster(Path("roster.toml"))
+    new = done("issue --address other.example.org:1")
+    done(f"accept roster.toml --home homes/hospital-b --fingerprint '{new['fingerprint']}'")
+    write_roster(Path("roster.toml"), old)
+    assert "was accepted here before" in refused("accept roster.toml --home homes/hospital-b")
+    assert "was accepted here before" in refused("revoke hospital-a")
+
+
+# ---- passphrases -----------------------------------------------------------------------------------------------------
+
+PHRASE = "four random words"
+
+
+def test_a_passphrase_from_a_file(place: Path) -> None:
+    Path("phrase").touch(0o600)
+    Path("phrase").write_text(PHRASE + "\n")
+    done("new north --home homes/north --passphrase-file phrase")
+    assert Keys.open(Path("homes/north") / KEYS, Passphrase(PHRASE)).identity
+    done("rotate --home homes/north --passphrase-file phrase")
+    done("show --home homes/north")
+    Path("phrase").chmod(0o644)
+    assert "is for its owner alone" in refused("new south --home homes/south --passphrase-file phrase")
+
+
+def test_a_passphrase_from_the_environment_is_taken_out_of_it(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECURETM_PASSPHRASE", PHRASE)
+    done("new north --home homes/north")
+    assert "SECURETM_PASSPHRASE" not in os.environ
+    assert Keys.open(Path("homes/north") / KEYS, Passphrase(PHRASE)).identity
+    assert "is protected with a passphrase" in refused("rotate --home homes/north")
+    monkeypatch.setenv("SECURETM_PASSPHRASE", "another one")
+    assert "does not open" in refused("rotate --home homes/north")
+
+
+def test_a_passphrase_from_the_terminal(place: Path) -> None:
+    home = str(place / "homes/north")
+    said = typed_secretly(["keys", "new", "north", "--home", home, "--passphrase"], PHRASE, PHRASE)
+    assert said.code == 0, said.err
+    assert PHRASE not in said.out + said.err  # it is not echoed
+    assert typed_secretly(["keys", "rotate", "--home", home], PHRASE).code == 0
+    different = typed_secretly(["keys", "new", "south", "--home", home + "2", "--passphrase"], PHRASE, "four other words")
+    assert "was typed in two different ways" in different.err
+
+
+def test_no_command_takes_a_passphrase_as_an_argument() -> None:
+    """`--passphrase` is a flag, so that nothing that all processes can list holds one."""
+    for command in ALL:
+        told = keys(f"{command} --help").out
+        assert not re.search(r"--passphrase[ =]<?(TEXT|PHRASE)", told)
+
+
+# ---- secrets ---------------------------------------------------------------------------------------------------------
+
+
+def test_debug_shows_no_secret(place: Path) -> None:
+    """A traceback of a command that holds open keys, and of one with a wrong passphrase."""
+    Path("phrase").touch(0o600)
+    Path("phrase").write_text(PHRASE)
+    done("new north --home homes/north --passphrase-file phrase")
+    opened = Keys.open(Path("homes/north") / KEYS, Passphrase(PHRASE))
+    Path("wrong").touch(0o600)
+    Path("wrong").write_text("five random words")
+    for command in (
+        "--debug keys rotate --home homes/north --passphrase-file wrong",
+        "--debug keys rotate --home homes/north --passphrase-file phrase --request none/north.request",
+    ):
+        done_ = run(command)
+        assert done_.returncode in (2, 3), done_.stderr
+        assert "Traceback" in done_.stderr
+        for secret in (PHRASE, "five random words", opened.identity.hex(), repr(opened.identity)[2:20], "PRIVATE KEY"):
+            assert secret not in done_.stderr + done_.stdout
+
+
+def run(arguments: str, *before: str) -> subprocess.CompletedProcess[str]:
+    command = [*before, sys.executable, "-m", "securetm.cli.main", *shlex.split(arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_json_is_one_document(accepted: Any) -> None:
+    for command in ("show", "roster show roster.toml", "show roster.toml", "show hospital-a.request"):
+        said = keys(f"{command} --json {'--home homes/hospital-b' if command == 'show' else ''}")
+        assert json.loads(said.out)["fingerprints"]
+        assert "┃" in said.err
