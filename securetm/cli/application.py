@@ -9,6 +9,7 @@ import typer
 from securetm.cli import budget_commands, keys_commands
 from securetm.cli.audit_command import audit
 from securetm.cli.bench_commands import bench, reproduce
+from securetm.cli.health_command import health
 from securetm.cli.init_command import init
 from securetm.cli.join_command import join
 from securetm.cli.model_commands import topics, transform
@@ -32,6 +33,7 @@ for command, summary, example in (
     (serve, "Coordinate separate organisations.", "plan.toml"),
     (init, "Write the files of a federation to try.", "trial"),
     (join, "Take part in a federation with your documents.", "PARTY.toml --dry-run"),
+    (health, "Say whether a member's process works.", "plan.toml"),
     (topics, "Show the topics of a finished run.", "runs/demo --words 8"),
     (transform, "Find the topics of new documents.", "runs/demo new.jsonl --json"),
     (explain, "Say who sees what under a profile.", "open"),

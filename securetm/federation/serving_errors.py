@@ -59,3 +59,11 @@ class NoProgress(SecuretmError):
     problem: str
     command: str
     hint = "`serve.jsonl` in the run's folder says which party did what; mend it and go on with `{command}`"
+
+
+class NotAtWork(SecuretmError):
+    """{name} does not work: {problem}"""
+
+    name: str
+    problem: str
+    hint = "start it, or wait until it has started; `securetm serve` and `securetm join` say what stops them"

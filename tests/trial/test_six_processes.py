@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,29 @@ def test_a_process_that_fails_ends_the_others_and_is_named(made: TrialFolder, tm
     assert all(one.code is not None for one in processes.members)
 
 
+def test_a_monitor_is_told_which_process_works(made: TrialFolder, tmp_path: Path) -> None:
+    files = [str(made.plan), str(made.file("scipy"))]
+    assert [securetm("health", file).code for file in files] == [3, 3]
+    with MemberProcesses(tmp_path) as processes:
+        processes.start("coordinator", made.commands[0])
+        processes.start("scipy", made.commands[1 + made.parties.index("scipy")])
+        for file in files:
+            until(lambda: processes.all_ended() or securetm("health", file).code == 0)  # noqa: B023 - called at once
+        assert securetm("health", files[0], "--json").json == {"file": files[0], "role": "coordinator", "works": True}
+    said = [securetm("health", file) for file in files]
+    assert [one.code for one in said] == [3, 3]
+    assert "coordinator does not work: 127.0.0.1:" in said[0].err
+    assert "no process works on data set scipy-docstrings" in said[1].err
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Waits until the condition holds."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
 @pytest.mark.slow
 def test_ctrl_c_ends_all_of_them(made: TrialFolder) -> None:
     running = subprocess.Popen([sys.executable, "-c", RUN, made.path, *made.parties], stdout=subprocess.PIPE, text=True)
@@ -100,6 +125,8 @@ def made(tmp_path: Path) -> TrialFolder:
 
 RUN = """
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from securetm.trial.trial_folder import TrialFolder
 from securetm.trial.trial_run import run_processes

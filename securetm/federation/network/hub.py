@@ -36,7 +36,7 @@ from securetm.federation.network.tls import server_credentials
 FINISHED = "Finished"  # the reason that a party is told when the run has ended
 MOST_CONNECTIONS = 512  # at any time, whoever opens them
 _HELLO_SECONDS = 10.0
-_SERVICE = "securetm.federation.Federation"
+SERVICE = "securetm.federation.Federation"
 _LIMITS: Mapping[str, int] = {
     "grpc.max_receive_message_length": LARGEST_FRAME,
     "grpc.max_send_message_length": LARGEST_FRAME,
@@ -135,10 +135,10 @@ class Hub:
     async def _start(self) -> Any:
         self._server = grpc.aio.server(options=tuple(_LIMITS.items()), maximum_concurrent_rpcs=MOST_CONNECTIONS)
         handler = grpc.stream_stream_rpc_method_handler(self._join)
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, {"Join": handler}),))
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Join": handler}),))
         self._health = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        await self._health.set(_SERVICE, health_pb2.HealthCheckResponse.SERVING)
+        await self._health.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
         try:
             port = self._server.add_secure_port(self.listen, server_credentials(self.keys, self.roster, self.authorities))
         except RuntimeError as problem:
