@@ -106,7 +106,7 @@ class Meeting:
 
     def hub(self, events: Events | None = None, agreed: Agreed = AGREED, most: int = 64 << 20) -> Hub:
         """The coordinator's end, not started."""
-        room = SpoolRoom(self.home, most)
+        room = SpoolRoom(self.home / "spool", most)
         authorities = (self.authority.pem,)
         return Hub(self.keys["coordinator"], self.roster, agreed, room, self.roster.address, events or Events(), authorities)
 

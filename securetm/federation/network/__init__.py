@@ -7,3 +7,4 @@ grpc reads the variable when it is used first, so that it is set before anything
 import os
 
 os.environ["GRPC_SSL_CIPHER_SUITES"] = "ECDHE-RSA-AES256-GCM-SHA384"
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it reports every stranger's handshake; events tell what matters

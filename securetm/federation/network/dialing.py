@@ -25,6 +25,7 @@ from securetm.federation.network.frames import CHUNK, LARGEST_FRAME, METHOD, NON
 from securetm.federation.network.handshake import is_welcome, make_hello
 from securetm.federation.network.network_errors import (
     AlreadyConnected,
+    CertificateNotAccepted,
     Closing,
     CoordinatorRejected,
     Rejection,
@@ -37,6 +38,7 @@ from securetm.federation.network.tls import channel_credentials, diagnosed
 FINISHED = "Finished"  # the reason that a party is told when the run has ended
 AGAIN = frozenset(kind.__name__ for kind in (AlreadyConnected, Closing, TooSlow, WrongFrame))  # the party dials again
 _HELLO_SECONDS = 20.0
+_UNACCEPTED = 5  # handshakes in a row that the coordinator ends, before the party gives up
 _LIMITS: Mapping[str, Any] = {
     "grpc.max_receive_message_length": LARGEST_FRAME,
     "grpc.max_send_message_length": LARGEST_FRAME,
@@ -50,6 +52,11 @@ _LIMITS: Mapping[str, Any] = {
     "grpc.enable_retries": 0,  # a lost stream begins with a hello again
     "grpc.use_local_subchannel_pool": 1,  # every attempt is a connection of its own
 }
+
+
+def channel_options(roster: FederationRoster) -> dict[str, Any]:
+    """Returns how grpc has to dial the coordinator of this roster."""
+    return {**_LIMITS, "grpc.ssl_target_name_override": roster.coordinator.certificate.names[0]}
 
 
 @dataclass(frozen=True)
@@ -88,6 +95,8 @@ class Dialer:
     back_off: BackOff = field(default_factory=BackOff)
     _answered: _Answered | None = None
     _failures: int = 0
+    _unaccepted: int = 0
+    _welcomed: bool = False  # by this coordinator, since the process began
 
     def run(self, handle: Callable[[bytes], bytes], stop: threading.Event) -> bool:
         """Answers requests until `stop` is set, or until the coordinator says that the run has ended. Returns whether it has.
@@ -108,6 +117,7 @@ class Dialer:
         try:
             with conversation.open(stop):
                 epoch = self._hello(conversation)
+                self._welcomed, self._unaccepted = True, 0
                 self.events.connected("coordinator")
                 try:
                     while True:
@@ -121,10 +131,19 @@ class Dialer:
             self.events.refused("coordinator", str(wrong))
         except StreamLost as lost:
             if not conversation.begun and not stop.is_set():
-                self.events.refused("coordinator", lost.why)
-                if (problem := diagnosed(self.roster)) is not None:
-                    raise problem from lost
+                self._diagnose(lost)
         return False
+
+    def _diagnose(self, lost: StreamLost) -> None:
+        """Raises why no stream came about, if a further attempt would not cure it.
+
+        A coordinator that is just starting, or overloaded, ends handshakes too. So it has to happen several times in a row.
+        """
+        self.events.refused("coordinator", lost.why)
+        problem = diagnosed(self.roster)
+        self._unaccepted = self._unaccepted + 1 if isinstance(problem, CertificateNotAccepted) else 0
+        if problem is not None and (not self._unaccepted or (self._unaccepted >= _UNACCEPTED and not self._welcomed)):
+            raise problem from lost
 
     def _ended(self, reason: str) -> bool:
         """Returns whether the run has ended. Raises a rejection that a further attempt would not cure."""
@@ -187,7 +206,7 @@ class _Conversation:
     def open(self, stop: threading.Event) -> Iterator[None]:
         """Opens a connection and the stream on it, until `stop` is set at the latest."""
         self._out: queue.SimpleQueue[Iterator[bytes] | None] = queue.SimpleQueue()
-        options = {**_LIMITS, "grpc.ssl_target_name_override": self.roster.coordinator.certificate.names[0]}
+        options = channel_options(self.roster)
         credentials = channel_credentials(self.me, self.keys, self.roster)
         with grpc.secure_channel(self.roster.address, credentials, tuple(options.items())) as channel:
             self._call = channel.stream_stream(METHOD)(self._outgoing())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import logging
 import threading
 from collections.abc import Collection, Coroutine, Mapping
 from concurrent.futures import Future
@@ -81,6 +82,7 @@ class Hub:
 
     def start(self) -> int:
         """Begins to listen, and returns the port."""
+        logging.getLogger("grpc").setLevel(logging.CRITICAL)  # whoever breaks off a stream would fill the log
         self._thread.start()
         return int(self._run(self._start()))
 
@@ -187,6 +189,8 @@ class Hub:
             await self._reject(claimed, stream, WrongFrame())
         except (Refused, CertificateRefused) as refusal:
             await self._reject(claimed, stream, refusal)
+        except Exception as problem:  # noqa: BLE001 - of grpc, where a stream ends while it is read or written
+            self.events.refused(claimed, type(problem).__name__)
 
     async def _serve(self, party: str, stream: grpc.aio.ServicerContext, welcome: Any) -> None:
         seat = self._seats[party]

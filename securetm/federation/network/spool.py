@@ -12,6 +12,7 @@ from threading import Lock
 from typing import BinaryIO
 
 from securetm.federation.network.network_errors import SpoolFull
+from securetm.private_files import private_folder
 
 
 @dataclass
@@ -22,6 +23,9 @@ class SpoolRoom:
     most: int = 64 << 20  # bytes in memory
     used: int = 0
     _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        private_folder(self.folder)
 
     def reserve(self, size: int) -> bool:
         """Takes so many bytes of memory if there are any left."""
