@@ -38,7 +38,7 @@ def operated(
 ) -> Iterator[Serving]:
     """Listens for the parties of this roster, until its block ends. The parties are told whether the run has ended."""
     choice, roster, agreement = plan.coordinator, files.roster, agreed_apart(plan, files.roster.members)
-    folder = served_folder(out, agreement, roster.keys, with_content=with_content)
+    folder = served_folder(out, agreement, roster.federation, roster.keys, with_content=with_content)
     standing = standing_of(folder, beside)
     agreed = Agreed(agreement.digest, agreement.profile.digest)
     hub = Hub(files.keys, roster, agreed, SpoolRoom(folder.path / _SPOOL), choice.listen, standing, files.authorities)

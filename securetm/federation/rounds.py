@@ -14,7 +14,7 @@ from typing import Protocol
 
 from securetm.agreement import Agreement
 from securetm.contracts import Answer, Cohort, Entropy, Exchange, Needs, Roster, RoundContext, State, Terms
-from securetm.errors import Refused, TooFewParties
+from securetm.errors import Malformed, Refused, TooFewParties, WrongSession
 from securetm.federation import wire
 from securetm.federation.attendance import FORGOT, Attendance, NewSessionWanted
 from securetm.federation.client_sampling import asked_of
@@ -226,7 +226,7 @@ class Rounds:
 
         Returns nothing where the run goes on as if the party had not answered.
         """
-        session, outcome = wire.unpack_reply(reply, member, self._most)
+        outcome = self._read(member, reply)
         if isinstance(outcome, wire.Refusal) and outcome.name == OutOfBudget.__name__:
             raise NoBudgetLeft(member)
         if isinstance(outcome, wire.Refusal) and self.attendance.counts_as_missing(outcome.name):
@@ -237,11 +237,21 @@ class Rounds:
             return None
         if isinstance(outcome, wire.Refusal):
             raise PartyRefused(member, outcome.name)
-        if session != self.session:
-            raise PartyRefused(member, "WrongSession")
         self._heard.add(member)
         if outcome.head:
             self.ledgers.heads[member] = outcome.head
+        return outcome
+
+    def _read(self, member: str, reply: bytes) -> wire.Outcome:
+        """Reads a reply. Where the run goes on without this party, bytes that are no reply count as its refusal."""
+        try:
+            session, outcome = wire.unpack_reply(reply, member, self._most)
+            if isinstance(outcome, wire.Accepted) and session != self.session:
+                raise PartyRefused(member, WrongSession.__name__)
+        except (Malformed, PartyRefused) as problem:
+            if not self.attendance.goes_on_without:
+                raise
+            return wire.Refusal(type(problem).__name__)
         return outcome
 
     def _expect(self, rounds: int, terms: Terms | None) -> None:

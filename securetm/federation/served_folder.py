@@ -14,34 +14,40 @@ from securetm.entropy import OperatingSystem
 from securetm.federation.file_digests import KEPT, RUN, bind
 from securetm.federation.folder import LEDGERS, RunFolder, check_free, reopen, write_record
 from securetm.federation.serving_errors import AnotherPlanThere
+from securetm.federation.store import read_json
 from securetm.private_files import private_folder
 
 LOG = "serve.jsonl"
 
 
-def served_folder(path: Path, agreement: Agreement, keys: Mapping[str, bytes], *, with_content: bool = False) -> RunFolder:
-    """Opens the run in this folder if it is of the same agreement, members and keys; makes a new one if there is none."""
+def served_folder(
+    path: Path, agreement: Agreement, federation: str, keys: Mapping[str, bytes], *, with_content: bool = False
+) -> RunFolder:
+    """Opens the run in this folder if it is of the same federation and agreement; makes a new one if there is none.
+
+    Members and their keys are those of the present roster: a party may have come, left, or changed its keys.
+    """
     if not (path / KEPT).is_file() or not (path / RUN).is_file():
-        return _begun(path, agreement, keys, with_content)
+        return _begun(path, agreement, federation, keys, with_content)
     folder = reopen(path)
     same = {
         "plan": folder.agreement.digest == agreement.digest,
         "profile": folder.agreement.profile.digest == agreement.profile.digest,
-        "list of members": folder.members == tuple(keys),
+        "federation": read_json(path / RUN).get("federation") == federation,
     }
     for what, fits in same.items():
         if not fits:
             raise AnotherPlanThere(str(path), what)
-    return replace(folder, agreement=agreement, keys=dict(keys))  # a roster with new keys takes the place of the old one
+    return replace(folder, agreement=agreement, members=tuple(keys), keys=dict(keys))
 
 
-def _begun(path: Path, agreement: Agreement, keys: Mapping[str, bytes], with_content: bool) -> RunFolder:
+def _begun(path: Path, agreement: Agreement, federation: str, keys: Mapping[str, bytes], with_content: bool) -> RunFolder:
     if not (path / "coordinator").exists():  # killed before it had begun
         (path / RUN).unlink(missing_ok=True)
     check_free(path)
     private_folder(path)
     name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
     folder = RunFolder(path, agreement, tuple(keys), with_content, dict(keys), name, path / LEDGERS)
-    write_record(folder, {})
+    write_record(folder, {"federation": federation})
     bind(path, [path / RUN])
     return folder

@@ -20,6 +20,7 @@ class ComingAndGoing:
     standing: Standing | None = None
     before_wave: Callable[[int], None] = lambda _: None
     waves: int = 0
+    garbled: str = ""  # a party whose replies are nonsense
     here: set[str] = field(default_factory=set)
     _parties: dict[str, Party] = field(default_factory=dict)
     _alone: threading.Lock = field(default_factory=threading.Lock)
@@ -51,7 +52,8 @@ class ComingAndGoing:
         self.before_wave(self.waves)
         for name, message in requests.items():
             if name in self.here:
-                yield name, self._parties[name].handle(message)
+                reply = self._parties[name].handle(message)
+                yield name, reply[::-1] if name == self.garbled else reply
 
     def present(self) -> frozenset[str]:
         """Returns the parties that are here."""

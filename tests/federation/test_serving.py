@@ -61,7 +61,7 @@ class Site:
     def serving(self, **choice: Any) -> Serving:
         """The coordinator as a new process would make it."""
         agreement = agreed_apart(self.plan, self.simulated.members)
-        folder = served_folder(self.path, agreement, self.simulated.keys)
+        folder = served_folder(self.path, agreement, "clinics", self.simulated.keys)
         settings = CoordinatorChoice(**{"patience": 30.0, **choice})
         spending = PlannedSpending(agreement, len(folder.members))
         standing = Standing("served", "prodlda", "masked", folder.members, EventLog(self.path / LOG), spending.after)
@@ -248,3 +248,20 @@ def test_killed_after_the_training_it_asks_nobody_again(site: Site, model: bytes
     site.parties.go(*FIVE, killed=True)
     assert site.serving(patience=1e6).run()["rounds"] == 12  # all have the model, so nobody is waited for
     assert site.model == model
+
+
+def test_a_party_that_sends_garbage_stops_nobody_where_the_run_goes_on_without(site: Site) -> None:
+    site.parties.come(*FIVE)
+    site.parties.garbled = "south"
+    result = site.serving(survivors=4).run()
+    assert result["rounds"] == 12
+    assert {event["party"] for event in site.events("refused")} == {"south"}
+    assert {event["refusal"] for event in site.events("refused")} == {"Malformed"}
+
+
+def test_a_folder_of_another_federation_is_refused_and_a_newcomer_is_not(site: Site) -> None:
+    folder = site.serving().folder
+    with pytest.raises(AnotherPlanThere, match="another federation"):
+        served_folder(site.path, folder.agreement, "schools", folder.keys)
+    keys = {"annex": bytes(32), **folder.keys}
+    assert served_folder(site.path, folder.agreement, "clinics", keys).members == tuple(keys)

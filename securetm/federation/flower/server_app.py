@@ -49,7 +49,7 @@ def conduct(grid: Grid, settings: Mapping[str, Any]) -> dict[str, Any]:
     plan = read_plan(path, {})
     choice, files = plan.coordinator, CoordinatorFiles.read(plan.coordinator, path.parent, _passphrase)
     agreement, roster = agreed_apart(plan, files.roster.members), files.roster
-    folder = served_folder(path.parent / choice.out, agreement, roster.keys)
+    folder = served_folder(path.parent / choice.out, agreement, roster.federation, roster.keys)
     standing, mail = standing_of(folder, sys.stderr), NodeMail(grid)
     bound = BoundNodes(standing)
     with Greeter(mail, bound, roster.keys, files.keys.identity, roster.digest, OperatingSystem()).beside():
