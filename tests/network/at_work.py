@@ -23,7 +23,7 @@ from .meeting import AGREED, PATIENCE
 
 ROSTER = "roster.toml"
 LARGEST = 3 << 20  # bytes of a request or a reply
-DEADLINE = 0.5  # seconds of a wave
+DEADLINE = 5.0  # seconds of a wave
 ROOM = 16 << 20  # bytes of replies in memory
 
 
