@@ -6,6 +6,7 @@ and the documents have no part in it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from securetm.errors import CohortTooSmall, NotInCohort
 from securetm.federation import wire
 from securetm.federation.client_sampling import asked_of
 from securetm.federation.document_minimum import check_batch
+from securetm.federation.kept_answer import KeptAnswer
 from securetm.federation.party_session import Awaited, JoinedSession
 from securetm.federation.party_state import PartyState
 from securetm.federation.paying import spend_of
@@ -131,15 +133,46 @@ class Answering:
         else:  # checked before it is paid for, and written after: a question that is not paid for binds the party to nothing
             asked = (ask.question, ask.number, digest(list(self.cohort.members)), self._meant())
             own.store.check_asked(*asked)
+            if self.is_kept and (before := KeptAnswer.of(own.store, ask.question)) is not None:
+                if before.is_to(*asked):
+                    return self._again(before, context)
+                before.check_not_after(ask, self.route.terms)
             self._pay(documents, context)
             own.store.note_asked(*asked)
         begun = own.clock()
         clipped = self.clipped_answer(documents, context)
         own.seconds_with_documents = own.clock() - begun
-        own.memory.last = ask.serial
+        if once:
+            own.store.now(
+                "INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, pack_vector(clipped.vector, self.route.terms)
+            )
+            vector = clipped.vector
+        else:
+            vector = self._kept(clipped.vector, asked)
+        return self._leaves(vector, context, clipped)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether an answer that was paid for is kept and given again.
+
+        Only noise that is in the vector makes it one released value. A share of noise protects only the sum, so the aggregation
+        must hold a question to one list of survivors.
+        """
+        noised, names = self.route.terms.noised, self.own.agreement.profile.aggregation.names_survivors
+        return self.session.guard is not None and (noised is Noised.WHOLE or (noised is Noised.SHARE and names))
+
+    def _again(self, before: KeptAnswer, context: RoundContext) -> tuple[bytes, ...]:
+        """Gives the kept answer again: the same vector, the memory that came with it, and no charge."""
+        terms = self.route.terms
+        self.own.memory.arrays = dict(before.memory)
+        return self._leaves(unpack_vector(before.vector, terms, self.own.name), context, ClippedAnswer({}, 0, math.nan, 0))
+
+    def _leaves(self, vector: State, context: RoundContext, clipped: ClippedAnswer) -> tuple[bytes, ...]:
+        """Sends an answer that is on disk where it must not change, and records it."""
+        ask, own = self.ask, self.own
         if own.memory.arrays:  # they depend on the documents and on every question that they came from
             own.memory.lineage = self._meant()
-        vector = self._kept(clipped.vector, once)
+        own.memory.last = ask.serial
         parcels = self._send(vector)
         self.session.awaited = Awaited(ask, self.route, context) if own.learner is not None else None
         with own.failure_log.logged():
@@ -183,17 +216,18 @@ class Answering:
             return clipped
         return self.route.empty_answer(context)
 
-    def _kept(self, vector: State, once: bytes) -> State:
+    def _kept(self, vector: State, asked: tuple[str, int, bytes, bytes]) -> State:
         """Writes the vector to disk where it must not change, and returns what may leave.
 
-        Where the parties train, that is the first answer to this number: their models differ if a last digit differs.
+        Where the parties train, that is the first answer to this number: their models differ if a last digit differs. Where
+        noise in it was paid for, the next answer takes its place.
         """
         ask, own, terms = self.ask, self.own, self.route.terms
-        if once:
-            own.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, pack_vector(vector, terms))
-        elif own.learner is not None:
+        if own.learner is not None:
             first = own.store.hold_answer(ask.question, ask.number, pack_vector(vector, terms))
-            return unpack_vector(first, terms, own.name)
+            vector = unpack_vector(first, terms, own.name)
+        if self.is_kept:
+            KeptAnswer.keep(own.store, asked, pack_vector(vector, terms), own.memory.arrays)
         return vector
 
     def _send(self, vector: State) -> tuple[bytes, ...]:

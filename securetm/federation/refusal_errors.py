@@ -80,6 +80,15 @@ class AskedOtherwise(Refused):
     hint = "a number is answered again only for the very same question, state, words and memory: go on with the next number"
 
 
+class LaterAnswered(Refused):
+    """question {question!r} number {number} is asked again, and number {later} was answered since"""
+
+    question: str
+    number: int
+    later: int
+    hint = "a new share of noise beside the others' old ones would hide too little: go on with the next number"
+
+
 class AnotherList(Refused):
     """this run has another list of words already"""
 

@@ -1,0 +1,65 @@
+"""The last answer to each question that a budget paid for. Asked again, it is the same released value, and costs nothing.
+
+One file for each question, on disk before the answer leaves. What the model remembers after the answer is in it, so that the
+next answer follows from this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from securetm.contracts import Array, Noised, State, Terms
+from securetm.federation import wire
+from securetm.federation.refusal_errors import LaterAnswered
+from securetm.federation.store import PartyStore, read_arrays, write_arrays
+
+_VECTOR, _MEMORY = "vector", "memory/"
+
+
+@dataclass(frozen=True)
+class KeptAnswer:
+    """An answer as it was paid for, before anything masks or encrypts it."""
+
+    asked: tuple[str, int, str, str]  # question, number, and in hex whom and what about
+    vector: bytes
+    memory: Mapping[str, Array]  # of the training, after it
+
+    @classmethod
+    def of(cls, store: PartyStore, question: str) -> Self | None:
+        """Returns the last answer to that question that was kept. A damaged one is refused, and not computed anew."""
+        path = _file(store, question)
+        if not path.is_file():
+            return None
+        arrays, facts = read_arrays(path)
+        memory = {name.removeprefix(_MEMORY): array for name, array in arrays.items() if name.startswith(_MEMORY)}
+        name, number, members, about = facts["asked"]
+        return cls((name, number, members, about), arrays[_VECTOR].tobytes(), memory)
+
+    @staticmethod
+    def keep(store: PartyStore, asked: tuple[str, int, bytes, bytes], vector: bytes, memory: State) -> None:
+        """Writes the answer to disk in the place of the one before, or leaves that one whole."""
+        question, number, members, about = asked
+        arrays = {_VECTOR: np.frombuffer(vector, np.uint8), **{_MEMORY + name: array for name, array in memory.items()}}
+        write_arrays(_file(store, question), arrays, {"asked": [question, number, members.hex(), about.hex()]})
+
+    def is_to(self, question: str, number: int, members: bytes, about: bytes) -> bool:
+        """Whether it is the answer to that very question."""
+        return self.asked == (question, number, members.hex(), about.hex())
+
+    def check_not_after(self, ask: wire.Ask, terms: Terms) -> None:
+        """Refuses an earlier number, where a share of noise protects only the sum.
+
+        Other parties may still hold their old answers to it. The difference of two sums that share these would have no more
+        noise in it than this party's two shares.
+        """
+        if terms.noised is Noised.SHARE and self.asked[1] > ask.number:
+            raise LaterAnswered(ask.question, ask.number, self.asked[1])
+
+
+def _file(store: PartyStore, question: str) -> Path:
+    return store.folder / f"kept-{question}.safetensors"

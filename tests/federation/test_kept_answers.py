@@ -1,0 +1,218 @@
+"""An answer that a budget paid for is given again as it was: the same vector, one entry in the ledger, whoever was killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.contracts import Answer, State
+from securetm.corpus.corpus import Corpus
+from securetm.entropy import OperatingSystem
+from securetm.federation.common_words import agree_on_words, tell_words
+from securetm.federation.coordinator import Coordinator
+from securetm.federation.folder import RunFolder, begin
+from securetm.federation.parties import InProcess
+from securetm.federation.party import Party
+from securetm.federation.questions import TRAIN
+from securetm.federation.running_errors import PartyRefused
+from securetm.federation.simulation import make_party
+from securetm.federation.store import CoordinatorStore
+from securetm.federation.training import start
+
+from .private import private_plan
+
+NORTH = "north"
+
+
+class Killed(BaseException):
+    """The end of a process: no role catches it."""
+
+
+class Documents:
+    """In place of a party's documents: the process ends when an answer is computed from them."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise Killed()
+
+
+@dataclass
+class Deadly:
+    """Ends the party's process when its answer is on disk, and has not left."""
+
+    armed: bool = True
+
+    def answered(self, question: str, number: int, serial: int, sent: int) -> None:
+        if self.armed and question == TRAIN:
+            raise Killed()
+
+    def refused(self, name: str) -> None:
+        """Nothing is shown."""
+
+
+@dataclass
+class Watching:
+    """Keeps every opened total."""
+
+    totals: list[State] = field(default_factory=list)
+
+    def round_begins(self, serial: int) -> None:
+        """Nothing is kept."""
+
+    def opened(self, serial: int, answer: Answer) -> None:
+        if answer.total is not None:
+            self.totals.append({name: block.copy() for name, block in answer.total.items()})
+
+    def trained(self, done: int, total: int) -> None:
+        """Nothing is kept."""
+
+
+@dataclass
+class Site:
+    """The processes of one federation, which can all be ended and begun again over what is on disk."""
+
+    folder: RunFolder
+    members: tuple[str, ...] = ()
+    watching: Watching = field(default_factory=Watching)
+    parties: dict[str, Party] = field(default_factory=dict)
+
+    def begin(self, change: Callable[[Party], Party] = lambda party: party) -> Coordinator:
+        """New processes: nothing is left in memory of those before."""
+        self.end()
+        self.parties = {name: make_party(self.folder, name) for name in self.folder.members}
+        self.parties[NORTH] = change(self.parties[NORTH])
+        self.store = CoordinatorStore(self.folder.coordinator)
+        made = self.folder.members, self.folder.agreement, InProcess(self.parties), self.store, OperatingSystem()
+        coordinator = Coordinator(*made, self.watching, self.folder.keys)
+        coordinator.invite()
+        tell_words(coordinator, agree_on_words(coordinator))
+        return coordinator
+
+    def end(self) -> None:
+        for party in self.parties.values():
+            party.close()
+        if self.parties:
+            self.store.close()
+        self.parties = {}
+
+    def spent(self, name: str = NORTH) -> int:
+        """How many answers that party paid for."""
+        ledger = self.parties[name].ledger
+        assert ledger is not None
+        return sum(spend.count for spend in ledger.spends(self.parties[name].run))
+
+    def state(self, coordinator: Coordinator) -> State:
+        return start(coordinator, coordinator.questions.vocabulary)
+
+
+@pytest.fixture(params=["dp-distributed", "dp-local"])
+def site(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: Path) -> Iterator[Site]:
+    made = Site(begin(tmp_path / "run", private_plan(tmp_path, request.param, training__rounds=4), five))
+    yield made
+    made.end()
+
+
+def test_asked_again_after_everybody_was_restarted_it_is_the_same_value_for_one_entry(site: Site) -> None:
+    coordinator = site.begin()
+    coordinator.ask(TRAIN, site.state(coordinator), keep=True)
+    again = site.begin()
+    again.ask(TRAIN, site.state(again), keep=True)
+    first, second = site.watching.totals
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert {name: site.spent(name) for name in site.parties} == dict.fromkeys(site.parties, 1)
+
+
+def test_the_next_number_is_another_value_and_is_paid_for(site: Site) -> None:
+    coordinator = site.begin()
+    for _ in range(2):
+        coordinator.ask(TRAIN, site.state(coordinator), keep=True)
+    first, second = site.watching.totals
+    assert not all(np.array_equal(first[name], second[name]) for name in first)
+    assert site.spent() == 2
+
+
+def test_killed_after_it_is_on_disk_and_before_it_leaves_it_is_paid_for_once(site: Site) -> None:
+    coordinator = site.begin(lambda party: replace(party, watch=Deadly()))
+    with pytest.raises(Killed):
+        coordinator.ask(TRAIN, site.state(coordinator), keep=True)
+    kept = (site.folder.party(NORTH) / "kept-train.safetensors").read_bytes()
+    again = site.begin()
+    again.ask(TRAIN, site.state(again), keep=True)
+    assert (site.folder.party(NORTH) / "kept-train.safetensors").read_bytes() == kept
+    assert site.spent() == 1
+
+
+def test_killed_between_the_charge_and_the_disk_it_is_paid_for_twice_and_was_never_sent(site: Site) -> None:
+    coordinator = site.begin()
+    site.parties[NORTH].documents.train = Documents()  # type: ignore[assignment]
+    with pytest.raises(Killed):
+        coordinator.ask(TRAIN, site.state(coordinator), keep=True)
+    assert not (site.folder.party(NORTH) / "kept-train.safetensors").exists()
+    again = site.begin()
+    again.ask(TRAIN, site.state(again), keep=True)
+    assert site.spent() == 2
+
+
+def test_another_state_of_the_same_number_is_refused_and_costs_nothing(site: Site) -> None:
+    coordinator = site.begin()
+    coordinator.ask(TRAIN, site.state(coordinator), keep=True)
+    again = site.begin()
+    other = {name: array + 1 if array.dtype.kind == "f" else array for name, array in site.state(again).items()}
+    with pytest.raises(PartyRefused, match="AskedOtherwise"):
+        again.ask(TRAIN, other, keep=True)
+    assert site.spent() == 1
+
+
+def test_a_damaged_kept_answer_is_not_computed_anew(site: Site) -> None:
+    coordinator = site.begin()
+    coordinator.ask(TRAIN, site.state(coordinator), keep=True)
+    path = site.folder.party(NORTH) / "kept-train.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    again = site.begin()
+    with pytest.raises(PartyRefused, match="Failed"):
+        again.ask(TRAIN, site.state(again), keep=True)
+    assert site.spent() == 1
+
+
+def test_an_earlier_number_gets_no_new_share_of_noise(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """The others may hold their old answers to it, and two sums that share these would differ in two shares of noise only."""
+    site = Site(begin(tmp_path / "run", private_plan(tmp_path, "dp-distributed", training__rounds=4), five))
+    coordinator = site.begin()
+    for _ in range(2):
+        coordinator.ask(TRAIN, site.state(coordinator), keep=True)
+    again = site.begin()
+    with pytest.raises(PartyRefused, match="LaterAnswered"):
+        again.ask(TRAIN, site.state(again), keep=True)
+    assert site.spent() == 2
+    site.end()
+
+
+def test_noise_that_the_coordinator_adds_is_in_no_kept_answer(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Asked twice, the coordinator releases the sum twice, each time behind other noise: that is paid for twice."""
+    site = Site(begin(tmp_path / "run", private_plan(tmp_path, "dp-central", training__rounds=4), five))
+    for _ in range(2):
+        coordinator = site.begin()
+        coordinator.ask(TRAIN, site.state(coordinator), keep=True)
+    assert site.spent() == 2
+    site.end()
+
+
+def test_what_the_model_remembers_comes_with_the_kept_answer(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """The topics of the words are drawn anew in each answer; the next one must follow from those that were sent."""
+    settings = {"model": {"name": "lda", "n_topics": 3}, "training__rounds": 4}
+    site = Site(begin(tmp_path / "run", private_plan(tmp_path, "dp-distributed", **settings), five))
+    coordinator = site.begin()
+    coordinator.ask(TRAIN, site.state(coordinator), keep=True)
+    before = {name: array.copy() for name, array in site.parties[NORTH].memory.arrays.items()}
+    again = site.begin()
+    again.ask(TRAIN, site.state(again), keep=True)
+    after = site.parties[NORTH].memory.arrays
+    assert before
+    assert before.keys() == after.keys()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    assert site.spent() == 1
+    site.end()
