@@ -166,8 +166,14 @@ def _confirm(roster: FederationRoster, typed: str | None) -> None:
     if typed is not None:
         if not same_fingerprint(typed, roster.fingerprint):
             raise FingerprintDiffers(roster.federation)
-    elif not sys.stdin.isatty() or not typer.confirm("Do the others see the same fingerprint, and do you accept it?", err=True):
+    elif not sys.stdin.isatty() or not _answered_yes("Do the others see the same fingerprint, and do you accept it? [y/N] "):
         raise NotConfirmed(roster.federation, roster.version)
+
+
+def _answered_yes(question: str) -> bool:
+    """Asks on standard error, because standard output may be one JSON document."""
+    typer.echo(question, nl=False, err=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _replace(home: Path | None, file: Path | None, passphrase_file: Path | None, json: bool, change: Any) -> None:

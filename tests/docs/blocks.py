@@ -7,10 +7,12 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..cli.conftest import securetm
+from ..cli.conftest import Said, securetm
+from ..cli.keys.terminal import typed
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -22,7 +24,7 @@ _BLOCK = re.compile(r"(?:^<!-- (?P<note>[\w ]+) -->\n)?^```(?P<language>\w*)\n(?
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block. `note` is the comment above it: `slow`, or `fails with N`, the exit code of its commands."""
+    """One fenced block. `note` is the comment above: `slow`, `answers y`, or `fails with N`, the exit code of its commands."""
 
     language: str
     text: str
@@ -32,6 +34,11 @@ class Block:
     def exit_code(self) -> int:
         """How its first command ends."""
         return int(self.note.removeprefix("fails with ")) if self.note.startswith("fails with ") else 0
+
+    def run(self, arguments: Sequence[str]) -> Said:
+        """Runs one command, in a terminal if it is answered there."""
+        answer = self.note.removeprefix("answers ")
+        return securetm(*arguments) if answer == self.note else typed(arguments, f"{answer}\n")
 
 
 def blocks(page: Path, *, slow: bool = False) -> list[Block]:
@@ -70,7 +77,7 @@ def run_console(block: Block) -> None:
     for command, shown in commands(block.text):
         program, *arguments = shlex.split(command)
         assert program == "securetm", command
-        ended = securetm(*(QUICK if argument == "quick" else argument for argument in arguments))
+        ended = block.run([QUICK if argument == "quick" else argument for argument in arguments])
         assert ended.code == exit_code, (command, ended.code, ended.err)
         assert not shown or matches(shown, ended.out), f"{command}\n{ended.out}"
         exit_code = 0

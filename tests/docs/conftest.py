@@ -43,4 +43,5 @@ def clinics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_documents(tmp_path / "documents.jsonl", 60)
     write_plan(tmp_path / QUICK, tmp_path / "documents.jsonl", profiles=["open"], batch=2)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return tmp_path
