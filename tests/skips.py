@@ -19,6 +19,7 @@ ALLOWED = (
     r"the research corpora are not beside this checkout",
     r"20 Newsgroups does not lie beside this checkout",
     r"the peers' environment is not here",
+    r"Flower is not here",
     r"a peer is not installed in the peers' environment",
 )
 OPTION = "--no-unlisted-skips"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from securetm.contracts import Entropy
 from securetm.errors import SecuretmError
 from securetm.federation.flower.bound_nodes import BoundNodes
+from securetm.federation.flower.flower_errors import NodeFailed
 from securetm.federation.flower.node_mail import NodeMail
 from securetm.federation.flower.sealed_channel import LONGEST_ANSWER, Offer
 
@@ -66,18 +67,20 @@ class Greeter:
             offer = Offer.make(self.identity, self.roster, self.entropy)
             name = self.mail.push(node, offer.message, PATIENCE)
             self._offered[node] = _Offered(offer, name, time.monotonic() + PATIENCE)
-        for node, offered in list(self._offered.items()):
-            if self._is_settled(node, offered) or time.monotonic() >= offered.ends:
-                del self._offered[node]
+        nodes = {offered.message: node for node, offered in self._offered.items() if offered.message}
+        for name, answer in self.mail.pull_any(nodes, LONGEST_ANSWER):
+            self._take(nodes[name], answer)
+        now = time.monotonic()
+        self._offered = {node: offered for node, offered in self._offered.items() if now < offered.ends}
 
-    def _is_settled(self, node: int, offered: _Offered) -> bool:
-        """Whether the answer made a channel. A node that failed or refused gets another offer when this one has ended."""
+    def _take(self, node: int, answer: bytes | NodeFailed) -> None:
+        """Binds the party that signed this answer. A node that failed gets another offer when this one has ended."""
         try:
-            answer = self.mail.pull(offered.message, LONGEST_ANSWER)
-            if answer is None:
-                return False
-            self.bound.bind(node, offered.offer.opened(answer, self.keys))
+            if isinstance(answer, NodeFailed):
+                raise answer
+            end = self._offered[node].offer.opened(answer, self.keys)
         except SecuretmError as problem:
             self.bound.events.refused("", type(problem).__name__)
-            return False
-        return True
+            return
+        del self._offered[node]
+        self.bound.bind(node, end)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from flwr.app import Message
 from flwr.serverapp import Grid
 
+from securetm.errors import Malformed
 from securetm.federation.flower.flower_errors import NodeFailed
 from securetm.federation.flower.flower_message import content_of, payload_of
 from securetm.federation.flower.sealed_party import refusal_in
@@ -30,14 +32,29 @@ class NodeMail:
         return next(iter(self.grid.push_messages([message])), "") or ""
 
     def pull(self, name: str, most: int) -> bytes | None:
-        """Returns the sealed reply to that message, if it is there. Raises why there is none where the node failed or refused.
-
-        Nobody signed an error or a refusal: either says no more than that the party is missing.
-        """
+        """Returns the sealed reply to that message, if it is there. Raises why there is none where the node failed."""
         for message in self.grid.pull_messages([name]) if name else ():
-            if message.has_error():
-                raise NodeFailed(str(message.error.reason)[:200])
-            if refusal := refusal_in(payload := payload_of(message, "a node", most)):
-                raise NodeFailed(refusal)
-            return payload
+            return _sealed(message, most)
         return None
+
+    def pull_any(self, names: Collection[str], most: int) -> Iterator[tuple[str, bytes | NodeFailed]]:
+        """Returns the replies that are there, each with the name of the message that it answers."""
+        for message in self.grid.pull_messages(list(names)) if names else ():
+            try:
+                yield message.metadata.reply_to_message_id, _sealed(message, most)
+            except NodeFailed as failed:
+                yield message.metadata.reply_to_message_id, failed
+
+
+def _sealed(message: Message, most: int) -> bytes:
+    """The sealed bytes of a reply. Nobody signed an error or a refusal: either says no more than that the party is missing."""
+    if message.has_error():
+        raise NodeFailed(str(message.error.reason)[:200])
+    try:
+        payload = payload_of(message, "a node", most)
+        refusal = refusal_in(payload)
+    except Malformed as problem:
+        raise NodeFailed(str(problem)) from problem
+    if refusal:
+        raise NodeFailed(refusal)
+    return payload
