@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +14,7 @@ import typer
 
 from securetm.cli.json_output import Json, print_json
 from securetm.cli.key_options import PassphraseFile
+from securetm.errors import SecuretmError
 
 if TYPE_CHECKING:
     from securetm.federation.beat import PacedParty
@@ -153,5 +154,6 @@ def _look(joining: Joining, status: JoinStatus, shown: JoinScreen) -> None:
     """Draws the standing again; now and then with what the ledger says, which is read apart from the party's own work."""
     status.looks += 1
     if status.looks % _LEDGER_LOOKS == 1:
-        status.spent = joining.spent()
+        with suppress(SecuretmError):  # the party itself says what is wrong
+            status.spent = joining.spent()
     shown.show(status)

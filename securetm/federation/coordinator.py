@@ -19,7 +19,9 @@ from securetm.errors import SecuretmError
 from securetm.federation import wire
 from securetm.federation.common_words import agree_on_words, tell_words, words_of_before
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS
+from securetm.federation.refusal_errors import QuestionNotAllowed
 from securetm.federation.rounds import Rounds
+from securetm.federation.running_errors import PartyRefused
 from securetm.federation.training import BEST, CHECKPOINT, Stopping, TrainingPhase, start
 from securetm.federation.words import message_of
 from securetm.models.quality import diversity, top_words
@@ -43,6 +45,8 @@ class Trained:
 @dataclass
 class Coordinator(Rounds):
     """Runs one session from invitation to assessment; called again on the same store it goes on where it was."""
+
+    _disallowed: bool = False  # whether a party's policy refused a question about the finished model
 
     def run(self) -> Trained:
         """Invites, agrees on words, trains, assesses."""
@@ -116,7 +120,7 @@ class Coordinator(Rounds):
     def assess(self, state: State) -> dict[str, float]:
         """Returns the quality of the finished model, as far as a coordinator may know it."""
         if self.blind:
-            self.ask(HELD_OUT, state)  # only the parties learn the answer
+            self._measured(HELD_OUT, state)  # only the parties learn the answer
             return {}
         topics = self.agreement.model.topics(state)
         spread = float(diversity(top_words(topics, 25)))
@@ -129,10 +133,16 @@ class Coordinator(Rounds):
         return {"npmi": coherence, "diversity": spread, "held_out": held_out}
 
     def _measured(self, question: str, state: State) -> Answer | None:
-        """Asks for a figure that the run can do without, if parties that answered before a crash never come back."""
+        """Asks for a figure that the run can do without, if a party does not allow it, or never comes back after a crash."""
+        if self._disallowed:  # parties are at different rounds since
+            return None
         try:
             return self.ask(question, state)
         except SurvivorsMissing:
             if not self.attendance.goes_on_without:
                 raise
-            return None
+        except PartyRefused as refused:
+            if refused.reason != QuestionNotAllowed.__name__:
+                raise
+            self._disallowed = True
+        return None

@@ -13,14 +13,18 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
 from securetm.errors import NotFound
 from securetm.federation.file_digests import RUN, check, is_bound
-from securetm.federation.folder import RunFolder, reopen
-from securetm.federation.running_errors import ChangedFile, NotARun
+from securetm.federation.folder import MODEL, RunFolder, reopen
+from securetm.federation.joining_result import REPORT
+from securetm.federation.running_errors import ChangedFile, DamagedStore, NotARun
+from securetm.federation.store import read_json
 from securetm.models import MODELS
 from securetm.models.estimator import over, warn_of_unknown, words_of
 from securetm.models.model_errors import UnknownModel
 from securetm.models.quality import named_topics
 from securetm.models.stored_model import read_any, write_model
+from securetm.plan_reading import plan_from_tables
 from securetm.plans import Plan
+from securetm.private_files import check_private
 from securetm.profiles import model_class
 
 
@@ -97,7 +101,9 @@ class FinishedRun(LearnedModel):
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Opens a run that is finished, if its plan, words and model are as it wrote them."""
+        """Opens a run that is finished, if its plan, words and model are as it wrote them; or what a party has of one."""
+        if not (path / RUN).is_file() and (path / REPORT).is_file():
+            return cls._at_party(path)
         folder = reopen(path)
         if not folder.model.is_file():
             raise NotARun(str(path), "finished model")
@@ -105,6 +111,20 @@ class FinishedRun(LearnedModel):
         model, state, vocabulary = _read(folder.model)
         _check_together(folder, model, vocabulary)
         return cls(folder.path.name, model, state, vocabulary, folder.agreement.plan, is_bound(path))
+
+    @classmethod
+    def _at_party(cls, path: Path) -> Self:
+        """Opens the folder in a party's home in which the model of a run landed."""
+        check_private(path)
+        report = read_json(path / REPORT)
+        if not (path / MODEL).is_file():
+            raise NotARun(str(path), "finished model")
+        model, state, vocabulary = _read(path / MODEL)
+        try:
+            plan, name = plan_from_tables(report["plan"], str(path / REPORT)), f"{report['federation']} {report['party']}"
+        except (KeyError, TypeError, AttributeError) as problem:
+            raise DamagedStore(str(path / REPORT), "it is not the report of a party") from problem
+        return cls(name, model, state, vocabulary, plan)
 
     def read(self, file: Path, text: str | None) -> Corpus:
         """Reads new documents in the words of this run, also those that have none of these words."""

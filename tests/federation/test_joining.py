@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from securetm.federation.finished import load
+from securetm.errors import OpenToOthers
+from securetm.federation import wire
+from securetm.federation.finished import FinishedRun, load
+from securetm.federation.join_preview import preview
+from securetm.federation.joining_errors import DocumentsChanged, HomeBusy, LeftEarly, NotAllowedHere
+from securetm.federation.joining_party import join
 from securetm.federation.joining_result import REPORT
+from securetm.federation.party_state import UnwatchedParty
+from securetm.federation.running_errors import NotARun
 from securetm.federation.store import read_json
 
+from .conftest import FIVE, texts
 from .joined import NAMES, Organisations, make_keys, trained
+from .played import Played, settled
+from .staged import WORDS
 
 PLAN = """
 profile = "masked"
@@ -50,3 +63,152 @@ def test_model_words_figures_and_report_land_at_every_party(organisations: Organ
         assert report["answered"] == {"joint": 1, "train": 2, "coherence": 1, "held_out": 1}
         assert {"npmi", "held_out", "diversity"} <= set(report["quality"])
         assert read_json(Path(report["directory"]) / REPORT) == report
+
+
+def test_the_partys_folder_is_read_like_a_run(organisations: Organisations, tmp_path: Path) -> None:
+    _, joined = trained(organisations, tmp_path / "coordinator")
+    folder = Path(joined.reports["torch"]["directory"])
+    finished = FinishedRun.open(folder)
+    assert finished.topics(5) == [words[:5] for words in joined.reports["torch"]["topics"]]
+    new = tmp_path / "new.jsonl"
+    new.write_text('{"text": "river water lake boat fish"}\n', "utf-8")
+    assert finished.transform(finished.read(new, None)).shape == (1, 3)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(NotARun):
+        FinishedRun.open(folder)
+
+
+# ---- what the party's own file forbids -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "what"),
+    [
+        ('profiles = ["open"]', "profile"),
+        (f'profiles = ["{"0" * 64}"]', "profile"),
+        ('models = ["prodlda"]', "model"),
+        ("least_parties = 6", "a sum over"),
+        ('questions = ["train"]', "the question"),
+        ('questions = ["joint", "coherence"]', "the question"),
+        (f'coordinators = ["{"1" * 60}"]', "a coordinator"),
+    ],
+)
+def test_a_plan_that_the_policy_does_not_allow_is_refused_before_documents_are_read(
+    policy: str, what: str, organisations: Organisations
+) -> None:
+    organisations.write("numpy", policy=policy)
+    (organisations.file("numpy").parent / "documents.jsonl").unlink()
+    with pytest.raises(NotAllowedHere, match=what):
+        organisations.prepared("numpy")
+
+
+def test_a_profile_is_allowed_by_its_digest_and_a_coordinator_by_its_fingerprint(organisations: Organisations) -> None:
+    ready = organisations.prepared("numpy")
+    digest = ready.agreement.profile.digest.hex()
+    shown = "".join(ready.roster.coordinator.certificate.fingerprint.split())
+    organisations.write("numpy", policy=f'profiles = ["{digest}"]\ncoordinators = ["{shown}"]')
+    assert organisations.prepared("numpy").agreement.digest == ready.agreement.digest
+
+
+def test_a_question_that_the_policy_leaves_out_is_not_answered_and_the_run_ends_without_that_figure(
+    organisations: Organisations, tmp_path: Path
+) -> None:
+    organisations.write("scipy", policy='questions = ["joint", "train", "held_out"]')
+    result, joined = trained(organisations, tmp_path / "coordinator")
+    assert joined.problems == {}
+    assert result.rounds == 2
+    assert np.isnan(result.quality["npmi"])
+    assert joined.reports["scipy"]["refused"] == {"QuestionNotAllowed": 1}
+    assert "coherence" not in joined.reports["scipy"]["answered"]
+
+
+def lied_to(organisations: Organisations, body_of: Callable[[Played], wire.Body]) -> wire.Outcome:
+    """What a party with this policy says to a coordinator that ignores it. Its documents cannot be read."""
+    ready = organisations.prepared("numpy")
+    with ready.home.alone():
+        party = ready.party(UnwatchedParty())
+        played = Played(ready.agreement.plan, ready.roster.members)
+        settled(played, party, WORDS)
+        party.documents.train = party.documents.agreed = None
+        said = played.send(party, body_of(played))
+        party.close()
+    return said
+
+
+def test_a_lying_coordinator_gets_no_answer_that_the_policy_forbids(organisations: Organisations) -> None:
+    organisations.write("numpy", policy='questions = ["joint", "train"]')
+    top = {"top": np.arange(6).reshape(2, 3)}
+    assert lied_to(organisations, lambda played: played.ask("coherence", top)) == wire.Refusal("QuestionNotAllowed")
+
+
+def test_a_lying_coordinator_gets_no_sum_over_fewer_than_the_policy_says(organisations: Organisations) -> None:
+    organisations.write("numpy", policy="least_parties = 5")
+    fewer = lied_to(organisations, lambda played: played.ask("train", played.fresh(), members=NAMES[:4]))
+    assert fewer == wire.Refusal("CohortTooSmall")
+
+
+# ---- the data set and its identity -----------------------------------------------------------------------------------
+
+
+def test_a_data_set_is_worked_on_by_one_process(organisations: Organisations) -> None:
+    ready = organisations.prepared("numpy")
+    with ready.home.alone(), pytest.raises(HomeBusy, match="notes"):
+        join(ready, lambda _: _Nobody(), UnwatchedParty(), threading.Event())
+
+
+class _Nobody:
+    def run(self, handle: object, stop: threading.Event) -> bool:
+        return False
+
+
+def test_who_leaves_early_is_told_how_to_come_back(organisations: Organisations) -> None:
+    with pytest.raises(LeftEarly, match="0 answers were given") as left:
+        join(organisations.prepared("numpy"), lambda _: _Nobody(), UnwatchedParty(), threading.Event())
+    assert "securetm join" in left.value.advice()
+
+
+def test_other_documents_under_the_same_identity_and_plan_are_refused(organisations: Organisations) -> None:
+    with pytest.raises(LeftEarly):
+        join(organisations.prepared("numpy"), lambda _: _Nobody(), UnwatchedParty(), threading.Event())
+    organisations.bring("numpy", texts(FIVE["south"], 40, 8), "elsewhere.jsonl")
+    organisations.file("numpy").write_text(
+        organisations.file("numpy").read_text("utf-8").replace("documents.jsonl", "elsewhere.jsonl"), "utf-8"
+    )
+    with pytest.raises(DocumentsChanged):
+        join(organisations.prepared("numpy"), lambda _: _Nobody(), UnwatchedParty(), threading.Event())
+    shutil.copy(organisations.file("numpy").parent / "documents.jsonl", organisations.file("numpy").parent / "elsewhere.jsonl")
+    with pytest.raises(LeftEarly):  # the same documents from another file are the same data set
+        join(organisations.prepared("numpy"), lambda _: _Nobody(), UnwatchedParty(), threading.Event())
+
+
+def test_a_home_that_others_may_read_is_refused(organisations: Organisations) -> None:
+    organisations.home("numpy").chmod(0o755)
+    with pytest.raises(OpenToOthers):
+        organisations.prepared("numpy")
+
+
+def test_everything_in_a_home_is_its_owners_alone_and_no_store_holds_the_key(
+    organisations: Organisations, tmp_path: Path
+) -> None:
+    trained(organisations, tmp_path / "coordinator")
+    secret = organisations.prepared("numpy").keys.identity
+    for path in organisations.home("numpy").rglob("*"):
+        if path.name != "roster.toml":  # everybody has it
+            assert path.stat().st_mode & 0o077 == 0, path
+        if path.is_file() and path.parent.name != "keys":
+            assert secret not in path.read_bytes(), path
+
+
+# ---- before anything is sent -----------------------------------------------------------------------------------------
+
+
+def test_the_dry_run_says_what_would_be_sent_and_sends_and_writes_nothing(organisations: Organisations) -> None:
+    ready = organisations.prepared("numpy")
+    shown = preview(ready)
+    assert [(one["question"], one["times"]) for one in shown["leaves_home"]] == [
+        ("joint", 1), ("train", 2), ("coherence", 1), ("held_out", 1)
+    ]  # fmt: skip
+    assert all(one["bytes"] > 0 and one["allowed"] for one in shown["leaves_home"])
+    assert shown["cost"] is None
+    assert shown["documents"] == 40
+    assert not ready.results.exists()

@@ -1,0 +1,187 @@
+"""A budget belongs to a data set by the identity that its owner gave it, and to its documents by what is in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dp_accounting import GaussianDpEvent
+
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.spends import Spend
+from securetm.errors import OpenToOthers
+from securetm.federation.join_preview import preview
+from securetm.federation.joining_errors import NotAllowedHere
+from securetm.federation.joining_party import Joining
+from securetm.federation.party_state import UnwatchedParty
+from securetm.federation.paying_errors import LedgerGone
+
+from .conftest import FIVE, texts
+from .joined import NAMES, Organisations, make_keys, trained
+from .private import public_words
+
+PLAN = """
+seed = {seed}
+profile = "dp-distributed"
+[model]
+name = "prodlda"
+n_topics = 3
+hidden = 8
+batch = 16
+[vocabulary]
+source = "file"
+file = "{words}"
+[training]
+rounds = {rounds}
+[privacy]
+unit = "document"
+epsilon = {epsilon}
+"""
+
+
+@pytest.fixture(scope="session")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_keys(tmp_path_factory.mktemp("trial") / "keys")
+
+
+@pytest.fixture
+def organisations(keys: Path, tmp_path: Path) -> Organisations:
+    return Organisations.of(keys, tmp_path / "all", plan_of(tmp_path))
+
+
+def plan_of(folder: Path, seed: int = 0, epsilon: float = 3.0, rounds: int = 2) -> str:
+    return PLAN.format(seed=seed, epsilon=epsilon, rounds=rounds, words=public_words(folder))
+
+
+def spend(ready: Joining) -> None:
+    """Spends a little of the ledger that this party has."""
+    with ready.home.alone():
+        party = ready.party(UnwatchedParty())
+        assert party.ledger is not None
+        party.ledger.charge(ready.run_name, Spend(GaussianDpEvent(8.0)), {"unit": "document", "question": "train"})
+        party.close()
+
+
+def spent(ready: Joining) -> float:
+    """What the ledger of this party holds once it is opened."""
+    with ready.home.alone():
+        party = ready.party(UnwatchedParty())
+        assert party.ledger is not None
+        found = party.ledger.spent().epsilon
+        party.close()
+    return found
+
+
+def test_another_plan_another_file_and_another_order_of_settings_meet_the_same_ledger(
+    organisations: Organisations, tmp_path: Path
+) -> None:
+    first = organisations.prepared("numpy")
+    spend(first)
+    before = spent(first)
+    assert before > 0
+    folder = organisations.file("numpy").parent
+    (folder / "plan.toml").write_text(plan_of(tmp_path, seed=1), "utf-8")
+    (folder / "documents.jsonl").rename(folder / "moved.jsonl")
+    file = organisations.file("numpy")
+    file.write_text(file.read_text("utf-8").replace("documents.jsonl", "moved.jsonl"), "utf-8")
+    second = organisations.prepared("numpy")
+    assert second.results != first.results
+    assert spent(second) == before
+
+
+def test_a_copy_under_another_identity_brings_along_what_was_spent(organisations: Organisations) -> None:
+    first = organisations.prepared("numpy")
+    spend(first)
+    before = spent(first)
+    organisations.write("numpy", identity="as-if-new")
+    second = organisations.prepared("numpy")
+    assert preview(second)["cost"]["spent_before"] == before
+    assert spent(second) >= before
+    ended = [path for path in first.home.ledgers.rglob("notes.ledger") if path.is_file()]
+    assert [bool(Ledger.read(path).ended) for path in ended] == [True]
+    organisations.write("numpy", identity="notes")  # and back again
+    assert spent(organisations.prepared("numpy")) >= before
+
+
+def test_a_part_of_the_documents_among_others_brings_it_along_too(organisations: Organisations) -> None:
+    first = organisations.prepared("numpy")
+    spend(first)
+    before = spent(first)
+    folder = organisations.file("numpy").parent
+    lines = (folder / "documents.jsonl").read_text("utf-8").split("\n")[:3]
+    organisations.bring("numpy", texts(FIVE["south"], 60, 77))
+    (folder / "documents.jsonl").write_text("\n".join([*(folder / "documents.jsonl").read_text("utf-8").split("\n"), *lines]))
+    organisations.write("numpy", identity="others")
+    assert spent(organisations.prepared("numpy")) >= before
+
+
+def test_other_documents_under_another_identity_have_a_budget_of_their_own(organisations: Organisations) -> None:
+    spend(organisations.prepared("numpy"))
+    organisations.bring("numpy", texts(FIVE["south"], 60, 77))
+    organisations.write("numpy", identity="others")
+    assert spent(organisations.prepared("numpy")) == 0
+
+
+def test_a_ledger_that_is_gone_is_not_begun_anew(organisations: Organisations) -> None:
+    ready = organisations.prepared("numpy")
+    spend(ready)
+    for path in ready.home.ledgers.rglob("notes.ledger*"):
+        path.unlink()
+    with pytest.raises(LedgerGone):
+        ready.party(UnwatchedParty())
+
+
+def test_a_ledger_that_others_may_read_is_not_spent_from(organisations: Organisations) -> None:
+    ready = organisations.prepared("numpy")
+    spend(ready)
+    for path in ready.home.ledgers.rglob("notes.ledger"):
+        path.chmod(0o644)
+    with pytest.raises(OpenToOthers):
+        ready.party(UnwatchedParty())
+
+
+def test_the_owner_of_the_data_set_sets_its_budget_and_no_plan_raises_it(organisations: Organisations, tmp_path: Path) -> None:
+    organisations.write("numpy", privacy="epsilon = 1.5")
+    ready = organisations.prepared("numpy")
+    with ready.home.alone():
+        party = ready.party(UnwatchedParty())
+        assert party.ledger is not None
+        assert party.ledger.budget.epsilon == 1.5
+        party.close()
+    organisations.write("numpy", policy="most_epsilon = 2.5")
+    with pytest.raises(NotAllowedHere, match="epsilon = 3"):
+        organisations.prepared("numpy")
+
+
+def test_runs_over_two_data_sets_of_one_party_are_witnessed_apart(organisations: Organisations, tmp_path: Path) -> None:
+    """The others remember the head of each ledger: another data set is no ledger that was replaced."""
+    _, joined = trained(organisations, tmp_path / "first")
+    assert joined.problems == {}
+    report = joined.reports["numpy"]
+    assert 0 < report["spent"]["epsilon"] <= 3.0
+    assert report["spent"]["answers"] == 2
+    organisations.bring("numpy", texts(FIVE["south"], 60, 77))
+    organisations.write("numpy", identity="others")
+    organisations.plan = plan_of(tmp_path, seed=1, epsilon=1.0)
+    for name in NAMES:
+        (organisations.file(name).parent / "plan.toml").write_text(organisations.plan, "utf-8")
+    for name in NAMES[1:]:
+        organisations.write(name, privacy="epsilon = 8")
+    _, joined = trained(organisations, tmp_path / "second")
+    assert joined.problems == {}
+    assert joined.reports["numpy"]["spent"]["all_runs"] <= 1.0
+    assert joined.reports["scipy"]["spent"]["all_runs"] > joined.reports["scipy"]["spent"]["epsilon"]
+
+
+def test_a_coordinator_that_begins_the_run_anew_gets_the_same_answers_for_no_other_charge(
+    organisations: Organisations, tmp_path: Path
+) -> None:
+    """Another folder, another session: parties meet their own counters. What was answered last is answered again as it was."""
+    organisations.plan = plan_of(tmp_path, rounds=1)
+    for name in NAMES:
+        (organisations.file(name).parent / "plan.toml").write_text(organisations.plan, "utf-8")
+    first, joined = trained(organisations, tmp_path / "first")
+    second, again = trained(organisations, tmp_path / "second")
+    assert (joined.problems, again.problems) == ({}, {})
+    assert all((first.state[name] == second.state[name]).all() for name in first.state)
+    assert {name: again.reports[name]["spent"]["answers"] for name in NAMES} == dict.fromkeys(NAMES, 1)
