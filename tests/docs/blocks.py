@@ -1,4 +1,8 @@
-"""The code blocks of a page, and how each is run: commands in this process, Python by exec, named files as files."""
+"""The code blocks of a page, and how each is run: commands in this process, Python by exec, named files as files.
+
+A command that ends in `&` runs as a process of its own. `$ wait` waits until all of them have ended well, and none outlives the
+page.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from securetm.trial.member_processes import MemberProcesses
+
 from ..cli.conftest import Said, securetm
 from ..cli.keys.terminal import typed
 
@@ -18,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 LANGUAGES = {"console", "python", "toml", "sh"}
 QUICK = "quick.toml"  # a plan that is over in seconds, in place of the shipped one, which the slow suite carries out
+PATIENCE = 300.0  # seconds that a process in the background may take, far more than it needs
 _FILE = re.compile(r"# (\w+\.(?:py|toml))\n")  # a block that begins so is that file
 _BLOCK = re.compile(r"(?:^<!-- (?P<note>[\w ]+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 
@@ -50,9 +57,15 @@ def blocks(page: Path, *, slow: bool = False) -> list[Block]:
 def run_page(page: Path, *, slow: bool = False) -> None:
     """Runs all blocks of a page in the current folder; each may build on those before it."""
     names: dict[str, object] = {"__name__": "__main__"}
-    for block in blocks(page, slow=slow):
+    with MemberProcesses(Path.cwd()) as background:
+        _run_blocks(page, blocks(page, slow=slow), names, background)
+        assert background.all_ended(), f"{page}: a command in the background has no `$ wait`"
+
+
+def _run_blocks(page: Path, found: list[Block], names: dict[str, object], background: MemberProcesses) -> None:
+    for block in found:
         if block.language == "console":
-            run_console(block)
+            run_console(block, background)
         elif file := _FILE.match(block.text):
             write_file(file[1], block.text)
         elif block.language == "python":
@@ -71,12 +84,20 @@ def write_file(name: str, text: str) -> None:
         assert done.returncode == 0, done.stdout[-3000:]
 
 
-def run_console(block: Block) -> None:
+def run_console(block: Block, background: MemberProcesses) -> None:
     """Runs each command of the block; where it shows an output, that is what came out."""
     exit_code = block.exit_code
     for command, shown in commands(block.text):
         program, *arguments = shlex.split(command)
+        if command == "wait":
+            for one in background.members:
+                one.running.wait(PATIENCE)
+            background.all_ended()  # one that ended otherwise is an error
+            continue
         assert program == "securetm", command
+        if arguments[-1] == "&":
+            background.start(f"{len(background.members)}", arguments[:-1])
+            continue
         ended = block.run([QUICK if argument == "quick" else argument for argument in arguments])
         assert ended.code == exit_code, (command, ended.code, ended.err)
         assert not shown or matches(shown, ended.out), f"{command}\n{ended.out}"
