@@ -63,7 +63,7 @@ class Registry:
         """Where the part of that name is; refused if there is none, or if several packages declare it."""
         found = [part for part in self.listed() if part.name == name]
         if not found:
-            raise NotFound(self.kind, name, self.names())
+            raise NotFound(self.kind, name, self.names(), unread=tuple(package for package, _ in unreadable_packages()))
         if len(found) > 1:
             raise ClaimedTwice(self.kind, name, tuple(sorted(part.package for part in found)))
         return found[0]

@@ -118,6 +118,9 @@ def test_a_list_of_entry_points_that_nobody_can_read_hides_no_other_package(site
     declare(site, "stranger", mechanisms="bare = stranger_parts:Bare")
     declare(site, "spoilt", mechanisms="there is no equals sign here")
     assert "bare" in MECHANISMS.names()
+    with pytest.raises(NotFound) as refused:
+        MECHANISMS.load("spoilt_part")
+    assert refused.value.advice().endswith("not read: spoilt (`securetm parts` says why)")
 
 
 def test_what_cannot_be_used_is_named_with_the_reason(site: Path) -> None:

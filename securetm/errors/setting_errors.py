@@ -17,6 +17,7 @@ class NotFound(Misuse):
     name: str
     known: tuple[str, ...] = ()
     at: str = ""  # file and line, where the name stands in a file
+    unread: tuple[str, ...] = ()  # packages that may have it and cannot be read
     hint = "known: {known}"
 
     def sentence(self) -> str:
@@ -25,7 +26,8 @@ class NotFound(Misuse):
 
     def advice(self) -> str:
         """With the name that was meant, where one is like it."""
-        return did_you_mean(self.name, self.known) + super().advice()
+        unread = "; not read: {unread} (`securetm parts` says why)" if self.unread else ""
+        return did_you_mean(self.name, self.known) + self._with_facts(self.hint + unread)
 
 
 class BadSetting(Misuse):
