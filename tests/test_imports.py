@@ -49,6 +49,8 @@ COMMANDS: dict[str, set[str]] = {
     "budget laplace --epsilon-per-word 8 --words 60": {"numpy", "scipy", "dp_accounting", "rich"},
     "explain masked": {*COSTS, "cryptography", "rich"},
     "parts": {"numpy", "scipy", "rich"},
+    "keys --help": set(),
+    "keys new north --home home": {"cryptography", "numpy", "rich"},
     "check masked": {*COUNTS, "cryptography", "rich"},
     f"{SHORT} --profile open --model lda --topics 2": RUN,
     f"{SHORT} --profile masked --model lda --topics 2": RUN,
