@@ -1,6 +1,7 @@
 """What hiding the sums costs a whole federation: the same run under `open` and under another profile, in turn.
 
-It measures rounds as the coordinator's own record has them, on one machine where all parties take turns.
+It measures rounds as the coordinator's own record has them, on one machine where all parties take turns. With the length of a
+vector it measures the network instead (`network_load.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from securetm.corpus.partitions import equal
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.experiments.bench_frame import OnProgress, Row, beside, record, told
 from securetm.experiments.federations import begun
+from securetm.experiments.network_load import measured
 from securetm.federation.simulation import train
 from securetm.federation.store import CoordinatorStore
 from securetm.stages import Unwatched
@@ -28,8 +30,14 @@ REPEATS = 3
 
 
 def bench(parties: int = 10, length: int = 0, on_progress: OnProgress | None = None) -> Row:
-    """Seconds per round under `masked` beside `open`, runs in turn; the fastest of each counts. `length` is not used."""
-    del length
+    """Seconds per round under `masked` beside `open`, runs in turn; the fastest of each counts.
+
+    With a `length`, masked rounds of such vectors over the network, beside the same roles in one process.
+    """
+    if length:
+        return record(
+            "federation", measured(parties, length, on_progress), parties=parties, length=length, packages=("grpcio",)
+        )
     corpora = _parties(parties)
     least = dict.fromkeys(product(WAYS, ("masked", "open")), float("inf"))
     runs = [(way, profile) for way in WAYS for _ in range(REPEATS) for profile in ("masked", "open")]
