@@ -24,6 +24,7 @@ CHANNELS: Mapping[str, str] = {  # of the transcript: every message between two 
     "total": "the opened sum over all parties",
     "model": "the shared model",
     "vocabulary": "the list of words, and the word lists of parties where they are sent",
+    "times": "how long after its request each reply comes, where a network carries it",
     "sizes": "how long each message is, from whom to whom and in which order, and nothing of what it says",
 }
 BEHAVIOURS = ("honest-but-curious", "active")

@@ -46,7 +46,8 @@ def operated(
     port = hub.start()
     try:
         standing.address = f"{choice.listen.rpartition(':')[0]}:{port}"
-        serving = Serving(folder, hub.parties(choice.deadline), standing, choice, command)
+        parties = hub.parties(choice.deadline)
+        serving = Serving(folder, parties, standing, choice, command, parties.arrivals)
         standing.log.write("started", run=standing.run, address=standing.address, round=standing.done)
         yield serving
         ended = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -66,6 +66,7 @@ class Serving:
     standing: Standing
     choice: CoordinatorChoice
     command: str  # that goes on with the run
+    arrivals: Mapping[str, float] = field(default_factory=dict)  # seconds after its request, of each party's last reply
     _failed: int = 0  # sessions since a round was kept
 
     def __post_init__(self) -> None:
@@ -169,7 +170,8 @@ class Serving:
         folder, agreement = self.folder, self.folder.agreement
         transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
         channel = agreement.profile.aggregation.channel
-        recorded = Recorded(Observed(self.parties, self.standing, absent_too=self.attendance.everyone), transcript, channel)
+        observed = Observed(self.parties, self.standing, absent_too=self.attendance.everyone)
+        recorded = Recorded(observed, transcript, channel, arrivals=self.arrivals)
         store = ServedStore(folder, self.standing)
         kept = store.kept_state(CHECKPOINT)
         transcript.forget_after(int(kept[1]["serial"]) if kept else 0)

@@ -154,11 +154,13 @@ def train(
     workers: int = 1,
     parties: Parties | None = None,
     coordinating: Callable[..., Coordinator] = Coordinator,
+    arrivals: Mapping[str, float] | None = None,
 ) -> Trained:
-    """Runs the federation from invitation to the finished model. An audit may bring malicious roles."""
+    """Runs the federation from invitation to the finished model. An audit may bring malicious roles, or a real network."""
     agreement = folder.agreement
     transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
-    recorded = Recorded(parties or _parties(folder, workers), transcript, agreement.profile.aggregation.channel)
+    channel, asked = agreement.profile.aggregation.channel, parties or _parties(folder, workers)
+    recorded = Recorded(asked, transcript, channel, arrivals=arrivals or {})
     store = CoordinatorStore(folder.coordinator)
     kept = store.kept_state(CHECKPOINT)
     transcript.forget_after(int(kept[1]["serial"]) if kept else 0)

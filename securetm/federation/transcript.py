@@ -1,13 +1,14 @@
 """The transcript of a run: every message with its channel, recorded at the one place where bytes pass.
 
-By default it keeps who, what and how many bytes; a run that is to be audited keeps the bytes too. If rounds are run again after
+By default it keeps who, what and how many bytes; a run that is to be audited keeps the bytes too. Where a network carries the
+messages, it keeps how long after its request each reply was there. If rounds are run again after
 an interruption, their first messages are dropped. Their bytes still count, because they were sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +18,7 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS messages (at INTEGER PRIMARY KEY AUTOINCREMENT, serial INTEGER NOT NULL, channel TEXT NOT NULL,
   sender TEXT NOT NULL, receiver TEXT NOT NULL, bytes INTEGER NOT NULL, content BLOB);
 CREATE INDEX IF NOT EXISTS by_serial ON messages (serial);
+CREATE TABLE IF NOT EXISTS arrivals (at INTEGER PRIMARY KEY, seconds REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS dropped (down INTEGER NOT NULL, bytes INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS parts (part INTEGER PRIMARY KEY AUTOINCREMENT, seconds REAL NOT NULL);
 """
@@ -60,15 +62,18 @@ class Transcript(SqliteStore):
         super().__init__(folder / "messages.sqlite", _TABLES, synced=False)
         self.with_content = with_content
 
-    def record(self, serial: int, channel: str, sender: str, receiver: str, message: bytes) -> None:
-        """Records one message."""
+    def record(self, serial: int, channel: str, sender: str, receiver: str, message: bytes, after: float | None = None) -> None:
+        """Records one message; of a reply that a network carried, also how many seconds after its request it came."""
         content = message if self.with_content else None
         change = "INSERT INTO messages (serial, channel, sender, receiver, bytes, content) VALUES (?, ?, ?, ?, ?, ?)"
         self.later(change, serial, channel, sender, receiver, len(message), content)
+        if after is not None:
+            self.later("INSERT INTO arrivals SELECT MAX(at), ? FROM messages", after)
 
     def forget_after(self, serial: int) -> None:
         """Deletes messages of rounds that will be run again. Their bytes still count."""
         self.later(_DROPPED, REQUEST, serial, REQUEST)
+        self.later("DELETE FROM arrivals WHERE at IN (SELECT at FROM messages WHERE serial > ?)", serial)
         self.now("DELETE FROM messages WHERE serial > ?", serial)
 
     def traffic(self) -> tuple[int, int]:
@@ -98,6 +103,7 @@ class Recorded:
     transcript: Transcript
     channel: str
     serial: int = 0
+    arrivals: Mapping[str, float] = field(default_factory=dict)  # seconds after its request, by party; a network fills it in
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
         """Carries requests and replies, and writes each to disk before it goes on."""
@@ -106,7 +112,8 @@ class Recorded:
         self.transcript.keep()
         try:
             for party, message in self.parties.ask(requests, most):
-                self.transcript.record(self.serial, self.channel, party, "coordinator", message)
+                after = self.arrivals.get(party)
+                self.transcript.record(self.serial, self.channel, party, "coordinator", message, after)
                 if self.transcript.with_content:  # the contents of all replies may not fit into memory
                     self.transcript.keep()
                 yield party, message

@@ -18,6 +18,7 @@ from securetm.leakage.leakage_errors import NotGranted
 from securetm.plans import Plan
 
 MODEL, VOCABULARY = "model", "vocabulary"
+TIMES = "times"  # of replies that a network carried; the content is how many seconds after its request one came, as text
 SIZES = "sizes"  # of the messages on all channels; the content of such a message is a length in bytes, as text
 
 

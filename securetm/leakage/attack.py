@@ -65,6 +65,7 @@ class GroundTruth:
     canaries: Canaries | None = None
     claimed: Budget | None = None  # the epsilon that the run claims for its whole training
     sentences: Mapping[str, Any] = field(default_factory=dict)  # party -> counts of its sentences, where words have an order
+    worked: Mapping[tuple[int, str], int] = field(default_factory=dict)  # (round, party) -> words that took part
 
     def batch(self, serial: int, party: str) -> Array:
         """The documents of one party (of all parties for party "") in one round, as dense counts."""

@@ -43,6 +43,7 @@ class Trial:
     canaries: int = 0  # documents made for each party; each is added to its own with probability 1/2
     without: int = 0  # a second run is made without this many parties, the first ones
     liars: int = 0  # this many parties, the first ones, send what the attack makes instead of their answers
+    network: bool = False  # a real network on this machine carries the messages of its runs
     meddled: int = 0  # in this many rounds, the first ones, the coordinator sends states that the attack makes
 
 

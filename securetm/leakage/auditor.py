@@ -41,6 +41,7 @@ from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingTo
 from securetm.leakage.malicious_coordinator import MaliciousRounds
 from securetm.leakage.malicious_party import Corruption, MaliciousParties
 from securetm.leakage.measured_figures import is_sound, measured
+from securetm.leakage.networked import OverNetwork
 from securetm.leakage.own_baseline import baseline_of, check_baseline, serves_itself
 from securetm.leakage.protocol_violations import tried_violations
 from securetm.leakage.recorded import MESSAGES, check_recorded, granted_to, questions_of, rounds_read, serials_of, view_of
@@ -209,6 +210,8 @@ def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, 
         corruption = MaliciousParties(trial.liars, trial.attack, attack.malicious_vector)
     elif trial.meddled:
         corruption = MaliciousRounds(trial.meddled, trial.attack, attack.malicious_state, trial.effort)
+    elif trial.network:
+        corruption = OverNetwork()
     again = runs.run(profile, trial.run, trial.without) if trial.without else None
     return runs.run(profile, trial.run, canaries=trial.canaries, corruption=corruption), again
 
@@ -253,7 +256,7 @@ def _run(case: TrialOnRun) -> AttackedRun:
         profile=folder.agreement.profile.name,
         model=folder.agreement.plan.model.name,
         name=folder.path.resolve().name,
-        setting=_setting(folder),
+        setting=_setting(folder) + (", over a network" if case.trial.network else ""),
         epsilon=None if claimed is None else claimed.epsilon,
         delta=None if claimed is None else claimed.delta,
         epsilon_unit="" if claimed is None else claimed.unit.value,

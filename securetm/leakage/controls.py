@@ -14,7 +14,7 @@ import numpy as np
 from securetm.aggregation.vectors import wire_type
 from securetm.contracts import Array, Terms
 from securetm.federation import wire
-from securetm.leakage.adversary_view import SIZES, AdversaryView, ColludingParty, Message
+from securetm.leakage.adversary_view import SIZES, TIMES, AdversaryView, ColludingParty, Message
 from securetm.leakage.reading import BY_PARTIES, REQUEST, SEALED, TOTAL, first_part, opened_type, questions_in, vector_at
 
 
@@ -35,8 +35,8 @@ def of_chance(view: AdversaryView, seed: int) -> AdversaryView:
         )
         for channel, messages in view.seen.items()
     }
-    if SIZES in seen:
-        seen[SIZES] = _permuted_lengths(seen[SIZES], rng)
+    for beside in {SIZES, TIMES} & set(seen):
+        seen[beside] = _permuted_contents(seen[beside], rng)
     weights = {name: _permuted(values, rng) for name, values in view.weights.items()} if view.weights is not None else None
     again = of_chance(view.again, seed + 1) if view.again is not None else None
     question = view.redrawn(rng) if view.redrawn is not None else view.question
@@ -54,8 +54,8 @@ def _permuted(values: Array, rng: np.random.Generator) -> Array:
     return rng.permutation(values.ravel()).reshape(values.shape)
 
 
-def _permuted_lengths(messages: tuple[Message, ...], rng: np.random.Generator) -> tuple[Message, ...]:
-    """The messages' lengths in a random order."""
+def _permuted_contents(messages: tuple[Message, ...], rng: np.random.Generator) -> tuple[Message, ...]:
+    """The messages' lengths, or times, in a random order."""
     places = rng.permutation(len(messages))
     return tuple(replace(m, content=messages[place].content) for m, place in zip(messages, places, strict=True))
 

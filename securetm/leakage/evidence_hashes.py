@@ -41,6 +41,7 @@ _PAYING = ("securetm.federation.paying", "securetm.accounting.ledger")
 _MALICIOUS = {
     "liars": "securetm.leakage.malicious_party",
     "meddled": "securetm.leakage.malicious_coordinator",
+    "network": "securetm.leakage.networked",
 }  # by setting of a trial
 _TRYING = ("securetm.leakage.below_minimum", "securetm.leakage.protocol_violations")
 _ROLES = ("securetm.federation.party", "securetm.federation.coordinator")

@@ -19,6 +19,7 @@ from securetm.leakage.adversary_view import ColludingParty
 from securetm.leakage.attack import Canaries, GroundTruth
 from securetm.leakage.canaries import record_of
 from securetm.leakage.demonstration import claimed_by
+from securetm.leakage.networked import worked_in
 from securetm.leakage.reading import RoundQuestion
 from securetm.leakage.recorded import public_facts, states_of, vocabulary_of
 from securetm.leakage.replay import replayed_tables
@@ -48,6 +49,12 @@ def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> Gro
         public=public_facts(folder),
         canaries=_canaries(folder, vocabulary, trained),
         claimed=claimed_by(folder),
+        worked={
+            (asked.serial, name): words
+            for name, by_number in worked_in(folder.path).items()
+            for asked in training
+            if (words := by_number.get(asked.number)) is not None
+        },
         sentences={name: found for name, documents in trained.items() if (found := _sentences(documents)) is not None},
     )
 

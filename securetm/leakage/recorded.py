@@ -17,7 +17,7 @@ from securetm.federation.questions import TRAIN
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.store import read_arrays
 from securetm.federation.transcript import Transcript
-from securetm.leakage.adversary_view import MODEL, SIZES, VOCABULARY, AdversaryView, Message, PublicFacts
+from securetm.leakage.adversary_view import MODEL, SIZES, TIMES, VOCABULARY, AdversaryView, Message, PublicFacts
 from securetm.leakage.attack import Attack
 from securetm.leakage.leakage_errors import NotGranted, NotRecorded
 from securetm.leakage.reading import REQUEST, RoundQuestion, question_in, questions_in
@@ -134,8 +134,8 @@ def _seen(
     kept: dict[bytes, bytes] = {}
     transcript = _transcript(folder)
     for serial in serials:
-        select = "SELECT channel, sender, receiver, content FROM messages WHERE serial = ? ORDER BY at"
-        for channel, sender, receiver, content in transcript.rows(select, serial):
+        select = "SELECT channel, sender, receiver, content, seconds FROM messages LEFT JOIN arrivals USING (at)"
+        for channel, sender, receiver, content, after in transcript.rows(f"{select} WHERE serial = ? ORDER BY at", serial):
             # the adversary "party" is the first one and sees its own messages; a model reader sees none
             if adversary.name == READER or (adversary.name == PARTY and folder.members[0] not in (sender, receiver)):
                 continue
@@ -143,5 +143,7 @@ def _seen(
                 found[channel].append(Message(serial, channel, sender, receiver, kept.setdefault(content, content)))
             if SIZES in found and sender != receiver:
                 found[SIZES].append(Message(serial, SIZES, sender, receiver, str(len(content)).encode()))
+            if TIMES in found and after is not None:
+                found[TIMES].append(Message(serial, TIMES, sender, receiver, repr(after).encode()))
     transcript.close()
     return {channel: tuple(messages) for channel, messages in found.items()}

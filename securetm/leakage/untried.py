@@ -12,8 +12,11 @@ from securetm.threats import read_threat_model
 
 
 def is_for(trial: Trial, given: RunFolder) -> bool:
-    """Whether a trial can use a user's run: no second run, no canaries, honest roles, and no epsilon that the run lacks."""
-    alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled))
+    """Whether a trial can use a user's run: no second run, no canaries, honest roles, and no epsilon that the run lacks.
+
+    Of a run over a network only the judge's own counts which documents took part.
+    """
+    alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled, trial.network))
     return alone and given.agreement.plan.model.name in attack_called(trial.attack).models and not _lacks_epsilon(trial, given)
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from securetm.federation.network.seats import Asked
 from securetm.federation.network.spool import Spool
@@ -23,11 +25,16 @@ class NetworkParties:
     begin: Callable[[Mapping[str, bytes], int], dict[str, Asked]]
     withdraw: Callable[[Mapping[str, Asked]], None]
     present: Callable[[], frozenset[str]]
+    arrivals: dict[str, float] = field(default_factory=dict)  # seconds after its request, of each reply of the last wave
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
         """Sends the requests, and yields the replies that came in time, in the order of the roster."""
-        end = time.monotonic() + self.deadline
+        begun = time.monotonic()
+        end = begun + self.deadline
+        self.arrivals.clear()
         wave = self.begin(requests, most)
+        for name, asked in wave.items():
+            asked.reply.add_done_callback(self._noting(name, begun))
         try:
             for name in self.members:
                 if name in wave and (spool := _waited(wave[name], end)) is not None:
@@ -35,6 +42,14 @@ class NetworkParties:
                     yield name, spool.take()
         finally:
             self.withdraw(wave)
+
+    def _noting(self, name: str, begun: float) -> Callable[[Future[Any]], None]:
+        """Returns what notes the time when a reply is whole."""
+
+        def note(_: Future[Any]) -> None:
+            self.arrivals[name] = time.monotonic() - begun
+
+        return note
 
     def close(self) -> None:
         """Does nothing: the hub outlives the sessions, and whoever opened it closes it."""

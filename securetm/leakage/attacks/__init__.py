@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from securetm.leakage.attack import Attack
 
 _OWN = {
+    "answer_times": "answer_times:ATTACK",
     "collusion": "collusion:ATTACK",
     "count_reconstruction": "count_reconstruction:ATTACK",
     "decoder_inversion": "gradient_inversion:DECODER_INVERSION",

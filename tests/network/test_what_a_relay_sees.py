@@ -1,0 +1,161 @@
+"""No byte on the wire shows a word of the documents, and nor does what the coordinator decrypts of the parties under `masked`.
+
+The same detector finds the words where nothing hides them: in what the parties send under `open` to agree on words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.federation import wire
+from securetm.federation.folder import RunFolder, begin
+from securetm.federation.simulation import make_party, train
+from securetm.federation.transcript import Transcript
+from securetm.stages import Unwatched
+from securetm.trial.member_processes import MemberProcesses
+from securetm.trial.trial_folder import TrialFolder, free_port
+
+from ..cli.conftest import securetm
+from ..federation.conftest import small_plan
+from .meeting import FIVE, PATIENCE, Meeting, Parties
+from .relay import Relay
+from .wire_words import PACKERS, Detector, forms_of
+
+LONG = {  # each party has words of its own, long enough to be looked for
+    "centre": "jurisprudence magistrature plaintiffs testimonies".split(),
+    "east": "lighthouses archipelago breakwaters fisherwoman".split(),
+    "north": "tributaries embankments overflowing meandering".split(),
+    "south": "constitutional prosecution adjudicated injunctions".split(),
+    "west": "backpropagation regularised convolution optimisation".split(),
+}
+WORDS = tuple(word for words in LONG.values() for word in words)
+
+
+@pytest.fixture(scope="module")
+def wordy(five: Mapping[str, Corpus]) -> dict[str, Corpus]:
+    """Documents with long words in them."""
+    more = {name: Corpus.from_strings([" ".join(words)] * 12, name=f"{name} too") for name, words in LONG.items()}
+    return {name: Corpus.concat([corpus, more[name]]) for name, corpus in five.items()}
+
+
+@pytest.fixture(scope="module")
+def detector() -> Detector:
+    return Detector(WORDS)
+
+
+def test_the_detector_finds_every_form_of_a_word(detector: Detector) -> None:
+    around = bytes(range(7, 60))
+    for name, form in forms_of("backpropagation"):
+        assert ("backpropagation", name) in detector.found(around + form + around)
+    assert detector.found(around * 1_000) == set()
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+def test_the_detector_looks_into_what_is_packed(packer: str, detector: Detector) -> None:
+    packed = b"before" + PACKERS[packer](b"a note of the magistrature " * 20)
+    assert ("magistrature", "raw, packed") in detector.found(packed)
+
+
+def over_a_relay(run: RunFolder, keyring: Meeting) -> Relay:
+    """Trains over connections that pass a relay, and returns the relay with what it saw."""
+    meeting, behind = keyring.at_another_port(), free_port()
+    port = int(meeting.roster.address.rpartition(":")[2])
+    hub = replace(meeting, roster=meeting.roster).hub()
+    hub.listen = f"127.0.0.1:{behind}"
+    hub.start()
+    with Relay(behind, port) as relay, Parties() as parties:
+        for name in FIVE:
+            party = make_party(run, name)
+            parties.callback(party.close)
+            parties.run(meeting.dialer(name, _most(party)), party.handle)
+        assert hub.wait_for(FIVE, PATIENCE) == frozenset(FIVE)
+        train(run, Unwatched(), parties=hub.parties(PATIENCE))
+        hub.close(finished=True)
+    return relay
+
+
+def _most(party: object) -> Callable[[], int]:
+    return lambda: party.most_bytes  # type: ignore[attr-defined,no-any-return]
+
+
+def decrypted(run: RunFolder, sent_by_parties: bool) -> bytes:
+    """The messages as the coordinator has them after TLS, one after the other."""
+    transcript = Transcript(run.path / "transcript")
+    wanted = "sender != 'coordinator'" if sent_by_parties else "receiver != 'coordinator'"
+    found = transcript.rows(f"SELECT content FROM messages WHERE {wanted} ORDER BY at")  # noqa: S608 - our own words
+    transcript.close()
+    return b"".join(content for (content,) in found)
+
+
+@pytest.fixture(scope="module")
+def masked(wordy: dict[str, Corpus], keyring: Meeting, tmp_path_factory: pytest.TempPathFactory) -> tuple[Relay, RunFolder]:
+    plan = small_plan(profile="masked", model__batch=25, training__rounds=3)
+    run = begin(tmp_path_factory.mktemp("masked") / "run", plan, wordy, with_content=True)
+    return over_a_relay(run, keyring), run
+
+
+@pytest.fixture(scope="module")
+def union(wordy: dict[str, Corpus], keyring: Meeting, tmp_path_factory: pytest.TempPathFactory) -> tuple[Relay, RunFolder]:
+    plan = small_plan(profile="open", training__rounds=3, vocabulary__source="union")
+    run = begin(tmp_path_factory.mktemp("union") / "run", plan, wordy, with_content=True)
+    return over_a_relay(run, keyring), run
+
+
+def test_no_word_is_on_the_wire(masked: tuple[Relay, RunFolder], union: tuple[Relay, RunFolder], detector: Detector) -> None:
+    for relay, _ in (masked, union):
+        for way, passed in relay.passed.items():
+            assert len(passed) > 10_000, way
+            assert detector.found(bytes(passed)) == set(), way
+
+
+def test_the_detector_finds_the_words_that_parties_send_in_the_clear(
+    union: tuple[Relay, RunFolder], detector: Detector
+) -> None:
+    found = detector.found(decrypted(union[1], sent_by_parties=True))
+    assert {word for word, form in found if form == "raw"} == set(WORDS)
+
+
+def test_what_the_coordinator_decrypts_of_masked_parties_has_no_word(
+    masked: tuple[Relay, RunFolder], detector: Detector
+) -> None:
+    replies = decrypted(masked[1], sent_by_parties=True)
+    assert len(replies) > 10_000
+    assert detector.found(replies) == set()
+    told = detector.found(decrypted(masked[1], sent_by_parties=False))  # the list that all parties agreed on
+    assert {word for word, _ in told} == set(WORDS)
+
+
+# ---- six processes -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_no_word_is_on_the_wire_between_processes(tmp_path: Path) -> None:
+    behind, said = free_port(), securetm("init", str(tmp_path / "trial"), "--rounds", "2", "--json")
+    assert said.code == 0, said.err
+    trial = TrialFolder(Path(said.json["folder"]), tuple(said.json["parties"]))
+    front = int(said.json["address"].rpartition(":")[2])
+    documents = [line for name in trial.parties for line in (trial.party(name) / "documents.jsonl").read_text().splitlines()]
+    detector = Detector(word for line in documents for word in json.loads(line)["text"].split() if word.isalpha())
+    assert len(detector.words) > 100
+    (tmp_path / "logs").mkdir()
+    listen = ("--set", f"coordinator.listen=127.0.0.1:{behind}", "--record")
+    with Relay(behind, front) as relay, MemberProcesses(tmp_path / "logs") as processes:
+        for number, command in enumerate(trial.commands):
+            processes.start(f"member {number}", (*command, *listen) if number == 0 else command)
+        for one in processes.members:
+            assert one.running.wait(PATIENCE * 5) == 0, one.log.read_text()
+    for passed in relay.passed.values():
+        assert len(passed) > 10_000
+        assert detector.found(bytes(passed)) == set()
+    transcript = Transcript(trial.run / "transcript")
+    replies = [content for (content,) in transcript.rows("SELECT content FROM messages WHERE receiver = 'coordinator' AND sender != 'coordinator'")]
+    transcript.close()
+    assert replies
+    assert all(isinstance(wire.unpack_reply(one, "a party")[1], wire.Accepted) for one in replies)
+    assert detector.found(b"".join(replies)) == set()
