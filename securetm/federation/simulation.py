@@ -160,7 +160,7 @@ def train(
     agreement = folder.agreement
     transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
     channel, asked = agreement.profile.aggregation.channel, parties or _parties(folder, workers)
-    recorded = Recorded(asked, transcript, channel, arrivals=arrivals or {})
+    recorded = Recorded(asked, transcript, channel, arrivals={} if arrivals is None else arrivals)
     store = CoordinatorStore(folder.coordinator)
     kept = store.kept_state(CHECKPOINT)
     transcript.forget_after(int(kept[1]["serial"]) if kept else 0)

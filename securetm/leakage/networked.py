@@ -61,7 +61,7 @@ class NetworkedParties:
         self._network, self.arrivals = self._hub.parties(DEADLINE), dict[str, float]()
         self._counts = {name: CountWords() for name in self.folder.members}
         clock = SystemClock(self._stop)
-        made = {name: PacedParty(_counted(make_party(self.folder, name), count), clock) for name, count in self._counts.items()}
+        made = {name: PacedParty(counted(make_party(self.folder, name), count), clock) for name, count in self._counts.items()}
         self._parties = made
         self._threads = []
         for name, called in self._called.items():
@@ -74,11 +74,11 @@ class NetworkedParties:
             raise NotTestable(f"{', '.join(sorted(missing))} could not connect to this machine")
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
-        """Carries one wave."""
-        names = {called: name for name, called in self._called.items()}
-        for called, reply in self._network.ask({self._called[name]: message for name, message in requests.items()}, most):
-            self.arrivals[names[called]] = self._network.arrivals[called]
-            yield names[called], reply
+        """Asks one party after the other: each has this machine to itself while it answers, as it has its own elsewhere."""
+        for name, message in requests.items():
+            for called, reply in self._network.ask({self._called[name]: message}, most):
+                self.arrivals[name] = self._network.arrivals[called]
+                yield name, reply
 
     def present(self) -> frozenset[str]:
         """Returns the parties that are connected."""
@@ -109,7 +109,7 @@ class CountWords(Mechanism):
         return documents
 
 
-def _counted(party: Party, count: CountWords) -> Party:
+def counted(party: Party, count: CountWords) -> Party:
     """The party with one more mechanism. The agreement keeps its digest."""
     profile = party.agreement.profile
     return replace(party, agreement=replace(party.agreement, profile=replace(profile, mechanisms=(*profile.mechanisms, count))))

@@ -1,4 +1,4 @@
-"""Which of two answers of a party more text took part in, for an observer who sees only when encrypted messages pass.
+"""Which party has more text, and which of its answers more took part in, for an observer who sees when messages pass.
 
 The attack reads no content and no length. How long an answer took shows roughly how many documents a secret coin chose for it;
 an answer that leaves at a fixed beat shows nothing.
@@ -6,7 +6,8 @@ an answer that leaves at a fixed beat shows nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import combinations
 
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import TIMES, AdversaryView
@@ -14,7 +15,9 @@ from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Sco
 from securetm.leakage.illustrations import Example
 from securetm.leakage.leakage_errors import NotTestable
 
-ORDERED = "pairs of a party's answers of which the larger one is found"
+PARTIES = "pairs of parties of which the one with more text is found"
+ANSWERS = "pairs of a party's answers of which the larger one is found"
+_FIRST = 2  # rounds that are left out: kernels are compiled in them
 Seconds = Mapping[tuple[int, str], float]  # by round and party
 
 
@@ -31,41 +34,42 @@ def attack(view: AdversaryView, effort: Effort) -> Seconds:
 
 
 def judge(guess: Seconds, truth: GroundTruth) -> Score:
-    """Takes the answers of each party in pairs, each in one pair, and counts how often the longer wait had more words."""
-    pairs = list(_pairs(guess, truth))
-    right = sum((guess[one] > guess[two]) == (truth.worked[one] > truth.worked[two]) for one, two in pairs)
-    examples = tuple(
-        Example(f"{truth.worked[one]:,} and {truth.worked[two]:,} words", f"{guess[one]:.4f} s and {guess[two]:.4f} s", False)
-        for one, two in pairs[:5]
-    )
-    return Score({ORDERED: Proportion(right, len(pairs))}, examples)
-
-
-def _pairs(guess: Seconds, truth: GroundTruth) -> Iterator[tuple[tuple[int, str], tuple[int, str]]]:
-    """The answers two by two, where their words differ. The first two are left out: kernels are compiled then."""
+    """Orders parties by their shortest wait, and the answers of each party two by two. Compares both with what took part."""
     if not truth.worked:
         raise NotTestable("nobody knows which documents took part in the answers of this run")
-    for party in sorted({party for _, party in truth.worked}):
-        rounds = sorted(serial for serial, name in truth.worked if name == party and (serial, name) in guess)[2:]
-        for one, two in zip(rounds[::2], rounds[1::2], strict=False):
-            if truth.worked[one, party] != truth.worked[two, party]:
-                yield (one, party), (two, party)
+    rounds = {party: _rounds(party, guess, truth) for party in truth.held}
+    waits = {party: min((guess[one, party] for one in found), default=0.0) for party, found in rounds.items()}
+    held = {party: int(truth.held[party].sum()) for party in truth.held}
+    parties = [(waits[a] > waits[b]) == (held[a] > held[b]) for a, b in combinations(held, 2) if held[a] != held[b]]
+    answers = [
+        (guess[one, party] > guess[two, party]) == (truth.worked[one, party] > truth.worked[two, party])
+        for party, found in rounds.items()
+        for one, two in zip(found[::2], found[1::2], strict=False)
+        if truth.worked[one, party] != truth.worked[two, party]
+    ]
+    examples = tuple(Example(f"{held[party]:,} words", f"{waits[party]:.4f} s", False) for party in held)
+    counted = {PARTIES: parties, ANSWERS: answers}
+    return Score({name: Proportion(sum(right), len(right)) for name, right in counted.items()}, examples)
+
+
+def _rounds(party: str, guess: Seconds, truth: GroundTruth) -> list[int]:
+    return sorted(serial for serial, name in truth.worked if name == party and (serial, name) in guess)[_FIRST:]
 
 
 ATTACK = Attack(
     name="answer_times",
-    title="Which of two answers more text took part in, from how long they took",
+    title="How much text parties have, and how much of it took part in an answer, from how long answers took",
     citation="how long a computation takes shows what it works on: Kocher 1996, CRYPTO",
     cost="no time at all",
     given="the protocol",
     needs=(TIMES,),
     models=("lda", "lda-matched", "lda-vi", "prodlda", "sentence-lda", "sentence-lda-matched"),
-    measures={ORDERED: "pair of answers"},
+    measures={PARTIES: "pair of parties", ANSWERS: "pair of answers"},
     attack=attack,
     judge=judge,
     questions=(TRAIN,),
     limits=(
-        "one party against another: a beat follows the size of a party's corpus, on a coarse grid",
+        "parties of very different size: a beat follows the size of a party's corpus, on a grid of powers of two",
         "a wide-area network, which delays messages by more than this machine does",
         "the coordinator's own clock beside that of an observer: both see the same times here",
     ),
