@@ -23,6 +23,7 @@ from ..cli.keys.terminal import typed
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 LANGUAGES = {"console", "python", "toml", "sh"}
+FLOWER = "flower"
 QUICK = "quick.toml"  # a plan that is over in seconds, in place of the shipped one, which the slow suite carries out
 PATIENCE = 300.0  # seconds that a process in the background may take, far more than it needs
 _FILE = re.compile(r"# (\w+\.(?:py|toml))\n")  # a block that begins so is that file
@@ -51,7 +52,12 @@ class Block:
 def blocks(page: Path, *, slow: bool = False) -> list[Block]:
     """The blocks of a page that are run with this suite, in their order."""
     found = [Block(one["language"], one["text"], one["note"] or "") for one in _BLOCK.finditer(page.read_text("utf-8"))]
-    return [block for block in found if (block.note == "slow") == slow]
+    return [block for block in found if (block.note == "slow") == slow and block.note != FLOWER]
+
+
+def flower_blocks(page: Path) -> list[str]:
+    """The scripts of a page that need Flower's environment; `tests/flower` runs them."""
+    return [one["text"] for one in _BLOCK.finditer(page.read_text("utf-8")) if one["note"] == FLOWER]
 
 
 def run_page(page: Path, *, slow: bool = False) -> None:
