@@ -23,7 +23,7 @@ from flwr.simulation import run_simulation
 class Summing(FedAvg):
     """Asks all clients for their vectors and sends nothing but the question: the round is a sum, and no model travels."""
 
-    def configure_fit(self, server_round: int, parameters: Parameters, client_manager: object) -> list:
+    def configure_fit(self, server_round: int, parameters: Parameters, client_manager: object) -> list:  # noqa: ARG002
         """One empty question to each client."""
         chosen = client_manager.sample(client_manager.num_available())
         return [(client, FitIns(ndarrays_to_parameters([]), {})) for client in chosen]
@@ -35,7 +35,7 @@ class Holder(NumPyClient):
     def __init__(self, length: int) -> None:
         self.length = length
 
-    def fit(self, parameters: object, config: object) -> tuple[list[np.ndarray], int, dict]:
+    def fit(self, parameters: object, config: object) -> tuple[list[np.ndarray], int, dict]:  # noqa: ARG002
         """Gives the vector, whose weight is one."""
         return [np.linspace(-1, 1, self.length, dtype=np.float32)], 1, {}
 
