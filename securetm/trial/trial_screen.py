@@ -38,7 +38,8 @@ def live(to: Console) -> Iterator[Show]:
 
 
 def _picture(members: Sequence[MemberProcess], events: Sequence[Event]) -> Group:
-    table = titled("Six processes, one federation", Column("process", no_wrap=True), Column("number", justify="right"), "state")
+    columns = (Column("process", no_wrap=True), Column("process id", justify="right"), Column("state", min_width=20))
+    table = titled("Six processes, one federation", *columns)
     said = _states(events)
     for one in members:
         state = "ended" if one.code == 0 else said.get(one.name, "starting")
@@ -84,7 +85,7 @@ def show_ended(ended: TrialEnded, to: Console) -> None:
     show_list("What is not hidden", _seen(profile), to)
     to.print(_same(ended))
     show_list("Look around", _places(trial), to)
-    show_list("A federation of your own, with organisations that do not share a machine", _invitation(trial), to)
+    to.print(_invitation(trial))
 
 
 def _exchange(ended: TrialEnded) -> Table:
@@ -110,7 +111,7 @@ def _unseen(ended: TrialEnded, profile: Profile) -> list[str]:
     even = f", even if {helping} the coordinator" if profile.colluding else ""
     totals = f"the answer of one party: only totals over all {len(ended.sent)} were opened{even}"
     return [
-        "a document, or a word of one: all of them stayed in the folder of their party",
+        "a document: all of them stayed in the folder of their party",
         *([totals] if profile.aggregation.channel == SEALED else []),
         "anything on the wire: all connections are mutual TLS 1.3, between keys that the signed roster names",
     ]
@@ -120,7 +121,7 @@ def _seen(profile: Profile) -> list[str]:
     bound = "with noise in them" if profile.budget else "exact: no bound limits what they tell about one document"
     return [
         f"the totals and the model, {bound} (securetm threats {profile.name})",
-        "who takes part, when, and how many bytes are sent",
+        "the agreed list of words, who takes part, when, and how many bytes are sent",
     ]
 
 
@@ -143,12 +144,17 @@ def _places(trial: TrialFolder) -> list[str]:
     ]
 
 
-def _invitation(trial: TrialFolder) -> list[str]:
-    return [
-        "each of them:     securetm keys new NAME                        and sends NAME.request to the coordinator",
-        "the coordinator:  securetm keys issue *.request --federation F --address HOST:PORT    and sends roster.toml back",
-        "each of them:     securetm keys accept roster.toml              after comparing its digits by telephone",
-        "the coordinator:  securetm serve plan.toml",
-        "each of them:     securetm join PARTY.toml",
-        f"Copy plan and PARTY.toml from {trial.path}; docs/how-to/five-processes.md goes through all of it.",
-    ]
+def _invitation(trial: TrialFolder) -> Table:
+    """What separate organisations type, in its order."""
+    caption = f"Begin with plan and PARTY.toml of {trial.path}; docs/how-to/five-processes.md goes through all of it."
+    title = "With a friend: a federation of organisations that share no machine"
+    table = titled(title, "who", "types", "then", caption=caption)
+    for row in (
+        ("each of you", "securetm keys new NAME", "sends NAME.request to the coordinator"),
+        ("the coordinator", "securetm keys issue *.request --federation F --address HOST:PORT", "sends roster.toml to all"),
+        ("each of you", "securetm keys accept roster.toml", "has compared its digits by telephone"),
+        ("the coordinator", "securetm serve plan.toml", "waits for all of you"),
+        ("each of you", "securetm join PARTY.toml", "has the model at the end"),
+    ):
+        table.add_row(*row)
+    return table
