@@ -19,7 +19,7 @@ from securetm.credentials.diagnosis import check_own, now_utc
 from securetm.credentials.key_files import Keys
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
-from securetm.errors import Malformed, SecuretmError, error_classes
+from securetm.errors import Malformed, error_classes
 from securetm.federation.network.ends import Agreed, NetworkEvents, NobodyWatches
 from securetm.federation.network.frames import CHUNK, LARGEST_FRAME, METHOD, NONCE, Incoming, frames_of, packed, unpacked
 from securetm.federation.network.handshake import is_welcome, make_hello
@@ -27,8 +27,10 @@ from securetm.federation.network.network_errors import (
     AlreadyConnected,
     CertificateNotAccepted,
     Closing,
+    CoordinatorEnded,
     CoordinatorRejected,
     Rejection,
+    StreamLost,
     TooSlow,
     WrongFrame,
     WrongWelcome,
@@ -179,18 +181,6 @@ class Dialer:
             self._answered = answered = _Answered(epoch, begin.number, digest, handle(request))
         conversation.send(frames_of(begin.number, answered.reply))
         self.events.carried("coordinator", 0, len(answered.reply))
-
-
-class StreamLost(SecuretmError):
-    """the stream to the coordinator was lost: {why}"""
-
-    why: str
-
-
-class CoordinatorEnded(SecuretmError):
-    """the coordinator ended the stream: {reason}"""
-
-    reason: str
 
 
 @dataclass(eq=False)

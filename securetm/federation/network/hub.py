@@ -23,12 +23,20 @@ from securetm.credentials.certificate_errors import CertificateRefused
 from securetm.credentials.key_files import Keys
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
-from securetm.errors import Malformed, Refused, SecuretmError
+from securetm.errors import Malformed, SecuretmError
 from securetm.federation import network_pb2 as pb
 from securetm.federation.network.admission import Admission
 from securetm.federation.network.ends import Agreed, NetworkEvents, NobodyWatches
 from securetm.federation.network.frames import EPOCH, LARGEST_FRAME, NONCE, packed, rejected, unpacked
-from securetm.federation.network.network_errors import AlreadyConnected, CannotListen, Closing, HubClosed, TooSlow, WrongFrame
+from securetm.federation.network.network_errors import (
+    AlreadyConnected,
+    CannotListen,
+    Closing,
+    HubClosed,
+    Rejection,
+    TooSlow,
+    WrongFrame,
+)
 from securetm.federation.network.network_parties import NetworkParties
 from securetm.federation.network.seats import Asked, Connected, Seat
 from securetm.federation.network.spool import SpoolRoom
@@ -187,7 +195,7 @@ class Hub:
             await self._reject(claimed, stream, TooSlow())
         except Malformed:
             await self._reject(claimed, stream, WrongFrame())
-        except (Refused, CertificateRefused) as refusal:
+        except (Rejection, CertificateRefused) as refusal:
             await self._reject(claimed, stream, refusal)
         except Exception as problem:  # noqa: BLE001 - of grpc, where a stream ends while it is read or written
             self.events.refused(claimed, type(problem).__name__)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from securetm.errors import Misuse, Refused, SecuretmError
+from securetm.errors import Misuse, SecuretmError
 
 
-class Rejection(Refused):
+class Rejection(Misuse):
     """the coordinator does not let this party in"""
 
 
@@ -128,3 +128,17 @@ class CertificateNotAccepted(SecuretmError):
 
     address: str
     hint = "both sides need the same roster and the right time: compare fingerprints with `securetm keys show`, and both clocks"
+
+
+class StreamLost(SecuretmError):
+    """the stream to the coordinator was lost: {why}"""
+
+    why: str
+    hint = "the party dials again by itself"
+
+
+class CoordinatorEnded(SecuretmError):
+    """the coordinator ended the stream: {reason}"""
+
+    reason: str
+    hint = "the page of errors says what each reason means"
