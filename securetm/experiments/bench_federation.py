@@ -32,12 +32,11 @@ REPEATS = 3
 def bench(parties: int = 10, length: int = 0, on_progress: OnProgress | None = None) -> Row:
     """Seconds per round under `masked` beside `open`, runs in turn; the fastest of each counts.
 
-    With a `length`, masked rounds of such vectors over the network, beside the same roles in one process.
+    With a `length`, masked rounds of such vectors over the network, beside the same roles in one process and Flower's SecAgg+.
     """
     if length:
-        return record(
-            "federation", measured(parties, length, on_progress), parties=parties, length=length, packages=("grpcio",)
-        )
+        rows, missing = measured(parties, length, on_progress)
+        return record("federation", rows, missing=missing, parties=parties, length=length, packages=("grpcio",))
     corpora = _parties(parties)
     least = dict.fromkeys(product(WAYS, ("masked", "open")), float("inf"))
     runs = [(way, profile) for way in WAYS for _ in range(REPEATS) for profile in ("masked", "open")]

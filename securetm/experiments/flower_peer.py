@@ -25,10 +25,10 @@ HOLDERS, THRESHOLD = 100, 67
 NEIGHBOURS = (10, 99)
 
 
-def interpreter() -> Path | None:
-    """The peers' own Python, in this folder or beside the package's."""
+def interpreter(environment: str = ".venv-peers") -> Path | None:
+    """The Python of an environment of its own, in this folder or beside the package's."""
     roots = (Path.cwd(), Path(peers.__file__).resolve().parents[3])
-    found = (root / ".venv-peers" / "bin" / "python" for root in roots)
+    found = (root / environment / "bin" / "python" for root in roots)
     return next((path for path in found if path.is_file()), None)
 
 

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.entropy import OperatingSystem
+from securetm.experiments import flower_rounds
 from securetm.experiments.bench_frame import OnProgress, RoleMemory, Row, beside, stepper
 from securetm.federation import wire
 from securetm.sessions.identities import COORDINATOR
@@ -102,13 +103,16 @@ class SummingCoordinator:
     ask: Ask
     up: int = 0
     down: int = 0
+    setup: float = 0.0  # seconds
     seconds: list[float] = field(default_factory=list)
 
     def run(self, step: Callable[[], None] = lambda: None) -> None:
         """Sets up, and runs all rounds. Each sum must be right."""
+        begun = time.perf_counter()
         role, terms = MaskedSum().coordinator(self.load.roster, RoleMemory()), self.load.terms
         self._carry(role.prepare(ROUNDS), wire.Prepare(b"set-up", 1, ROUNDS), b"set-up")
         self.up = self.down = 0
+        self.setup = time.perf_counter() - begun
         for number in range(ROUNDS):
             cohort, begun = self.load.cohort(number), time.perf_counter()
             self._carry(role.round(cohort, terms, None), wire.Forward(cohort.round_id, b""), cohort.round_id)
@@ -132,11 +136,13 @@ class SummingCoordinator:
             requests = {member: wire.pack_request(bytes(32), wire.Forward(name, parcel)) for member, parcel in further}
 
 
-def measured(parties: int, length: int, on_progress: OnProgress | None) -> list[Row]:
-    """Rounds over the network, and beside them in one process."""
-    load, step = Load(parties, length), stepper(2 * ROUNDS, on_progress)
+def measured(parties: int, length: int, on_progress: OnProgress | None) -> tuple[list[Row], list[str]]:
+    """Rounds over the network; beside them in one process, and Flower's SecAgg+. Returns rows, and what peer is missing."""
+    load, step = Load(parties, length), stepper(2 * ROUNDS + 1, on_progress)
     alone = _in_one_process(load, step)
     network, peak, before = _over_the_network(load, step)
+    flower = flower_rounds.of_flower(parties, length)
+    step()
     ours, theirs = median(network.seconds), median(alone.seconds)
     case = f"masked sum over the network, {parties} parties, {length:,} values"
     figures = {
@@ -147,9 +153,11 @@ def measured(parties: int, length: int, on_progress: OnProgress | None) -> list[
         "coordinator's peak memory above its start": (peak - before, "MiB"),
     }
     rows = [beside(f"{case}: a round", ours, theirs, "s", "the same roles in one process, without a network")]
-    return rows + [
-        {"case": f"{case}: {what}", "ours": round(value, 3), "unit": unit} for what, (value, unit) in figures.items()
-    ]
+    rows += [{"case": f"{case}: {what}", "ours": round(value, 3), "unit": unit} for what, (value, unit) in figures.items()]
+    if flower is None:
+        return rows, [flower_rounds.NAME]
+    whole = (network.setup + sum(network.seconds)) / ROUNDS
+    return rows + flower_rounds.beside_ours(case, flower, whole, network.up / ROUNDS / 1e6, peak), []
 
 
 def _in_one_process(load: Load, step: Callable[[], None]) -> SummingCoordinator:
@@ -178,10 +186,10 @@ def _over_the_network(load: Load, step: Callable[[], None]) -> tuple[SummingCoor
         for _ in range(ROUNDS):
             here.recv()
             step()
-        seconds, up, down, peak, before = here.recv()
+        seconds, setup, up, down, peak, before = here.recv()
         for one in processes:
             one.join()
-    return SummingCoordinator(load, lambda *_: iter(()), up, down, seconds), peak, before
+    return SummingCoordinator(load, lambda *_: iter(()), up, down, setup, seconds), peak, before
 
 
 def _make_keys(home: Path, load: Load) -> None:
@@ -211,7 +219,7 @@ def _coordinate(to: Any, home: Path, load: Load) -> None:
         before = _mebibytes("VmRSS")
         coordinator = SummingCoordinator(load, hub.parties(DEADLINE).ask)
         coordinator.run(lambda: to.send(None))
-        to.send((coordinator.seconds, coordinator.up, coordinator.down, _mebibytes("VmHWM"), before))
+        to.send((coordinator.seconds, coordinator.setup, coordinator.up, coordinator.down, _mebibytes("VmHWM"), before))
 
 
 @contextmanager

@@ -6,9 +6,11 @@ Run by an interpreter that has flwr with ray: python flower_secagg_rounds.py PAR
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import time
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 from flwr.client import Client, ClientApp, NumPyClient
@@ -20,52 +22,77 @@ from flwr.server.workflow import DefaultWorkflow, SecAggPlusWorkflow
 from flwr.simulation import run_simulation
 
 
-class Summing(FedAvg):
+class Summing(FedAvg):  # type: ignore[misc]
     """Asks all clients for their vectors and sends nothing but the question: the round is a sum, and no model travels."""
 
-    def configure_fit(self, server_round: int, parameters: Parameters, client_manager: object) -> list:  # noqa: ARG002
+    def configure_fit(self, server_round: int, parameters: Parameters, client_manager: Any) -> list[Any]:  # noqa: ARG002
         """One empty question to each client."""
         chosen = client_manager.sample(client_manager.num_available())
         return [(client, FitIns(ndarrays_to_parameters([]), {})) for client in chosen]
 
 
-class Holder(NumPyClient):
+class Holder(NumPyClient):  # type: ignore[misc]
     """Holds one vector."""
 
     def __init__(self, length: int) -> None:
         self.length = length
 
-    def fit(self, parameters: object, config: object) -> tuple[list[np.ndarray], int, dict]:  # noqa: ARG002
+    def fit(self, parameters: object, config: object) -> tuple[list[Any], int, dict[str, Any]]:  # noqa: ARG002
         """Gives the vector, whose weight is one."""
         return [np.linspace(-1, 1, self.length, dtype=np.float32)], 1, {}
+
+
+class Counting:
+    """The grid of a run, which also counts the bytes that clients send."""
+
+    def __init__(self, grid: Any) -> None:
+        self.grid, self.up = grid, 0
+
+    def send_and_receive(self, messages: Any, timeout: float | None = None) -> list[Any]:
+        """Asks, waits and counts."""
+        replies = list(self.grid.send_and_receive(messages, timeout=timeout))
+        for reply in replies:
+            for record in reply.content.config_records.values():
+                self.up += sum(_bytes(value) for value in record.values())
+        return replies
+
+
+def _bytes(value: Any) -> int:
+    values = value if isinstance(value, list) else [value]
+    return sum(len(one) if isinstance(one, bytes) else 8 for one in values)
 
 
 def main() -> None:
     """Times what the arguments ask for."""
     parties, length, neighbours, threshold, rounds, cores = map(int, sys.argv[1:])
     seconds: list[float] = []
+    sent: list[int] = []
     sums: list[float] = []
     masked = SecAggPlusWorkflow(num_shares=neighbours + 1, reconstruction_threshold=threshold, max_weight=1.0)
 
-    def timed(grid: object, context: LegacyContext) -> None:
+    def timed(grid: Any, context: Any) -> None:
+        counting = Counting(grid)
         begun = time.perf_counter()
-        masked(grid, context)
+        masked(counting, context)
         seconds.append(time.perf_counter() - begun)
+        sent.append(counting.up)
 
     server, client = ServerApp(), ClientApp(client_fn=lambda _: _client(length), mods=[secaggplus_mod])
 
-    @server.main()
-    def conduct(grid: object, context: Context) -> None:
+    @server.main()  # type: ignore[untyped-decorator]
+    def conduct(grid: Any, context: Context) -> None:
         strategy = Summing(fraction_fit=1.0, fraction_evaluate=0.0, min_available_clients=parties)
         strategy.initial_parameters = ndarrays_to_parameters([np.zeros(length, np.float32)])
-        legacy = LegacyContext(context=context, config=ServerConfig(num_rounds=rounds), strategy=strategy)
+        config = ServerConfig(num_rounds=rounds + 1)  # the first also starts the engine's processes, and is not counted
+        legacy = LegacyContext(context=context, config=config, strategy=strategy)
         DefaultWorkflow(fit_workflow=timed)(grid, legacy)
         opened = legacy.state.array_records["parameters"]
         sums.append(float(np.abs(next(iter(opened.values())).numpy() - np.linspace(-1, 1, length)).max()))
 
     backend = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}, "init_args": {"num_cpus": cores}}
     run_simulation(server, client, parties, backend_config=backend)
-    result = {"version": version("flwr"), "ray": version("ray"), "seconds": seconds, "error": sums[0] if sums else None}
+    result: dict[str, Any] = {"version": version("flwr"), "ray": version("ray"), "seconds": seconds[1:], "bytes_up": sent[1:]}
+    result |= {"error": sums[0], "peak_mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
     sys.stdout.write("\n" + json.dumps(result) + "\n")
 
 

@@ -1,0 +1,47 @@
+"""Rounds of Flower's SecAgg+ over its own engine, in its own environment, on the same work as ours. It imports no flwr.
+
+`make flower` makes that environment; without it the peer is reported as missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.experiments import peers
+from securetm.experiments.bench_frame import Row, beside
+from securetm.experiments.flower_peer import interpreter
+
+NAME = "flwr with ray (in an environment of its own: make flower)"
+ROUNDS = 2  # after one that also starts the engine: with a hundred parties a round takes minutes
+_QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+
+
+def of_flower(parties: int, length: int) -> Mapping[str, Any] | None:
+    """Runs a few rounds, with as many neighbours and as many shares to open a secret as ours have. None without the peer."""
+    python = interpreter(".venv-flower")
+    if python is None:
+        return None
+    geometry = MaskedSum().geometry(parties)
+    sizes = (parties, length, geometry.degree, geometry.threshold, ROUNDS, os.cpu_count() or 1)
+    script = Path(peers.__file__).with_name("flower_secagg_rounds.py")
+    command = [str(python), str(script), *map(str, sizes)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **_QUIET})  # noqa: S603
+    return dict(json.loads(ended.stdout.strip().rpartition("\n")[2]))
+
+
+def beside_ours(case: str, theirs: Mapping[str, Any], seconds: float, megabytes: float, memory: float) -> list[Row]:
+    """Our round, with its share of the set-up that serves all rounds, beside theirs, which is set up each time."""
+    peer = f"flwr {theirs['version']} SecAgg+ over its own engine (ray {theirs['ray']})"
+    up = median(theirs["bytes_up"]) / 1e6
+    return [
+        beside(f"{case}: a round with its share of the set-up", seconds, median(theirs["seconds"]), "s", peer),
+        beside(f"{case}: bytes of a round to the coordinator, beside a peer", megabytes, up, "MB", peer),
+        beside(f"{case}: coordinator's peak memory, beside a peer", memory, theirs["peak_mebibytes"], "MiB", peer),
+    ]
