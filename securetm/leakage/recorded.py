@@ -65,12 +65,12 @@ def granted_to(attack: Attack, adversary: Adversary) -> tuple[str, ...]:
 
 
 def public_facts(folder: RunFolder) -> PublicFacts:
-    """How the run was set up, without the paths of its documents and lists."""
-    plan = folder.agreement.plan
+    """How the run was set up, without the paths of its documents, lists and profile."""
+    plan, file = folder.agreement.plan, replace(folder.agreement.file, path=None)
     words = replace(plan.vocabulary, file="a public list" if plan.vocabulary.file else "")
     tokeniser = replace(plan.tokeniser, stop_words="none")
     public = replace(plan, corpus=CorpusChoice(), vocabulary=words, tokeniser=tokeniser)
-    return PublicFacts(folder.members, replace(folder.agreement, plan=public, words=None, stop_words="none"))
+    return PublicFacts(folder.members, replace(folder.agreement, plan=public, file=file, words=None, stop_words="none"))
 
 
 def serials_of(folder: RunFolder, questions: Collection[str], rounds: int) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ A party keeps its own secrets and the shares it holds for others; the coordinato
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from securetm.aggregation.masked.graph import Risk
 from securetm.aggregation.masked.masked_errors import NotPrepared
@@ -40,10 +40,10 @@ class Prepared:
 
     epoch: bytes
     places: tuple[int, ...]  # who takes part in this set-up
-    mask_keys: tuple[bytes, ...]  # secret, one a round
-    seeds: tuple[bytes, ...]  # secret, one a round
+    mask_keys: tuple[bytes, ...] = field(repr=False)  # secret, one a round
+    seeds: tuple[bytes, ...] = field(repr=False)  # secret, one a round
     peers: Mapping[int, tuple[bytes, ...]]  # neighbours' public mask keys, one a round
-    bundles: Mapping[int, bytes]  # the shares this party holds, by dealer; one dealer is itself
+    bundles: Mapping[int, bytes] = field(repr=False)  # the shares this party holds, by dealer; one dealer is itself
 
     @property
     def rounds(self) -> int:
