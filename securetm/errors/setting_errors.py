@@ -68,14 +68,14 @@ def check_setting(part: object, name: str, fine: bool, problem: str) -> None:
 
 
 class SettingMistakes(Misuse):
-    """{mistakes}"""
+    """several settings are wrong: {mistakes}"""
 
     mistakes: tuple[Misuse, ...]  # two or more
     hint = "correct each of them"
 
     def __str__(self) -> str:
         """All of them in one sentence; the command line prints each with its own hint."""
-        return "; ".join(map(str, self.mistakes))
+        return "several settings are wrong: " + "; ".join(map(str, self.mistakes))
 
 
 class UnreadableToml(Misuse):

@@ -23,7 +23,7 @@ class MemberEnded(SecuretmError):
 
 
 class ModelsDiffer(SecuretmError):
-    """the model of {name} is not that of the simulation"""
+    """the model of {name} is not that of the others"""
 
     name: str
     path: str

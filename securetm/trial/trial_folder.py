@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from securetm.agreement import agree
+from securetm.contracts import Unit
 from securetm.corpus.docstrings import some_docstrings
 from securetm.credentials.acceptance import KEYS, accept
 from securetm.credentials.authority import open_authority
@@ -26,6 +27,7 @@ from securetm.credentials.roster_file import write_roster
 from securetm.federation.soundness import check_answerable
 from securetm.plan_reading import plan_from_tables
 from securetm.private_files import private_folder, writing
+from securetm.profiles import read_profile
 from securetm.stages import Stages
 from securetm.trial.trial_errors import TrialExists
 from securetm.trial.trial_settings import LOCAL, TrialPlan, party_text
@@ -74,7 +76,7 @@ def make_trial(path: Path, profile: str, rounds: int, stages: Stages, *, host: s
     """Writes a whole trial into a folder that holds nothing yet. Without a port, one that is free now is taken."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise TrialExists(str(path))
-    plan = TrialPlan(f"{host}:{port or free_port()}", profile, rounds)
+    plan = TrialPlan(f"{host}:{port or free_port()}", profile, rounds, unit=_unit(profile))
     check_address(plan.address, "the command")
     agreement = agree(plan_from_tables(tomllib.loads(plan.text()), PLAN))
     check_answerable(agreement, agreement.profile.minimum_parties)
@@ -91,6 +93,12 @@ def make_trial(path: Path, profile: str, rounds: int, stages: Stages, *, host: s
         _write(trial.file(name), party_text(name, plan.profile, len(trial.parties)))
         _write(trial.party(name) / TEXTS, "".join(json.dumps({"text": text}) + "\n" for text in texts[name]))
     return trial
+
+
+def _unit(profile: str) -> str:
+    """The document, where the profile has a budget of documents: these name no persons. A budget of words says so itself."""
+    budget = read_profile(profile).budget
+    return Unit.DOCUMENT.value if budget is not None and budget.unit.whole_documents else ""
 
 
 def free_port() -> int:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from securetm.agreement import agree
+from securetm.contracts import Profile
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.member_names import COORDINATOR
-from securetm.federation.folder import MODEL, begin
+from securetm.federation.folder import MODEL, begin, reopen
 from securetm.federation.joining_party import documents_of
 from securetm.federation.served_folder import LOG
 from securetm.federation.simulation import execute
@@ -61,10 +62,11 @@ class TrialEnded:
     """Both runs of a trial, after their models were compared."""
 
     trial: TrialFolder
+    profile: Profile
     result: Mapping[str, Any]  # of the simulation
     sent: tuple[Sent, ...]
     model: str  # SHA-256 of every copy
-    copies: int  # beside the simulation's
+    copies: int  # at the members
     seconds: float  # of the six processes, from the first start to the last end
 
 
@@ -100,15 +102,23 @@ def events_of(trial: TrialFolder) -> list[Event]:
 
 
 def same_models(trial: TrialFolder, simulated: Simulated, seconds: float) -> TrialEnded:
-    """Compares the models byte by byte: the coordinator and every party must have the simulation's."""
-    wanted = _digest(trial.path / SIMULATION / COORDINATOR / MODEL)
+    """Compares the models byte by byte: every member must have the simulation's.
+
+    Under a privacy budget noise is drawn anew in each run, so the members' models are compared with each other alone.
+    """
+    folder = reopen(trial.path / SIMULATION)
     places = {COORDINATOR: trial.run, **{name: trial.party(name) / HOME for name in trial.parties}}
     found = {name: [_digest(path) for path in place.rglob(MODEL)] for name, place in places.items()}
+    if folder.agreement.profile.aggregation.opened_by == "parties":
+        del found[COORDINATOR]  # it never sees a model
+    noised = folder.agreement.budget is not None
+    wanted = next(iter(found.values()), [""])[:1] if noised else [_digest(folder.model)]
     for name, digests in found.items():
-        if set(digests) != {wanted}:
+        if set(digests) != set(wanted):
             raise ModelsDiffer(name, str(trial.path))
     copies = sum(map(len, found.values()))
-    return TrialEnded(trial, simulated.result, _sent(trial, simulated.corpora), wanted, copies, seconds)
+    sent = _sent(trial, simulated.corpora)
+    return TrialEnded(trial, folder.agreement.profile, simulated.result, sent, wanted[0], copies, seconds)
 
 
 def _digest(path: Path) -> str:

@@ -15,7 +15,6 @@ from rich.text import Text
 
 from securetm.contracts import Profile
 from securetm.credentials.member_names import COORDINATOR
-from securetm.profiles import read_profile
 from securetm.reports.terminal import shared_topics, show_list, titled
 from securetm.trial.member_processes import MemberProcess
 from securetm.trial.trial_folder import TrialFolder
@@ -78,7 +77,7 @@ def _states(events: Sequence[Event]) -> dict[str, str]:
 
 def show_ended(ended: TrialEnded, to: Console) -> None:
     """What came of the trial."""
-    trial, profile = ended.trial, read_profile(ended.result["profile"])
+    trial, profile = ended.trial, ended.profile
     to.print(shared_topics(ended.result, to.width))
     to.print(_exchange(ended))
     show_list("What nobody saw", _unseen(ended, profile), to)
@@ -92,8 +91,10 @@ def _exchange(ended: TrialEnded) -> Table:
     """What each party gave and got. The figures of the model that it has alone are from the simulation."""
     figures = ("documents", "words", "MB sent", "alone", "together")
     columns = (Column("", overflow="fold"), *(Column(head, justify="right", no_wrap=True) for head in figures))
+    sealed = ended.profile.aggregation.channel == SEALED
+    looks = "numbers that look random" if sealed else "sums that the coordinator can read"
     caption = (
-        "Documents and words stayed at home. What was sent are masked numbers, which look random. Alone and together: the "
+        f"Documents and words stayed at home. What was sent are {looks}. Alone and together: the "
         "perplexity of the party's own model and of the shared one on everybody's held-out documents; lower is better."
     )
     table = titled("What each party kept, sent and got", *columns, caption=caption)
@@ -119,17 +120,22 @@ def _unseen(ended: TrialEnded, profile: Profile) -> list[str]:
 
 def _seen(profile: Profile) -> list[str]:
     bound = "with noise in them" if profile.budget else "exact: no bound limits what they tell about one document"
+    clear = "the answers of each party, from which documents can be reconstructed"
     return [
+        *([] if profile.aggregation.channel == SEALED else [clear]),
         f"the totals and the model, {bound} (securetm threats {profile.name})",
         "the agreed list of words, who takes part, when, and how many bytes are sent",
     ]
 
 
 def _same(ended: TrialEnded) -> str:
-    rounds = counted(ended.result["rounds"], "round")
+    rounds, copies = counted(ended.result["rounds"], "round"), counted(ended.copies, "copy", "copies")
+    ran = f"{rounds} in {ended.seconds:.0f} s by six processes over TLS"
+    if ended.profile.budget:
+        drawn = "Noise is drawn anew in each run: topics and perplexities above are those of the simulation."
+        return f"[bold green]One model at all members:[/bold green] {ran}. {drawn}"
     return (
-        f"[bold green]The same model, bit for bit:[/bold green] {rounds} in {ended.seconds:.0f} s by six processes over TLS; "
-        f"the {counted(ended.copies, 'copy', 'copies')} of coordinator and parties are the simulation's "
+        f"[bold green]The same model, bit for bit:[/bold green] {ran}; the {copies} of the members are the simulation's "
         f"(SHA-256 {ended.model[:_DIGITS]}…)."
     )
 

@@ -21,11 +21,13 @@ class TrialPlan:
     profile: str = "masked"
     rounds: int = 40
     seed: int = 0
+    unit: str = ""  # whom the privacy budget protects, if the profile has one
 
     def text(self) -> str:
         """The plan of all members. Only [coordinator] is not agreed on."""
         quotes = {"profile": quoted(self.profile), "listen": quoted(self.listen)}
-        return _aligned(_PLAN.format(name=self.profile, rounds=self.rounds, seed=self.seed, **quotes))
+        privacy = _PRIVACY.format(unit=quoted(self.unit)) if self.unit else ""
+        return _aligned(_PLAN.format(name=self.profile, rounds=self.rounds, seed=self.seed, privacy=privacy, **quotes))
 
     @property
     def listen(self) -> str:
@@ -68,7 +70,7 @@ most_candidates = 20000  # words of all parties together that there is room for,
 
 [training]
 rounds = {rounds}  # at most
-
+{privacy}
 [coordinator]  # how the coordinator is run. Nobody agrees on it, and parties do not read it
 listen = {listen}  # 0.0.0.0:PORT is every address of this machine
 roster = "roster.toml"  # who takes part, with which keys
@@ -77,6 +79,11 @@ out = "run"  # the folder of the run; `securetm serve plan.toml` again goes on w
 deadline = 60  # seconds for one message of a party
 survivors = "all"  # parties that a round needs: all, or a number
 patience = 600  # seconds to wait for a party that is missing
+"""
+
+_PRIVACY = """
+[privacy]
+unit = {unit}  # whom the budget protects; epsilon and delta are the profile's, unless they stand here
 """
 
 _PARTY = """\

@@ -106,3 +106,8 @@ def test_parties_of_other_machines_reach_it_at_its_name(tmp_path: Path) -> None:
 def test_an_address_that_is_none_leaves_nothing(tmp_path: Path) -> None:
     ended = securetm("init", str(tmp_path / "trial"), "--host", "hub example", "--port", "8470")
     assert (ended.code, (tmp_path / "trial").exists()) == (2, False)
+
+
+def test_a_plan_with_a_budget_says_whom_it_protects(tmp_path: Path) -> None:
+    assert securetm("init", str(tmp_path / "trial"), "--profile", "dp-distributed").code == 0
+    assert read_plan(TrialFolder(tmp_path / "trial", PARTIES).plan, {}).privacy.unit == "document"

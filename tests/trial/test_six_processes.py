@@ -64,7 +64,7 @@ def test_another_model_at_one_party_is_found(ended: TrialFolder) -> None:
     before = model.read_bytes()
     model.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
     try:
-        with pytest.raises(ModelsDiffer, match="the model of scipy is not"):
+        with pytest.raises(ModelsDiffer, match="the model of scipy is not that of the others"):
             same_models(ended, Simulated({}, {}), 0.0)
     finally:
         model.write_bytes(before)
@@ -146,3 +146,12 @@ def runs(number: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("profile", "said"), [("dp-distributed", "One model at all members"), ("open", "from which documents can be")]
+)
+def test_other_profiles_end_with_one_model_too(tmp_path: Path, profile: str, said: str) -> None:
+    ended = securetm("init", str(tmp_path / "trial"), "--profile", profile, "--rounds", "3", "--run")
+    assert (ended.code, said in ended.out) == (0, True), ended.err
