@@ -173,5 +173,6 @@ class Attack:
     allowed: Callable[[str, Budget], float] | None = None
     malicious_vector: Callable[[Array, Terms], Array] | None = None  # what a malicious party sends in place of its vector
     malicious_state: Callable[[State, TopicModel, Effort], State] | None = None  # what a malicious coordinator sends as state
+    varied: bool = False  # whether the judge varies how many documents take part in the answers of its networked runs
     limits: tuple[str, ...] = ()  # what the attack cannot do, for the report
     remark: str = ""  # what a reader of the figures should know

@@ -211,7 +211,7 @@ def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, 
     elif trial.meddled:
         corruption = MaliciousRounds(trial.meddled, trial.attack, attack.malicious_state, trial.effort)
     elif trial.network:
-        corruption = OverNetwork()
+        corruption = OverNetwork(attack.varied)
     again = runs.run(profile, trial.run, trial.without) if trial.without else None
     return runs.run(profile, trial.run, canaries=trial.canaries, corruption=corruption), again
 

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from securetm.contracts import Mechanism, RoundContext, Terms
+import numpy as np
+
+from securetm.contracts import Mechanism, RoundContext, Sampling, Terms
 from securetm.federation.beat import PacedParty, SystemClock
 from securetm.federation.folder import RunFolder
 from securetm.federation.party import Party
@@ -36,13 +38,15 @@ _FEDERATION, _COORDINATOR, _HOST = "audit", "coordinator", "127.0.0.1"
 class OverNetwork:
     """Runs whose messages pass real connections (malicious_party.Corruption). All roles are honest."""
 
+    varied: bool = False  # whether the judge varies how many documents take part, more than coins would
+
     def named(self) -> Mapping[str, Any]:
         """What distinguishes such a run from others."""
-        return {"network": True}
+        return {"network": True, **({"varied": True} if self.varied else {})}
 
     def roles(self, folder: RunFolder) -> Mapping[str, Any]:
         """The parties behind their connections, and the times of their replies."""
-        parties = NetworkedParties(folder)
+        parties = NetworkedParties(folder, self.varied)
         return {"parties": parties, "arrivals": parties.arrivals}
 
 
@@ -51,6 +55,7 @@ class NetworkedParties:
     """All parties of a run in threads, each connected to the coordinator's hub (federation.transcript.Parties)."""
 
     folder: RunFolder
+    varied: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -59,7 +64,7 @@ class NetworkedParties:
         self._hub, dialers = _ends(self.folder, tuple(self._called.values()))
         self._hub.start()
         self._network, self.arrivals = self._hub.parties(DEADLINE), dict[str, float]()
-        self._counts = {name: CountWords() for name in self.folder.members}
+        self._counts = {name: VaryWords() if self.varied else CountWords() for name in self.folder.members}
         clock = SystemClock(self._stop)
         made = {name: PacedParty(counted(make_party(self.folder, name), count), clock) for name, count in self._counts.items()}
         self._parties = made
@@ -107,6 +112,18 @@ class CountWords(Mechanism):
         del terms
         self.words[context.cohort.number] = int(documents.counts.sum())
         return documents
+
+
+@dataclass(frozen=True)
+class VaryWords(CountWords):
+    """It also leaves out some of the documents, in each round another share of them, so that an attack has much to find."""
+
+    sampling: ClassVar[Sampling] = Sampling.COINS
+
+    def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
+        """The first documents, from one in twenty to all."""
+        share = np.random.default_rng(context.cohort.number).uniform(0.05, 1.0)
+        return super().on_documents(documents.select(np.arange(max(1, int(share * len(documents))))), terms, context)
 
 
 def counted(party: Party, count: CountWords) -> Party:

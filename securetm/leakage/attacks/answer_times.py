@@ -68,6 +68,8 @@ ATTACK = Attack(
     attack=attack,
     judge=judge,
     questions=(TRAIN,),
+    varied=True,
+    remark="The judge lets the share of documents in an answer vary from one in twenty to all, far more than coins would.",
     limits=(
         "parties of very different size: a beat follows the size of a party's corpus, on a grid of powers of two",
         "a wide-area network, which delays messages by more than this machine does",
