@@ -51,13 +51,13 @@ class Deployed:
     port: int
     environment: Mapping[str, str]
 
-    def run(self, server: str, plan: Path, out: Path | str = "", seconds: float = 1_500) -> str:
+    def run(self, server: str, plan: Path, *more: str, out: Path | str = "", app: str = "app") -> str:
         """Runs the app with that ServerApp to its end, and returns what it logged."""
-        app = self.folder / "app"
-        app.mkdir()
-        (app / "pyproject.toml").write_text(APP.format(server=server, plan=plan, out=out), "utf-8")
-        command = [flower("flwr"), "run", str(app), "local", "--stream"]
-        ended = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=seconds, check=True)
+        here = self.folder / app
+        here.mkdir()
+        (here / "pyproject.toml").write_text(APP.format(server=server, plan=plan, out=out), "utf-8")
+        command = [flower("flwr"), "run", str(here), "local", "--stream", *more]
+        ended = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=1_500, check=True)
         return ended.stdout + ended.stderr
 
     def log(self, name: str) -> str:
@@ -79,14 +79,22 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def deployed(folder: Path, sockets: Sequence[Path]) -> Iterator[Deployed]:
-    """A SuperLink, and a SuperNode for each of these sockets of parties."""
+def deployed(folder: Path, sockets: Sequence[Path] = (), *options: str) -> Iterator[Deployed]:
+    """A SuperLink with these options, and a SuperNode for each of these sockets of parties."""
     port = free_port()
     (folder / "home").mkdir(parents=True)
     settings = f'[superlink]\ndefault = "local"\n[superlink.local]\naddress = "127.0.0.1:{port}"\ninsecure = true\n'
     (folder / "home" / "config.toml").write_text(settings, "utf-8")
     made = Deployed(folder, port, environment(folder))
-    link = ["flower-superlink", "--insecure", "--disable-runtime-dependency-installation", "--host", "127.0.0.1", "--port"]
+    link = [
+        "flower-superlink",
+        *options,
+        "--insecure",
+        "--disable-runtime-dependency-installation",
+        "--host",
+        "127.0.0.1",
+        "--port",
+    ]
     with ExitStack() as running:
         running.enter_context(process(folder / "link.log", [*link, str(port)], made.environment))
         until(lambda: listens(port), lambda: made.log("link"))
