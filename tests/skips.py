@@ -16,12 +16,10 @@ ALLOWED = (
     r"the content is not kept|under this profile the words are public",  # there is nothing to try then
     r"this system does not measure the peak of a process's memory",
     r"root may (read|write) everything|root may write everywhere",
-    r"the research corpora are not beside this checkout",
-    r"20 Newsgroups does not lie beside this checkout",
-    r"the peers' environment is not here",
+    r"(the research corpora are not|20 Newsgroups does not lie) beside this checkout",
     r"Flower is not here",
     r"Ray does not start here",
-    r"a peer is not installed in the peers' environment",
+    r"the peers' environment is not here|a peer is not installed in the peers' environment",
     r"is not installed, which lints a file of deploy/",
 )
 OPTION = "--no-unlisted-skips"
