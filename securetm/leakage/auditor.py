@@ -37,7 +37,7 @@ from securetm.leakage.demonstration import Demonstrations, check_runs, claimed_b
 from securetm.leakage.evidence import today
 from securetm.leakage.evidence_hashes import bound_to
 from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
-from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, NotTestable
+from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, NothingToJudgeBy, NotTestable
 from securetm.leakage.malicious_coordinator import MaliciousRounds
 from securetm.leakage.malicious_party import Corruption, MaliciousParties
 from securetm.leakage.measured_figures import is_sound, measured
@@ -111,6 +111,9 @@ def _check_finished(given: RunFolder) -> None:
         begun = not given.with_content or (kept.is_file() and serials_of(given, (TRAIN,), 1))
         raise NotFinished(str(given.path), "its training has not ended" if begun else "it holds no round of training")
     check_recorded(given)
+    for name in given.members:
+        if not given.documents(name).is_file():
+            raise NothingToJudgeBy(str(given.path), name)
     check_all(given.path)
 
 

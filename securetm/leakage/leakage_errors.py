@@ -20,6 +20,16 @@ class NotRecorded(Misuse):
     hint = "repeat the run with `securetm run --record`: an audit reads the messages that really passed"
 
 
+class NothingToJudgeBy(Misuse):
+    """{path} does not hold the documents of {party}, so nobody can say whether an attack guessed them"""
+
+    path: str
+    party: str
+    hint = (
+        "a coordinator has none: audit a run of the same plan by `securetm run --record`, whose parties send the same messages"
+    )
+
+
 class NothingToAttack(Misuse):
     """no attack of the plan {plan!r} is made for {what}"""
 
