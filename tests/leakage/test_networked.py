@@ -19,7 +19,6 @@ from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.leakage_errors import NothingToJudgeBy
 from securetm.leakage.networked import OverNetwork
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.verdicts import NOT_REFUTED, REFUTED
 from securetm.stages import Unwatched
 
 from ..federation.conftest import corpora, five, small_plan  # noqa: F401 - fixtures
@@ -63,7 +62,9 @@ def test_an_observer_gets_the_times(networked: RunFolder) -> None:
 
 def test_an_audit_reads_the_run(networked: RunFolder, tmp_path: Path, documents_file: Path) -> None:
     found = audit(write_plan(tmp_path / "given.toml", documents_file), networked.path)
-    assert [(one.run.profile, one.outcome.verdict) for one in found.findings] == [("open", REFUTED), ("masked", NOT_REFUTED)]
+    assert [(one.run.profile, one.attempt.baseline) for one in found.findings] == [("open", True), ("masked", False)]
+    assert found.findings[1].outcome.measured.value == 0.0
+    assert not found.refuted_claims
 
 
 def test_a_run_without_its_parties_documents_cannot_be_judged(
