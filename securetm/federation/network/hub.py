@@ -54,7 +54,7 @@ _LIMITS: Mapping[str, int] = {
     "grpc.max_concurrent_streams": 4,  # of one connection
     "grpc.max_allowed_incoming_connections": MOST_CONNECTIONS,
     "grpc.server_handshake_timeout_ms": 10_000,
-    "grpc.http2.lookahead_bytes": 1 << 20,  # read ahead of what the hub has taken
+    "grpc.http2.lookahead_bytes": 1 << 18,  # read ahead of what the hub has taken
     "grpc.http2.bdp_probe": 0,  # it would let that grow
     "grpc.keepalive_time_ms": 20_000,
     "grpc.keepalive_timeout_ms": 10_000,
