@@ -42,3 +42,22 @@ def test_replies_come_whole_and_in_roster_order(meeting: Meeting) -> None:
     assert parties.ended == dict.fromkeys(FIVE, True)
     assert events.received == sum(lengths.values())
     assert hub.spool.used == 0
+
+
+def test_a_party_that_leaves_while_it_answers_sends_nothing(meeting: Meeting) -> None:
+    """Its beat may not have passed yet, and an early reply would tell how long the answer took."""
+    hub, leaving, stops = meeting.hub(), threading.Event(), list[threading.Event]()
+    hub.start()
+
+    def answer(_: bytes) -> bytes:
+        assert leaving.wait(PATIENCE)
+        stops[0].set()
+        return b"too early"
+
+    with Parties() as parties:
+        stops.append(parties.run(meeting.dialer("north"), answer))
+        leaving.set()
+        assert hub.wait_for(("north",), PATIENCE) == {"north"}
+        assert list(hub.parties(1.0).ask({"north": b"a question"}, 1_000)) == []
+    hub.close()
+    assert parties.ended == {"north": False}

@@ -123,7 +123,7 @@ class Dialer:
                 self.events.connected("coordinator")
                 try:
                     while True:
-                        self._answer(conversation, epoch, handle)
+                        self._answer(conversation, epoch, handle, stop)
                         self._failures = 0  # not before: a stream that ends at once would be dialed again at once
                 finally:
                     self.events.lost("coordinator", reason)
@@ -170,8 +170,10 @@ class Dialer:
             raise WrongWelcome(self.roster.address)
         return bytes(welcome.epoch)
 
-    def _answer(self, conversation: _Conversation, epoch: bytes, handle: Callable[[bytes], bytes]) -> None:
-        """Reads one request, and sends the reply to it."""
+    def _answer(
+        self, conversation: _Conversation, epoch: bytes, handle: Callable[[bytes], bytes], stop: threading.Event
+    ) -> None:
+        """Reads one request, and sends the reply to it; none once the party leaves, as it may be there before its beat."""
         begin = conversation.read("begin")
         request, digest = conversation.message(begin, self.most_bytes())
         self.events.carried("coordinator", len(request), 0)
@@ -179,6 +181,8 @@ class Dialer:
         if answered is None or (answered.epoch, answered.number, answered.digest) != (epoch, begin.number, digest):
             self._answered = None  # the memory of the last reply is free before the next one is made
             self._answered = answered = _Answered(epoch, begin.number, digest, handle(request))
+        if stop.is_set():
+            raise StreamLost("this party leaves")
         conversation.send(frames_of(begin.number, answered.reply))
         self.events.carried("coordinator", 0, len(answered.reply))
 

@@ -62,7 +62,7 @@ ATTACK = Attack(
     judge=judge,
     questions=(WORDS, JOINT, TRAIN),
     limits=(
-        "the time that a party takes to answer, which a transcript does not record",
+        "the time that a party takes to answer, which answer_times tries",
         "padding and framing of a real connection, which add a few bytes to each message",
         "more than one set of parties: the share is a figure of this run, without an interval",
     ),
