@@ -204,10 +204,10 @@ class Hub:
         seat = self._seats[party]
         if self._closing:
             raise Closing()
-        if seat.connected is not None:
+        if seat.taken:
             raise AlreadyConnected()
         connected = Connected(party, stream, self.spool, seat.idle, self.events.carried)
-        seat.connected, reason = connected, "the stream ended"  # the place is taken before anything is awaited
+        seat.taken, reason = True, "the stream ended"  # before anything is awaited, so that no other stream takes it
         try:
             await stream.write(packed(welcome=welcome))
             self.events.connected(party)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -75,6 +74,7 @@ class Connected:
     _arriving: Incoming | None = None
     _spool: Spool | None = None
     _sending: asyncio.Task[None] | None = None
+    _serving: asyncio.Task[None] | None = None
 
     def send(self, asked: Asked) -> None:
         """Begins to send a request."""
@@ -82,13 +82,18 @@ class Connected:
         self._sending = asyncio.ensure_future(self._send(asked))
 
     async def _send(self, asked: Asked) -> None:
-        with suppress(grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError):  # the stream has ended; its reader knows
+        try:
             for frame in frames_of(asked.number, asked.request, asked.digest):
                 await self.stream.write(frame)
+        except (grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError):  # so that the request is offered on another stream
+            if self._serving is not None:
+                self._serving.cancel()
+            return
         self.carried(self.party, 0, len(asked.request))
 
     async def serve(self) -> None:
         """Reads frames until the stream ends."""
+        self._serving = asyncio.current_task()
         try:
             while isinstance(frame := await self.stream.read(), bytes):
                 self._take(frame)
@@ -145,6 +150,7 @@ class Seat:
     party: str
     asked: Asked | None = None
     connected: Connected | None = None
+    taken: bool = False  # by a stream, also while its welcome is on the way
 
     def ask(self, asked: Asked) -> None:
         """Has this request answered, on the present stream or on the next one."""
@@ -174,6 +180,7 @@ class Seat:
         """The stream has ended. What was asked waits for the next one."""
         if self.connected is connected:
             self.connected = None
+        self.taken = False
 
     def idle(self, connected: Connected) -> None:
         """A further request may be sent."""
