@@ -24,9 +24,7 @@ from ..forking import forking
 from .relay import Relay, Strike
 
 COORDINATOR = "coordinator"
-NAMES = ("numpy", "scikit-learn", "scipy", "standard-library", "torch")
 LONG, WHOLE = 120.0, 400.0  # seconds that a test waits for what takes a few, and for the end of a whole run
-WHOLE = 400.0  # and for the end of a whole run
 PLAN = """
 seed = 3
 profile = "{profile}"

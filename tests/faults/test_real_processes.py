@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from .processes import COORDINATOR, Site
+from .processes import COORDINATOR, Site, until
 from .relay import CUT, DOWN, PASS, UP, Strike
 
 pytestmark = pytest.mark.faults
@@ -63,3 +64,35 @@ def test_random_faults_end_with_the_same_model(seed: int, faults: int, site: Sit
     assert set(site.finish().values()) == {0}, site.standing()
     assert site.model == undisturbed
     assert len(befell) >= faults // 2, befell
+
+
+def until_struck(site: Site, kept: int, strike: Strike) -> None:
+    """The strike happens, after so many kept rounds."""
+    site.until_kept(kept)
+    assert site.struck(strike), site.standing()
+
+
+def test_a_connection_cut_in_the_middle_of_a_vector(site: Site, undisturbed: bytes) -> None:
+    """Half a reply enters no sum: the party sends it again on its next connection."""
+    site.start_all()
+    for kept, (party, direction) in enumerate(zip(site.trial.parties, (UP, DOWN, UP, DOWN, UP), strict=True), 1):
+        until_struck(site, kept, Strike(party, direction, 1300 * kept))
+    assert set(site.finish().values()) == {0}, site.standing()
+    assert site.model == undisturbed
+
+
+@pytest.mark.parametrize("role", [COORDINATOR, "scipy"])
+def test_a_full_disk_is_named_and_nothing_is_lost(role: str, site: Site, undisturbed: bytes) -> None:
+    """No file of that role may grow beyond a few pages. With room again, the run goes on."""
+    full = {resource.RLIMIT_FSIZE: 60_000}
+    others = [name for name in (COORDINATOR, *site.trial.parties) if name != role]
+    site.start(*others)
+    site.start(role, limits=full)
+    until(lambda: site.running[COORDINATOR].process.exitcode is not None, site.standing)
+    assert site.running[COORDINATOR].ended() == 3
+    said = site.running[COORDINATOR].said()
+    assert "cannot be written" in said if role == COORDINATOR else f"{role} refused: Failed" in said, site.standing()
+    site.running[role].killed()
+    site.start(*{COORDINATOR, role})
+    assert set(site.finish().values()) == {0}, site.standing()
+    assert site.model == undisturbed
