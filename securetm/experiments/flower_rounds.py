@@ -19,7 +19,8 @@ from securetm.experiments.bench_frame import Row, beside
 from securetm.experiments.flower_peer import interpreter
 
 NAME = "flwr with ray (in an environment of its own: make flower)"
-ROUNDS = 2  # after one that also starts the engine: with a hundred parties a round takes minutes
+FEW = 50  # parties: with more a round takes many minutes, of which starting the engine is a small part
+ROUNDS = {True: (1, 2), False: (0, 1)}  # not counted, and counted, with few parties and with more
 _QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
 
 
@@ -29,7 +30,7 @@ def of_flower(parties: int, length: int) -> Mapping[str, Any] | None:
     if python is None:
         return None
     geometry = MaskedSum().geometry(parties)
-    sizes = (parties, length, geometry.degree, geometry.threshold, ROUNDS, os.cpu_count() or 1)
+    sizes = (parties, length, geometry.degree, geometry.threshold, *ROUNDS[parties <= FEW], os.cpu_count() or 1)
     script = Path(peers.__file__).with_name("flower_secagg_rounds.py")
     command = [str(python), str(script), *map(str, sizes)]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **_QUIET})  # noqa: S603

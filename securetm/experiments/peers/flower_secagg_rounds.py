@@ -1,6 +1,7 @@
 """Rounds of Flower's SecAgg+ through its own simulation engine: every client gives one vector, and the server opens the sum.
 
-Run by an interpreter that has flwr with ray: python flower_secagg_rounds.py PARTIES LENGTH NEIGHBOURS THRESHOLD ROUNDS CORES
+Run by an interpreter that has flwr with ray:
+python flower_secagg_rounds.py PARTIES LENGTH NEIGHBOURS THRESHOLD UNCOUNTED ROUNDS CORES
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _bytes(value: Any) -> int:
 
 def main() -> None:
     """Times what the arguments ask for."""
-    parties, length, neighbours, threshold, rounds, cores = map(int, sys.argv[1:])
+    parties, length, neighbours, threshold, uncounted, rounds, cores = map(int, sys.argv[1:])
     seconds: list[float] = []
     sent: list[int] = []
     sums: list[float] = []
@@ -83,7 +84,7 @@ def main() -> None:
     def conduct(grid: Any, context: Context) -> None:
         strategy = Summing(fraction_fit=1.0, fraction_evaluate=0.0, min_available_clients=parties)
         strategy.initial_parameters = ndarrays_to_parameters([np.zeros(length, np.float32)])
-        config = ServerConfig(num_rounds=rounds + 1)  # the first also starts the engine's processes, and is not counted
+        config = ServerConfig(num_rounds=uncounted + rounds)
         legacy = LegacyContext(context=context, config=config, strategy=strategy)
         DefaultWorkflow(fit_workflow=timed)(grid, legacy)
         opened = legacy.state.array_records["parameters"]
@@ -91,7 +92,12 @@ def main() -> None:
 
     backend = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}, "init_args": {"num_cpus": cores}}
     run_simulation(server, client, parties, backend_config=backend)
-    result: dict[str, Any] = {"version": version("flwr"), "ray": version("ray"), "seconds": seconds[1:], "bytes_up": sent[1:]}
+    result: dict[str, Any] = {
+        "version": version("flwr"),
+        "ray": version("ray"),
+        "seconds": seconds[uncounted:],
+        "bytes_up": sent[uncounted:],
+    }
     result |= {"error": sums[0], "peak_mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
     sys.stdout.write("\n" + json.dumps(result) + "\n")
 
