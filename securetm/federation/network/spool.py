@@ -46,7 +46,7 @@ class Spool:
 
     room: SpoolRoom
     length: int
-    _parts: list[bytes] = field(default_factory=list)
+    _parts: list[bytes | memoryview] = field(default_factory=list)
     _file: BinaryIO | None = None
     _reserved: int = 0
 
@@ -56,7 +56,7 @@ class Spool:
         else:
             self._file = self._opened()
 
-    def add(self, part: bytes) -> None:
+    def add(self, part: bytes | memoryview) -> None:
         """Adds the next bytes."""
         if self._file is None:
             self._parts.append(part)
@@ -70,7 +70,7 @@ class Spool:
         """Returns the whole message and closes the spool."""
         try:
             if self._file is None:
-                return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+                return b"".join(self._parts)
             self._file.seek(0)
             return self._file.read()
         except OSError as problem:
