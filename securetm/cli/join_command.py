@@ -17,9 +17,9 @@ from securetm.cli.key_options import PassphraseFile
 from securetm.errors import SecuretmError
 
 if TYPE_CHECKING:
-    from securetm.federation.beat import PacedParty
-    from securetm.federation.join_status import JoinStatus
-    from securetm.federation.joining_party import Carrier, Joining
+    from securetm.federation.joining.beat import PacedParty
+    from securetm.federation.joining.join_status import JoinStatus
+    from securetm.federation.joining.joining_party import Carrier, Joining
     from securetm.reports.join_screen import JoinScreen
 
 _LOOKS = 0.25  # seconds between two looks at the standing
@@ -59,7 +59,7 @@ def _prepared(party: Path, passphrase_file: Path | None) -> Joining:
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc
     from securetm.credentials.secrecy import keep_out_of_core_dumps
-    from securetm.federation.joining_party import prepare
+    from securetm.federation.joining.joining_party import prepare
     from securetm.reports.key_tables import show_warnings
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import screen
@@ -72,7 +72,7 @@ def _prepared(party: Path, passphrase_file: Path | None) -> Joining:
 
 
 def _show_preview(joining: Joining, json: bool) -> None:
-    from securetm.federation.join_preview import preview
+    from securetm.federation.joining.join_preview import preview
     from securetm.reports.preview_tables import preview_tables
     from securetm.reports.terminal import results
 
@@ -102,8 +102,8 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
 
 def _joined(joining: Joining, stop: threading.Event, at: tuple[Path | None, int], json: bool) -> Mapping[str, Any]:
     """Runs the party in a thread of its own, and draws in this one, which gets the signals."""
-    from securetm.federation.join_status import JoinStatus
-    from securetm.federation.joining_party import join as take_part
+    from securetm.federation.joining.join_status import JoinStatus
+    from securetm.federation.joining.joining_party import join as take_part
     from securetm.reports.join_screen import JoinScreen, ended_panel
     from securetm.reports.terminal import results, screen
 

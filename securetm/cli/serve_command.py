@@ -17,7 +17,7 @@ from securetm.cli.key_options import PassphraseFile
 from securetm.cli.run_command import plan_settings
 
 if TYPE_CHECKING:
-    from securetm.federation.serving import Serving
+    from securetm.federation.serving.serving_loop import Serving
     from securetm.plans import CoordinatorChoice
 
 
@@ -37,7 +37,7 @@ def serve(
     from securetm.credentials.diagnosis import ending_soon, now_utc
     from securetm.credentials.secrecy import keep_out_of_core_dumps
     from securetm.federation.coordinator_files import CoordinatorFiles
-    from securetm.federation.operating import operated
+    from securetm.federation.serving.operating import operated
     from securetm.plan_reading import read_plan
     from securetm.reports.key_tables import show_warnings
 
@@ -74,8 +74,8 @@ def _terminated_like_ctrl_c() -> Iterator[None]:
 @contextmanager
 def _shown(choice: CoordinatorChoice, serving: Serving, *, dashboard: bool) -> Iterator[None]:
     """Shows how the run stands: metrics, status page, and the terminal."""
-    from securetm.federation.local_pages import LocalPages
-    from securetm.federation.metrics import metrics_page
+    from securetm.federation.serving.local_pages import LocalPages
+    from securetm.federation.serving.metrics import metrics_page
     from securetm.reports.status_page import status_pages
     from securetm.reports.terminal import screen
 

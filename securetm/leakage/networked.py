@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from securetm.contracts import Mechanism, RoundContext, Sampling, Terms
-from securetm.federation.beat import PacedParty, SystemClock
 from securetm.federation.folder import RunFolder
+from securetm.federation.joining.beat import PacedParty, SystemClock
 from securetm.federation.party import Party
 from securetm.federation.simulation import make_party
 from securetm.federation.store import read_json, write_json

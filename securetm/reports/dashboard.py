@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Column, Table
 from rich.text import Text
 
-from securetm.federation.standing import ANSWERED, ASKED, AWAY, CONNECTED
+from securetm.federation.serving.standing import ANSWERED, ASKED, AWAY, CONNECTED
 from securetm.reports.federation_facts import COLUMNS, figures, headline, rows, size_in_words
 from securetm.reports.terminal import MOST_TOPICS, titled
 from securetm.wording import counted

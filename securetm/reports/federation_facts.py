@@ -7,7 +7,17 @@ from typing import Any
 
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Unit
-from securetm.federation.standing import ANSWERED, ASKED, AWAY, CONNECTED, FINISHED, HANDING_OUT, STOPPED, TRAINING, WAITING
+from securetm.federation.serving.standing import (
+    ANSWERED,
+    ASKED,
+    AWAY,
+    CONNECTED,
+    FINISHED,
+    HANDING_OUT,
+    STOPPED,
+    TRAINING,
+    WAITING,
+)
 from securetm.wording import upward
 
 MARKS: Mapping[str, str] = {AWAY: "○", CONNECTED: "●", ASKED: "…", ANSWERED: "✓"}

@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from securetm.federation.join_status import JoinStatus
+from securetm.federation.joining.join_status import JoinStatus
 from securetm.reports.printable import printable
 from securetm.reports.streams import StandardOutput
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any
 
-from securetm.federation.standing import FINISHED, STOPPED
+from securetm.federation.serving.standing import FINISHED, STOPPED
 from securetm.reports.federation_facts import COLUMNS, figures, headline, rows
 from securetm.reports.page import framed
 

@@ -18,8 +18,8 @@ from securetm.contracts import Profile
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.member_names import COORDINATOR
 from securetm.federation.folder import MODEL, begin, reopen
-from securetm.federation.joining_party import documents_of
-from securetm.federation.served_folder import LOG
+from securetm.federation.joining.joining_party import documents_of
+from securetm.federation.serving.served_folder import LOG
 from securetm.federation.simulation import execute
 from securetm.federation.transcript import Transcript
 from securetm.party_policy import PartyFile

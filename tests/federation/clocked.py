@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.beat import PacedParty
+from securetm.federation.joining.beat import PacedParty
 from securetm.federation.party import Party
 from securetm.models.neural.prodlda import StepQuery
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from securetm.federation.folder import RunFolder
 from securetm.federation.party import Party
+from securetm.federation.serving.standing import Standing
 from securetm.federation.simulation import make_party
-from securetm.federation.standing import Standing
 
 
 @dataclass

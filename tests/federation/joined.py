@@ -14,8 +14,8 @@ from securetm.credentials.roster_file import read_roster
 from securetm.entropy import OperatingSystem
 from securetm.federation.attendance import Attendance
 from securetm.federation.coordinator import Coordinator, Trained
-from securetm.federation.join_status import JoinStatus
-from securetm.federation.joining_party import Joining, join, prepare
+from securetm.federation.joining.join_status import JoinStatus
+from securetm.federation.joining.joining_party import Joining, join, prepare
 from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.store import CoordinatorStore
 from securetm.plan_reading import read_plan

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.beat import FINEST, PacedParty, SystemClock, on_grid
 from securetm.federation.folder import RunFolder, begin
+from securetm.federation.joining.beat import FINEST, PacedParty, SystemClock, on_grid
 from securetm.federation.parties import InProcess
 from securetm.federation.simulation import make_party, train
 from securetm.stages import Unwatched

@@ -10,9 +10,9 @@ from dp_accounting import GaussianDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.errors import OpenToOthers
-from securetm.federation.join_preview import preview
+from securetm.federation.joining.join_preview import preview
+from securetm.federation.joining.joining_party import Joining
 from securetm.federation.joining_errors import NotAllowedHere
-from securetm.federation.joining_party import Joining
 from securetm.federation.party_state import UnwatchedParty
 from securetm.federation.paying_errors import LedgerGone
 

@@ -13,9 +13,9 @@ import pytest
 from securetm.errors import OpenToOthers
 from securetm.federation import wire
 from securetm.federation.finished import FinishedRun, load
-from securetm.federation.join_preview import preview
+from securetm.federation.joining.join_preview import preview
+from securetm.federation.joining.joining_party import join
 from securetm.federation.joining_errors import DocumentsChanged, HomeBusy, LeftEarly, NotAllowedHere
-from securetm.federation.joining_party import join
 from securetm.federation.joining_result import REPORT
 from securetm.federation.party_state import UnwatchedParty
 from securetm.federation.running_errors import NotARun

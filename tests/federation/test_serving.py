@@ -13,16 +13,16 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation import training
-from securetm.federation.event_log import EventLog
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import RESULT, RunFolder, begin
-from securetm.federation.planned_spending import PlannedSpending
 from securetm.federation.remote_agreement import agreed_apart
-from securetm.federation.served_folder import LOG, served_folder
-from securetm.federation.serving import Serving
+from securetm.federation.serving.event_log import EventLog
+from securetm.federation.serving.planned_spending import PlannedSpending
+from securetm.federation.serving.served_folder import LOG, served_folder
+from securetm.federation.serving.serving_loop import Serving
+from securetm.federation.serving.standing import Standing
 from securetm.federation.serving_errors import AnotherPlanThere, NoProgress, Stopped, TooFewCame
 from securetm.federation.simulation import execute
-from securetm.federation.standing import Standing
 from securetm.plans import CoordinatorChoice, Plan
 from securetm.stages import Unwatched
 
@@ -242,7 +242,7 @@ def test_killed_after_the_training_it_asks_nobody_again(site: Site, model: bytes
 
     site.parties.come(*FIVE)
     with monkeypatch.context() as patch:
-        patch.setattr("securetm.federation.serving.served_result", dies)
+        patch.setattr("securetm.federation.serving.serving_loop.served_result", dies)
         with pytest.raises(Killed):
             site.serving().run()
     site.parties.go(*FIVE, killed=True)

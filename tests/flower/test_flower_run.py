@@ -12,7 +12,7 @@ import pytest
 
 from securetm.federation.flower.party_socket import answers
 from securetm.federation.folder import begin
-from securetm.federation.joining_party import prepare
+from securetm.federation.joining.joining_party import prepare
 from securetm.federation.simulation import train
 from securetm.models.tensor_file import unpacked
 from securetm.plan_reading import read_plan

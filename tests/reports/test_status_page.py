@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from securetm.federation.local_pages import LocalPages
-from securetm.federation.standing import AWAY, FINISHED, WAITING, PartyStanding
+from securetm.federation.serving.local_pages import LocalPages
+from securetm.federation.serving.standing import AWAY, FINISHED, WAITING, PartyStanding
 from securetm.reports.dashboard import MOST_PARTIES, Dashboard, picture
 from securetm.reports.status_page import status_page, status_pages
 

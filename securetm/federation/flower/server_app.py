@@ -24,10 +24,10 @@ from securetm.federation.flower.flower_errors import BadFlowerSetting
 from securetm.federation.flower.flower_parties import FlowerParties
 from securetm.federation.flower.greeter import Greeter
 from securetm.federation.flower.node_mail import NodeMail
-from securetm.federation.operating import standing_of
 from securetm.federation.remote_agreement import agreed_apart
-from securetm.federation.served_folder import served_folder
-from securetm.federation.serving import Serving
+from securetm.federation.serving.operating import standing_of
+from securetm.federation.serving.served_folder import served_folder
+from securetm.federation.serving.serving_loop import Serving
 from securetm.plan_reading import read_plan
 
 app = ServerApp()

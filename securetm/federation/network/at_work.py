@@ -14,9 +14,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from securetm.credentials.member_names import COORDINATOR
 from securetm.credentials.roster import check_address
 from securetm.federation.coordinator_files import CoordinatorFiles
+from securetm.federation.joining.party_home import PartyHome
 from securetm.federation.network.hub import SERVICE
 from securetm.federation.network.tls import channel_credentials
-from securetm.federation.party_home import PartyHome
 from securetm.federation.serving_errors import NotAtWork
 from securetm.party_policy import PartyFile
 

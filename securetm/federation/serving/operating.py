@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TextIO
 
 from securetm.federation.coordinator_files import CoordinatorFiles
-from securetm.federation.event_log import EventLog
 from securetm.federation.folder import RunFolder
 from securetm.federation.network.ends import Agreed
 from securetm.federation.network.hub import Hub
 from securetm.federation.network.spool import SpoolRoom
-from securetm.federation.planned_spending import PlannedSpending
 from securetm.federation.remote_agreement import agreed_apart
-from securetm.federation.served_folder import LOG, served_folder
-from securetm.federation.serving import Serving
-from securetm.federation.standing import Standing
+from securetm.federation.serving.event_log import EventLog
+from securetm.federation.serving.planned_spending import PlannedSpending
+from securetm.federation.serving.served_folder import LOG, served_folder
+from securetm.federation.serving.serving_loop import Serving
+from securetm.federation.serving.standing import Standing
 from securetm.plans import Plan
 
 _SPOOL = "spool"  # in the run's folder: replies that are not whole yet

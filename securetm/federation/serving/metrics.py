@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
-from securetm.federation.standing import AWAY, Facts
+from securetm.federation.serving.standing import AWAY, Facts
 
 
 class FactsCollector(Collector):

@@ -22,9 +22,9 @@ from securetm.federation.file_digests import bind_all, check
 from securetm.federation.folder import MODEL, RESULT, RunFolder, alone_in, result_of
 from securetm.federation.recording_watch import RecordingWatch
 from securetm.federation.running_errors import PartiesMissing
-from securetm.federation.served_result import served_result
+from securetm.federation.serving.served_result import served_result
+from securetm.federation.serving.standing import FINISHED, HANDING_OUT, STOPPED, WAITING, Observed, Standing, StandingWatch
 from securetm.federation.serving_errors import NoProgress, Stopped, TooFewCame
-from securetm.federation.standing import FINISHED, HANDING_OUT, STOPPED, WAITING, Observed, Standing, StandingWatch
 from securetm.federation.store import CoordinatorStore, json_bytes, write_bytes
 from securetm.federation.training import CHECKPOINT, rounds_kept
 from securetm.federation.transcript import Parties, Recorded, Transcript

@@ -23,13 +23,13 @@ from securetm.credentials.key_files import Keys, Passphrase
 from securetm.credentials.roster import FederationRoster
 from securetm.credentials.roster_file import read_roster
 from securetm.entropy import OperatingSystem
-from securetm.federation.beat import PacedParty, SystemClock
 from securetm.federation.document_minimum import check_delta, check_kind, check_share
+from securetm.federation.joining.beat import PacedParty, SystemClock
+from securetm.federation.joining.party_home import PartyHome
 from securetm.federation.joining_errors import LeftEarly, NotAllowedHere
 from securetm.federation.joining_result import keep_result, spent
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, own_budget
 from securetm.federation.party import Party
-from securetm.federation.party_home import PartyHome
 from securetm.federation.party_state import PartyWatch
 from securetm.federation.questions import HELD_OUT, QUESTIONS_OF, TRAIN
 from securetm.federation.remote_agreement import agreed_apart

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from securetm.contracts import Answer
-from securetm.federation.event_log import EventLog
 from securetm.federation.recording_watch import RecordingWatch
+from securetm.federation.serving.event_log import EventLog
 from securetm.federation.transcript import Parties
 
 AWAY, CONNECTED, ASKED, ANSWERED = "away", "connected", "asked", "answered"

@@ -14,7 +14,7 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.agreement import Agreement
 from securetm.contracts import INF
-from securetm.federation.joining_party import Joining
+from securetm.federation.joining.joining_party import Joining
 from securetm.federation.paying import bill_of
 from securetm.federation.questions import (
     COHERENCE,
