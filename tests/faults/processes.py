@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from securetm.federation.served_folder import LOG
+from securetm.federation.serving.served_folder import LOG
 from securetm.federation.training import rounds_kept
 from securetm.stages import Unwatched
 from securetm.trial.trial_folder import TrialFolder, free_port, make_trial
