@@ -189,6 +189,31 @@ def test_with_fewer_survivors_it_goes_on_without_a_party_and_takes_it_in_again(s
     assert survivors[-1] == 5
 
 
+def test_what_is_asked_once_waits_for_a_party_that_was_in_it(site: Site) -> None:
+    """The coordinator was killed over the words in common of all parties: nobody finds them without one of these."""
+
+    class Killed(BaseException):
+        pass
+
+    def dies() -> None:
+        raise Killed
+
+    def vanishes() -> None:
+        site.parties.go("south")
+        back.start()
+
+    back = threading.Timer(0.2, site.parties.come, ["south"])
+    site.parties.come(*FIVE)
+    site.parties.before_wave = at(7, dies)  # the list of survivors is on disk, and nobody has heard of it
+    with pytest.raises(Killed):
+        site.serving(survivors=4).run()
+    site.parties.before_wave = at(site.parties.waves + 6, vanishes)
+    assert site.serving(survivors=4).run()["rounds"] == 12
+    back.join()
+    assert site.events("session_ended")[0]["reason"] == "SurvivorsMissing"
+    assert site.events("session_ended")[0]["missing"] == "south"
+
+
 def test_a_crash_with_a_party_that_never_comes_back(site: Site) -> None:
     class Killed(BaseException):
         pass

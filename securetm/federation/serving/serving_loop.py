@@ -31,6 +31,7 @@ from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.federation.work_time import WorkTimer
 from securetm.models.stored_model import write_model
 from securetm.plans import ALL, CoordinatorChoice
+from securetm.sessions.session_errors import SurvivorsMissing
 from securetm.stages import Unwatched
 
 _PAUSE = 1.0  # seconds before another session, after one without a round
@@ -157,8 +158,8 @@ class Serving:
         coordinator, close = self._coordinator()
         try:
             return coordinator.run()
-        except (PartiesMissing, TooFewParties, NewSessionWanted) as problem:
-            missing = problem.names if isinstance(problem, PartiesMissing) else ""
+        except (PartiesMissing, SurvivorsMissing, TooFewParties, NewSessionWanted) as problem:
+            missing = _missing_in(problem)
             reason = type(problem).__name__
             self.standing.log.write("session_ended", session=self.standing.session, reason=reason, missing=missing)
             return problem
@@ -234,6 +235,13 @@ class Serving:
         for name in taken:
             self.standing.log.write("handed_out", party=name)
         return frozenset(taken)
+
+
+def _missing_in(problem: Exception) -> str:
+    """Returns the parties whose absence ended a session, where that is known."""
+    if isinstance(problem, SurvivorsMissing):
+        return problem.missing
+    return problem.names if isinstance(problem, PartiesMissing) else ""
 
 
 def _here(names: frozenset[str], parties: Parties) -> frozenset[str]:
