@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from securetm.corpus.corpus import Corpus
+from securetm.federation import wire
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.joining.beat import FINEST, PacedParty, SystemClock, on_grid
 from securetm.federation.parties import InProcess
@@ -79,6 +80,25 @@ def test_an_answer_that_takes_longer_doubles_the_beat_for_good(budgeted: RunFold
         assert all(abs(early - after[0]) < OTHERWISE for early in after[:3])
         assert all(beat <= later < beat + OTHERWISE for later in after[3:])
         assert round(beat / after[0]) in {2**doublings for doublings in range(1, 10)}
+
+
+def test_a_refused_question_sets_no_beat(budgeted: RunFolder) -> None:
+    """Otherwise a coordinator that asks too early makes the beat so short that each answer shows how long it took."""
+    parties = {name: Overheard(make_party(budgeted, name)) for name in budgeted.members}
+    session = bytes(32)
+    for one in parties.values():
+        agreement = one.party.agreement
+        invite = wire.Invite(agreement.digest, agreement.profile.digest, one.party.members, 0)
+        early = wire.Ask("train", 0, 1, one.party.members, bytes(32), {}, False)
+        for body in (invite, early):
+            one.handle(wire.pack_request(session, body))
+        assert one.paced.beat is None
+        assert len(one.after.pop("train")) == 1
+    train(budgeted, Unwatched(), parties=InProcess(parties))  # type: ignore[arg-type]
+    for one in parties.values():
+        assert one.paced.overruns == 0
+        assert one.paced.beat is not None
+        assert all(one.paced.beat <= after < one.paced.beat + OTHERWISE for after in one.after["train"])
 
 
 def test_a_restarted_party_keeps_its_beat(budgeted: RunFolder) -> None:

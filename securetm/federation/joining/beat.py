@@ -90,7 +90,7 @@ class PacedParty:
 
     def handle(self, message: bytes) -> bytes:
         """Answers one request, and returns when the reply may leave."""
-        arrived = self.clock.now()
+        arrived, self.party.seconds_with_documents = self.clock.now(), 0.0
         reply = self.party.handle(message)
         if self.party.agreement.budget is None or self.party.heard not in _READ_DOCUMENTS:
             return reply
@@ -107,6 +107,8 @@ class PacedParty:
 
     def _leaves(self, took: float) -> float:
         """Returns how long after its request an answer to a question of the training leaves."""
+        if self.beat is None and not self.party.seconds_with_documents:
+            return on_grid(took)  # it was refused: a beat that is measured on it would be too short for every answer
         beat = self.beat or self._kept(self._first_beat(took))
         if took <= beat:
             return beat
