@@ -34,6 +34,17 @@ class DocumentsChanged(Misuse):
     )
 
 
+class AnotherDataSet(Misuse):
+    """this run was begun with data set {begun}, and not with {data_set}"""
+
+    begun: str
+    data_set: str
+    hint = (
+        "write `identity` in [data] of PARTY.toml as it was: an answer to the same question over another data set would show "
+        "the difference. The other data set takes part under the next plan (another seed is another plan)"
+    )
+
+
 class LeftEarly(SecuretmError):
     """this party left before the run had ended; {answers:answer was|answers were} given, and nothing is lost"""
 

@@ -12,7 +12,7 @@ from securetm.accounting.spends import Spend
 from securetm.errors import OpenToOthers
 from securetm.federation.joining.join_preview import preview
 from securetm.federation.joining.joining_party import Joining
-from securetm.federation.joining_errors import NotAllowedHere
+from securetm.federation.joining_errors import AnotherDataSet, NotAllowedHere
 from securetm.federation.party_state import UnwatchedParty
 from securetm.federation.paying_errors import LedgerGone
 
@@ -53,6 +53,11 @@ def plan_of(folder: Path, seed: int = 0, epsilon: float = 3.0, rounds: int = 2) 
     return PLAN.format(seed=seed, epsilon=epsilon, rounds=rounds, words=public_words(folder))
 
 
+def next_plan(organisations: Organisations, folder: Path) -> None:
+    """Gives this party another plan. Another data set takes part in no run that was begun."""
+    (organisations.file("numpy").parent / "plan.toml").write_text(plan_of(folder, seed=1), "utf-8")
+
+
 def spend(ready: Joining) -> None:
     """Spends a little of the ledger that this party has."""
     with ready.home.alone():
@@ -89,24 +94,42 @@ def test_another_plan_another_file_and_another_order_of_settings_meet_the_same_l
     assert spent(second) == before
 
 
-def test_a_copy_under_another_identity_brings_along_what_was_spent(organisations: Organisations) -> None:
+def test_a_run_that_was_begun_goes_on_with_no_other_data_set(organisations: Organisations) -> None:
+    """The coordinator would ask the last question again. The others' kept noise cancels in the difference of the sums."""
     first = organisations.prepared("numpy")
     spend(first)
     before = spent(first)
+    for documents in (FIVE["north"], FIVE["south"]):  # the same ones, and others
+        organisations.bring("numpy", texts(documents, 40, 0))
+        organisations.write("numpy", identity="as-if-new")
+        with pytest.raises(AnotherDataSet):
+            organisations.prepared("numpy").party(UnwatchedParty())
+    organisations.bring("numpy", texts(FIVE["north"], 40, 0))
+    organisations.write("numpy")
+    assert spent(organisations.prepared("numpy")) == before  # nothing was entered elsewhere
+
+
+def test_a_copy_under_another_identity_brings_along_what_was_spent(organisations: Organisations, tmp_path: Path) -> None:
+    first = organisations.prepared("numpy")
+    spend(first)
+    before = spent(first)
+    next_plan(organisations, tmp_path)
     organisations.write("numpy", identity="as-if-new")
     second = organisations.prepared("numpy")
     assert preview(second)["cost"]["spent_before"] == before
     assert spent(second) >= before
     ended = [path for path in first.home.ledgers.rglob("notes.ledger") if path.is_file()]
     assert [bool(Ledger.read(path).ended) for path in ended] == [True]
-    organisations.write("numpy", identity="notes")  # and back again
+    organisations.write("numpy", identity="notes")  # and back again, to the run that it began
+    (organisations.file("numpy").parent / "plan.toml").write_text(plan_of(tmp_path), "utf-8")
     assert spent(organisations.prepared("numpy")) >= before
 
 
-def test_a_part_of_the_documents_among_others_brings_it_along_too(organisations: Organisations) -> None:
+def test_a_part_of_the_documents_among_others_brings_it_along_too(organisations: Organisations, tmp_path: Path) -> None:
     first = organisations.prepared("numpy")
     spend(first)
     before = spent(first)
+    next_plan(organisations, tmp_path)
     folder = organisations.file("numpy").parent
     lines = (folder / "documents.jsonl").read_text("utf-8").split("\n")[:3]
     organisations.bring("numpy", texts(FIVE["south"], 60, 77))
@@ -115,8 +138,9 @@ def test_a_part_of_the_documents_among_others_brings_it_along_too(organisations:
     assert spent(organisations.prepared("numpy")) >= before
 
 
-def test_other_documents_under_another_identity_have_a_budget_of_their_own(organisations: Organisations) -> None:
+def test_other_documents_under_another_identity_have_their_own_budget(organisations: Organisations, tmp_path: Path) -> None:
     spend(organisations.prepared("numpy"))
+    next_plan(organisations, tmp_path)
     organisations.bring("numpy", texts(FIVE["south"], 60, 77))
     organisations.write("numpy", identity="others")
     assert spent(organisations.prepared("numpy")) == 0

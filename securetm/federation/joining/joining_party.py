@@ -79,6 +79,7 @@ class Joining:
     def party(self, watch: PartyWatch) -> Party:
         """Opens the party's stores and its ledger. From now on nobody else may."""
         identity, members = self.keys.identity, self.roster.members
+        self.home.check_one_data_set(self.agreement)
         ledger, tag = self._ledger()
         store = self.home.store(self.agreement, identity, self.corpus)
         budgeted = (ledger, self.home.others(), self.run_name) if ledger is not None else ()

@@ -17,7 +17,7 @@ from securetm.contracts import Budget
 from securetm.corpus.contents import content_digests
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import alone_in
-from securetm.federation.joining_errors import DocumentsChanged, HomeBusy
+from securetm.federation.joining_errors import AnotherDataSet, DocumentsChanged, HomeBusy
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
 from securetm.federation.running_errors import RunBusy
 from securetm.federation.store import COMMON, PartyStore, SqliteStore
@@ -73,6 +73,17 @@ class PartyHome:
         """The folder of everything that was answered of this data set under that agreement and its profile."""
         named = digest([agreement.digest.hex(), agreement.profile.digest.hex()])
         return self.data / "runs" / named.hex()[:32]
+
+    def check_one_data_set(self, agreement: Agreement) -> None:
+        """Refuses if another data set of this party has begun this run.
+
+        It has its own counters, so the coordinator could ask it a question that the others answered before. They would give the
+        same noise again, and the difference of the two sums would show this party's answers behind little noise or none.
+        """
+        name = self.run(agreement).name
+        begun = sorted(path.parts[-3] for path in (self.path / "data").glob(f"*/runs/{name}"))
+        if others := [data_set for data_set in begun if data_set != self.data_set]:
+            raise AnotherDataSet(others[0], self.data_set)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
