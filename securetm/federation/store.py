@@ -195,6 +195,10 @@ class CoordinatorStore(SqliteStore):
         path = self.folder / f"{name}.safetensors"
         return read_arrays(path) if path.is_file() else None
 
+    def drop_state(self, name: str) -> None:
+        """Deletes the state kept under that name, if there is one."""
+        (self.folder / f"{name}.safetensors").unlink(missing_ok=True)
+
     def keep_asked(self, question: str, number: int, state: State) -> None:
         """Writes what a question is about, before it is asked: the parties answer that number again about nothing else."""
         write_arrays(self._asked(question, number), state, {})

@@ -24,7 +24,8 @@ from securetm.plans import TrainingChoice
 from securetm.sessions.session_errors import SurvivorsMissing
 
 SECONDS_BETWEEN_KEEPS = 2.0
-CHECKPOINT, BEST = "checkpoint", "best"
+CHECKPOINT, BEST, MARK = "checkpoint", "best", "mark-{}"
+WEIGHTS = "weights"  # of STOPS in a plan
 
 
 @dataclass
@@ -76,7 +77,7 @@ class TrainingPhase:
         """Trains, and returns the last state; or the best one, where the plan stops by the held-out loss."""
         if self.rounds.blind:
             return self._conduct(state)
-        self._mark = self.rounds.agreement.model.for_party(state, "")
+        self._mark = self._last_mark(state)
         while self._asked() < self.stopping.choice.rounds and not self.stopping.settled() and not self.exhausted:
             state = self._round(state)
         best = self.rounds.store.kept_state(BEST) if self._by_loss else None
@@ -168,8 +169,25 @@ class TrainingPhase:
         store.later("INSERT OR REPLACE INTO losses VALUES (?, ?, ?)", *row)
         if self.stopping.note(value) and self._by_loss:
             store.keep_state(BEST, state, {"serial": self.rounds.serial})
-        self._mark = public
+        self._keep_mark(public)
         return state
+
+    def _last_mark(self, state: State) -> State:
+        """Returns the weights at the last look, also where a session before this one looked; else those of this state."""
+        public, every = self.rounds.agreement.model.for_party(state, ""), self.stopping.choice.every
+        if self.stopping.choice.stop != WEIGHTS:
+            return public
+        kept = self.rounds.store.kept_state(MARK.format(self.done - self.done % every))
+        if kept is None:
+            self._keep_mark(public)
+        return kept[0] if kept else public
+
+    def _keep_mark(self, public: State) -> None:
+        """Keeps the weights of this look on disk, and those of the look before: the checkpoint may still stand between them."""
+        self._mark, store, every = public, self.rounds.store, self.stopping.choice.every
+        if self.stopping.choice.stop == WEIGHTS:
+            store.keep_state(MARK.format(self.done), public, {})
+            store.drop_state(MARK.format(self.done - 2 * every))
 
 
 def start(rounds: Rounds, vocabulary: Sequence[str]) -> State:

@@ -23,6 +23,7 @@ from securetm.federation.serving.serving_loop import Serving
 from securetm.federation.serving.standing import Standing
 from securetm.federation.serving_errors import AnotherPlanThere, NoProgress, Stopped, TooFewCame
 from securetm.federation.simulation import execute
+from securetm.federation.store import CoordinatorStore
 from securetm.plans import CoordinatorChoice, Plan
 from securetm.stages import Unwatched
 
@@ -290,3 +291,28 @@ def test_a_folder_of_another_federation_is_refused_and_a_newcomer_is_not(site: S
         served_folder(site.path, folder.agreement, "schools", folder.keys)
     keys = {"annex": bytes(32), **folder.keys}
     assert served_folder(site.path, folder.agreement, "clinics", keys).members == tuple(keys)
+
+
+def test_a_session_after_another_looks_back_at_the_same_weights(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    looks = {"training__stop": "weights", "training__every": 5}
+    plan = small_plan(profile="open", **looks)  # every wave of rounds is one message
+    changes = []
+    for name, killed in (("unbroken", ()), ("broken", (9, 14))):
+        site = Site(tmp_path / name, plan, five)
+        site.parties.come(*FIVE)
+        again = dict.fromkeys(killed, "south")
+
+        def forgets(number: int, site: Site = site, again: Mapping[int, str] = again) -> None:
+            if number in again:
+                site.parties.go(again[number], killed=True)
+                site.parties.come(again[number])
+
+        site.parties.before_wave = forgets
+        site.serving().run()
+        assert len(site.events("session_ended")) == len(killed)
+        store = CoordinatorStore(site.path / "coordinator")
+        changes.append(store.rows("SELECT measure, value FROM losses ORDER BY serial"))
+        store.close()
+        site.parties.close()
+    assert len(changes[0]) == 2
+    assert changes[0] == changes[1]
