@@ -134,7 +134,7 @@ class Answering:
             asked = (ask.question, ask.number, digest(list(self.cohort.members)), self._meant())
             own.store.check_asked(*asked)
             if self.is_kept and (before := KeptAnswer.of(own.store, ask.question)) is not None:
-                if before.is_to(*asked):
+                if before.is_to(*self._kept_as(asked)):
                     return self._again(before, context)
                 before.check_not_after(ask, self.route.terms)
             self._pay(documents, context)
@@ -227,8 +227,14 @@ class Answering:
             first = own.store.hold_answer(ask.question, ask.number, pack_vector(vector, terms))
             vector = unpack_vector(first, terms, own.name)
         if self.is_kept:
-            KeptAnswer.keep(own.store, asked, pack_vector(vector, terms), own.memory.arrays)
+            KeptAnswer.keep(own.store, self._kept_as(asked), pack_vector(vector, terms), own.memory.arrays)
         return vector
+
+    def _kept_as(self, asked: tuple[str, int, bytes, bytes]) -> tuple[str, int, bytes, bytes]:
+        """Names the members by their identities: one that came in another's place has kept no answer, and draws new noise."""
+        question, number, _, about = asked
+        who = [[member, self.own.keys.get(member, b"").hex()] for member in self.cohort.members]
+        return question, number, digest(who), about
 
     def _send(self, vector: State) -> tuple[bytes, ...]:
         exchange = self.session.aggregation.round(self.cohort, self.route.terms, vector)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from securetm.contracts import Answer, State
 from securetm.corpus.corpus import Corpus
@@ -21,8 +22,9 @@ from securetm.federation.party import Party
 from securetm.federation.questions import TRAIN
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import make_party
-from securetm.federation.store import CoordinatorStore
+from securetm.federation.store import CoordinatorStore, PartyStore
 from securetm.federation.training import start
+from securetm.sessions.identities import IDENTITY
 
 from .private import private_plan
 
@@ -124,6 +126,23 @@ def test_asked_again_after_everybody_was_restarted_it_is_the_same_value_for_one_
     first, second = site.watching.totals
     assert all(np.array_equal(first[name], second[name]) for name in first)
     assert {name: site.spent(name) for name in site.parties} == dict.fromkeys(site.parties, 1)
+
+
+def test_with_another_organisation_in_a_members_place_it_is_another_value_and_is_paid_for(site: Site) -> None:
+    """That one has kept no answer. If the others gave theirs again, their shares of noise would be in two different sums."""
+    coordinator = site.begin()
+    coordinator.ask(TRAIN, site.state(coordinator), keep=True)
+    site.end()
+    new = Ed25519PrivateKey.generate()
+    store = PartyStore(site.folder.party("south"))
+    store.put(IDENTITY, new.private_bytes_raw())
+    store.close()
+    site.folder = replace(site.folder, keys={**site.folder.keys, "south": new.public_key().public_bytes_raw()})
+    again = site.begin()
+    again.ask(TRAIN, site.state(again), keep=True)
+    first, second = site.watching.totals
+    assert not all(np.array_equal(first[name], second[name]) for name in first)
+    assert {name: site.spent(name) for name in site.parties} == dict.fromkeys(site.parties, 2)
 
 
 def test_the_next_number_is_another_value_and_is_paid_for(site: Site) -> None:
