@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from securetm.federation.serving import event_log
 from securetm.federation.serving.event_log import EVENTS, LONGEST_FACT, EventLog
 from securetm.federation.serving.metrics import metrics_page
-from securetm.federation.serving.serving_loop import event_log
 from securetm.federation.serving.standing import AWAY, CONNECTED, OTHERS, TRAINING, Standing
 
 
