@@ -8,7 +8,7 @@ from docs.generate.error_pages import error_pages
 from docs.generate.folder_pages import audit_pages, protocol_pages, threat_model_pages
 from docs.generate.profile_pages import profile_pages
 from docs.generate.python_page import python_page
-from docs.generate.settings_page import settings_page
+from docs.generate.settings_page import party_page, settings_page
 
 
 @cache
@@ -22,4 +22,5 @@ def generated_pages() -> dict[str, str]:
         **error_pages(),
         "reference/python.md": python_page(),
         "reference/settings.md": settings_page(),
+        "reference/party-settings.md": party_page(),
     }

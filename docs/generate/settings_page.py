@@ -1,4 +1,4 @@
-"""The page of a plan's settings: each with its type, its default and the comment beside it, read from the classes of a plan."""
+"""The pages of settings, of a plan and of a party: each with its type, its default and the comment beside it in the code."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, cast
 from docs.generate.markdown import code, page, table
 from securetm import plans
 from securetm.models import MODELS
+from securetm.party_policy import QUESTIONS, DataChoice, LedgerChoice, PartyFile, PolicyChoice
 
 _HEADS = ("setting", "type", "default", "meaning")
 
@@ -28,6 +29,20 @@ def settings_page() -> str:
         "`name` chooses the model. The other settings of `[model]` are those of the model. "
         "Where a federation trains with another default than one machine, the table shows the model's own default.",
         *(part for name in MODELS.own for part in _model(name)),
+    )
+
+
+def party_page() -> str:
+    """The tables of a PARTY.toml."""
+    sections = {"data": DataChoice, "policy": PolicyChoice, "privacy": LedgerChoice}
+    return page(
+        "# Settings of a party",
+        "`securetm join PARTY.toml` reads these tables; [Join a federation](../how-to/join-a-federation.md) says what for. "
+        "A wrong value ends in [`BadSetting`](errors/BadSetting.md), an unknown name in [`NotFound`](errors/NotFound.md).",
+        *_section("Top level", PartyFile, ("name", "roster", "plan", "home")),
+        inspect.getdoc(PartyFile) or "",
+        *(part for name, kind in sections.items() for part in _section(f"[{name}]", kind)),
+        "Questions that `questions` can name: " + ", ".join(map(code, QUESTIONS)) + ".",
     )
 
 
