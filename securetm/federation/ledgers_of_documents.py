@@ -44,10 +44,11 @@ class LedgersOfDocuments:
 
     folder: Path
 
-    def home(self, corpora: Mapping[str, Corpus], file_of: Mapping[str, str], budget: Budget) -> Path:
+    def home(self, corpora: Mapping[str, Corpus], file_of: Mapping[str, str], budget: Budget, *, by_name: bool = False) -> Path:
         """Returns the folder of ledgers that hold all that was ever spent of these parties' documents.
 
-        The ledgers are made now, so that the next run does not overlook a run that has begun and has not spent yet.
+        The ledgers are made now, so that the next run does not overlook a run that has begun and has not spent yet. With
+        `by_name` a party's last ledger goes on even if no document of it is there any more.
         """
         private_folder(self.folder)
         if not (self.folder / INDEX).is_file() and any(self.folder.rglob("*.ledger")):
@@ -56,6 +57,8 @@ class LedgersOfDocuments:
             key = _secret(index)
             held = {name: _keyed(key, corpus) for name, corpus in corpora.items()}
             found = {name: _places(index, digests) for name, digests in held.items()}
+            if by_name:
+                found = {name: {**known, **self._named(file_of[name])} for name, known in found.items()}
             self._check_there(found)
             self._check_sources(found, budget.unit)
             generation = self._unchanged(found, file_of)
@@ -68,13 +71,18 @@ class LedgersOfDocuments:
             _enter(index, {file_of[name]: digests for name, digests in held.items()}, generation)
         return self._at(generation)
 
-    def ledgers_of(self, corpus: Corpus, unit: Unit) -> list[Path]:
-        """Returns the ledgers that these documents have, in whichever generation. It makes none."""
+    def ledgers_of(self, corpus: Corpus, unit: Unit, file: str) -> list[Path]:
+        """Returns the ledgers that these documents have, in whichever generation, and the last of that name. It makes none."""
         if not (self.folder / INDEX).is_file():
             return []
         with self._alone(), self._index() as index:
             known = _places(index, _keyed(_secret(index), corpus))
-        return self._sources(known, _kind(unit))
+        return self._sources({**known, **self._named(file)}, _kind(unit))
+
+    def _named(self, file: str) -> dict[bytes, frozenset[Place]]:
+        """Returns the place of the last ledgers of that name, as if they were those of one more document."""
+        there = {int(path.parent.name) for kind in _KINDS for path in self.folder.glob(f"*/{file}{kind}")}
+        return {b"": frozenset({(max(there), file)})} if there else {}
 
     def _unchanged(self, found: Found, file_of: Mapping[str, str]) -> int | None:
         """Returns the generation in which every document that has a ledger is at the same party as now, if there is one."""

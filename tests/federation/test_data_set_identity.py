@@ -138,6 +138,23 @@ def test_a_part_of_the_documents_among_others_brings_it_along_too(organisations:
     assert spent(organisations.prepared("numpy")) >= before
 
 
+def test_the_ledger_of_an_identity_goes_on_if_every_text_has_changed(organisations: Organisations, tmp_path: Path) -> None:
+    """An export that writes its day into each text would begin a new budget each day."""
+    first = organisations.prepared("numpy")
+    spend(first)
+    before = spent(first)
+    next_plan(organisations, tmp_path)
+    changed = [f"{text} exported today" for text in texts(FIVE["north"], 40, 0)]
+    organisations.bring("numpy", changed)
+    second = organisations.prepared("numpy")
+    assert preview(second)["cost"]["spent_before"] == before
+    assert spent(second) == before
+    assert len([path for path in second.home.ledgers.rglob("*.ledger") if path.is_file()]) == 1
+    organisations.write("numpy", identity="others")
+    (organisations.file("numpy").parent / "plan.toml").write_text(plan_of(tmp_path, seed=2), "utf-8")
+    assert spent(organisations.prepared("numpy")) >= before  # these texts are in that ledger now
+
+
 def test_other_documents_under_another_identity_have_their_own_budget(organisations: Organisations, tmp_path: Path) -> None:
     spend(organisations.prepared("numpy"))
     next_plan(organisations, tmp_path)

@@ -89,8 +89,9 @@ class Joining:
 
     def ledgers(self) -> list[Path]:
         """The ledgers that these documents have so far. None is made."""
-        budget = self.agreement.budget
-        return [] if budget is None else LedgersOfDocuments(self.home.ledgers).ledgers_of(self.corpus, budget.unit)
+        if (budget := self.agreement.budget) is None:
+            return []
+        return LedgersOfDocuments(self.home.ledgers).ledgers_of(self.corpus, budget.unit, self.home.data_set)
 
     def spent(self) -> dict[str, Any] | None:
         """What the ledger says now; None where there is none. It may be called while another thread charges it."""

@@ -109,7 +109,7 @@ class PartyHome:
 
     def ledger(self, corpus: Corpus, budget: Budget) -> Path:
         """Returns the ledger of these documents. What was spent of any of them before is in it, under whichever identity."""
-        folder = LedgersOfDocuments(self.ledgers).home({self.party: corpus}, {self.party: self.data_set}, budget)
+        folder = LedgersOfDocuments(self.ledgers).home({self.party: corpus}, {self.party: self.data_set}, budget, by_name=True)
         return ledger_in(folder, self.data_set, budget.unit)
 
     def others(self) -> SqliteStore:
