@@ -21,6 +21,7 @@ from securetm.experiments.flower_peer import interpreter
 NAME = "flwr with ray (in an environment of its own: make flower)"
 FEW = 50  # parties: with more a round takes many minutes, of which starting the engine is a small part
 ROUNDS = {True: (1, 2), False: (0, 1)}  # not counted, and counted, with few parties and with more
+LARGEST_ERROR = 0.01  # of the mean that a round opens, of vectors from -1 to 1; what is opened of no vector at all is off by 1
 _QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
 
 
@@ -35,6 +36,14 @@ def of_flower(parties: int, length: int) -> Mapping[str, Any] | None:
     command = [str(python), str(script), *map(str, sizes)]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **_QUIET})  # noqa: S603
     return dict(json.loads(ended.stdout.strip().rpartition("\n")[2]))
+
+
+def lacking(theirs: Mapping[str, Any] | None, parties: int) -> str:
+    """Says what of the peer is missing; nothing if it opened the right sum. It ends a round that failed without an error."""
+    if theirs is None:
+        return NAME
+    opened = theirs["error"] <= LARGEST_ERROR
+    return "" if opened else f"flwr {theirs['version']} with {parties} parties: its round ended without a sum"
 
 
 def beside_ours(case: str, theirs: Mapping[str, Any], seconds: float, megabytes: float, memory: float) -> list[Row]:

@@ -162,8 +162,9 @@ def measured(parties: int, length: int, on_progress: OnProgress | None) -> tuple
         peer = "the same roles in one process, without a network"
         rows = [beside(f"{case}: a round", ours, median(alone.seconds), "s", peer)]
     rows += [{"case": f"{case}: {what}", "ours": round(value, 3), "unit": unit} for what, (value, unit) in figures.items()]
-    if flower is None:
-        return rows, [flower_rounds.NAME]
+    lacking = flower_rounds.lacking(flower, parties)
+    if flower is None or lacking:
+        return rows, [lacking]
     whole = (network.setup + sum(network.seconds)) / ROUNDS
     return rows + flower_rounds.beside_ours(case, flower, whole, network.up / ROUNDS / 1e6, peak), []
 
