@@ -12,7 +12,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from securetm.federation.joining.join_status import JoinStatus
@@ -44,7 +44,8 @@ def status_panel(status: JoinStatus, seconds: float) -> Panel:
         link = Text.assemble(("● ", "green"), "connected to the coordinator")
     else:
         link = Text.assemble(("○ ", "yellow"), printable(f"not connected ({status.why_not or 'dialing'}); trying again"))
-    left = "" if not status.trained else _left(seconds / status.trained * (status.rounds - status.trained))
+    here = status.trained - status.began_at  # rounds since this process came
+    left = "" if not here else _left(seconds / here * (status.rounds - status.trained))
     bar = ProgressBar(total=max(status.rounds, 1), completed=status.trained, width=40)
     facts = Table.grid(padding=(0, 2))
     facts.add_row("round", Group(f"{status.trained:,} of {status.rounds:,} at most {left}", bar))
@@ -116,7 +117,7 @@ class JoinScreen:
 
 def ended_panel(report: Mapping[str, Any]) -> Group:
     """What came of the run, for its last screen."""
-    facts = Table.grid(padding=(0, 2))
+    facts = Table.grid(Column(), Column(overflow="fold"), padding=(0, 2))  # a path is never cut
     quality = report.get("quality", {})
     facts.add_row("rounds", f"{report['rounds']:,}")
     if quality:

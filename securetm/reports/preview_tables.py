@@ -33,7 +33,9 @@ def _questions(shown: Mapping[str, Any]) -> Table:
     table = Table("question", "your answer", "at most", "bytes each", "who sees it")
     for one in shown["leaves_home"]:
         name = one["question"] if one["allowed"] else f"{one['question']} (your policy refuses it)"
-        table.add_row(name, one["what"], f"{one['times']:,} times", size(one["bytes"]), one["seen_by"])
+        table.add_row(
+            name, one["what"], "once" if one["times"] == 1 else f"{one['times']:,} times", size(one["bytes"]), one["seen_by"]
+        )
     return table
 
 

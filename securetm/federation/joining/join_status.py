@@ -29,7 +29,8 @@ class JoinStatus:
     connected_to: str = ""
     why_not: str = ""  # the last reason for being without a connection
     serial: int = 0  # of the last round
-    trained: int = 0  # answers to questions of the training
+    trained: int = 0  # the number of the next question of the training
+    began_at: int = 0  # the number of the first one since this process came
     answers: Counter[str] = field(default_factory=Counter)  # by question
     refusals: Counter[str] = field(default_factory=Counter)  # by name
     bytes_up: int = 0
@@ -43,6 +44,8 @@ class JoinStatus:
     def answered(self, question: str, number: int, serial: int, sent: int) -> None:
         """The first messages of an answer are ready."""
         with self._lock:
+            if question == "train" and not self.answers[question]:
+                self.began_at = number
             self.answers[question] += 1
             self.serial = max(serial, self.serial)
             self.trained = max(self.trained, number + 1) if question == "train" else self.trained
