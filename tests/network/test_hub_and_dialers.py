@@ -44,6 +44,25 @@ def test_replies_come_whole_and_in_roster_order(meeting: Meeting) -> None:
     assert hub.spool.used == 0
 
 
+def test_whoever_hears_that_a_party_has_come_finds_it_present(meeting: Meeting) -> None:
+    """A coordinator that waits for parties looks when it is told, and not again until the next one comes."""
+    found: list[bool] = []
+
+    class Looking(Events):
+        def connected(self, party: str) -> None:
+            found.append(party in hub.present())
+            super().connected(party)
+
+    events = Looking()
+    hub = meeting.hub(events)
+    hub.start()
+    with Parties() as parties:
+        parties.run(meeting.dialer("north"), bytes)
+        events.wait("connected", "north")
+        hub.close(finished=True)
+    assert found == [True]
+
+
 def test_a_party_that_leaves_while_it_answers_sends_nothing(meeting: Meeting) -> None:
     """Its beat may not have passed yet, and an early reply would tell how long the answer took."""
     hub, leaving, stops = meeting.hub(), threading.Event(), list[threading.Event]()

@@ -210,8 +210,8 @@ class Hub:
         seat.taken, reason = True, "the stream ended"  # before anything is awaited, so that no other stream takes it
         try:
             await stream.write(packed(welcome=welcome))
-            self.events.connected(party)
             seat.take(connected)
+            self.events.connected(party)  # whoever hears of it finds the party present
             self._notify()
             await connected.serve()
         except Malformed as wrong:
