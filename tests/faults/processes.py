@@ -224,6 +224,10 @@ class Site:
         until(lambda: len(self.log("session_ended")) > before or self.is_over(), self.standing)
         self.running[name].signal(signal.SIGCONT)
 
+    def ended(self) -> list[str]:
+        """Which of the processes have ended."""
+        return [name for name, running in self.running.items() if running.process.exitcode is not None]
+
     def _gone(self) -> bool:
         return self.running[COORDINATOR].process.exitcode not in (None, 0)
 
