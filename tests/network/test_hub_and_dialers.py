@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from pathlib import Path
 
 import pytest
+from grpc._cython import cygrpc
+
+from securetm.federation.network import dialing
+from securetm.federation.network import hub as listening
 
 from .meeting import FIVE, PATIENCE, Events, Meeting, Parties
 
@@ -80,3 +85,9 @@ def test_a_party_that_leaves_while_it_answers_sends_nothing(meeting: Meeting) ->
         assert list(hub.parties(1.0).ask({"north": b"a question"}, 1_000)) == []
     hub.close()
     assert parties.ended == {"north": False}
+
+
+def test_grpc_knows_every_option_that_it_is_given() -> None:
+    """It ignores the others without a word."""
+    library = Path(cygrpc.__file__).read_bytes()
+    assert [name for name in (*listening._LIMITS, *dialing._LIMITS) if name.encode() + b"\0" not in library] == []

@@ -60,7 +60,7 @@ _LIMITS: Mapping[str, int] = {
     "grpc.keepalive_timeout_ms": 10_000,
     "grpc.keepalive_permit_without_calls": 1,
     "grpc.http2.max_pings_without_data": 0,
-    "grpc.http2.min_recv_ping_interval_without_data_ms": 10_000,
+    "grpc.http2.min_ping_interval_without_data_ms": 10_000,  # by default it ends the stream of a party that waits
     "grpc.so_reuseport": 0,  # a second coordinator at the same port is a mistake
 }
 
