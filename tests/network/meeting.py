@@ -54,10 +54,10 @@ class Events:
         with self._changed:
             self.received, self.sent = self.received + received, self.sent + sent
 
-    def wait(self, what: str, party: str, times: int = 1) -> str:
+    def wait(self, what: str, party: str, times: int = 1, patience: float = PATIENCE) -> str:
         """Waits until it was told so, and returns the last reason."""
         with self._changed:
-            assert self._changed.wait_for(lambda: len(self._of(what, party)) >= times, PATIENCE), self.told
+            assert self._changed.wait_for(lambda: len(self._of(what, party)) >= times, patience), self.told
             return self._of(what, party)[-1]
 
     def _of(self, what: str, party: str) -> list[str]:

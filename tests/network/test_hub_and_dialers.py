@@ -68,6 +68,21 @@ def test_whoever_hears_that_a_party_has_come_finds_it_present(meeting: Meeting) 
     assert found == [True]
 
 
+@pytest.mark.faults
+def test_a_party_that_nobody_asks_stays_connected(meeting: Meeting) -> None:
+    """For longer than five of its keepalive pings: too many of them would end the stream."""
+    events = Events()
+    hub = meeting.hub(events)
+    hub.start()
+    with Parties() as parties:
+        parties.run(meeting.dialer("north"), bytes)
+        events.wait("connected", "north")
+        with pytest.raises(AssertionError):  # nothing is lost while it waits
+            events.wait("lost", "north", patience=130.0)
+        hub.close(finished=True)
+    assert parties.ended == {"north": True}
+
+
 def test_a_party_that_leaves_while_it_answers_sends_nothing(meeting: Meeting) -> None:
     """Its beat may not have passed yet, and an early reply would tell how long the answer took."""
     hub, leaving, stops = meeting.hub(), threading.Event(), list[threading.Event]()
