@@ -82,6 +82,9 @@ class MaskingSession:
         self.store.put("private", self.entropy.bytes(KEY))
         return KeyExchange(self)
 
+    def missed_rounds(self) -> None:
+        """Toy masks depend on nothing that happened in other rounds."""
+
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
         if vector is None or self.me not in cohort.members:
             raise NotInCohort(self.me)
@@ -158,6 +161,9 @@ class AddingSession:
 
     def prepare(self, rounds: int) -> Exchange:
         return Gathering(self.members, KEY, relay=True)
+
+    def missed_rounds(self) -> None:
+        """The coordinator is in every round."""
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
         self.rounds[cohort.round_id] = Gathering(cohort.members, 8 * terms.size, terms)
