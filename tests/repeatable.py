@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -24,7 +25,13 @@ MARK = "own_draws"
 def drawn_from(seed: str) -> Iterator[None]:
     """What this process draws from the operating system is, meanwhile, one stream under that seed."""
     stream, before = Seeded(hashlib.sha256(seed.encode()).digest(), unsafe=True), OperatingSystem.bytes
-    OperatingSystem.bytes = lambda _, n: stream.bytes(n)  # type: ignore[method-assign]
+    alone = Lock()  # fixtures may run parties in threads; who draws first is then a matter of luck, and an error is not
+
+    def drawn(_: OperatingSystem, n: int) -> bytes:
+        with alone:
+            return stream.bytes(n)
+
+    OperatingSystem.bytes = drawn  # type: ignore[method-assign]
     try:
         yield
     finally:
