@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from securetm.private_files import writing
 from securetm.trial.trial_errors import MemberEnded
 
 _GRACE = 10.0  # seconds in which a process that is asked to end may write its files
@@ -64,7 +65,7 @@ class MemberProcesses:
     def start(self, name: str, command: Sequence[str]) -> None:
         """Starts `securetm` with these arguments. Ctrl-C at the terminal reaches this process alone, which ends the others."""
         path = self._logs / f"{name}.log"
-        with path.open("wb") as log:
+        with writing(path) as log:
             environment = {**_inherited(os.environ), **self._threads}
             running = subprocess.Popen(  # noqa: S603 - our own command, with no shell
                 [*_COMMAND, *command],

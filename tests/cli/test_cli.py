@@ -24,6 +24,7 @@ COMMANDS = (
     "serve",
     "init",
     "join",
+    "health",
     "topics",
     "transform",
     "explain",
@@ -38,7 +39,7 @@ COMMANDS = (
     "keys",
 )
 SLOW = ("reproduce", "bench")
-REMOTE = ("serve", "join")  # their examples need a federation: docs/how-to has them with one
+REMOTE = ("serve", "join", "health")  # their examples need a federation: docs/how-to has them with one
 
 
 # ---- help and examples ---------------------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ def test_a_model_with_a_memory_is_asked_again_from_the_same_memory(corpora: Mapp
 
 
 def test_paid_answers_are_about_the_same_state_too(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    """Asked again after a crash, the same costs again; something else is not sold under a number that was asked before."""
+    """Asked again after a crash, it is the kept answer, for no charge; nothing else is sold under that number."""
     run = begin(tmp_path / "run", private_plan(tmp_path, "dp-local"), five)
     parties = InProcess({name: make_real_party(run, name) for name in run.members})
     store = CoordinatorStore(run.coordinator)
@@ -140,7 +140,7 @@ def test_paid_answers_are_about_the_same_state_too(five: Mapping[str, Corpus], t
         else:
             with pytest.raises(PartyRefused, match="AskedOtherwise"):
                 at_work.ask(TRAIN, about)
-    assert [party.ledger.head[0] for party in parties.parties.values() if party.ledger] == [3] * 5  # opened, and paid twice
+    assert [party.ledger.head[0] for party in parties.parties.values() if party.ledger] == [2] * 5  # opened, and paid once
     parties.close()
     store.close()
 

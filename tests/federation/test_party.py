@@ -102,7 +102,7 @@ def test_a_sum_over_too_few_documents_is_refused(stage: Stage) -> None:
 def test_going_on_from_a_round_that_was_never_kept(stage: Stage) -> None:
     stage.answers(stage.played.ask("train", stage.played.fresh()))  # not kept
     stage.refuses(stage.played.invite(resume_from=1), "OutOfTurn", "round 1")
-    stage.refuses(stage.played.invite(resume_from=2**64 - 1), "OutOfTurn", str(2**64 - 1))
+    stage.refuses(stage.played.invite(resume_from=2**62), "OutOfTurn", str(2**62))
     stage.still_works()
 
 

@@ -99,7 +99,7 @@ def said(request: wire.Body, outcome: wire.Outcome, content: bytes, terms: Any, 
         return []
     if isinstance(request, wire.Links):  # digests of entries, which begin with 16 random bytes
         head, links = outcome.parcels
-        assert (len(head), len(links) % wire.LINK) == (4 + 8 + 32 + 32 + 16 + 64, 0)
+        assert (len(head), len(links) % wire.LINK) == (4 + 8 + 32 + 32 + 16 + 16 + 64, 0)
         return []
     if not isinstance(request, wire.Ask):
         assert outcome.parcels == ()

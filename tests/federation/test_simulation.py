@@ -23,6 +23,7 @@ from securetm.federation.running_errors import TooFewToTakePart, WorkerDied
 from securetm.federation.simulation import execute, make_party
 from securetm.federation.sources import corpora_of
 from securetm.federation.transcript import Transcript
+from securetm.federation.wire import MOST_BYTES
 from securetm.models.quality import perplexity
 from securetm.models.queries import choose_vocabulary
 from securetm.plans import Plan
@@ -44,7 +45,7 @@ def test_long_messages_do_not_wait_for_each_other() -> None:
     workers = Workers(echo, {name: (name,) for name in "abcd"}, 2)
     said = {name: name.encode() * 4_000_000 for name in "abcd"}
     heard: list[Mapping[str, bytes]] = []
-    asking = threading.Thread(target=lambda: heard.append(dict(workers.ask(said))), daemon=True)
+    asking = threading.Thread(target=lambda: heard.append(dict(workers.ask(said, MOST_BYTES))), daemon=True)
     asking.start()
     asking.join(timeout=600)
     assert heard == [said]
@@ -63,12 +64,12 @@ def test_two_workers_end_where_one_process_does(corpora: Mapping[str, Corpus], t
 def test_a_worker_that_dies_is_named_with_its_parties() -> None:
     workers = Workers(dies_at_the_second_message, {name: (name,) for name in ("north", "south", "west")}, 2)
     try:
-        assert dict(workers.ask({"west": b"a", "south": b"b"})) == {"west": b"awest", "south": b"bsouth"}
+        assert dict(workers.ask({"west": b"a", "south": b"b"}, MOST_BYTES)) == {"west": b"awest", "south": b"bsouth"}
         with pytest.raises(WorkerDied, match="north, west"):
-            workers.ask({"west": b"again"})
+            workers.ask({"west": b"again"}, MOST_BYTES)
         for _ in range(2):  # and it stays dead, whether that is noticed when writing or when reading
             with pytest.raises(WorkerDied, match="north, west") as refusal:
-                workers.ask({"north": b"more"})
+                workers.ask({"north": b"more"}, MOST_BYTES)
         assert "--resume" in refusal.value.advice()
     finally:
         workers.close()

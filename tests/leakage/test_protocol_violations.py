@@ -90,10 +90,12 @@ PAID = {
 APART = "another list of survivors for one party than for the others"
 UNCLAIMED = "the profile does not claim that a coordinator cannot show parties different cohorts"
 ANSWERED = {"a second list of survivors, after one was answered": "AlreadyUnmasked", APART: UNCLAIMED}
+# Under shares of noise an earlier question is refused whatever the budget has left.
+NEVER_BEFORE = {"one question more than the budget reaches": "LaterAnswered"}
 REASONS = {
     "masked": {**AGREED, **WEIGHTS, **LISTS, **SWAPPED, **ONCE, **ANSWERED},
     "masked_strict": {**AGREED, **WEIGHTS, **LISTS, **SIGNED, **SWAPPED, **ONCE, APART: "BadSignature"},
-    "dp-distributed": {**AGREED, **WEIGHTS, **LISTS, **SWAPPED, **PAID, **ANSWERED},
+    "dp-distributed": {**AGREED, **WEIGHTS, **LISTS, **SWAPPED, **PAID, **ANSWERED, **NEVER_BEFORE},
     "ckks": {**AGREED, **OWN_WEIGHTS},
 }
 
@@ -210,7 +212,7 @@ def test_a_budget_that_nobody_keeps_is_found_out(
 ) -> None:
     monkeypatch.setattr(BudgetGuard, "_allowed", lambda *_: 1)
     monkeypatch.setattr(Ledger, "charge", lambda *_: None)
-    assert not_held(tried("dp-distributed", settings, tmp_path)["one question more than the budget reaches"])
+    assert not_held(tried("dp-local", settings, tmp_path)["one question more than the budget reaches"])
 
 
 def test_parties_that_do_not_look_at_links_are_found_out(
