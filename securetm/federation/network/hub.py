@@ -163,7 +163,7 @@ class Hub:
             seat.fail(HubClosed())
             if seat.connected is not None:
                 seat.connected.stop()
-                with contextlib.suppress(asyncio.TimeoutError, grpc.RpcError, grpc.aio.UsageError):
+                with contextlib.suppress(asyncio.TimeoutError, grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError):
                     await asyncio.wait_for(seat.connected.stream.write(rejected(reason)), 1)
         await self._server.stop(grace=1)
         self._notify()
@@ -229,7 +229,7 @@ class Hub:
     async def _reject(self, claimed: str, stream: grpc.aio.ServicerContext, refusal: SecuretmError) -> None:
         name = type(refusal).__name__
         self.events.refused(claimed, name)
-        with contextlib.suppress(grpc.RpcError, grpc.aio.UsageError, asyncio.TimeoutError):
+        with contextlib.suppress(grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError, asyncio.TimeoutError):
             await asyncio.wait_for(stream.write(rejected(name)), 1)
 
     def _notify(self) -> None:
