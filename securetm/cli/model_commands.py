@@ -13,6 +13,7 @@ from securetm.cli.json_output import Json, print_json
 if TYPE_CHECKING:
     from securetm.corpus.corpus import Corpus
     from securetm.federation.finished import FinishedRun
+    from securetm.federation.topic_labels import TopicLabels
 
 Run = Annotated[Path, typer.Argument(help="The folder of a finished run.")]
 
@@ -20,16 +21,20 @@ Run = Annotated[Path, typer.Argument(help="The folder of a finished run.")]
 def topics(
     run: Run,
     words: Annotated[int, typer.Option(min=1, max=1000, help="Words per topic.")] = 10,
+    label: Annotated[
+        list[str] | None, typer.Option(metavar="NUMBER=TEXT", help="Label a topic; it is kept in the run's folder.")
+    ] = None,
+    labels: Annotated[Path | None, typer.Option(help="A file of labels that takes the place of the run's own.")] = None,
     json: Json = False,
 ) -> None:
-    """Shows the topics of a finished run, heaviest words first."""
+    """Shows the topics of a finished run, heaviest words first. Labels that people gave to topics stand beside them."""
     from securetm.reports.terminal import results, topics_table
 
     finished = _opened(run)
-    found = finished.topics(words)
-    results(json).print(topics_table(found))
+    found, named = finished.topics(words), _labelled(finished, label or [], labels)
+    results(json).print(topics_table(found, named.texts))
     if json:
-        print_json({"run": finished.name, "model": finished.plan.model.name, "topics": found})
+        print_json({"run": finished.name, "model": finished.plan.model.name, "topics": found, **named.table()})
 
 
 def transform(
@@ -46,9 +51,11 @@ def transform(
     documents = finished.read(file, text)
     shares, known = _transformed(finished, documents)
     unknown = [row for row, words in enumerate(known) if not words]
-    results(json).print(documents_table(shares, finished.topics(4), best, unknown))
+    named = finished.labels()
+    results(json).print(documents_table(shares, finished.topics(4), best, unknown, labels=named.texts))
     if json:
-        print_json({**_rows(finished.name, str(file), shares), "known_words": known, "without_known_words": unknown})
+        rows = _rows(finished.name, str(file), shares)
+        print_json({**rows, "known_words": known, "without_known_words": unknown, **named.table()})
 
 
 def _opened(run: Path) -> FinishedRun:
@@ -60,6 +67,19 @@ def _opened(run: Path) -> FinishedRun:
     if not finished.bound:
         screen().print("This run is of an earlier version, which wrote no digests, so changes of its files cannot be detected.")
     return finished
+
+
+def _labelled(finished: FinishedRun, given: list[str], file: Path | None) -> TopicLabels:
+    """The labels of the run's topics, after those that were given are kept in its folder."""
+    from securetm.federation.topic_labels import TopicLabels
+
+    topics = len(finished.components_)
+    labels = finished.labels() if file is None else TopicLabels.read(file, topics)
+    for one in given:
+        labels = labels.with_given(one, topics)
+    if given or file is not None:
+        labels.write(finished.folder)
+    return labels
 
 
 def _transformed(finished: FinishedRun, documents: Corpus) -> tuple[Any, list[int]]:

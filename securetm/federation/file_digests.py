@@ -21,7 +21,7 @@ from securetm.federation.store import read_json, write_json
 RUN, KEPT = "run.json", "kept.json"
 VERSION = 1
 _OTHERS = (KEPT, "lock")
-_ADDED = ("audits/",)  # by whoever tries the run later
+_ADDED = ("audits/", "labels.json")  # by whoever tries the run, or names its topics, later
 _DATABASES, _BESIDE = (".sqlite", ".ledger", ".others"), ("-wal", "-shm", "-journal")
 
 

@@ -17,6 +17,7 @@ from securetm.federation.folder import MODEL, RunFolder, reopen
 from securetm.federation.joining_result import REPORT
 from securetm.federation.running_errors import ChangedFile, DamagedStore, NotARun
 from securetm.federation.store import read_json
+from securetm.federation.topic_labels import TopicLabels
 from securetm.models import MODELS
 from securetm.models.estimator import over, warn_of_unknown, words_of
 from securetm.models.model_errors import UnknownModel
@@ -98,6 +99,7 @@ class FinishedRun(LearnedModel):
 
     plan: Plan
     bound: bool = True  # whether the run wrote digests of its files down; one of an earlier version did not
+    folder: Path = Path()  # of the run, or of what a party has of one
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -110,7 +112,7 @@ class FinishedRun(LearnedModel):
         check(path, folder.model, folder.words)
         model, state, vocabulary = _read(folder.model)
         _check_together(folder, model, vocabulary)
-        return cls(folder.path.name, model, state, vocabulary, folder.agreement.plan, is_bound(path))
+        return cls(folder.path.name, model, state, vocabulary, folder.agreement.plan, is_bound(path), path)
 
     @classmethod
     def _at_party(cls, path: Path) -> Self:
@@ -124,7 +126,11 @@ class FinishedRun(LearnedModel):
             plan, name = plan_from_tables(report["plan"], str(path / REPORT)), f"{report['federation']} {report['party']}"
         except (KeyError, TypeError, AttributeError) as problem:
             raise DamagedStore(str(path / REPORT), "it is not the report of a party") from problem
-        return cls(name, model, state, vocabulary, plan)
+        return cls(name, model, state, vocabulary, plan, folder=path)
+
+    def labels(self) -> TopicLabels:
+        """Reads the labels that people gave to the topics of this run."""
+        return TopicLabels.of(self.folder, len(self.components_))
 
     def read(self, file: Path, text: str | None) -> Corpus:
         """Reads new documents in the words of this run, also those that have none of these words."""

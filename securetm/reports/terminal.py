@@ -250,16 +250,28 @@ _NOT_ONE = {
 }
 
 
-def topics_table(topics: Sequence[Sequence[str]]) -> Table:
-    """Numbered topics."""
-    table = titled("", Column("", justify="right"), Column("top words", overflow="fold"))
-    for number, words in enumerate(topics, start=1):
-        table.add_row(str(number), escape(" ".join(words)))
+_NO_LABELS: Mapping[int, str] = {}
+
+
+def topics_table(topics: Sequence[Sequence[str]], labels: Mapping[int, str] = _NO_LABELS) -> Table:
+    """Numbered topics. Where any topic has a label, a column shows the labels."""
+    table = titled("", Column("", justify="right"))
+    if labels:
+        table.add_column("label", overflow="fold", max_width=24)
+    table.add_column("top words", overflow="fold")
+    for place, words in enumerate(topics):
+        label = (escape(labels.get(place, "")),) if labels else ()
+        table.add_row(str(place + 1), *label, escape(" ".join(words)))
     return table
 
 
 def documents_table(
-    shares: Any, topics: Sequence[Sequence[str]], best: int, unknown: Sequence[int] = (), most: int = 20
+    shares: Any,
+    topics: Sequence[Sequence[str]],
+    best: int,
+    unknown: Sequence[int] = (),
+    most: int = 20,
+    labels: Mapping[int, str] = _NO_LABELS,
 ) -> Table:
     """The strongest topics of the first documents; documents that are `unknown` have none."""
     columns = (Column("", justify="right"), Column("strongest topics", overflow="fold"))
@@ -270,7 +282,8 @@ def documents_table(
             table.add_row(str(number), "none: it has no word that the model knows")
             continue
         order = sorted(range(len(row)), key=lambda topic: -row[topic])[:best]
-        table.add_row(str(number), "\n".join(f"{row[t]:5.1%}  {t + 1}: {escape(' '.join(topics[t]))}" for t in order))
+        named = {t: f"{t + 1}: {escape(labels.get(t) or ' '.join(topics[t]))}" for t in order}
+        table.add_row(str(number), "\n".join(f"{row[t]:5.1%}  {name}" for t, name in named.items()))
     return table
 
 

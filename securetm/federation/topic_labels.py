@@ -1,0 +1,104 @@
+"""Labels that people give to topics, in a file beside the model. They are no part of the model, and no run depends on them.
+
+The file is a JSON table: {"labels": {"0": "weather"}}. A topic's number in it is its place in `topics` of `--json`, from 0.
+`--json` of `securetm topics` holds the same table, so that its output is such a file too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from securetm.errors import BadSetting
+from securetm.federation.store import write_json
+from securetm.federation.topic_label_errors import BadLabels
+
+LABELS = "labels.json"
+LONGEST = 100  # characters of a label
+_MOST_BYTES = 1 << 22
+_JOINERS = "\u200c\u200d"  # which some scripts need inside words, though they are not printable
+
+
+@dataclass(frozen=True)
+class TopicLabels:
+    """The label of each topic that has one, by the topic's place from 0."""
+
+    texts: Mapping[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path, topics: int) -> Self:
+        """Reads such a file, or refuses it: only topics that exist have labels, and a label is one printable line."""
+        try:
+            whole = path.read_bytes() if path.stat().st_size <= _MOST_BYTES else None
+        except OSError as problem:
+            raise BadLabels(str(path), problem.strerror or type(problem).__name__) from problem
+        if whole is None:
+            raise BadLabels(str(path), "it is larger than 4 MB")
+        try:
+            given = json.loads(whole.decode("utf-8-sig"))
+        except (ValueError, RecursionError) as problem:
+            raise BadLabels(str(path), f"it is no JSON in UTF-8: {problem}") from problem
+        table = given.get("labels") if isinstance(given, dict) else None
+        if not isinstance(table, dict):
+            raise BadLabels(str(path), 'it has no table "labels"')
+        return cls(_in_order({_place(path, name, topics): _fine(path, name, text) for name, text in table.items()}))
+
+    @classmethod
+    def of(cls, folder: Path, topics: int) -> Self:
+        """Reads the labels in the folder of a run, or of a model; there may be none."""
+        return cls.read(folder / LABELS, topics) if (folder / LABELS).exists() else cls()
+
+    def write(self, folder: Path) -> None:
+        """Writes the labels into the folder of a run, whole or not at all. No label leaves no file."""
+        if self.texts:
+            write_json(folder / LABELS, self.table())
+        else:
+            (folder / LABELS).unlink(missing_ok=True)
+
+    def table(self) -> dict[str, dict[str, str]]:
+        """Returns what stands in the file."""
+        return {"labels": {str(topic): text for topic, text in self.texts.items()}}
+
+    def with_given(self, given: str, topics: int) -> Self:
+        """Returns the labels with one more, written as `3=text`, where topics count from 1. Without a text, the label goes."""
+        number, equals, text = given.partition("=")
+        fine = equals and number.strip().isdecimal() and 1 <= int(number) <= topics
+        if not fine:
+            instead = "write NUMBER=TEXT, such as --label 3=weather"
+            raise BadSetting("", "--label", repr(given), f"must name a topic, 1 to {topics}, and its label", instead=instead)
+        if wrong := _wrong(text.strip()):
+            raise BadSetting("", "--label", repr(given), wrong)
+        return type(self)(_in_order({**self.texts, int(number) - 1: text.strip()}))
+
+    def of_topic(self, topic: int) -> str:
+        """Returns the label of the topic at this place from 0; empty where it has none."""
+        return self.texts.get(topic, "")
+
+
+def _in_order(texts: Mapping[int, str]) -> dict[int, str]:
+    """The labels in the order of their topics, without empty ones."""
+    return {topic: texts[topic] for topic in sorted(texts) if texts[topic]}
+
+
+def _place(path: Path, name: str, topics: int) -> int:
+    if not (name.isascii() and name.isdecimal() and len(name) < 10 and int(name) < topics):
+        raise BadLabels(str(path), f"it has a label for topic {name!r}, and the topics are 0 to {topics - 1}")
+    return int(name)
+
+
+def _fine(path: Path, name: str, text: Any) -> str:
+    if not isinstance(text, str):
+        raise BadLabels(str(path), f"the label of topic {name!r} is no text")
+    if wrong := _wrong(text.strip()):
+        raise BadLabels(str(path), f"the label of topic {name!r} {wrong}")
+    return text.strip()
+
+
+def _wrong(text: str) -> str:
+    """Says what is wrong with a label; nothing if it is fine."""
+    if len(text) > LONGEST:
+        return f"must have at most {LONGEST} characters, and has {len(text):,}"
+    return "" if all(one.isprintable() or one in _JOINERS for one in text) else "must be one line of printable text"
