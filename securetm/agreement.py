@@ -42,6 +42,8 @@ class Agreement:
         public = {name: value for name, value in self.plan.tables().items() if name not in ("corpus", "coordinator")}
         if self.plan.federation == FederationChoice():  # a plan that says nothing of it keeps the hash that it had
             del public["federation"]
+        if not self.plan.training.epochs:
+            del public["training"]["epochs"]
         public["vocabulary"]["file"] = list(self.words) if self.words else ""  # the words count, not where the file lies
         public["tokeniser"]["stop_words"] = self.stop_words if isinstance(self.stop_words, str) else list(self.stop_words)
         return digest(public)

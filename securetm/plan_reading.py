@@ -14,6 +14,7 @@ from securetm.contracts import Budget, Profile, Unit
 from securetm.errors import NotFound
 from securetm.plans import (
     DEFAULT_MODEL,
+    MOST_ROUNDS_OF_EPOCHS,
     NUMBERS,
     CorpusChoice,
     ModelChoice,
@@ -65,8 +66,7 @@ def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
     with mistakes.kept():
         ProfileFile.read(str(tables.get("profile", plan.profile))).profile()
     mistakes.tell()
-    training = _with_rounds(sections["training"], tables, sections["model"])
-    return _resolved(dataclasses.replace(plan, **{**sections, "training": training}), where)
+    return _resolved(dataclasses.replace(plan, **sections), where, tables.get("training", {}))
 
 
 def unusual_settings(plan: Plan) -> dict[str, Any]:
@@ -106,15 +106,29 @@ def _model_choice(table: Any) -> ModelChoice:
     return ModelChoice(name, {**(kind.federated_defaults if kind else {}), **nested, **flat})
 
 
-def _with_rounds(chosen: TrainingChoice, tables: Mapping[str, Any], model: ModelChoice) -> TrainingChoice:
-    """The [training] section, with as many rounds as the model needs where the plan does not say."""
-    kind = model_class(model.name, model.settings)
-    if kind is None or "rounds" in tables.get("training", {}):
+def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> TrainingChoice:
+    """The [training] section, with as many epochs or rounds as the model needs where the plan does not say."""
+    chosen, kind = plan.training, model_class(plan.model.name, plan.model.settings)
+    hidden = _documents_hidden_by(plan, profile)
+    problem = f"needs the number of documents of all parties, which {hidden}: give rounds instead"
+    require(not (chosen.epochs and hidden), "[training]", "epochs", chosen.epochs, problem)
+    if kind is None or "rounds" in given:
         return chosen
-    return dataclasses.replace(chosen, rounds=kind.federated_rounds)
+    if "epochs" not in given and not hidden:
+        chosen = dataclasses.replace(chosen, epochs=kind.federated_epochs)
+    return dataclasses.replace(chosen, rounds=MOST_ROUNDS_OF_EPOCHS if chosen.epochs else kind.federated_rounds)
 
 
-def _resolved(plan: Plan, where: str) -> Plan:
+def _documents_hidden_by(plan: Plan, profile: Profile) -> str:
+    """Why the coordinator never learns how many documents there are; nothing if it does, from the answer about the words."""
+    if profile.budget is not None:
+        return f"the budget of profile {profile.name!r} has nothing for"
+    if plan.vocabulary.source == "file":
+        return "nobody counts where the list of words is public"
+    return f"profile {profile.name!r} lets only the parties open" if profile.aggregation.opened_by == "parties" else ""
+
+
+def _resolved(plan: Plan, where: str, given: Mapping[str, Any]) -> Plan:
     """The plan with every setting that it leaves to its profile and its model. A plan that cannot be carried out is refused."""
     _check_own(plan, where)
     file = ProfileFile.read(plan.profile)
@@ -123,7 +137,8 @@ def _resolved(plan: Plan, where: str) -> Plan:
     plan = dataclasses.replace(plan, privacy=_with_unit(plan, budget))
     profile = plan.profile_in(file)
     _check_under_budget(plan, profile.budget, where)
-    return dataclasses.replace(plan, vocabulary=_with_source(plan, profile), model=_with_all_settings(plan, profile))
+    plan = dataclasses.replace(plan, vocabulary=_with_source(plan, profile), model=_with_all_settings(plan, profile))
+    return dataclasses.replace(plan, training=_with_length(plan, profile, given))
 
 
 def _with_unit(plan: Plan, budget: Budget | None) -> PrivacyChoice:

@@ -19,6 +19,7 @@ from securetm.toml_settings import require, require_at_least
 
 STOPS = ("rounds", "weights", "held_out")
 DEFAULT_MODEL = "lda"
+MOST_ROUNDS_OF_EPOCHS = 10_000  # that parties answer where a plan gives epochs, and no number of rounds
 PUBLIC_LIST = "name a public list of words, one a line (--vocabulary FILE)"
 PARTITIONS = ("column", "equal", "dirichlet")
 ALL = "all"
@@ -126,6 +127,7 @@ class TrainingChoice:
     """When training ends: after so many rounds, or earlier when weights or held-out loss no longer move."""
 
     rounds: int = 1000  # at most; nothing: what the model says for a federation
+    epochs: float = 0.0  # passes over the training documents; rounds then follow from their number, up to `rounds`
     stop: str = "rounds"  # end by rounds, weights or held_out
     every: int = 50  # rounds between two looks at weights or held-out words
     tolerance: float = 1e-3  # a smaller change counts as none
@@ -135,6 +137,8 @@ class TrainingChoice:
     def __post_init__(self) -> None:
         """Refuses a training that would never begin or never end."""
         require(1 <= self.rounds <= 10_000_000, "[training]", "rounds", self.rounds, "must be from 1 to 10,000,000")
+        problem = "must be from 0 to 1,000,000; 0 trains for so many rounds instead"
+        require(0 <= self.epochs <= 1_000_000, "[training]", "epochs", self.epochs, problem)
         require(self.stop in STOPS, "[training]", "stop", self.stop, known=tuple(STOPS))
         require_at_least(self, "[training]", every=1, patience=1, tolerance=0)
         require(0 < self.held_out < 1, "[training]", "held_out", self.held_out, "must lie between 0 and 1")

@@ -28,6 +28,7 @@ SETTINGS = {  # of a plan, by the parameter of the command that sets each
     "model": "model.name",
     "topics": "model.n_topics",
     "rounds": "training.rounds",
+    "epochs": "training.epochs",
     "stop": "training.stop",
     "local_epochs": "model.local_epochs",
     "seed": "seed",
@@ -46,6 +47,9 @@ def run(
     model: Annotated[str | None, typer.Option(help="Topic model.")] = None,
     topics: Annotated[int | None, typer.Option(help="Number of topics.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Most training rounds.")] = None,
+    epochs: Annotated[
+        float | None, typer.Option(help="Passes over the training documents, where their number is public.")
+    ] = None,
     stop: Annotated[str | None, typer.Option(help="End by: rounds, weights or held_out.")] = None,
     local_epochs: Annotated[int | None, typer.Option(help="Epochs at each party per round; 0: a gradient per batch.")] = None,
     seed: Annotated[int | None, typer.Option(help="Public seed of batches and model noise.")] = None,

@@ -98,12 +98,18 @@ class TopicModel(Protocol):
     reads: ClassVar[frozenset[Reads]] = frozenset({Reads.COUNTS})
     federated_defaults: ClassVar[Mapping[str, Any]] = {}  # settings of a federation that differ from those of one machine
     federated_rounds: ClassVar[int] = 1000  # of training, where a plan does not say
+    federated_epochs: ClassVar[float] = 0.0  # instead of rounds, where the number of documents is public; 0: rounds
     party_models: ClassVar[bool] = False  # whether each party trains a model of its own, and is asked about another state
 
     @property
     def in_fixed_order(self) -> bool:
         """Whether it adds numbers in a fixed order, so that the row of a document depends on no other document."""
         return True
+
+    @property
+    def epochs_per_round(self) -> int:
+        """How often a party's documents are read in a round that is asked about all of them."""
+        return 1
 
     @property
     def most_shown_topics(self) -> int:

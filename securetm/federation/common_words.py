@@ -32,7 +32,7 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
         candidates, found, held = _candidates(rounds)
         if len(candidates) < 2 and (needed := needed_by(rounds.agreement)) is not None:
             raise TooFewWordsFound(len(candidates), needed.found_from)
-        words = chosen(plan, candidates, found, held)
+        words, rounds.documents = chosen(plan, candidates, found, held), found
         problem = f"leaves, with max_share, a single one of {len(candidates)} words"
         require(len(words) >= 2, "[vocabulary]", "min_documents", plan.vocabulary.min_documents, problem)
     write_bytes(store.folder / "vocabulary.txt", "\n".join(words).encode())
@@ -43,7 +43,8 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
 
 def _keep(rounds: Rounds, name: str, words: tuple[str, ...]) -> None:
     """Writes a list to disk before a party is told: parties take no other one, so it must be the same after a new start."""
-    rounds.store.put(name, json.dumps({"words": words, "serial": rounds.serial, "numbers": rounds.numbers}).encode())
+    agreed = {"words": words, "documents": rounds.documents, "serial": rounds.serial, "numbers": rounds.numbers}
+    rounds.store.put(name, json.dumps(agreed).encode())
 
 
 def _kept(rounds: Rounds, name: str) -> tuple[str, ...]:
@@ -52,6 +53,7 @@ def _kept(rounds: Rounds, name: str) -> tuple[str, ...]:
     if stored is None:
         return ()
     agreed = json.loads(stored)
+    rounds.documents = int(agreed.get("documents", 0))  # a run of an earlier version did not write it, and counts rounds
     if rounds.serial < agreed["serial"]:  # killed before it kept its first state
         rounds.serial, rounds.numbers = agreed["serial"], agreed["numbers"]
     return tuple(agreed["words"])

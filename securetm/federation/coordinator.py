@@ -18,6 +18,7 @@ from securetm.contracts import Answer, State
 from securetm.errors import SecuretmError
 from securetm.federation import wire
 from securetm.federation.common_words import agree_on_words, tell_words, words_of_before
+from securetm.federation.epochs import followed
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS
 from securetm.federation.refusal_errors import QuestionNotAllowed
 from securetm.federation.rounds import Rounds
@@ -39,7 +40,7 @@ class Trained:
     vocabulary: tuple[str, ...]
     rounds: int
     quality: Mapping[str, float]
-    stopped: str = "rounds"  # what ended the training: rounds, weights, held_out or budget
+    stopped: str = "rounds"  # what ended the training: rounds, epochs, weights, held_out or budget
 
 
 @dataclass
@@ -50,13 +51,14 @@ class Coordinator(Rounds):
 
     def run(self) -> Trained:
         """Invites, agrees on words, trains, assesses."""
-        agreement, (kept, facts) = self.agreement, self._kept()
+        kept, facts = self._kept()
         self.store.forget_after(self.serial)  # later rounds will be run again
         self.invite()
         vocabulary = agree_on_words(self)
         tell_words(self, vocabulary)
-        training = TrainingPhase(self, Stopping(agreement.plan.training, list(facts["history"])), int(facts["rounds"]))
         state = start(self, vocabulary) if kept is None else kept
+        choice = followed(self.questions, state, self.members, self.documents)
+        training = TrainingPhase(self, Stopping(choice, list(facts["history"])), int(facts["rounds"]))
         if kept is None:
             training.keep(state)
         state = training.run(state)

@@ -15,6 +15,8 @@ class RecordingWatch:
 
     recorded: Recorded
     stages: Stages
+    title: str = ""  # of the stage of training
+    _total: int = 0
 
     def round_begins(self, serial: int) -> None:
         """Messages belong to this round from now on."""
@@ -26,6 +28,9 @@ class RecordingWatch:
             opened = b"".join(block.tobytes() for block in answer.total.values())
             self.recorded.transcript.record(serial, TOTAL, "coordinator", "coordinator", opened)
 
-    def trained(self, done: int, total: int) -> None:  # noqa: ARG002 - the stage knows its total
-        """Shows progress."""
+    def trained(self, done: int, total: int) -> None:
+        """Shows progress. How many rounds there are may follow from the number of documents, so the first one tells it."""
+        if total != self._total:
+            self.stages.stage(self.title, total)
+            self._total = total
         self.stages.step(done)

@@ -62,6 +62,7 @@ class Rounds:
     attendance: Attendance = field(default_factory=Attendance)
     serial: int = 0  # of the last round
     numbers: dict[str, int] = field(default_factory=dict)  # how often each question was asked
+    documents: int = 0  # of all parties together, if an opened answer about their words told it
     remembered: dict[str, int] = field(default_factory=dict)  # by party: the last round after which it kept its memory
     _heard: set[str] = field(default_factory=set)  # parties that answered the invitation, and have not forgotten it
     _left_out: set[str] = field(default_factory=set)  # parties that missed what every answer of this session needs

@@ -44,6 +44,7 @@ def summary(folder: RunFolder, trained: Trained, compared: Comparison, timer: Wo
         "quality": {**everywhere, **_known(trained.quality)},
         "quality_by_simulation": sorted(set(everywhere) - set(_known(trained.quality))),  # nobody in a federation could say
         "stopped": trained.stopped,
+        "epochs": folder.agreement.plan.training.epochs,  # that the plan asks for; 0: rounds
         "alone": {name: dict(own[name].alone) for name in folder.members if own[name].alone},
         "shared_at_party": {name: dict(own[name].shared) for name in folder.members},
         "topics_alone": {n: named_topics(one.topics, trained.vocabulary) for n, one in own.items() if one.topics is not None},

@@ -164,12 +164,10 @@ def train(
     store = CoordinatorStore(folder.coordinator)
     kept = store.kept_state(CHECKPOINT)
     transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
-    stages.stage(
-        f"training {folder.agreement.plan.model.name} with {len(folder.members)} parties", folder.agreement.plan.training.rounds
-    )
-    coordinator = coordinating(
-        folder.members, agreement, recorded, store, OperatingSystem(), RecordingWatch(recorded, stages), folder.keys
-    )
+    parties_said = f"{len(folder.members)} parties"
+    stages.stage(f"words of {parties_said}, and the first round", 1)
+    watch = RecordingWatch(recorded, stages, f"training {agreement.plan.model.name} with {parties_said}")
+    coordinator = coordinating(folder.members, agreement, recorded, store, OperatingSystem(), watch, folder.keys)
     with _failures_raised(folder):
         try:
             trained = coordinator.run()

@@ -69,9 +69,11 @@ class TrainingPhase:
 
     @property
     def ended_by(self) -> str:
-        """What ended the training: rounds, weights, held_out or budget."""
-        choice = self.stopping.choice
-        return "budget" if self.exhausted else "rounds" if self._asked() >= choice.rounds else choice.stop
+        """What ended the training: rounds, epochs, weights, held_out or budget."""
+        choice, allowed = self.stopping.choice, self.rounds.agreement.plan.training.rounds
+        if self.exhausted or self._asked() < choice.rounds:
+            return "budget" if self.exhausted else choice.stop
+        return "epochs" if choice.rounds < allowed else "rounds"
 
     def run(self, state: State) -> State:
         """Trains, and returns the last state; or the best one, where the plan stops by the held-out loss."""

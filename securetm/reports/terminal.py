@@ -80,6 +80,9 @@ def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
         to.print(Text(f"profile {result['profile']}: {danger}", style="bold red"))
     up, down = result["bytes_up"] / 1e6, result["bytes_down"] / 1e6
     rounds = counted(result["rounds"], "round")
+    if result.get("epochs") and result["stopped"] == "rounds":
+        cut = f"Stopped after {rounds}, the most that the plan allows, before its {result['epochs']:g} epochs"
+        to.print(f"[yellow]{cut}: --rounds allows more.[/yellow]")
     to.print(f"{rounds} in {result['seconds']:.0f} s; {_sent(up)} from the parties, {_sent(down)} to them.")
     if compared := comparison_said(result):
         to.print(compared)

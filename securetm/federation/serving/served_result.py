@@ -35,6 +35,7 @@ def served_result(
         "quality": {name: value for name, value in trained.quality.items() if value == value},
         "quality_by_simulation": [],
         "stopped": trained.stopped,
+        "epochs": plan.training.epochs,
         **dict.fromkeys(UNKNOWN),
         "spent": [_spent(name, spent(trained.rounds)) for name in folder.members],
         "seconds": round(timer.seconds(), 2),

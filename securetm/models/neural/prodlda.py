@@ -57,6 +57,7 @@ class ProdLDA(Estimator):
     name: ClassVar[str] = "prodlda"
     # A round's batch is all parties' batches together, so a federation steps further than one machine would.
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "learning_rate": 5e-3}
+    federated_epochs: ClassVar[float] = 30.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -169,6 +170,11 @@ class ProdLDA(Estimator):
     def _restore(self, weights: Array) -> Array:
         standardise(NetworkShape.of(weights, self.hidden, self.n_topics).views(weights)["topics"], self.word_spread)
         return weights
+
+    @property
+    def epochs_per_round(self) -> int:
+        """The epochs of a party in a round."""
+        return max(1, self.local_epochs)
 
     @property
     def in_fixed_order(self) -> bool:

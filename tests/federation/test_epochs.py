@@ -1,0 +1,118 @@
+"""Rounds that follow the corpus: as many as the plan's epochs are over all parties' documents, at most those it allows."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from securetm.agreement import agree
+from securetm.corpus.corpus import Corpus
+from securetm.errors import BadSetting
+from securetm.federation.epochs import rounds_of
+from securetm.federation.folder import begin, reopen
+from securetm.federation.simulation import execute
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.plan_reading import plan_from_tables
+from securetm.plans import MOST_ROUNDS_OF_EPOCHS, FederationChoice, Plan
+from securetm.stages import Unwatched
+from securetm.toml_settings import digest
+
+from .conftest import small_plan
+from .killed_run import ended
+
+DOCUMENTS = 300  # of the five parties
+ROUNDS = 9  # 3 epochs over the 240 documents that are trained on, 80 in a round
+
+
+def plan_of(**more: Any) -> Plan:
+    """Three epochs, of batches of 16."""
+    return small_plan(training={"epochs": 3, "held_out": 0.2, **more.pop("training", {})}, **more)
+
+
+def trained(five: Mapping[str, Corpus], place: Path, plan: Plan) -> Mapping[str, Any]:
+    return execute(begin(place, plan, five), Unwatched(), comparison=False)
+
+
+@pytest.mark.parametrize("profile", ["open", "masked"])
+def test_rounds_follow_the_documents_of_all_parties(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    assert sum(map(len, five.values())) == DOCUMENTS
+    result = trained(five, tmp_path / "run", plan_of(profile=profile, model__batch=25 if profile == "masked" else 16))
+    assert (result["rounds"], result["stopped"]) == (6 if profile == "masked" else ROUNDS, "epochs")
+
+
+def test_no_more_rounds_than_the_plan_allows(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    result = trained(five, tmp_path / "run", plan_of(training={"rounds": 4}))
+    assert (result["rounds"], result["stopped"], result["epochs"]) == (4, "rounds", 3.0)
+
+
+def test_a_killed_run_trains_as_many_epochs_as_any_other(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    (stored := tmp_path / "corpora").mkdir()
+    for name, corpus in five.items():
+        corpus.save(stored / f"{name}.npz")
+    plan, folder = plan_of(), tmp_path / "killed"
+    settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
+    for moment, number in (("begin", 2), ("resume", 3)):
+        assert ended(folder, moment, "round", number, str(stored), settings) == -signal.SIGKILL
+    again = execute(reopen(folder), Unwatched(), comparison=False)
+    unbroken = trained(dict(sorted(five.items())), tmp_path / "unbroken", plan)
+    assert (again["rounds"], again["topics"]) == (ROUNDS, unbroken["topics"])
+
+
+@pytest.mark.parametrize(
+    ("more", "batch", "rounds"),
+    [
+        ({}, 16, 9),
+        ({"federation": FederationChoice(cohort=2)}, 16, 23),  # 22.5
+        ({}, 0, 3),  # a round reads all documents
+        ({"model": replace(plan_of().model, settings={"local_epochs": 2})}, 0, 2),
+    ],
+)
+def test_an_epoch_reads_every_training_document_once(more: dict[str, Any], batch: int, rounds: int) -> None:
+    assert rounds_of(agree(replace(plan_of(), **more)), batch, 5, DOCUMENTS) == rounds
+
+
+def test_there_is_always_a_round() -> None:
+    assert rounds_of(agree(plan_of()), 16, 5, 0) == 1
+
+
+HIDDEN: dict[str, dict[str, Any]] = {
+    "a budget": {"profile": "dp-distributed", "model": {"name": "lda-vi"}},
+    "a public list": {"profile": "open", "model": {"name": "prodlda"}},
+    "only the parties open": {"profile": "bfv", "model": {"name": "prodlda"}},
+}
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+def test_where_nobody_learns_the_number_of_documents_rounds_are_fixed_before(case: str, tmp_path: Path) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("river\ncourt\n", "utf-8")
+    listed = {} if case == "a budget" else {"vocabulary": {"source": "file", "file": str(words)}}
+    tables = {**HIDDEN[case], **listed}
+    fixed = plan_from_tables(tables, "a test").training
+    assert (fixed.epochs, fixed.rounds < MOST_ROUNDS_OF_EPOCHS) == (0.0, True)
+    with pytest.raises(BadSetting, match="needs the number of documents"):
+        plan_from_tables({**tables, "training": {"epochs": 3}}, "a test")
+
+
+def test_a_plan_of_a_neural_model_gives_epochs_unless_it_gives_rounds() -> None:
+    neural = {"profile": "masked", "model": {"name": "prodlda"}}
+    usual = plan_from_tables(neural, "a test").training
+    assert (usual.epochs, usual.rounds) == (ProdLDA.federated_epochs, MOST_ROUNDS_OF_EPOCHS)
+    rounds = plan_from_tables({**neural, "training": {"rounds": 7}}, "a test").training
+    assert (rounds.epochs, rounds.rounds) == (0.0, 7)
+    both = plan_from_tables({**neural, "training": {"rounds": 7, "epochs": 2}}, "a test").training
+    assert (both.epochs, both.rounds) == (2.0, 7)
+
+
+def test_a_plan_without_epochs_keeps_the_hash_that_it_had() -> None:
+    plan = small_plan()
+    before = {name: value for name, value in plan.tables().items() if name not in ("corpus", "coordinator", "federation")}
+    del before["training"]["epochs"]  # as it was before a plan could give epochs
+    assert agree(plan).digest == digest(before)
+    assert agree(plan_of()).digest != agree(plan_of(training={"epochs": 4})).digest
