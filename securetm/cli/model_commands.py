@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from securetm.cli.json_output import Json, print_json
+from securetm.toml_settings import require
 
 if TYPE_CHECKING:
     from securetm.corpus.corpus import Corpus
     from securetm.federation.finished import FinishedRun
     from securetm.federation.topic_labels import TopicLabels
+    from securetm.federation.topics_by_date import TopicsByDate
 
 Run = Annotated[Path, typer.Argument(help="The folder of a finished run.")]
 
@@ -25,16 +27,27 @@ def topics(
         list[str] | None, typer.Option(metavar="NUMBER=TEXT", help="Label a topic; it is kept in the run's folder.")
     ] = None,
     labels: Annotated[Path | None, typer.Option(help="A file of labels that takes the place of the run's own.")] = None,
+    by_date: Annotated[
+        str | None, typer.Option(metavar="PERIOD", help="Show each topic's share of the documents of every year, month or day.")
+    ] = None,
+    party: Annotated[str | None, typer.Option(help="With --by-date: only the documents of this party of a simulation.")] = None,
+    corpus: Annotated[Path | None, typer.Option(help="With --by-date: a file of documents that is not in the run.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so.")] = None,
+    date: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the date, unless it is called so.")] = None,
     json: Json = False,
 ) -> None:
     """Shows the topics of a finished run, heaviest words first. Labels that people gave to topics stand beside them."""
     from securetm.reports.terminal import results, topics_table
 
     finished = _opened(run)
+    over_time = _over_time(finished, by_date, party, (corpus, text, date))
     found, named = finished.topics(words), _labelled(finished, label or [], labels)
     results(json).print(topics_table(found, named.texts))
+    if over_time is not None:
+        _show_over_time(over_time, found, named, json)
     if json:
-        print_json({"run": finished.name, "model": finished.plan.model.name, "topics": found, **named.table()})
+        more = {"by_date": over_time.table()} if over_time else {}
+        print_json({"run": finished.name, "model": finished.plan.model.name, "topics": found, **named.table(), **more})
 
 
 def transform(
@@ -80,6 +93,34 @@ def _labelled(finished: FinishedRun, given: list[str], file: Path | None) -> Top
     if given or file is not None:
         labels.write(finished.folder)
     return labels
+
+
+def _over_time(
+    finished: FinishedRun, period: str | None, party: str | None, given: tuple[Path | None, str | None, str | None]
+) -> TopicsByDate | None:
+    """The topics by date, of the documents in the run's folder or of a file; nothing where they are not asked for."""
+    from securetm.corpus.dates import PERIODS
+    from securetm.federation.topics_by_date import documents_in, topics_by_date
+
+    file, text, date = given
+    if period is None:
+        needed = "is of use with --by-date only"
+        for name, value in (("--party", party), ("--corpus", file), ("--text", text), ("--date", date)):
+            require(value is None, "securetm topics", name, value, needed)
+        return None
+    require(period in PERIODS, "", "--by-date", period, known=PERIODS)
+    require(file is None or party is None, "", "--party", party, "names a party of the run, and --corpus other documents")
+    held = documents_in(finished, party) if file is None else {str(file): finished.read(file, text, date)}
+    return topics_by_date(finished, held, period)
+
+
+def _show_over_time(over_time: TopicsByDate, topics: list[list[str]], labels: TopicLabels, json: bool) -> None:
+    """A table with a line of bars for each topic."""
+    from securetm.reports.terminal import results
+    from securetm.reports.topics_over_time import over_time_table
+
+    to = results(json)
+    to.print(over_time_table(over_time, topics, labels.texts, to.width))
 
 
 def _transformed(finished: FinishedRun, documents: Corpus) -> tuple[Any, list[int]]:

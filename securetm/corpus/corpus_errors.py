@@ -174,3 +174,20 @@ class TooFewPackages(BadCorpus):
     found: int
     known: tuple[str, ...]
     hint = "name your own documents in a plan, or install another of {known}"
+
+
+class NoDates(BadCorpus):
+    """the documents of {where} have no dates"""
+
+    where: str
+    hint = "name the column of the date: --date COLUMN (in a plan date of [corpus], in Python date=)"
+
+
+class BadDate(BadCorpus):
+    """{where}, document {document}: {form!r} names no {wanted} (each digit is shown as 9, each letter as a)"""
+
+    where: str
+    document: int
+    form: str
+    wanted: str  # date; or month or day, where the date is coarser
+    hint = "write dates as 2026-11-23, 2026-11 or 2026; a time may follow a day, as in 2026-11-23T18:30"

@@ -132,9 +132,10 @@ class FinishedRun(LearnedModel):
         """Reads the labels that people gave to the topics of this run."""
         return TopicLabels.of(self.folder, len(self.components_))
 
-    def read(self, file: Path, text: str | None) -> Corpus:
+    def read(self, file: Path, text: str | None, date: str | None = None) -> Corpus:
         """Reads new documents in the words of this run, also those that have none of these words."""
-        return read_corpus(file, text=text, tokeniser=self.plan.tokeniser.make(), keep_empty=True).project(self.vocabulary)
+        tokeniser = self.plan.tokeniser.make()
+        return read_corpus(file, text=text, date=date, tokeniser=tokeniser, keep_empty=True).project(self.vocabulary)
 
 
 def _check_together(folder: RunFolder, model: Any, vocabulary: tuple[str, ...]) -> None:

@@ -1,0 +1,96 @@
+"""Topics by date: of the documents in a simulation's folder, or of a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import securetm as package
+from securetm.corpus.corpus import Corpus
+from securetm.federation.finished import FinishedRun
+from securetm.federation.topics_by_date import documents_in, topics_by_date
+
+from .conftest import SMALL, Said, securetm
+
+RUN = "runs/dated"
+
+
+@pytest.fixture(scope="module")
+def dated(workplace: Path) -> Path:
+    """A finished run over documents with dates: those of each party are of one year."""
+    rows = [json.loads(line) for line in (workplace / "documents.jsonl").read_text("utf-8").splitlines()]
+    years = {name: 2020 + place for place, name in enumerate(dict.fromkeys(row["party"] for row in rows))}
+    dates = [f"{years[row['party']]}-{1 + place % 12:02}-15" for place, row in enumerate(rows)]
+    lines = [json.dumps({**row, "when": date}) for row, date in zip(rows, dates, strict=True)]
+    (workplace / "dated.jsonl").write_text("\n".join(lines), "utf-8")
+    return workplace / "dated.jsonl"
+
+
+@pytest.fixture
+def run(dated: Path, here: Path) -> FinishedRun:
+    """The run over them, trained once."""
+    if not Path(RUN).exists():
+        options = ("--corpus", str(dated), "--date", "when", "--partition", "column", "--model", "lda", "--rounds", "3")
+        lda = [part for part in SMALL if part != "model.hidden=8"]
+        lda.remove("--set")
+        assert securetm("run", *options, *lda, "--out", RUN, "--no-comparison", "--json").code == 0
+    return FinishedRun.open(Path(RUN))
+
+
+def test_shares_are_means_over_the_documents_of_a_period(run: FinishedRun) -> None:
+    said = securetm("topics", RUN, "--by-date", "year", "--json").json["by_date"]
+    assert said["periods"] == ["2020", "2021", "2022", "2023", "2024"]
+    assert said["period"] == "year"
+    held = sorted(documents_in(run).values(), key=lambda corpus: str(corpus.dates[0]))
+    expected = [run.transform(corpus).mean(axis=0) for corpus in held]
+    np.testing.assert_allclose(said["shares"], expected, atol=1e-5)
+    assert said["documents"] == [len(corpus) for corpus in held]
+
+
+def test_a_table_shows_bars(run: FinishedRun) -> None:
+    said = securetm("topics", RUN, "--by-date", "month")
+    assert "2020-01 to 2024-12" in said.out
+    assert "█" in said.out
+    one = securetm("topics", RUN, "--by-date", "month", "--party", next(iter(documents_in(run))))
+    assert "Topics by month, 60 documents" in one.out
+
+
+def test_a_file_of_other_documents(run: FinishedRun, dated: Path) -> None:
+    said = securetm("topics", RUN, "--by-date", "month", "--json", "--date", "when", "--corpus", dated.name)
+    assert len(said.json["by_date"]["periods"]) == 60
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--by-date", "week"), "must be one of year, month, day"),
+        (("--by-date", "year", "--party", "nobody"), "there is no party called 'nobody'"),
+        (("--party", "north"), "with --by-date only"),
+        (("--by-date", "year", "--corpus", "new.jsonl"), "have no dates"),
+        (("--by-date", "day", "--corpus", "months.jsonl"), "months.jsonl, document 2: '9999-99' names no day"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(run: FinishedRun, options: tuple[str, ...], told: str) -> None:
+    rows = [{"text": "the cat", "date": "2026-01-01"}, {"text": "the cat", "date": "2026-01"}]
+    Path("months.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    said = securetm("topics", RUN, *options)
+    assert said.code == 2
+    assert told in " ".join(said.err.split())
+
+
+def test_a_run_without_dates_says_so(demo: Said, here: Path) -> None:
+    said = securetm("topics", "runs/demo", "--by-date", "year")
+    assert said.code == 2
+    assert "have no dates" in said.err
+
+
+def test_documents_without_a_known_word_count_nowhere(run: FinishedRun, tmp_path: Path) -> None:
+    corpus = package.Corpus.from_strings(["unheard words", run.vocabulary[0]], dates=["2020", "2022"])
+    found = topics_by_date(run, {"new": Corpus.concat([corpus])}, "year")
+    assert found.periods == ("2022",)
+    assert found.documents.tolist() == [1]
+    nothing = topics_by_date(run, {"new": corpus.select(np.array([0]))}, "year")
+    assert nothing.table() == {"period": "year", "periods": [], "documents": [], "shares": []}
