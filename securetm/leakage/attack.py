@@ -18,6 +18,8 @@ from securetm.leakage.adversary_view import VOCABULARY, AdversaryView, PublicFac
 from securetm.leakage.illustrations import Curve, Example
 from securetm.leakage.reading import REQUEST
 
+EVERY_MODEL = ("*",)  # in place of names: the attack reads nothing that depends on the model
+
 Effort = Mapping[str, int]  # the plan's limits by name: how many rounds, documents or runs the attack may use
 
 
@@ -66,6 +68,9 @@ class GroundTruth:
     claimed: Budget | None = None  # the epsilon that the run claims for its whole training
     sentences: Mapping[str, Any] = field(default_factory=dict)  # party -> counts of its sentences, where words have an order
     worked: Mapping[tuple[int, str], int] = field(default_factory=dict)  # (round, party) -> words that took part
+    embeddings: Mapping[str, Array] = field(default_factory=dict)  # party -> those of its training documents, where it has any
+    other_embeddings: Mapping[str, Array] = field(default_factory=dict)  # party -> those of its held-out documents
+    drawn: Mapping[tuple[int, str], Array] = field(default_factory=dict)  # (round, party) -> rows of `held` that took part
 
     def batch(self, serial: int, party: str) -> Array:
         """The documents of one party (of all parties for party "") in one round, as dense counts."""
@@ -176,3 +181,7 @@ class Attack:
     varied: bool = False  # whether the judge varies how many documents take part in the answers of its networked runs
     limits: tuple[str, ...] = ()  # what the attack cannot do, for the report
     remark: str = ""  # what a reader of the figures should know
+
+    def reads(self, model: str) -> bool:
+        """Whether the attack is made for the model of this name."""
+        return self.models == EVERY_MODEL or model in self.models

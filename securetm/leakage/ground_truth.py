@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Sampling
+from securetm.contracts import Array, Sampling
 from securetm.corpus.corpus import Corpus
 from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder
@@ -31,20 +31,25 @@ def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> Gro
     vocabulary, profile = vocabulary_of(folder), folder.agreement.profile
     sides = {name: _adopted(folder, name, vocabulary) for name in folder.members}
     trained = {name: side.for_question(TRAIN) for name, side in sides.items()}
+    others = {name: side.for_question(HELD_OUT) for name, side in sides.items()}
     training = [asked for asked in rounds if asked.question == TRAIN]
     in_batches = any(mechanism.sampling is Sampling.PUBLIC for mechanism in profile.mechanisms)
     states = states_of(folder, {asked.serial for asked in rounds})
+    drawn = {
+        (asked.serial, name): _drawn(len(documents), asked, folder.agreement.plan.seed)
+        for asked in training
+        if in_batches or not asked.terms.batch
+        for name, documents in trained.items()
+    }
     return GroundTruth(
         vocabulary,
         held={name: documents.counts for name, documents in trained.items()},
-        batches={
-            (asked.serial, name): _batch(documents.counts, asked, folder.agreement.plan.seed)
-            for asked in training
-            if in_batches or not asked.terms.batch
-            for name, documents in trained.items()
-        },
+        batches={(serial, name): trained[name].counts[rows] for (serial, name), rows in drawn.items()},
+        drawn=drawn,
+        embeddings=_embeddings(trained),
+        other_embeddings=_embeddings(others),
         tables=lambda serial, name: replayed_tables(folder, vocabulary, states, serial, name),
-        others={name: side.for_question(HELD_OUT).counts for name, side in sides.items()},
+        others={name: documents.counts for name, documents in others.items()},
         reachable=1.0 if in_batches else min((asked.terms.sampling for asked in training), default=1.0),
         public=public_facts(folder),
         canaries=_canaries(folder, vocabulary, trained),
@@ -98,8 +103,12 @@ def _adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> Party
     return documents
 
 
-def _batch(counts: Any, asked: RoundQuestion, seed: int) -> Any:
-    """The documents of a batch. Public numbers determine their places."""
-    if not asked.terms.batch or counts.shape[0] == 0:
-        return counts
-    return counts[np.asarray(batch_rows(counts.shape[0], asked.terms.batch, asked.number, seed))]
+def _drawn(documents: int, asked: RoundQuestion, seed: int) -> Array:
+    """The places of the documents that took part. Public numbers determine those of a batch."""
+    if not asked.terms.batch or documents == 0:
+        return np.arange(documents)
+    return np.asarray(batch_rows(documents, asked.terms.batch, asked.number, seed))
+
+
+def _embeddings(documents: Mapping[str, Corpus]) -> dict[str, Array]:
+    return {name: own.embeddings for name, own in documents.items() if own.embeddings is not None}

@@ -17,7 +17,7 @@ def is_for(trial: Trial, given: RunFolder) -> bool:
     Of a run over a network only the judge's own counts which documents took part.
     """
     alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled, trial.network))
-    return alone and given.agreement.plan.model.name in attack_called(trial.attack).models and not _lacks_epsilon(trial, given)
+    return alone and attack_called(trial.attack).reads(given.agreement.plan.model.name) and not _lacks_epsilon(trial, given)
 
 
 def _lacks_epsilon(trial: Trial, given: RunFolder) -> bool:
@@ -57,7 +57,7 @@ def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:
     """Why an attack of the plan was not tried on a user's run."""
     if given is None or attack not in {trial.attack for trial in plan.trials}:
         return ""
-    if given.agreement.plan.model.name not in attack_called(attack).models:
+    if not attack_called(attack).reads(given.agreement.plan.model.name):
         return f": not made for the model {given.agreement.plan.model.name}"
     if all(_lacks_epsilon(trial, given) for trial in plan.trials if trial.attack == attack):
         return f": measures an epsilon, and the profile {given.agreement.profile.name} of this run claims none"

@@ -19,7 +19,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
 from securetm.leakage.adversary_view import AdversaryView
-from securetm.leakage.attack import Attack, GroundTruth, Proportion, Score
+from securetm.leakage.attack import EVERY_MODEL, Attack, GroundTruth, Proportion, Score
 from securetm.leakage.controls import of_chance
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.recorded import questions_of, view_of
@@ -54,7 +54,7 @@ class AttackLaws:
         """A recorded run under the profile `open`, of the first model that the attack is for."""
         tables = {
             "profile": "open",
-            "model": {"name": attack.models[0], "n_topics": 3},
+            "model": {"name": "lda" if attack.models == EVERY_MODEL else attack.models[0], "n_topics": 3},
             "training": {"rounds": 3, "held_out": 0.2},
             "vocabulary": {"min_documents": 1, "max_share": 1.0},
             **self.settings,

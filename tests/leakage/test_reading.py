@@ -182,7 +182,7 @@ PLAIN = (
 def plain_attacks(model: str) -> list[Attack]:
     """Attacks on what passed, without a question, helpers, a second run or shadow models, which have tests of their own."""
     plain = [attack_called(name) for name in PLAIN]
-    return [a for a in plain if model in a.models and {*a.needs, *a.either} <= {REQUEST, VOCABULARY, ANSWER, SEALED, TOTAL}]
+    return [a for a in plain if a.reads(model) and {*a.needs, *a.either} <= {REQUEST, VOCABULARY, ANSWER, SEALED, TOTAL}]
 
 
 @pytest.mark.slow

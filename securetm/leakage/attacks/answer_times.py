@@ -11,7 +11,7 @@ from itertools import combinations
 
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import TIMES, AdversaryView
-from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Score
+from securetm.leakage.attack import EVERY_MODEL, Attack, Effort, GroundTruth, Proportion, Score
 from securetm.leakage.illustrations import Example
 from securetm.leakage.leakage_errors import NotTestable
 
@@ -63,7 +63,7 @@ ATTACK = Attack(
     cost="no time at all",
     given="the protocol",
     needs=(TIMES,),
-    models=("lda", "lda-matched", "lda-vi", "prodlda", "sentence-lda", "sentence-lda-matched"),
+    models=EVERY_MODEL,
     measures={PARTIES: "pair of parties", ANSWERS: "pair of answers"},
     attack=attack,
     judge=judge,

@@ -12,7 +12,7 @@ import numpy as np
 
 from securetm.contracts import Array, Budget
 from securetm.leakage.adversary_view import AdversaryView
-from securetm.leakage.attack import Attack, Challenge, Effort, Estimate, GroundTruth, Proportion, Score
+from securetm.leakage.attack import EVERY_MODEL, Attack, Challenge, Effort, Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import of_each
 from securetm.leakage.parts.canary_sums import CanarySums, CanarySumSource, SumClaim
@@ -160,7 +160,7 @@ ATTACK = Attack(
         "documents, the colluding parties' shares of noise, and that sampling chose the document"
     ),
     needs=(REQUEST,),
-    models=("lda", "lda-matched", "lda-vi", "prodlda", "sentence-lda", "sentence-lda-matched"),
+    models=EVERY_MODEL,
     measures={DIRECT: "epsilon that one sum claims", GAUSSIAN: "epsilon that one sum claims"},
     attack=attack,
     judge=judge,

@@ -13,7 +13,7 @@ import numpy as np
 
 from securetm.federation.questions import JOINT, TRAIN, WORDS
 from securetm.leakage.adversary_view import SIZES, AdversaryView
-from securetm.leakage.attack import Attack, Effort, Estimate, GroundTruth, Proportion, Score
+from securetm.leakage.attack import EVERY_MODEL, Attack, Effort, Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.illustrations import Example
 
 FOUND = "share of the parties' different words that were counted rightly"
@@ -56,7 +56,7 @@ ATTACK = Attack(
     cost="no time at all",
     given="the protocol, and how long an English word is",
     needs=(SIZES,),
-    models=("lda", "lda-matched", "lda-vi", "prodlda", "sentence-lda", "sentence-lda-matched"),
+    models=EVERY_MODEL,
     measures={FOUND: "word of a party", ORDERED: "pair of parties"},
     attack=attack,
     judge=judge,

@@ -15,7 +15,7 @@ from scipy import sparse
 from securetm.contracts import Array, Budget
 from securetm.federation.questions import JOINT, WORDS
 from securetm.leakage.adversary_view import AdversaryView
-from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Score
+from securetm.leakage.attack import EVERY_MODEL, Attack, Effort, GroundTruth, Proportion, Score
 from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.word_tables import DecodedWords, own_lists, summed, words_of
 from securetm.leakage.reading import BY_PARTIES, TOTAL
@@ -108,7 +108,7 @@ ATTACK = Attack(
     cost="a second for a table of a hundred thousand words",
     given="nothing but the messages; colluding parties subtract their own words from the sum",
     either=(*BY_PARTIES, TOTAL),
-    models=("lda", "lda-matched", "lda-vi", "prodlda", "sentence-lda", "sentence-lda-matched"),
+    models=EVERY_MODEL,
     measures={
         WHOSE: "word that one party alone has",
         HELD: "word of a party",
