@@ -23,13 +23,14 @@ from securetm.models.neural.kernels import bags
 from securetm.models.neural.prodlda_losses import DocumentNoise, Network, NetworkShape, Prior, ProdLDALosses, encode
 from securetm.models.neural.torch_kernels import TorchKernels, arithmetic
 from securetm.models.neural.word_spread import standardise
+from securetm.models.server_optimisers import AVERAGE, ServerOptimiser
 
 _HIDDEN, _NORMAL, _THETA = 0, 1, 2  # the streams of a document's noise
 _CHUNK = 512  # documents at a time in `infer` and `log_likelihood`, so that memory does not grow with the corpus
 
 
 @dataclass(frozen=True)
-class ProdLDA(Estimator):
+class ProdLDA(ServerOptimiser, Estimator):
     """An additive ProdLDA: its fields are public settings, all that it learns is in the state.
 
     Two steps replace batch normalisation. Each document's logits are layer-normalised to deviation `gain` and added to a
@@ -74,6 +75,7 @@ class ProdLDA(Estimator):
         check_setting(self, "optimiser", self.optimiser in optimisers.KNOWN, f"must be one of {optimisers.KNOWN}")
         check_setting(self, "dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
         check_setting(self, "local_epochs", self.local_epochs >= 0, "must not be negative")
+        check_setting(self, "server", self.local_epochs > 0 or self.server == AVERAGE, "needs local_epochs of at least 1")
 
     # ---- contracts.TopicModel ----
 
@@ -91,6 +93,7 @@ class ProdLDA(Estimator):
             "step": np.zeros(1, dtype=np.int64),
             "seed": rng.integers(0, 2**64, 1, dtype=np.uint64),
             **optimisers.moments(self.optimiser, flat),
+            **self.server_moments(flat),
         }
 
     def query(self, state: State) -> StepQuery | EpochsQuery:
@@ -108,8 +111,8 @@ class ProdLDA(Estimator):
         if count <= 0.0:  # no document was drawn, or noise made the count negative
             return after
         if self.local_epochs:
-            average = state["weights"] + (total["difference"] / count).astype(self.dtype)
-            return {**after, "weights": self._restore(average)}
+            after = {**after, **self.server_step(state, total["difference"] / count)}
+            return {**after, "weights": self._restore(after["weights"])}
         memory: State = {name: state[name] for name in ("first", "second") if name in state}
         number = int(after["step"][0])
         weights, memory = self.stepped(state["weights"], total["gradient"], count, memory, number, in_place)
