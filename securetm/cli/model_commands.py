@@ -30,8 +30,17 @@ def topics(
     by_date: Annotated[
         str | None, typer.Option(metavar="PERIOD", help="Show each topic's share of the documents of every year, month or day.")
     ] = None,
-    party: Annotated[str | None, typer.Option(help="With --by-date: only the documents of this party of a simulation.")] = None,
-    corpus: Annotated[Path | None, typer.Option(help="With --by-date: a file of documents that is not in the run.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write one page with map, bars and search to this file.")] = None,
+    documents: Annotated[
+        bool, typer.Option("--documents", help="With --html: show documents behind the topics, of --party or of --corpus.")
+    ] = False,
+    model_only: Annotated[bool, typer.Option("--model-only", help="With --html: only what follows from the model.")] = False,
+    party: Annotated[
+        str | None, typer.Option(help="With --by-date or --documents: the documents of this party of a simulation.")
+    ] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(help="With --by-date or --documents: a file of documents that is not in the run.")
+    ] = None,
     text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so.")] = None,
     date: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the date, unless it is called so.")] = None,
     json: Json = False,
@@ -40,11 +49,16 @@ def topics(
     from securetm.reports.terminal import results, topics_table
 
     finished = _opened(run)
-    over_time = _over_time(finished, by_date, party, (corpus, text, date))
+    _check_page(html, documents, model_only, (by_date, party, corpus))
+    held = _held(finished, by_date, documents, party, (corpus, text, date))
+    over_time = _over_time(finished, held, by_date)
     found, named = finished.topics(words), _labelled(finished, label or [], labels)
     results(json).print(topics_table(found, named.texts))
     if over_time is not None:
         _show_over_time(over_time, found, named, json)
+    if html is not None:
+        behind = held if documents else {}
+        _write_page(finished, html, labels=named.texts, model_only=model_only, documents=behind, over_time=over_time)
     if json:
         more = {"by_date": over_time.table()} if over_time else {}
         print_json({"run": finished.name, "model": finished.plan.model.name, "topics": found, **named.table(), **more})
@@ -95,23 +109,63 @@ def _labelled(finished: FinishedRun, given: list[str], file: Path | None) -> Top
     return labels
 
 
-def _over_time(
-    finished: FinishedRun, period: str | None, party: str | None, given: tuple[Path | None, str | None, str | None]
-) -> TopicsByDate | None:
-    """The topics by date, of the documents in the run's folder or of a file; nothing where they are not asked for."""
-    from securetm.corpus.dates import PERIODS
-    from securetm.federation.topics_by_date import documents_in, topics_by_date
+def _check_page(
+    html: Path | None, documents: bool, model_only: bool, given: tuple[str | None, str | None, Path | None]
+) -> None:
+    """Refuses options of a page that do not go together, before anything is read."""
+    from securetm.reports.writing import check_writable
+
+    by_date, party, corpus = given
+    whose = party or corpus
+    require(html is not None or not documents, "", "--documents", "given", "is of use with --html only")
+    require(html is not None or not model_only, "", "--model-only", "given", "is of use with --html only")
+    require(
+        not documents or whose is not None, "", "--documents", "given", "needs --party or --corpus, which say whose they are"
+    )
+    require(not model_only or not (documents or by_date), "", "--model-only", "given", "leaves no room for documents or dates")
+    if html is not None:
+        check_writable(html)
+
+
+def _held(
+    finished: FinishedRun,
+    period: str | None,
+    documents: bool,
+    party: str | None,
+    given: tuple[Path | None, str | None, str | None],
+) -> dict[str, Corpus]:
+    """The documents in the run's folder or of a file, by whose they are; none where they are not asked for."""
+    from securetm.federation.topics_by_date import documents_in
 
     file, text, date = given
-    if period is None:
-        needed = "is of use with --by-date only"
+    if period is None and not documents:
+        needed = "is of use with --by-date or --documents only"
         for name, value in (("--party", party), ("--corpus", file), ("--text", text), ("--date", date)):
             require(value is None, "securetm topics", name, value, needed)
+        return {}
+    require(file is None or party is None, "", "--party", party, "names a party of the run, and --corpus other documents")
+    return documents_in(finished, party) if file is None else {str(file): finished.read(file, text, date)}
+
+
+def _over_time(finished: FinishedRun, held: dict[str, Corpus], period: str | None) -> TopicsByDate | None:
+    """The topics by date, of these documents; nothing where they are not asked for."""
+    from securetm.corpus.dates import PERIODS
+    from securetm.federation.topics_by_date import topics_by_date
+
+    if period is None:
         return None
     require(period in PERIODS, "", "--by-date", period, known=PERIODS)
-    require(file is None or party is None, "", "--party", party, "names a party of the run, and --corpus other documents")
-    held = documents_in(finished, party) if file is None else {str(file): finished.read(file, text, date)}
     return topics_by_date(finished, held, period)
+
+
+def _write_page(finished: FinishedRun, html: Path, **choices: Any) -> None:
+    """Writes the page of topics, and says where it is."""
+    from securetm.reports.terminal import screen
+    from securetm.reports.topic_page.topic_page import write_topic_page
+    from securetm.reports.topic_page.topic_sources import shown_topics
+
+    write_topic_page(shown_topics(finished, **choices), html)
+    screen().print(f"Written: {html}", markup=False)
 
 
 def _show_over_time(over_time: TopicsByDate, topics: list[list[str]], labels: TopicLabels, json: bool) -> None:

@@ -5,6 +5,8 @@ A page prints on white paper. Colour alone carries no meaning.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Sequence
 from html import escape
 
@@ -41,17 +43,29 @@ figure { margin: 0 } .plot { width: 100%; height: auto; font-size: 13px; fill: v
 .plot .line0 { stroke: var(--line) } .plot .marked { fill: var(--line); stroke: var(--paper) }
 section, figure, tr, .warning { break-inside: avoid } footer, .note { color: var(--soft); font-size: .9rem }
 """
-_ALONE = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_ALONE = "default-src 'none'; base-uri 'none'; form-action 'none'"
 
 
-def framed(title: str, parts: Sequence[str], style: str = "") -> str:
-    """The text of a page. `style` adds rules to those of all pages."""
+def framed(title: str, parts: Sequence[str], style: str = "", script: str = "") -> str:
+    """The text of a page. `style` adds rules to those of all pages. A page with a script runs that script and no other."""
+    styles = f"{_STYLE}{style}"
+    allowed = (
+        f"script-src {_only(script)}; style-src {_only(styles)}; require-trusted-types-for 'script'"
+        if script
+        else "style-src 'unsafe-inline'"
+    )
+    last = f"\n<script>{script}</script>" if script else ""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_ALONE}">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}{style}</style></head>\n'
-        "<body>\n" + "\n".join(parts) + "\n</body></html>\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{_ALONE}; {allowed}">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{styles}</style></head>\n'
+        "<body>\n" + "\n".join(parts) + f"{last}\n</body></html>\n"
     )
+
+
+def _only(text: str) -> str:
+    """The source expression of a script or a style that must be this text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def figure_section(plot: Plot) -> str:

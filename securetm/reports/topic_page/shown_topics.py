@@ -1,0 +1,59 @@
+"""What the page of topics shows, as plain records. This module reads no file and writes no page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.federation.topics_by_date import TopicsByDate
+
+_SURE = 3.0  # deviations of the noise
+
+
+@dataclass(frozen=True)
+class TopicDocument:
+    """A document that takes much of a topic. Its text was dropped after tokenising."""
+
+    number: int  # in the order in which they were read, from 1
+    share: float  # of the document that the topic takes
+    words: str  # the agreed words of it, in reading order where it is known; else the commonest first
+    label: str = ""
+    date: str = ""
+
+
+@dataclass(frozen=True)
+class DocumentsBehind:
+    """The strongest documents of each topic, at one party."""
+
+    whose: str
+    shares: Array  # of each topic in all of these documents
+    in_order: bool  # whether words are in reading order
+    topics: tuple[tuple[TopicDocument, ...], ...]
+
+
+@dataclass(frozen=True)
+class ShownTopics:
+    """Everything that the page shows of a run. What is None is not known here, and the page leaves it out."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...]  # name and value, for the head of the page
+    topics: Array  # topics x words, rows sum to one
+    vocabulary: tuple[str, ...]
+    judged: str = ""  # whether the model is of use, in a sentence
+    of_use: bool = True
+    danger: str = ""
+    shares: Array | None = None  # of each topic in all documents
+    shares_of: str = ""  # whose documents these are
+    by_party: Mapping[str, Array] = field(default_factory=dict)
+    sure: Array | None = None  # topics x words: whether a value stands clearly above the noise
+    labels: Mapping[int, str] = field(default_factory=dict)
+    behind: DocumentsBehind | None = None
+    over_time: TopicsByDate | None = None
+
+
+def above_noise(counts: Array, variance: float) -> Array:
+    """Whether each count stands three deviations above zero."""
+    return np.asarray(counts > _SURE * np.sqrt(variance))

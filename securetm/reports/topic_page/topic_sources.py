@@ -1,0 +1,120 @@
+"""Reads from a finished run what its page of topics shows. What a place does not know, its page leaves out.
+
+The folder of a simulation knows the shares of topics at every party. A coordinator's folder and a party's do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from securetm.accounting.calculator.budget_report import unit_name
+from securetm.contracts import Array, Unit
+from securetm.corpus.corpus import Corpus
+from securetm.federation.file_digests import RUN
+from securetm.federation.finished import FinishedRun
+from securetm.federation.folder import result_of
+from securetm.federation.joining_result import REPORT
+from securetm.federation.store import read_json
+from securetm.federation.topics_by_date import TopicsByDate
+from securetm.models.noisy_counts import NoisedCounts
+from securetm.profiles import read_profile
+from securetm.reports.topic_page.documents_behind import documents_behind
+from securetm.reports.topic_page.shown_topics import ShownTopics, above_noise
+from securetm.reports.usefulness_sentences import of_use
+from securetm.wording import counted, upward
+
+_UNPROTECTED = "no privacy budget: the model may tell who is in it"
+
+
+def shown_topics(
+    finished: FinishedRun,
+    *,
+    labels: Mapping[int, str] | None = None,
+    model_only: bool = False,
+    documents: Mapping[str, Corpus] | None = None,
+    over_time: TopicsByDate | None = None,
+) -> ShownTopics:
+    """What the page of this run shows. With `model_only`, nothing but what whoever has the model knows.
+
+    `documents` are shown behind the topics, by whose they are.
+    """
+    result, profile = _result(finished.folder), read_profile(finished.plan.profile)
+    by_party = {} if model_only else _by_party(result)
+    behind = next((documents_behind(finished, held, whose) for whose, held in (documents or {}).items()), None)
+    shares, shares_of = _everywhere(result, by_party)
+    if behind is not None and shares is None:
+        shares, shares_of = behind.shares, f"the documents of {behind.whose}"
+    return ShownTopics(
+        title=finished.name,
+        facts=(*_facts(result, finished), ("Privacy", _spent(result))),
+        topics=finished.components_,
+        vocabulary=finished.vocabulary,
+        judged="" if model_only or result.get("useful") is None else of_use(result),
+        of_use=result.get("useful") is not False,
+        danger=profile.danger,
+        shares=shares,
+        shares_of=shares_of,
+        by_party=by_party,
+        sure=_sure(finished),
+        labels=labels or {},
+        behind=behind,
+        over_time=over_time,
+    )
+
+
+def _result(run: Path) -> dict[str, Any]:
+    """The result of a run, or what a party reports of it."""
+    return result_of(run) if (run / RUN).is_file() else read_json(run / REPORT)
+
+
+def _by_party(result: Mapping[str, Any]) -> dict[str, Array]:
+    return {name: np.asarray(shares, dtype=float) for name, shares in (result.get("prevalence") or {}).items()}
+
+
+def _everywhere(result: Mapping[str, Any], by_party: Mapping[str, Array]) -> tuple[Array | None, str]:
+    """The share of each topic in all documents, and whose these are."""
+    if not by_party:
+        return None, ""
+    documents = np.array([result["documents"][name]["with_agreed_words"] for name in by_party], dtype=float)
+    every = f"all {counted(int(documents.sum()), 'document')} of {counted(len(by_party), 'party', 'parties')}"
+    return documents / max(documents.sum(), 1) @ np.array(list(by_party.values())), every
+
+
+def _facts(result: Mapping[str, Any], finished: FinishedRun) -> tuple[tuple[str, str], ...]:
+    model, words = finished.plan.model.name, len(finished.vocabulary)
+    size = f"{model}, {counted(len(finished.components_), 'topic')}, {counted(words, 'word')}"
+    return ("Model", size), ("Trained by", _trained_by(result)), ("Profile", _profile(finished))
+
+
+def _trained_by(result: Mapping[str, Any]) -> str:
+    rounds = f"{counted(result['rounds'], 'round')}"
+    if "parties" not in result:  # a party's own report
+        return f"{result['party']} in federation {result['federation']}, {rounds}"
+    held = result.get("documents") or {}
+    documents = f" with {counted(sum(one['all'] for one in held.values()), 'document')}" if held else ""
+    return f"{counted(len(result['parties']), 'party', 'parties')}{documents}, {rounds}"
+
+
+def _profile(finished: FinishedRun) -> str:
+    profile = read_profile(finished.plan.profile)
+    return f"{profile.name}: {profile.title}"
+
+
+def _spent(result: Mapping[str, Any]) -> str:
+    """The most that this run spent of any party's budget."""
+    given = result["spent"]
+    spends = [one for one in (given if isinstance(given, list) else [given]) if one and one["epsilon"] is not None]
+    if not spends:
+        return _UNPROTECTED
+    most = max(spends, key=lambda one: one["epsilon"])
+    return f"epsilon {upward(most['epsilon'])} per {unit_name(Unit(most['unit']))} at delta {most['delta']:g}"
+
+
+def _sure(finished: FinishedRun) -> Array | None:
+    """Which values stand above the noise: known where the model keeps the noised counts, and how large their noise is."""
+    noised = NoisedCounts.kept_in(finished.state)
+    return None if noised is None else above_noise(noised.counts, noised.variance)
