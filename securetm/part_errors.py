@@ -1,4 +1,4 @@
-"""Parts of installed packages that cannot be used, and what trying a part needs. It finds none."""
+"""Parts and libraries of installed packages that cannot be used, or are not installed. It finds none."""
 
 from __future__ import annotations
 
@@ -29,3 +29,10 @@ class PytestMissing(Misuse):
     """securetm.testing needs pytest, which is not installed"""
 
     hint = "pip install pytest"
+
+
+class LibraryMissing(Misuse):
+    """data frames of {library} are asked for, and {library} is not installed"""
+
+    library: str
+    hint = "pip install {library}"

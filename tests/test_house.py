@@ -27,6 +27,7 @@ NUMBER = "Python's own protocol of numbers, which numpy's numbers keep too"
 SYSTEM = "a function that some operating systems lack"
 CLICK = "typer brings click's errors under several names, by version"
 MATRIX = "people give a corpus or a matrix of counts, of scipy or of any library like it"
+FRAME = "data frames are optional, so their class cannot be named"
 GUESSES = {
     "securetm/accounting/ledger/ledger_file.py: getattr(…, 'sqlite_errorcode')": "sqlite3 does not set it on every error",
     "securetm/aggregation/homomorphic/helper_processes.py: hasattr(…, 'sched_getaffinity')": SYSTEM,
@@ -35,8 +36,11 @@ GUESSES = {
     "securetm/cli/main.py: getattr(…, 'option_name')": CLICK,
     "securetm/cli/main.py: getattr(…, 'possibilities')": CLICK,
     "securetm/cli/main.py: hasattr(…, 'format_message')": CLICK,
-    "securetm/models/estimator.py: hasattr(…, 'counts')": MATRIX,
-    "securetm/models/estimator.py: hasattr(…, 'keys')": MATRIX,
+    "securetm/data_frames.py: getattr(…, 'index')": FRAME,
+    "securetm/models/given_documents.py: getattr(…, 'columns')": FRAME,
+    "securetm/models/given_documents.py: hasattr(…, 'counts')": MATRIX,
+    "securetm/models/given_documents.py: hasattr(…, 'iloc')": FRAME,
+    "securetm/models/given_documents.py: hasattr(…, 'keys')": MATRIX,
     "securetm/plan_reading.py: getattr(…, name)": "a setting that a plan names, which the model's defaults may lack",
 }
 

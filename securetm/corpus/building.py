@@ -212,8 +212,12 @@ def documents_of_strings(
     dates: Sequence[Any] | Array | None = None,
     persons: Sequence[Any] | Array | None = None,
     embeddings: Sequence[Any] | Array | None = None,
+    keep_empty: bool = False,
 ) -> D:
-    """Documents of that kind from texts in memory; every column has one entry per text. Positions in errors count from 1."""
+    """Documents of that kind from texts in memory; every column has one entry per text. Positions in errors count from 1.
+
+    Texts without a word are left out and counted, or kept.
+    """
     builder = CorpusBuilder(tokeniser or Tokeniser(), name=name)
     named = {"label": labels, "party": parties, "date": dates, "person": persons, "embedding": embeddings}
     columns = {role: list(entries) for role, entries in named.items() if entries is not None}
@@ -227,7 +231,7 @@ def documents_of_strings(
         builder.add(Record(text, line, **{role: _cell(role, entries[line - 1]) for role, entries in columns.items()}))
     if long := [role for role, entries in columns.items() if len(entries) > documents]:
         raise UnlikeParts(f"{long[0]} entries", len(columns[long[0]]), documents)
-    return builder.finish(kind)
+    return builder.finish(kind, keep_empty=keep_empty)
 
 
 def _cell(role: str, entry: Any) -> Any:

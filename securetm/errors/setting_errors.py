@@ -10,7 +10,7 @@ def _placed(at: str, sentence: str) -> str:
     return f"{{at}}: {sentence}" if at else sentence
 
 
-class NotFound(Misuse):
+class NotFound(Misuse, ValueError):
     """there is no {kind} called {name!r}"""
 
     kind: str
@@ -30,7 +30,7 @@ class NotFound(Misuse):
         return did_you_mean(self.name, self.known) + self._with_facts(self.hint + unread)
 
 
-class BadSetting(Misuse):
+class BadSetting(Misuse, ValueError):
     """the setting `{name}` in {where} is {value}; it {problem}"""
 
     where: str
@@ -101,7 +101,7 @@ class SplitOwner(SecuretmError):
     hint = "this is a fault of the model: all rows of an owner belong into one call; please report it"
 
 
-class CountsNotWhole(Misuse):
+class CountsNotWhole(Misuse, ValueError):
     """the documents hold counts of words that are negative or not whole numbers"""
 
     hint = "LDA assigns a topic to each occurrence of a word: give it plain counts, not weights such as tf-idf"

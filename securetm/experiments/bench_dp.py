@@ -22,7 +22,7 @@ from securetm.experiments.torch_prodlda import TorchProdLDA, drawn, one_thread
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.quantising import FixedPoint
-from securetm.models.estimator import BagOfWords
+from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.route import Route
 

@@ -105,7 +105,8 @@ class OurTraining:
         priors = "learned" if race.learned else "fixed"
         self.model = LDA(n_topics=race.topics, alpha=ALPHA, eta=ETA, threads=race.threads, priors=priors)
         self.model.fit(train.select(np.arange(min(50, len(train)))), epochs=12)  # compiles
-        self._rounds = self.model._epochs(train, None, 1_000_000, np.random.default_rng(0))
+        begun, rng = self.model._begun(train, None, seed=0)
+        self._rounds = self.model._epochs(begun, train, None, 1_000_000, rng)
         self.seconds, self.sweeps, self._slowest = 0.0, 0, 0.0
         self._state: Any = None
 

@@ -18,7 +18,7 @@ from securetm.experiments.dense_prodlda import DenseTraining
 from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
 from securetm.experiments.peaks import measurable, peak_mebibytes
 from securetm.experiments.torch_prodlda import one_thread
-from securetm.models.estimator import BagOfWords, as_documents
+from securetm.models.given_documents import BagOfWords, as_documents
 from securetm.models.neural.prodlda import ProdLDA
 
 PEER = "dense batch-norm ProdLDA in torch"

@@ -19,7 +19,7 @@ from securetm.federation.running_errors import ChangedFile, DamagedStore, NotARu
 from securetm.federation.store import read_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models import MODELS
-from securetm.models.estimator import over, warn_of_unknown, words_of
+from securetm.models.given_documents import over, warn_of_unknown, words_of
 from securetm.models.model_errors import UnknownModel
 from securetm.models.quality import named_topics
 from securetm.models.stored_model import read_any, write_model

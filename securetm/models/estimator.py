@@ -6,47 +6,26 @@ from `Estimator`, in a file or folder of its own, and gets a line in `securetm/m
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array, Memory, Perturbed, State, TopicModel
-from securetm.errors import BadSetting
-from securetm.models.model_errors import NoKnownWords, NoMatrix, NotFitted, OtherVocabulary
+from securetm.contracts import Answer, Array, Memory, Needs, State, Terms, TopicModel, Unit
+from securetm.errors import BadSetting, NeedsSum
+from securetm.models.given_documents import SPREAD, as_documents, over, warn_of_unknown, words_of
+from securetm.models.model_errors import NoSums
+from securetm.models.sklearn_conventions import SklearnConventions, unfitted
 from securetm.models.stored_model import read_model, write_model
 
+if TYPE_CHECKING:
+    from securetm.corpus.tokeniser import Tokeniser
+
 _KINDS = {"int": (Integral, int, "a whole number"), "float": (Real, float, "a number")}  # by their annotation
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-@dataclass(frozen=True)
-class BagOfWords:
-    """Bare counts as a model reads them (contracts.Documents), for callers with a matrix and no corpus."""
-
-    counts: Any
-    vocabulary: tuple[str, ...]
-    keys: Array
-    tokens: Array | None = None
-    token_ends: Array | None = None
-    sentence_ends: Array | None = None
-    embeddings: Array | None = None
-    persons: Array | None = None
-    perturbed: Perturbed | None = None
-
-    def __len__(self) -> int:
-        return int(self.counts.shape[0])
-
-    def select(self, rows: Array) -> Self:
-        """These documents only."""
-        persons = self.persons[rows] if self.persons is not None else None
-        return type(self)(self.counts[rows], self.vocabulary, self.keys[rows], persons=persons)
 
 
 @dataclass(frozen=True)
@@ -66,6 +45,9 @@ class LearnedState:
     state: State
     vocabulary: tuple[str, ...]
     history: tuple[FitProgress, ...] = field(default=())
+    sums: Mapping[str, Array] | None = None  # that the state was made of; `partial_fit` adds to them
+    tokeniser: Tokeniser | None = None  # of the texts that were learned from; None: the usual one
+    from_file: bool = False  # where there are no sums
 
     @property
     def score(self) -> float:
@@ -74,7 +56,7 @@ class LearnedState:
         return last.epoch if last.held_out is None else last.held_out
 
 
-class Estimator(TopicModel):
+class Estimator(SklearnConventions, TopicModel):
     """A topic model with scikit-learn's methods. Settings are frozen; `fit` and `load` set the learned state."""
 
     n_topics: int
@@ -98,24 +80,27 @@ class Estimator(TopicModel):
     def fit(
         self,
         documents: Any,
-        validation: Any = None,
+        y: Any = None,  # noqa: ARG002 - scikit-learn gives labels to every model
         *,
+        validation: Any = None,
         epochs: int = 30,
         early_stopping: float = 0.0,
         patience: int = 5,
         seed: int = 0,
         vocabulary: Sequence[str] | None = None,
+        tokeniser: Tokeniser | None = None,
         on_progress: Callable[[FitProgress], None] | None = None,
     ) -> Self:
-        """Learns from documents, or from a matrix of counts. The same seed gives the same bytes.
+        """Learns from documents, texts (read by the tokeniser), or a matrix of counts. The same seed gives the same bytes.
 
         `early_stopping=0.25` holds that share of the documents back, chosen by their keys; learning ends once their
         likelihood has not risen for `patience` epochs, and the best state is kept. `validation` names them instead.
         """
         _check_fit(epochs, early_stopping, patience)
-        train, held = _split(as_documents(documents, vocabulary), validation, early_stopping)
+        train, held = _split(as_documents(documents, vocabulary, tokeniser), validation, early_stopping, tokeniser)
         best: LearnedState | None = None
-        for now in self._epochs(train, held, epochs, np.random.default_rng(seed)):
+        begun, rng = self._begun(train, tokeniser, seed)
+        for now in self._epochs(begun, train, held, epochs, rng):
             if on_progress is not None:
                 on_progress(now.history[-1])
             best = now if best is None or now.score > best.score else best
@@ -125,24 +110,52 @@ class Estimator(TopicModel):
         object.__setattr__(self, "_learned", best)
         return self
 
-    def transform(self, documents: Any) -> Array:
-        """Each document's topic shares: documents x topics, rows sum to one.
+    def partial_fit(
+        self,
+        documents: Any,
+        y: Any = None,  # noqa: ARG002 - scikit-learn gives labels to every model
+        *,
+        epochs: int = 5,
+        seed: int = 0,
+        vocabulary: Sequence[str] | None = None,
+        tokeniser: Tokeniser | None = None,
+    ) -> Self:
+        """Learns from some documents more: their sum is added to the sums of all that were given before.
+
+        The words are those of the first call. Give each document once: given twice, it counts twice. A model that learns in
+        steps, such as ProdLDA, takes its steps on these documents, and has no sums.
+        """
+        _check_fit(epochs, 0.0, 1)
+        before = self._learned
+        if before is None:
+            train = as_documents(documents, vocabulary, tokeniser)
+            before, rng = self._begun(train, tokeniser, seed)
+        else:
+            train = over(documents, before.vocabulary, before.tokeniser)
+            rng = np.random.default_rng([seed, len(before.history)])
+        _check_sums(type(self).__name__, self.query(before.state).terms, before)
+        *_, last = self._epochs(before, train, None, epochs, rng)
+        object.__setattr__(self, "_learned", last)
+        return self
+
+    def transform(self, documents: Any) -> Any:
+        """Each document's topic shares: documents x topics, rows sum to one. `set_output` says whether as a data frame.
 
         A document without a known word gets the model's expectation of any document; a warning counts such documents.
         """
         known = self._known(documents)
         warn_of_unknown(known)
-        return self.infer(self.learned.state, known)
+        return self._as_output(self.infer(self.learned.state, known), documents)
 
     def known_words(self, documents: Any) -> Array:
         """The number of words of each document that the model knows, repeated ones each time."""
         return words_of(self._known(documents))
 
-    def fit_transform(self, documents: Any, validation: Any = None, **options: Any) -> Array:
+    def fit_transform(self, documents: Any, y: Any = None, **options: Any) -> Any:
         """`fit`, then `transform` of the same documents."""
-        return self.fit(documents, validation, **options).transform(documents)
+        return self.fit(documents, y, **options).transform(documents)
 
-    def score(self, documents: Any) -> float:
+    def score(self, documents: Any, y: Any = None) -> float:  # noqa: ARG002 - scikit-learn gives labels to every model
         """Log-likelihood per word of documents, given their own topic shares: higher is better."""
         known = self._known(documents)
         return _per_word(self, self.learned.state, known)
@@ -151,7 +164,7 @@ class Estimator(TopicModel):
     def learned(self) -> LearnedState:
         """State and vocabulary after `fit` or `load`."""
         if self._learned is None:
-            raise NotFitted(type(self).__name__)
+            raise unfitted(type(self).__name__)
         return self._learned
 
     @property
@@ -172,7 +185,7 @@ class Estimator(TopicModel):
     def load(cls, path: str | Path) -> Self:
         """The model that `save` wrote, ready to transform or to be fitted anew."""
         model, state, vocabulary = read_model(Path(path), cls)
-        object.__setattr__(model, "_learned", LearnedState(state, vocabulary))
+        object.__setattr__(model, "_learned", LearnedState(state, vocabulary, from_file=True))
         return model
 
     # ---- one machine's side of the query path ----
@@ -182,93 +195,65 @@ class Estimator(TopicModel):
         return self.update(state, Answer(total))
 
     def _known(self, documents: Any) -> Any:
-        return over(documents, self.learned.vocabulary)
+        return over(documents, self.learned.vocabulary, self.learned.tokeniser)
 
-    def _epochs(self, train: Any, held: Any, epochs: int, rng: np.random.Generator) -> Iterator[LearnedState]:
-        vocabulary = tuple(train.vocabulary)
-        state, memory = self.start(vocabulary, rng), Memory()
-        history: tuple[FitProgress, ...] = ()
-        for epoch in range(1, epochs + 1):
-            state, loss = self._epoch(state, train, memory, rng)
+    def _begun(self, train: Any, tokeniser: Tokeniser | None, seed: int) -> tuple[LearnedState, np.random.Generator]:
+        """The state before anything is learned, and the generator that it was drawn from."""
+        words, rng = tuple(train.vocabulary), np.random.default_rng(seed)
+        return LearnedState(self.start(words, rng), words, tokeniser=tokeniser), rng
+
+    def _epochs(
+        self, begun: LearnedState, train: Any, held: Any, epochs: int, rng: np.random.Generator
+    ) -> Iterator[LearnedState]:
+        state, memory, earlier, history = begun.state, Memory(), begun.sums, begun.history
+        for epoch in range(len(history) + 1, len(history) + epochs + 1):
+            state, loss, sums = self._epoch(state, train, memory, rng, earlier)
             score = None if held is None else _per_word(self, state, held)
             history = (*history, FitProgress(epoch, epochs, loss, score))
             # Later epochs reuse the arrays in place, so a state that may turn out the best is copied out.
             kept = state if held is None else {name: values.copy() for name, values in state.items()}
-            yield LearnedState(kept, vocabulary, history)
+            yield replace(begun, state=kept, history=history, sums=sums)
 
-    def _epoch(self, state: State, train: Any, memory: Memory, rng: np.random.Generator) -> tuple[State, float]:
-        loss = 0.0
-        for rows in _batches(len(train), self.query(state).terms.batch, rng):
+    def _epoch(
+        self, state: State, train: Any, memory: Memory, rng: np.random.Generator, earlier: Mapping[str, Array] | None
+    ) -> tuple[State, float, Mapping[str, Array] | None]:
+        """The state after one pass over the documents, its loss, and where answers add up the sum of all so far."""
+        loss, sums, terms = 0.0, None, self.query(state).terms
+        for rows in _batches(len(train), terms.batch, rng):
             query = self.query(state)
             clipped_sum = ClippedRowSum(query.terms)
             query.answer(train if rows is None else train.select(rows), clipped_sum, memory, rng)
-            state = self.advance(state, clipped_sum.blocks(), in_place=True)
+            total = clipped_sum.blocks()
+            if _adds_up(terms):
+                sums = total = total if earlier is None else {name: earlier[name] + block for name, block in total.items()}
+            state = self.advance(state, total, in_place=True)
             loss += clipped_sum.loss * (len(train) if rows is None else len(rows))
-        return state, loss / max(len(train), 1)
+        return state, loss / max(len(train), 1), sums
 
 
-def as_documents(documents: Any, vocabulary: Sequence[str] | None = None) -> Any:
-    """The documents, or a matrix of counts as documents, whose keys are their row numbers spread over 64 bits."""
-    if hasattr(documents, "keys") and hasattr(documents, "counts"):
-        return documents
-    counts = _counts_of(documents)
-    words = tuple(vocabulary) if vocabulary is not None else tuple(f"word {v}" for v in range(counts.shape[1]))
-    if len(words) != counts.shape[1]:
-        raise OtherVocabulary(counts.shape[1], len(words))
-    return BagOfWords(counts, words, np.arange(1, counts.shape[0] + 1, dtype=np.uint64) * _GOLDEN)
+def _adds_up(terms: Terms) -> bool:
+    """Whether the answers over all documents add up; a model that asks for a batch, or for a party, takes a step by each."""
+    return terms.batch == 0 and terms.unit is not Unit.PARTY
 
 
-def words_of(documents: Any) -> Array:
-    """The number of words of each document, repeated ones each time."""
-    return np.asarray(documents.counts.sum(axis=1)).reshape(-1).astype(np.int64)
-
-
-def warn_of_unknown(documents: Any) -> None:
-    """Counts the documents without a word, whose topic shares would look like any other's."""
-    if unknown := int((words_of(documents) == 0).sum()):
-        several = len(documents)
-        have = "document has" if several == 1 else "documents has" if unknown == 1 else "documents have"
-        sentence = (
-            f"{unknown} of {several} {have} no word that the model knows: the topic shares given for "
-            f"{'it' if unknown == 1 else 'them'} are what the model expects of any document"
-        )
-        warnings.warn(sentence, NoKnownWords, stacklevel=3)
-
-
-def _counts_of(matrix: Any) -> Any:
-    """The matrix as CSR without repeated entries. Refuses anything but a table of numbers that can be counts."""
-    table = matrix if sparse.issparse(matrix) else np.asarray(matrix)
-    if table.dtype.kind not in "biuf" or table.ndim != 2 or table.shape[1] == 0:
-        shape = " x ".join(map(str, table.shape))
-        raise NoMatrix(f"{'numbers' if table.dtype.kind in 'biuf' else 'texts or other things'}, {shape or 'a single one'}")
-    counts = sparse.csr_array(table)
-    if not counts.has_canonical_format:
-        counts = counts.copy()  # the caller's matrix stays as it is
-        counts.sum_duplicates()
-    if counts.nnz and not (np.isfinite(counts.data).all() and counts.data.min() >= 0):
-        raise BadSetting("documents", "counts", "a matrix", "must hold no negative, infinite or missing counts")
-    return counts
-
-
-def over(documents: Any, vocabulary: tuple[str, ...]) -> Any:
-    """The documents, or the matrix, if they are counted over these words."""
-    known = as_documents(documents, vocabulary)
-    if tuple(known.vocabulary) != vocabulary:
-        raise OtherVocabulary(len(known.vocabulary), len(vocabulary))
-    return known
+def _check_sums(model: str, terms: Terms, learned: LearnedState) -> None:
+    if terms.needs is not Needs.SUM:
+        raise NeedsSum("partial_fit")
+    if learned.from_file and _adds_up(terms):
+        raise NoSums(model)
 
 
 def held_back(keys: Array, share: float) -> Array:
     """Which documents a split of that share holds back: decided by the key alone, so it does not change with the corpus."""
-    mixed = (keys ^ (keys >> np.uint64(29))) * _GOLDEN
+    mixed = (keys ^ (keys >> np.uint64(29))) * SPREAD
     mixed ^= mixed >> np.uint64(32)
     chosen: Array = mixed.astype(np.float64) < share * 2.0**64
     return chosen
 
 
-def _split(documents: Any, validation: Any, share: float) -> tuple[Any, Any]:
+def _split(documents: Any, validation: Any, share: float, tokeniser: Tokeniser | None) -> tuple[Any, Any]:
     if validation is not None:
-        return documents, over(validation, tuple(documents.vocabulary))
+        return documents, over(validation, tuple(documents.vocabulary), tokeniser)
     if share == 0.0:
         return documents, None
     back = held_back(np.asarray(documents.keys), share)

@@ -13,14 +13,14 @@ class NotTopics(Misuse):
     hint = "give a table of topics x words of the same vocabulary, whose entries are finite and not negative"
 
 
-class NotFitted(Misuse):
+class NotFitted(Misuse, ValueError, AttributeError):
     """this {model} has not learned anything yet"""
 
     model: str
     hint = "call fit(documents) first, or {model}.load(path)"
 
 
-class OtherVocabulary(Misuse):
+class OtherVocabulary(Misuse, ValueError):
     """the documents have {found} words where the model's vocabulary has {known}, or others, or in another order"""
 
     found: int
@@ -28,11 +28,11 @@ class OtherVocabulary(Misuse):
     hint = "count the documents over the model's own vocabulary, for example with corpus.project(model.learned.vocabulary)"
 
 
-class NoMatrix(Misuse):
-    """the documents are neither a corpus nor a matrix of counts with a column for each word, but {found}"""
+class NoMatrix(Misuse, ValueError):
+    """the documents are neither a corpus, nor texts, nor a matrix of counts with a column for each word, but {found}"""
 
     found: str
-    hint = "make a corpus of texts by securetm.Corpus.from_strings(texts), or of a file by securetm.read_corpus(path)"
+    hint = "give a list of texts, a corpus (securetm.Corpus.from_strings, securetm.read_corpus), or counts: documents x words"
 
 
 class DamagedModel(SecuretmError):
@@ -123,9 +123,16 @@ class NotAnswered(SecuretmError):
     hint = "only the role that opens the sum can read it"
 
 
-class NoSentences(Misuse):
+class NoSentences(Misuse, ValueError):
     """the documents are counts of words: where their sentences end is not known"""
 
     hint = (
         "read them from texts (Corpus.from_strings, read_corpus), or give tokens with sentence_ends; for bare counts take LDA"
     )
+
+
+class NoSums(Misuse):
+    """this {model} does not hold the sums that it learned from, so no documents can be added to them"""
+
+    model: str
+    hint = "a model from a file holds topics only: fit a new one, or give all documents to partial_fit, a part at a time"

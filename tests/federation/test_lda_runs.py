@@ -16,8 +16,8 @@ from securetm.federation.folder import begin, reopen
 from securetm.federation.running_errors import Interrupted, TooFewToTakePart
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
-from securetm.models.estimator import BagOfWords
 from securetm.models.gibbs.lda import LDA
+from securetm.models.given_documents import BagOfWords
 from securetm.plans import Plan
 from securetm.stages import Unwatched
 

@@ -20,8 +20,8 @@ from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.clipping import at_most
-from securetm.models.estimator import BagOfWords
 from securetm.models.gibbs.lda import LDA
+from securetm.models.given_documents import BagOfWords
 from securetm.models.variational.lda_vi import VariationalLDA
 from securetm.plans import Plan
 from securetm.profiles import cohort_of, read_profile

@@ -10,7 +10,8 @@ from scipy import sparse
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Block, Terms
 from securetm.errors import BadSetting, NotFound
-from securetm.models.estimator import Estimator, as_documents, held_back
+from securetm.models.estimator import Estimator, held_back
+from securetm.models.given_documents import as_documents
 from securetm.models.model_errors import DamagedModel, NewerModel, NotFitted, OtherModel, OtherVocabulary
 from securetm.models.neural.prodlda import ProdLDA
 from tests.models.trained_by_hand import VOCABULARY, WORDS, planted
@@ -106,7 +107,7 @@ def test_the_split_follows_the_keys_alone():
 def test_named_validation_documents_are_used():
     documents, _ = planted(48)
     others, _ = planted(24, seed=1)
-    net = model().fit(documents, others, epochs=3)
+    net = model().fit(documents, validation=others, epochs=3)
     assert net.learned.history[-1].held_out == pytest.approx(net.score(others))
 
 
@@ -131,7 +132,7 @@ def test_documents_over_other_words_are_refused(fitted):
 def test_validation_over_other_words_is_refused():
     documents, _ = planted(12)
     with pytest.raises(OtherVocabulary):
-        model().fit(documents, as_documents(documents.counts, VOCABULARY[::-1]), epochs=1)
+        model().fit(documents, validation=as_documents(documents.counts, VOCABULARY[::-1]), epochs=1)
 
 
 def test_a_matrix_with_repeated_cells_is_summed_and_left_alone():

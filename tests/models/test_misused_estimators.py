@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 import securetm
+from securetm.corpus.corpus_errors import NoDocuments
 from securetm.errors import BadSetting, CannotWrite
 from securetm.models.model_errors import NoMatrix
 
@@ -19,14 +20,20 @@ COUNTS = np.array([[2, 1, 0], [0, 1, 3]] * 5)
 
 @pytest.mark.parametrize(
     "documents",
-    [["the river and the lake"], "the river", np.array(["a", "b"]), np.ones(4), np.ones((2, 2, 2)), np.zeros((5, 0)), 3, None],
-    ids=["texts", "one text", "an array of texts", "one row", "a cube", "no words", "a number", "nothing"],
+    ["the river", [["a", "b"]], np.ones(4), np.ones((2, 2, 2)), np.zeros((5, 0)), 3, None],
+    ids=["one text", "a table of texts", "one row", "a cube", "no words", "a number", "nothing"],
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_matrix_of_counts(kind: Any, documents: Any) -> None:
     with pytest.raises(NoMatrix) as refused:
         kind(n_topics=2).fit(documents, epochs=1)
     assert "Corpus.from_strings" in refused.value.advice()
+
+
+@pytest.mark.parametrize("texts", [["a", "the"], np.array(["", " "])], ids=["stop words", "blanks"])
+def test_texts_without_a_word(texts: Any) -> None:
+    with pytest.raises(NoDocuments, match="strings"):
+        securetm.LDA(n_topics=2).fit(texts)
 
 
 @pytest.mark.parametrize(

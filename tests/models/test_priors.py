@@ -12,8 +12,8 @@ from securetm.contracts import Answer
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.federation.questions import PerPerson
 from securetm.models import priors
-from securetm.models.estimator import BagOfWords, as_documents
 from securetm.models.gibbs.lda import LDA
+from securetm.models.given_documents import BagOfWords, as_documents
 
 TRUTH = np.array([0.8, 0.4, 0.2, 0.1, 0.1])
 

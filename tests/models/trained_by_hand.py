@@ -5,7 +5,7 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
-from securetm.models.estimator import as_documents
+from securetm.models.given_documents import as_documents
 
 WORDS = 60
 VOCABULARY = tuple(f"w{v}" for v in range(WORDS))

@@ -19,7 +19,7 @@ from securetm.leakage.parts.membership_game import allowed, judged, measures, po
 from securetm.leakage.parts.shadow_models import ShadowRound, ShadowScores, rounds_read, shadows_of
 from securetm.leakage.parts.word_equations import presence
 from securetm.leakage.reading import REQUEST, TOTAL, ReadVector, totals
-from securetm.models.estimator import BagOfWords
+from securetm.models.given_documents import BagOfWords
 
 _NETWORKS = ("prodlda",)  # their encoders may remember documents beyond what their topics do
 _RATIO, _LOSS, _COUNTS = "likelihood ratio", "loss", "word counts"

@@ -19,7 +19,7 @@ from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 from securetm.leakage.attack import Attack, Challenge, Effort, Estimate, GroundTruth, Score, stacked
 from securetm.leakage.parts.memory_store import MemoryStore
 from securetm.leakage.reading import REQUEST
-from securetm.models.estimator import BagOfWords
+from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import NetworkShape
 from securetm.profiles import cohort_of

@@ -38,7 +38,7 @@ from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.adversary_view import PublicFacts
 from securetm.leakage.parts.memory_store import MemoryStore
 from securetm.mechanisms.noise_shares import honest_shares
-from securetm.models.estimator import BagOfWords
+from securetm.models.given_documents import BagOfWords
 from securetm.profiles import cohort_of
 from securetm.route import Route, Step, compile_route
 

@@ -19,7 +19,7 @@ from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.adversary_view import PublicFacts
 from securetm.leakage.leakage_errors import NotTestable
 from securetm.leakage.parts.memory_store import MemoryStore
-from securetm.models.estimator import BagOfWords
+from securetm.models.given_documents import BagOfWords
 from securetm.profiles import cohort_of
 from securetm.route import compile_route
 

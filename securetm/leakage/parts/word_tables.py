@@ -19,7 +19,7 @@ from securetm.contracts import Answer, Array
 from securetm.federation.questions import JOINT, WORDS
 from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.reading import BY_PARTIES, TOTAL, ReadVector, party_vectors, totals
-from securetm.models.estimator import BagOfWords
+from securetm.models.given_documents import BagOfWords
 from securetm.models.model_errors import BadWordList, SketchTooSmall
 from securetm.models.queries import merge_words
 from securetm.models.word_sketch import WordSketch, words_in

@@ -9,11 +9,11 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Unit
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.federation.questions import PerPerson
-from securetm.models.estimator import BagOfWords, as_documents
 from securetm.models.gibbs import draws
 from securetm.models.gibbs.draws import NEVER, Assignments, chunks
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.lda_documents import LdaDocuments
+from securetm.models.given_documents import BagOfWords, as_documents
 from securetm.testing.query_laws import SumOfRows
 from tests.models.trained_by_hand import VOCABULARY, WORDS, counts_of, planted, rounds
 

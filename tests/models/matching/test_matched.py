@@ -13,11 +13,11 @@ from scipy import sparse
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Needs, Unit
 from securetm.errors import BadSetting
-from securetm.models.estimator import as_documents
 from securetm.models.gibbs.counting import Counting
 from securetm.models.gibbs.draws import MOST_TOPICS, Assignments
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.lda_documents import LdaDocuments
+from securetm.models.given_documents import as_documents
 from securetm.models.matching.matched import Matched, MatchedLDA, MatchedSentenceLDA, amount_of
 from securetm.models.matching.matching import composed, integrated
 from securetm.models.model_errors import DamagedModel, OtherModel

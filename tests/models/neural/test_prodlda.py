@@ -6,7 +6,7 @@ from torch.nn import functional
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.errors import BadSetting, BrokenPromise
-from securetm.models.estimator import as_documents
+from securetm.models.given_documents import as_documents
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import NetworkShape, Prior
 from securetm.models.neural.torch_kernels import TorchKernels

@@ -5,7 +5,7 @@ from securetm.experiments import bench_prodlda
 from securetm.experiments.additive_prodlda import ADDITIVE, REFERENCE, TUNED, judge, reproduce
 from securetm.experiments.bench_frame import zipf_counts
 from securetm.experiments.dense_prodlda import DenseTraining
-from securetm.models.estimator import as_documents
+from securetm.models.given_documents import as_documents
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.quality import diversity, document_npmi, top_words
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.experiments.torch_prodlda import TorchProdLDA, drawn
-from securetm.models.estimator import BagOfWords
+from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
 
 torch.set_num_threads(1)

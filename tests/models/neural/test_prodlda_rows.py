@@ -6,7 +6,7 @@ import torch
 from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
-from securetm.models.estimator import BagOfWords
+from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import NetworkShape
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.models.estimator import as_documents
 from securetm.models.gibbs.draws import NEVER, Assignments
+from securetm.models.given_documents import as_documents
 from securetm.models.model_errors import NoSentences
 from securetm.models.sentence.sentence_documents import SentenceDocuments
 from securetm.models.sentence.sentence_lda import SentenceLDA

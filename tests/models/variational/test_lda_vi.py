@@ -14,7 +14,7 @@ from scipy.special import gammaln
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
-from securetm.models.estimator import BagOfWords, as_documents
+from securetm.models.given_documents import BagOfWords, as_documents
 from securetm.models.noisy_counts import above_noise
 from securetm.models.quality import top_words
 from securetm.models.variational.lda_vi import DocumentBounds, VariationalLDA

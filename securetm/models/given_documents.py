@@ -1,0 +1,155 @@
+"""Turns what a caller gives to a model into documents: texts, a matrix of counts, a data frame. It knows no model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import Array, Perturbed
+from securetm.errors import BadSetting
+from securetm.models.model_errors import NoKnownWords, NoMatrix, OtherVocabulary
+
+if TYPE_CHECKING:
+    from securetm.corpus.tokeniser import Tokeniser
+
+SPREAD = np.uint64(0x9E3779B97F4A7C15)  # spreads row numbers over 64 bits
+_UNNAMED = "word "  # before the number of a column that has no name
+
+
+@dataclass(frozen=True)
+class BagOfWords:
+    """Bare counts as a model reads them (contracts.Documents), for callers with a matrix and no corpus."""
+
+    counts: Any
+    vocabulary: tuple[str, ...]
+    keys: Array
+    tokens: Array | None = None
+    token_ends: Array | None = None
+    sentence_ends: Array | None = None
+    embeddings: Array | None = None
+    persons: Array | None = None
+    perturbed: Perturbed | None = None
+
+    def __len__(self) -> int:
+        return int(self.counts.shape[0])
+
+    def select(self, rows: Array) -> Self:
+        """These documents only."""
+        persons = self.persons[rows] if self.persons is not None else None
+        return type(self)(self.counts[rows], self.vocabulary, self.keys[rows], persons=persons)
+
+
+def as_documents(given: Any, vocabulary: Sequence[str] | None = None, tokeniser: Tokeniser | None = None) -> Any:
+    """The documents to learn from. Texts without a word are left out, and texts over a given vocabulary have its words only.
+
+    A matrix of counts gives documents whose keys are their row numbers spread over 64 bits. Its words are those of the
+    vocabulary, or the names of a data frame's columns, or numbers.
+    """
+    if _are_documents(given):
+        return given
+    texts = texts_in(given)
+    if texts is not None:
+        return _read(texts, tokeniser, vocabulary, keep_empty=False)
+    return _counted(given, vocabulary if vocabulary is not None else column_names(given))
+
+
+def over(given: Any, vocabulary: tuple[str, ...], tokeniser: Tokeniser | None = None) -> Any:
+    """The documents over these words, in which every text keeps its row. A matrix or corpus over other words is refused."""
+    texts = None if _are_documents(given) else texts_in(given)
+    if texts is not None:
+        return _read(texts, tokeniser, vocabulary, keep_empty=True)
+    known = given if _are_documents(given) else _counted(given, column_names(given) or vocabulary)
+    if tuple(known.vocabulary) != vocabulary:
+        raise OtherVocabulary(len(known.vocabulary), len(vocabulary))
+    return known
+
+
+def column_names(given: Any) -> tuple[str, ...] | None:
+    """The names of a data frame's columns, where all of them are texts."""
+    names = tuple(getattr(given, "columns", ()))
+    return tuple(map(str, names)) if names and all(isinstance(name, str) for name in names) else None
+
+
+def texts_in(given: Any) -> Sequence[Any] | None:
+    """The texts of a sequence, of a column of a data frame, or of a table with one column; None where there are no texts."""
+    if isinstance(given, str | bytes) or sparse.issparse(given):
+        return None
+    if isinstance(given, list | tuple):
+        return given if any(isinstance(one, str) for one in given) else None
+    table = np.asarray(given)
+    if table.dtype.kind not in "OUT" or table.ndim == 0 or table.size != len(table):
+        return None
+    texts: list[Any] = table.reshape(-1).tolist()
+    return texts if any(isinstance(text, str) for text in texts) else None
+
+
+def numbered(vocabulary: tuple[str, ...]) -> bool:
+    """Whether the words are those of a matrix that names none."""
+    return all(word == f"{_UNNAMED}{place}" for place, word in enumerate(vocabulary))
+
+
+def words_of(documents: Any) -> Array:
+    """The number of words of each document, repeated ones each time."""
+    return np.asarray(documents.counts.sum(axis=1)).reshape(-1).astype(np.int64)
+
+
+def warn_of_unknown(documents: Any) -> None:
+    """Counts the documents without a word, whose topic shares would look like any other's."""
+    if unknown := int((words_of(documents) == 0).sum()):
+        several = len(documents)
+        have = "document has" if several == 1 else "documents has" if unknown == 1 else "documents have"
+        sentence = (
+            f"{unknown} of {several} {have} no word that the model knows: the topic shares given for "
+            f"{'it' if unknown == 1 else 'them'} are what the model expects of any document"
+        )
+        warnings.warn(sentence, NoKnownWords, stacklevel=3)
+
+
+def _are_documents(given: Any) -> bool:
+    return hasattr(given, "keys") and hasattr(given, "counts") and not hasattr(given, "iloc")  # a data frame has columns
+
+
+def _read(texts: Sequence[Any], tokeniser: Tokeniser | None, vocabulary: Sequence[str] | None, keep_empty: bool) -> Any:
+    """The texts as a corpus, over the given words only where some are given."""
+    from securetm.corpus.corpus import Corpus  # who gives counts needs no tokeniser
+
+    read = Corpus.from_strings(texts, tokeniser=tokeniser, keep_empty=keep_empty)
+    return read if vocabulary is None else read.project(tuple(vocabulary))
+
+
+def _counted(matrix: Any, vocabulary: Sequence[str] | None) -> BagOfWords:
+    counts = _counts_of(matrix)
+    words = tuple(vocabulary) if vocabulary is not None else tuple(f"{_UNNAMED}{v}" for v in range(counts.shape[1]))
+    if len(words) != counts.shape[1]:
+        raise OtherVocabulary(counts.shape[1], len(words))
+    return BagOfWords(counts, words, np.arange(1, counts.shape[0] + 1, dtype=np.uint64) * SPREAD)
+
+
+def _counts_of(matrix: Any) -> Any:
+    """The matrix as CSR without repeated entries. Refuses anything but a table of numbers that can be counts."""
+    table = matrix if sparse.issparse(matrix) else _numbers(np.asarray(matrix))
+    if table.dtype.kind not in "biuf" or table.ndim != 2 or table.shape[1] == 0:
+        shape = " x ".join(map(str, table.shape))
+        raise NoMatrix(f"{'numbers' if table.dtype.kind in 'biuf' else 'texts or other things'}, {shape or 'a single one'}")
+    counts = sparse.csr_array(table)
+    if not counts.has_canonical_format:
+        counts = counts.copy()  # the caller's matrix stays as it is
+        counts.sum_duplicates()
+    if counts.nnz and not (np.isfinite(counts.data).all() and counts.data.min() >= 0):
+        raise BadSetting("documents", "counts", "a matrix", "must hold no negative, infinite or missing counts")
+    return counts
+
+
+def _numbers(table: Any) -> Any:
+    """The table, with numbers in place of objects where all of them are numbers."""
+    if table.dtype.kind != "O" or table.ndim != 2:
+        return table
+    try:
+        return table.astype(np.float64)
+    except (TypeError, ValueError):
+        return table
