@@ -43,17 +43,24 @@ def topics(
     ] = None,
     text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so.")] = None,
     date: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the date, unless it is called so.")] = None,
+    csv: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write topics, words and weights as CSV; - for standard output.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Shows the topics of a finished run, heaviest words first. Labels that people gave to topics stand beside them."""
+    from securetm.reports.exported_tables import STANDARD_OUTPUT, topics_csv
     from securetm.reports.terminal import results, topics_table
 
+    _check_files(json, csv)
     finished = _opened(run)
     _check_page(html, documents, model_only, (by_date, party, corpus))
     held = _held(finished, by_date, documents, party, (corpus, text, date))
     over_time = _over_time(finished, held, by_date)
     found, named = finished.topics(words), _labelled(finished, label or [], labels)
-    results(json).print(topics_table(found, named.texts))
+    results(json or csv == STANDARD_OUTPUT).print(topics_table(found, named.texts))
+    if csv is not None:
+        topics_csv(finished.heaviest_words(words), named.texts, csv)
     if over_time is not None:
         _show_over_time(over_time, found, named, json)
     if html is not None:
@@ -69,20 +76,43 @@ def transform(
     file: Annotated[Path, typer.Argument(help="New documents: .jsonl, .csv, .tsv, .parquet or a folder of .txt.")],
     text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so.")] = None,
     best: Annotated[int, typer.Option(min=1, help="How many topics to name per document.")] = 3,
+    csv: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the topic shares as CSV; - for standard output.")
+    ] = None,
+    parquet: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the topic shares as Parquet (Arrow).")] = None,
     json: Json = False,
 ) -> None:
     """Finds the topics of new documents with the model of a finished run."""
+    from securetm.reports.exported_tables import STANDARD_OUTPUT, shares_csv, shares_parquet
     from securetm.reports.terminal import documents_table, results
 
+    _check_files(json, csv, parquet)
     finished = _opened(run)
     documents = finished.read(file, text)
     shares, known = _transformed(finished, documents)
     unknown = [row for row, words in enumerate(known) if not words]
     named = finished.labels()
-    results(json).print(documents_table(shares, finished.topics(4), best, unknown, labels=named.texts))
+    if csv is not None:
+        shares_csv(shares, known, csv)
+    if parquet is not None:
+        shares_parquet(shares, known, parquet)
+    results(json or csv == STANDARD_OUTPUT).print(
+        documents_table(shares, finished.topics(4), best, unknown, labels=named.texts)
+    )
     if json:
         rows = _rows(finished.name, str(file), shares)
         print_json({**rows, "known_words": known, "without_known_words": unknown, **named.table()})
+
+
+def _check_files(json: bool, csv: str | None, parquet: Path | None = None) -> None:
+    """Refuses files that could not be written, and two documents on standard output, before anything is read."""
+    from securetm.reports.exported_tables import STANDARD_OUTPUT
+    from securetm.reports.writing import check_writable
+
+    require(not (json and csv == STANDARD_OUTPUT), "", "--csv", csv, "cannot share standard output with --json")
+    for place in (Path(csv) if csv not in (None, STANDARD_OUTPUT) else None, parquet):
+        if place is not None:
+            check_writable(place)
 
 
 def _opened(run: Path) -> FinishedRun:

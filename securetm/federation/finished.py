@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -11,6 +12,8 @@ import numpy as np
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
+from securetm.corpus.tokeniser import Tokeniser
+from securetm.data_frames import library
 from securetm.errors import NotFound
 from securetm.federation.file_digests import RUN, check, is_bound
 from securetm.federation.folder import MODEL, RunFolder, reopen
@@ -71,7 +74,7 @@ class LearnedModel:
         return named_topics(self.components_, self.vocabulary, words)
 
     def transform(self, documents: Any) -> Array:
-        """Returns each document's topic shares: documents x topics, rows sum to one. Only words that the model knows count.
+        """Returns topic shares of a corpus, texts or counts: documents x topics, rows sum to one. Only words it knows count.
 
         For a document without a known word it returns what it expects of any document; a warning counts such documents.
         """
@@ -83,6 +86,16 @@ class LearnedModel:
         """Returns how many words of each document the model knows. Repeated words count each time."""
         return words_of(self._known(documents))
 
+    def heaviest_words(self, words: int = 10) -> Iterator[tuple[int, int, str, float]]:
+        """Returns topic (from 0), rank (from 1), word and weight of each of a topic's heaviest words."""
+        for topic, weights in enumerate(self.components_):
+            order = np.argsort(-weights, kind="stable")[:words]
+            yield from ((topic, rank, self.vocabulary[word], float(weights[word])) for rank, word in enumerate(order, 1))
+
+    def topics_frame(self, words: int = 10) -> Any:
+        """Returns a data frame of pandas with the columns topic, rank, word and weight."""
+        return library("pandas").DataFrame(self.heaviest_words(words), columns=["topic", "rank", "word", "weight"])
+
     def save(self, path: str | Path) -> None:
         """Writes weights, vocabulary and settings as one safetensors file: no code in it, nothing of the documents."""
         write_model(Path(path), self.model, self.state, self.vocabulary)
@@ -90,7 +103,11 @@ class LearnedModel:
     def _known(self, documents: Any) -> Any:
         """Returns the documents over the model's words: of a corpus over any words, or of a matrix over the model's."""
         projected = documents.project(self.vocabulary) if isinstance(documents, Corpus) else documents
-        return over(projected, self.vocabulary)
+        return over(projected, self.vocabulary, self._tokeniser())
+
+    def _tokeniser(self) -> Tokeniser | None:
+        """Returns what reads texts; None stands for the usual tokeniser."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -100,6 +117,9 @@ class FinishedRun(LearnedModel):
     plan: Plan
     bound: bool = True  # whether the run wrote digests of its files down; one of an earlier version did not
     folder: Path = Path()  # of the run, or of what a party has of one
+
+    def _tokeniser(self) -> Tokeniser:
+        return self.plan.tokeniser.make()
 
     @classmethod
     def open(cls, path: Path) -> Self:

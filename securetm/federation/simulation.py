@@ -19,6 +19,7 @@ from securetm.entropy import OperatingSystem
 from securetm.federation.comparison import compare
 from securetm.federation.coordinator import Coordinator, Trained
 from securetm.federation.failure_log import failures_in
+from securetm.federation.federation_result import FederationResult
 from securetm.federation.file_digests import bind_all, check
 from securetm.federation.folder import MODEL, RESULT, RunFolder, alone_in, begin, result_of
 from securetm.federation.learner import learned_in
@@ -57,8 +58,8 @@ def federate(
     workers: int = 1,
     ledgers: str | Path | None = None,
     comparison: bool = True,
-) -> dict[str, Any]:
-    """Trains a federation of these parties in a new folder. Returns the result that `securetm run --json` prints.
+) -> FederationResult:
+    """Trains a federation of these parties in a new folder. Returns the table that `securetm run --json` prints.
 
     `settings` are those of a plan, by dotted name: {"profile": "open", "model.n_topics": 20, "training.rounds": 500}. Totals of
     the result (`rounds`, `seconds`, `bytes_up`, `bytes_down`) are those of the whole run, whatever interrupted it: seconds are
@@ -71,7 +72,8 @@ def federate(
     check_floor(agreement, len(corpora))
     check_words(agreement, corpora)
     home = None if ledgers is None else Path(ledgers)
-    return execute(begin(Path(folder), plan, corpora, ledgers=home), Unwatched(), workers=workers, comparison=comparison)
+    begun = begin(Path(folder), plan, corpora, ledgers=home)
+    return FederationResult(execute(begun, Unwatched(), workers=workers, comparison=comparison))
 
 
 def execute(

@@ -25,14 +25,14 @@ def _named(path: Path) -> Iterator[None]:
         raise CannotWriteReport(str(path), problem.strerror or type(problem).__name__) from problem
 
 
-def write_report(path: Path, text: str, *, private: bool = False) -> None:
+def write_report(path: Path, text: str | bytes, *, private: bool = False) -> None:
     """Writes the file; a private one for its owner alone, even if it was there before."""
     with _named(path):
         here = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE if private else 0o666)
         with open(here, "wb") as file:
             if private and stat.S_ISREG(os.fstat(here).st_mode):
                 os.fchmod(here, FILE)
-            file.write(text.encode("utf-8", "backslashreplace"))
+            file.write(text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text)
 
 
 def make_private(path: Path, *, parents: bool = False) -> None:
