@@ -21,17 +21,23 @@ if TYPE_CHECKING:
     from securetm.federation.simulation import federate as federate
     from securetm.leakage.auditor import audit as audit
     from securetm.models.gibbs.lda import LDA as LDA
+    from securetm.models.neural.contextual import CombinedTM as CombinedTM
+    from securetm.models.neural.contextual import ZeroShotTM as ZeroShotTM
+    from securetm.models.neural.neural_lda import NeuralLDA as NeuralLDA
     from securetm.models.neural.prodlda import ProdLDA as ProdLDA
     from securetm.models.sentence.sentence_lda import SentenceLDA as SentenceLDA
     from securetm.models.variational.lda_vi import VariationalLDA as VariationalLDA
 
 _WHERE = {
+    "CombinedTM": "securetm.models.neural.contextual",
     "Corpus": "securetm.corpus.corpus",
     "LDA": "securetm.models.gibbs.lda",
+    "NeuralLDA": "securetm.models.neural.neural_lda",
     "ProdLDA": "securetm.models.neural.prodlda",
     "SentenceLDA": "securetm.models.sentence.sentence_lda",
     "Tokeniser": "securetm.corpus.tokeniser",
     "VariationalLDA": "securetm.models.variational.lda_vi",
+    "ZeroShotTM": "securetm.models.neural.contextual",
     "audit": "securetm.leakage.auditor",
     "budget": "securetm.accounting.calculator.budget_call",
     "docstring_parties": "securetm.corpus.docstrings",

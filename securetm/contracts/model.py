@@ -112,6 +112,11 @@ class TopicModel(Protocol):
         return 1
 
     @property
+    def embedding_size(self) -> int:
+        """How many numbers of a document's embedding it reads; 0: none."""
+        return 0
+
+    @property
     def most_shown_topics(self) -> int:
         """The most topics that `topics` may ever have."""
         return MOST_TOPICS

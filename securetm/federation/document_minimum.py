@@ -9,13 +9,13 @@ import numpy as np
 
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
-from securetm.contracts import Cohort, Profile, Reads, Terms, Unit
+from securetm.contracts import Cohort, Profile, Terms, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import NoPersons
 from securetm.federation.paying_errors import DeltaTooLarge
 from securetm.federation.refusal_errors import BelowMinimum
 from securetm.federation.running_errors import TooFewToTakePart
-from securetm.models.model_errors import NoSentences
+from securetm.models.document_needs import check_needs
 from securetm.profiles import cohort_of
 
 
@@ -41,8 +41,7 @@ def check_kind(documents: Corpus, agreement: Agreement) -> None:
     """Refuses documents that would add nothing to any answer, before anything is spent."""
     if agreement.unit is Unit.PERSON and documents.persons is None:
         raise NoPersons()
-    if Reads.SENTENCES in agreement.model.reads and documents.sentence_ends is None:
-        raise NoSentences()
+    check_needs(agreement.model, documents)
 
 
 def fewest_left(profile: Profile, members: tuple[str, ...]) -> int:

@@ -45,7 +45,7 @@ from securetm.leakage.forged_messages import (
 )
 from securetm.leakage.forked_ledger import ForkedLedger
 from securetm.leakage.refusal_record import EVERY_PARTY, RefusalRecord
-from securetm.models.neural.prodlda_losses import NetworkShape
+from securetm.models.neural.network_shape import NetworkShape
 from securetm.profiles import claims_of, cohort_of
 from securetm.sessions.framing import Reader
 from securetm.sessions.identities import COORDINATOR

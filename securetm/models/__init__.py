@@ -12,12 +12,15 @@ MODELS = Registry(
     "securetm.models",
     "securetm.contracts:TopicModel",
     {
+        "combined-tm": "securetm.models.neural.contextual:CombinedTM",
         "lda": "securetm.models.gibbs.lda:LDA",
         "lda-matched": "securetm.models.matching.matched:MatchedLDA",
         "lda-vi": "securetm.models.variational.lda_vi:VariationalLDA",
+        "neural-lda": "securetm.models.neural.neural_lda:NeuralLDA",
         "prodlda": "securetm.models.neural.prodlda:ProdLDA",
         "sentence-lda": "securetm.models.sentence.sentence_lda:SentenceLDA",
         "sentence-lda-matched": "securetm.models.matching.matched:MatchedSentenceLDA",
+        "zeroshot-tm": "securetm.models.neural.contextual:ZeroShotTM",
     },
     named=True,
 )

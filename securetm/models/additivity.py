@@ -23,7 +23,7 @@ def check_additive(model: TopicModel) -> None:
 
     Questions to each party by itself, and answers that are one row of a whole party, are no sums over documents: they pass.
     """
-    documents = trial_documents()
+    documents = trial_documents(embedding_size=model.embedding_size)
     query = model.query(model.start(documents.vocabulary, np.random.default_rng(0)))
     if query.terms.needs is not Needs.SUM or query.terms.unit is Unit.PARTY:
         return

@@ -136,3 +136,23 @@ class NoSums(Misuse):
 
     model: str
     hint = "a model from a file holds topics only: fit a new one, or give all documents to partial_fit, a part at a time"
+
+
+class NoEmbeddings(Misuse, ValueError):
+    """the documents have no embeddings, and the model reads one of {size:number|numbers} beside each document's words"""
+
+    size: int
+    hint = (
+        "name the column that holds them (--embedding COLUMN, or embeddings= in Corpus.from_strings), or give a matrix of "
+        "counts with them as a pair, (counts, embeddings)"
+    )
+
+
+class OtherEmbeddings(Misuse, ValueError):
+    """the documents' embeddings have {found:number|numbers} each where the model reads {size}"""
+
+    found: int
+    size: int
+    hint = (
+        "set the model's embedding_size to theirs (--set model.embedding_size={found}), or embed the documents as for the model"
+    )

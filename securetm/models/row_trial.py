@@ -52,7 +52,7 @@ class _Trial:
 
 @functools.lru_cache(maxsize=16)
 def _failed(trial: _Trial) -> str | None:
-    documents = trial_documents(copies=2)
+    documents = trial_documents(copies=2, embedding_size=trial.model.embedding_size)
     pairs = np.arange(len(documents)) // 2
     start = trial.model.start(documents.vocabulary, np.random.default_rng(0))
     for state in _prepared(start):

@@ -11,6 +11,7 @@ from scipy import sparse
 from securetm.contracts import Array
 
 WORDS = 12
+EMBEDDING_SIZE = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +47,10 @@ class FewDocuments:
         return self.token_ends
 
     @property
-    def embeddings(self) -> Array | None:
-        return None
+    def embeddings(self) -> Array:
+        """An embedding of each document: a fixed linear map of its counts."""
+        found: Array = self.counts @ np.random.default_rng(3).normal(0, 1, (self.table.shape[1], EMBEDDING_SIZE))
+        return found.astype(np.float32)
 
     def __len__(self) -> int:
         return int(self.table.shape[0])

@@ -21,8 +21,8 @@ from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.sampling import batch_rows
 from securetm.models.document_noise import normals, survival
+from securetm.models.neural.network_shape import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import NetworkShape
 from securetm.plans import Plan
 from securetm.stages import Unwatched
 

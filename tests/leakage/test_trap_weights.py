@@ -23,8 +23,8 @@ from securetm.leakage.parts.bin_contents import one_document, two_documents
 from securetm.leakage.parts.imprint_layer import between, imprint_for, in_bin
 from securetm.leakage.reading import questions_in
 from securetm.leakage.recorded import granted_to, view_of
+from securetm.models.neural.network_shape import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import NetworkShape
 from securetm.stages import Unwatched
 
 from .conftest import adversary, write_plan

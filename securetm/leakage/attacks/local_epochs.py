@@ -19,9 +19,9 @@ from securetm.leakage.parts.closed_form import GradientLayers, documents_in, lin
 from securetm.leakage.parts.reconstruction_scores import MEASURES, judged
 from securetm.leakage.parts.weight_updates import MOST_ROWS, RecoveredGradient, groups_alike
 from securetm.leakage.reading import BY_PARTIES, ReadVector, party_vectors
+from securetm.models.neural.network_shape import NetworkShape
 from securetm.models.neural.optimisers import ADAM
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import NetworkShape
 
 _DIFFERENCE, _DOCUMENTS = "difference", "documents"
 _EVEN = 2e-3  # how far Adam's steps along two multiples of one gradient may differ, as a share of them

@@ -20,8 +20,8 @@ from securetm.leakage.attack import Attack, Challenge, Effort, Estimate, GroundT
 from securetm.leakage.parts.memory_store import MemoryStore
 from securetm.leakage.reading import REQUEST
 from securetm.models.given_documents import BagOfWords
+from securetm.models.neural.network_shape import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import NetworkShape
 from securetm.profiles import cohort_of
 from securetm.route import Route
 

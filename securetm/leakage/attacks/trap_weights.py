@@ -19,8 +19,8 @@ from securetm.leakage.parts.imprint_layer import ImprintLayer, between, imprint_
 from securetm.leakage.parts.prodlda_layers import GRADIENT, shape_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged_documents
 from securetm.leakage.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, party_vectors, totals
+from securetm.models.neural.network_shape import NetworkShape, Prior
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import NetworkShape, Prior
 
 _CITATION = (
     "Fowl et al. 2022 (arXiv 2110.13057), the bins; Boenisch et al. 2023 (arXiv 2112.02918), trap weights; that two documents "

@@ -27,9 +27,9 @@ from securetm.leakage.parts.weight_updates import (
     inputs_along,
 )
 from securetm.leakage.reading import RoundQuestion, questions_in
+from securetm.models.neural.network_shape import NetworkShape
 from securetm.models.neural.optimisers import ADAM
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import NetworkShape
 
 _SHARP = 1e-3  # the closed form for exact sums works where the step's error is a smaller share of each number
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 
 from securetm.contracts import Array
-from securetm.models.neural.prodlda_losses import NetworkShape, Prior
+from securetm.models.neural.network_shape import NetworkShape, Prior
 
 _SHARP = 60.0  # a threshold's steepness, in parts of its bin: few documents lie on a threshold
 _LOUD = 1e4  # weights after the first layer: they make the other gradients small, so a clip cuts the first layer's less

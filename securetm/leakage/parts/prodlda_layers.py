@@ -14,8 +14,8 @@ from securetm.contracts import Array
 from securetm.leakage.attack import RoundReconstruction
 from securetm.leakage.parts.closed_form import GradientLayers, documents_in, linked_words, words_in
 from securetm.leakage.reading import ReadVector
+from securetm.models.neural.network_shape import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import NetworkShape
 
 GRADIENT, DOCUMENTS = "gradient", "documents"
 

@@ -14,78 +14,21 @@ import torch
 from numba import njit
 
 from securetm.contracts import Array
+from securetm.models.neural import mixture_loops
 from securetm.models.neural.elementary import exp, log1p_of_share
 from securetm.models.neural.fixed_order import add_product, add_product_transposed, fma
-from securetm.models.neural.kernels import EPSILON, DecoderLosses, Latent, WordBatch
+from securetm.models.neural.kernels import EPSILON, DecoderLosses, Latent, MixtureLosses, WordBatch
+from securetm.models.neural.row_sums import LANES, highest, row_sum, sum_of_products, sum_of_squares
 
 Three = tuple[Array, Array, Array]
-_LANES = 256  # sums side by side over a long row: a compiler does not vectorise a single sum
-
-
-# ---- sums over a row -----------------------------------------------------------------------------------------------------
-
-
-@njit(cache=True, error_model="numpy")
-def _folded(lanes: Array) -> Any:
-    """The sum of the lanes, by adding one half to the other; their number is a power of two."""
-    width = len(lanes) // 2
-    while width > 0:
-        for j in range(width):
-            lanes[j] += lanes[j + width]
-        width //= 2
-    return lanes[0]
-
-
-@njit(cache=True, error_model="numpy")
-def _sum(row: Array, lanes: Array) -> Any:
-    lanes[:] = 0
-    for first in range(0, len(row), len(lanes)):
-        part = row[first : first + len(lanes)]
-        for j in range(len(part)):
-            lanes[j] += part[j]
-    return _folded(lanes)
-
-
-@njit(cache=True, error_model="numpy")
-def _sum_of_squares(row: Array, level: Any, lanes: Array) -> Any:
-    lanes[:] = 0
-    for first in range(0, len(row), len(lanes)):
-        part = row[first : first + len(lanes)]
-        for j in range(len(part)):
-            lanes[j] += (part[j] - level) * (part[j] - level)
-    return _folded(lanes)
-
-
-@njit(cache=True, error_model="numpy")
-def _sum_of_products(one: Array, two: Array, level: Any, lanes: Array) -> Any:
-    lanes[:] = 0
-    for first in range(0, len(one), len(lanes)):
-        left, right = one[first : first + len(lanes)], two[first : first + len(lanes)]
-        for j in range(len(left)):
-            lanes[j] += left[j] * (right[j] - level)
-    return _folded(lanes)
-
-
-@njit(cache=True, error_model="numpy")
-def _highest(row: Array, lanes: Array) -> Any:
-    """The largest value. Of a row with a NaN it may be any value, but then the row's mean is NaN."""
-    lanes[:] = row[0]
-    for first in range(0, len(row), len(lanes)):
-        part = row[first : first + len(lanes)]
-        for j in range(len(part)):
-            lanes[j] = part[j] if part[j] > lanes[j] else lanes[j]
-    highest = lanes[0]
-    for j in range(len(lanes)):
-        highest = lanes[j] if lanes[j] > highest else highest
-    return highest
 
 
 @njit(cache=True, error_model="numpy")
 def _squared_lengths(rows: Array, out: Array) -> None:
     """The squared lengths in 64 bits, whatever type the rows have: a clip relies on them."""
-    lanes = np.empty(_LANES, np.float64)
+    lanes = np.empty(LANES, np.float64)
     for i in range(len(rows)):
-        out[i] = _sum_of_squares(rows[i], 0.0, lanes)
+        out[i] = sum_of_squares(rows[i], 0.0, lanes)
 
 
 # ---- the encoder ---------------------------------------------------------------------------------------------------------
@@ -234,7 +177,7 @@ def _exponentials(row: Array, mean: Any, slope: Any, background: Array, out: Arr
     """exp(slope * (row - mean) + background - peak), and the peak."""
     for v in range(len(row)):
         out[v] = (row[v] - mean) * slope + background[v]
-    peak = _highest(out, lanes)
+    peak = highest(out, lanes)
     for v in range(len(row)):
         out[v] = exp(out[v] - peak)
     return peak
@@ -251,14 +194,14 @@ def _undo_normalisation(row: Array, after: Array, mean: Any, scale: Any, slope: 
 def _reconstruct(cells: Three, logits: Array, background: Array, gain: Any, out: tuple[Array, ...]) -> None:
     """The fused loss: computes a row's loss and gradients while its logits are in cache."""
     (ends, words, counts), (losses, after, squares) = cells, out
-    real, lanes, wide = logits.dtype.type, np.empty(_LANES, logits.dtype), np.empty(_LANES, np.float64)
+    real, lanes, wide = logits.dtype.type, np.empty(LANES, logits.dtype), np.empty(LANES, np.float64)
     width = real(logits.shape[1])
     for i in range(logits.shape[0]):
         row, mine, gradient = logits[i], slice(ends[i], ends[i + 1]), after[i]
-        mean = _sum(row, lanes) / width
-        rate = real(1) / np.sqrt(_sum_of_squares(row, mean, lanes) / width + real(EPSILON))
+        mean = row_sum(row, lanes) / width
+        rate = real(1) / np.sqrt(sum_of_squares(row, mean, lanes) / width + real(EPSILON))
         peak = _exponentials(row, mean, gain * rate, background, gradient, lanes)
-        whole, cross = _sum(gradient, lanes), _sum_of_products(gradient, row, mean, lanes)
+        whole, cross = row_sum(gradient, lanes), sum_of_products(gradient, row, mean, lanes)
         length, raw, known = _counted(words[mine], counts[mine], row, background)
         normal, weight = (raw - length * mean) * rate, real(length / whole)
         losses[i] = length * (peak + math.log(whole)) - known - gain * normal
@@ -269,7 +212,18 @@ def _reconstruct(cells: Three, logits: Array, background: Array, gain: Any, out:
         # Softmax minus counts sums to zero, so one term of the gradient of layer normalisation vanishes.
         pull = real(gain * (weight * rate * cross - normal) / width)
         _undo_normalisation(row, gradient, mean, rate * gain, pull * rate * rate)
-        squares[0, i], squares[1, i] = _sum_of_squares(row, 0.0, wide), _sum_of_squares(gradient, 0.0, wide)
+        squares[0, i], squares[1, i] = sum_of_squares(row, 0.0, wide), sum_of_squares(gradient, 0.0, wide)
+
+
+@njit(cache=True, error_model="numpy")
+def _topic_words(topics: Array, background: Array, slope: Any, out: Array) -> None:
+    lanes = np.empty(LANES, topics.dtype)
+    for k in range(len(topics)):
+        row = out[k]
+        _exponentials(topics[k], topics.dtype.type(0), slope, background, row, lanes)
+        whole = row_sum(row, lanes)
+        for v in range(len(row)):
+            row[v] /= whole
 
 
 class FusedKernels:
@@ -349,6 +303,42 @@ class FusedKernels:
         cells = (batch.ends, batch.words, batch.counts)
         _reconstruct(cells, logits.numpy(), background.numpy(), dtype.type(gain), (losses, after, squares))
         return DecoderLosses(torch.from_numpy(losses), logits, torch.from_numpy(after), *torch.from_numpy(squares))
+
+    def topic_words(self, topics: torch.Tensor, background: torch.Tensor, slope: float) -> torch.Tensor:
+        """softmax(slope * topics + background) of each row."""
+        out = np.empty_like(topics.numpy())
+        _topic_words(topics.numpy(), background.numpy(), out.dtype.type(slope), out)
+        return torch.from_numpy(out)
+
+    def mix(self, batch: WordBatch, shares: torch.Tensor, likely: torch.Tensor) -> MixtureLosses:
+        """-sum(counts * log(shares @ likely)) of each row, and the factors of its gradients."""
+        losses, pulls = np.empty(len(shares), batch.counts.dtype), np.empty(shares.shape)
+        out = losses, np.empty(len(batch.words)), pulls
+        mixture_loops.mix((batch.ends, batch.words, batch.counts), shares.numpy(), likely.numpy(), out)
+        return MixtureLosses(*(torch.from_numpy(part) for part in out))
+
+    def add_mixture_gradient(
+        self,
+        batch: WordBatch,
+        likely: torch.Tensor,
+        factors: torch.Tensor,
+        passed: MixtureLosses,
+        slope: float,
+        out: tuple[torch.Tensor, torch.Tensor],
+    ) -> None:
+        """Adds the gradients of topics and background, each document's times its factor, to zeros."""
+        given = factors.numpy(), passed.quotients.numpy(), passed.pulls.numpy()
+        mixture_loops.add_gradient((batch.ends, batch.words), given, likely.numpy(), slope, (out[0].numpy(), out[1].numpy()))
+
+    def mixture_squares(
+        self, batch: WordBatch, likely: torch.Tensor, shares: torch.Tensor, passed: MixtureLosses, slope: float
+    ) -> torch.Tensor:
+        """The squared lengths of each document's gradients: those of the topics, then those of the background."""
+        topics, background = np.empty(len(shares)), np.empty(len(shares))
+        factors = shares.numpy(), passed.quotients.numpy(), passed.pulls.numpy()
+        cells = batch.ends, batch.words, batch.counts
+        mixture_loops.squares(cells, factors, likely.numpy(), float(slope), (topics, background))
+        return torch.from_numpy(np.stack([topics, background]))
 
     def squared_lengths(self, rows: torch.Tensor) -> torch.Tensor:
         """The squared l2 length of each row, summed in 64 bits whatever the row is in."""

@@ -20,13 +20,14 @@ EPSILON = 1e-5  # keeps layer normalisation finite where a row is constant
 
 @dataclass(frozen=True)
 class WordBatch:
-    """Sparse counts of a batch, ready for both ends of the network: inputs for the encoder, counts for the loss."""
+    """A batch, ready for both ends of the network: inputs and embeddings for the encoder, counts for the loss."""
 
     ends: Array  # CSR row pointers, int64
     words: Array  # CSR columns
     counts: Array
     inputs: Array  # log1p of the counts, each row of unit length
     width: int
+    embeddings: Array | None = None  # each of unit length
 
     @property
     def lengths(self) -> Array:
@@ -37,19 +38,31 @@ class WordBatch:
 
     def only(self, rows: Array) -> WordBatch:
         """These documents, in this order."""
+        ends, cells = np.concatenate([[0], np.cumsum(np.diff(self.ends)[rows])]), self.cells(rows)
+        embeddings = None if self.embeddings is None else self.embeddings[rows]
+        return WordBatch(ends, self.words[cells], self.counts[cells], self.inputs[cells], self.width, embeddings)
+
+    def cells(self, rows: Array) -> Array:
+        """The places of these documents' entries, one document after the other."""
         sizes = np.diff(self.ends)[rows]
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        cells = np.arange(ends[-1]) + np.repeat(self.ends[rows] - ends[:-1], sizes)
-        return WordBatch(ends, self.words[cells], self.counts[cells], self.inputs[cells], self.width)
+        ends = np.cumsum(sizes)
+        places: Array = np.arange(sizes.sum()) + np.repeat(self.ends[rows] - ends + sizes, sizes)
+        return places
 
 
-def bags(counts: Any, dtype: Any) -> WordBatch:
-    """A CSR matrix as the network reads it. Log and unit length limit long documents, each by itself."""
+def bags(counts: Any, dtype: Any, embeddings: Array | None = None) -> WordBatch:
+    """A CSR matrix, and perhaps embeddings, as the network reads them.
+
+    Log and unit length limit long documents, each by itself. An embedding of zeros stays one.
+    """
     values = np.ascontiguousarray(counts.data, dtype=dtype)
     ends = np.asarray(counts.indptr, dtype=np.int64)
     inputs = np.empty_like(values)
     _fill_inputs(ends, values, inputs)
-    return WordBatch(ends, np.ascontiguousarray(counts.indices), values, inputs, counts.shape[1])
+    units = None if embeddings is None else np.empty(embeddings.shape, dtype)
+    if embeddings is not None and units is not None:
+        _fill_units(np.ascontiguousarray(embeddings), units)
+    return WordBatch(ends, np.ascontiguousarray(counts.indices), values, inputs, counts.shape[1], units)
 
 
 @njit(cache=True, error_model="numpy")
@@ -62,6 +75,18 @@ def _fill_inputs(ends: Array, counts: Array, inputs: Array) -> None:
         if square > 0.0:
             for j in range(ends[i], ends[i + 1]):
                 inputs[j] /= np.sqrt(square)
+
+
+@njit(cache=True, error_model="numpy")
+def _fill_units(rows: Array, out: Array) -> None:
+    """Each row at unit length, from sums in 64 bits."""
+    for i in range(len(rows)):
+        square = 0.0
+        for j in range(rows.shape[1]):
+            square += float(rows[i, j]) * rows[i, j]
+        rate = 1.0 / np.sqrt(square) if square > 0.0 else 1.0
+        for j in range(rows.shape[1]):
+            out[i, j] = rate * rows[i, j]
 
 
 @dataclass(frozen=True)
@@ -89,3 +114,17 @@ class DecoderLosses:
     def only(self, rows: torch.Tensor) -> DecoderLosses:
         """The entries of these documents."""
         return DecoderLosses(*(getattr(self, part.name)[rows] for part in fields(self)))
+
+
+@dataclass(frozen=True)
+class MixtureLosses:
+    """The losses of documents whose words are drawn from a mixture, and the factors of their gradients, in 64 bits."""
+
+    losses: torch.Tensor
+    quotients: torch.Tensor  # count over probability, of each document's own words
+    pulls: torch.Tensor  # of each topic: the sum of its words' quotients, each times the topic's probability of the word
+
+    def only(self, rows: torch.Tensor, cells: Array) -> MixtureLosses:
+        """The entries of these documents, and of their words."""
+        places = torch.from_numpy(cells).to(self.quotients.device)
+        return MixtureLosses(self.losses[rows], self.quotients[places], self.pulls[rows])

@@ -5,6 +5,7 @@ Libraries choose the order of these sums, so rows may depend on other documents:
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -14,7 +15,8 @@ from torch.nn.functional import softplus
 
 from securetm.contracts import Array
 from securetm.models.neural.fused import FusedKernels
-from securetm.models.neural.kernels import EPSILON, DecoderLosses, Latent, WordBatch
+from securetm.models.neural.kernels import EPSILON, DecoderLosses, Latent, MixtureLosses, WordBatch
+from securetm.models.neural.mixture_loops import LEAST
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,48 @@ class TorchKernels:
         pull = gain * (after * normal).mean(dim=1, keepdim=True)
         back = rates[:, None] * (gain * after - normal * pull)
         return DecoderLosses(losses, back, after, self.squared_lengths(back), self.squared_lengths(after))
+
+    def topic_words(self, topics: torch.Tensor, background: torch.Tensor, slope: float) -> torch.Tensor:
+        """softmax(slope * topics + background) of each row."""
+        return torch.softmax(slope * topics + background, dim=1)
+
+    def mix(self, batch: WordBatch, shares: torch.Tensor, likely: torch.Tensor) -> MixtureLosses:
+        """-sum(counts * log(shares @ likely)) of each row, and the factors of its gradients."""
+        rows, words, counts = self._cells(batch, batch.counts)
+        probabilities = (shares[rows].double() * likely.T[words]).sum(dim=1).clamp(min=LEAST)
+        quotients, zeros = counts / probabilities, torch.zeros(len(shares), dtype=torch.float64, device=self.device)
+        losses = zeros.index_add(0, rows, -counts * probabilities.log()).to(counts.dtype)
+        pulls = torch.zeros(shares.shape, dtype=torch.float64, device=self.device)
+        return MixtureLosses(losses, quotients, pulls.index_add_(0, rows, quotients[:, None] * likely.T[words]))
+
+    def add_mixture_gradient(
+        self,
+        batch: WordBatch,
+        likely: torch.Tensor,
+        factors: torch.Tensor,
+        passed: MixtureLosses,
+        slope: float,
+        out: tuple[torch.Tensor, torch.Tensor],
+    ) -> None:
+        """Adds the gradients of topics and background, each document's times its factor, to zeros."""
+        rows, words, _ = self._cells(batch, batch.counts)
+        found = torch.zeros(likely.T.shape, dtype=torch.float64, device=self.device)
+        found.index_add_(0, words, factors[rows] * passed.quotients[:, None])
+        gradient = likely * ((factors * passed.pulls).sum(dim=0)[:, None] - found.T)
+        out[0].add_(slope * gradient)
+        out[1].add_(gradient.sum(dim=0))
+
+    def mixture_squares(
+        self, batch: WordBatch, likely: torch.Tensor, shares: torch.Tensor, passed: MixtureLosses, slope: float
+    ) -> torch.Tensor:
+        """The squared lengths of each document's gradients: those of the topics, then those of the background."""
+        found = []
+        for i, (first, end) in enumerate(itertools.pairwise(batch.ends)):
+            quotients = torch.zeros(likely.shape[1], dtype=torch.float64, device=self.device)
+            quotients[torch.from_numpy(batch.words[first:end].astype(np.int64)).to(self.device)] = passed.quotients[first:end]
+            gradient = shares[i][:, None] * likely * (passed.pulls[i][:, None] - quotients)
+            found.append(torch.stack([slope**2 * gradient.square().sum(), gradient.sum(dim=0).square().sum()]))
+        return torch.stack(found, dim=1) if found else torch.zeros((2, 0), dtype=torch.float64, device=self.device)
 
     def squared_lengths(self, rows: torch.Tensor) -> torch.Tensor:
         """The squared l2 length of each row, summed in 64 bits whatever the row is in."""

@@ -7,8 +7,8 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.given_documents import as_documents
+from securetm.models.neural.network_shape import NetworkShape, Prior
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import NetworkShape, Prior
 from securetm.models.neural.torch_kernels import TorchKernels
 
 torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""ProdLDA's loss of each document, the length of its gradient and weighted sums of gradients, by hand-written passes.
+"""The network's loss of each document, the length of its gradient and weighted sums of gradients, by hand-written passes.
 
 It is no autograd graph: inputs and output gradients of the linear layers are kept, a document's own gradient is not. On a CPU
 no document changes a bit of another one's gradient: the code between the kernels consists of elementwise operations, whose
@@ -8,8 +8,6 @@ rounding does not depend on a number's place.
 from __future__ import annotations
 
 import copy
-import functools
-import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -19,79 +17,11 @@ import torch
 from torch import Tensor
 
 from securetm.contracts import Array
-from securetm.errors import BrokenPromise
-from securetm.models.neural.fused import FusedKernels
+from securetm.models.neural.decoders import Decoder, Kernels, Layers, products
 from securetm.models.neural.kernels import WordBatch
-from securetm.models.neural.torch_kernels import TorchKernels
+from securetm.models.neural.network_shape import DocumentNoise, NetworkShape, Prior
 
 _TOO_LONG = 2.0**40  # a longer factor of a gradient counts as infinite, so that products and sums of the others stay finite
-
-
-@dataclass(frozen=True)
-class NetworkShape:
-    """The sizes of the network, from which the place of each layer in the flat vector of weights follows."""
-
-    vocabulary: int
-    hidden: int
-    topics: int
-
-    @functools.cached_property
-    def parts(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Names and shapes of the layers, in the order of the flat vector."""
-        v, h, k = self.vocabulary, self.hidden, self.topics
-        return (
-            ("words", (v, h)), ("words_bias", (h,)), ("inner", (h, h)), ("inner_bias", (h,)),
-            ("head", (h, 2 * k)), ("head_bias", (2 * k,)), ("topics", (k, v)), ("background", (v,)),
-        )  # fmt: skip
-
-    @functools.cached_property
-    def _ends(self) -> tuple[int, ...]:
-        return tuple(itertools.accumulate((math.prod(shape) for _, shape in self.parts), initial=0))
-
-    @property
-    def size(self) -> int:
-        """Weights in all."""
-        return self._ends[-1]
-
-    def views(self, flat: Any) -> dict[str, Any]:
-        """Each layer as a view into the flat vector (numpy or torch)."""
-        cuts = zip(self.parts, self._ends, self._ends[1:], strict=False)
-        return {name: flat[first:end].reshape(shape) for (name, shape), first, end in cuts}
-
-    @classmethod
-    def of(cls, weights: Array, hidden: int, topics: int) -> NetworkShape:
-        """The shape whose flat vector has this length; the vocabulary's size follows from it."""
-        return _shape(len(weights), hidden, topics)
-
-
-@functools.lru_cache(maxsize=16)  # asked at every step, and always the same
-def _shape(length: int, hidden: int, topics: int) -> NetworkShape:
-    words, left = divmod(length - NetworkShape(0, hidden, topics).size, hidden + topics + 1)
-    if left or words < 1:
-        raise BrokenPromise("weight vector", length, NetworkShape(max(words, 1), hidden, topics).size)
-    return NetworkShape(words, hidden, topics)
-
-
-@dataclass(frozen=True)
-class DocumentNoise:
-    """One batch's dropout masks and reparametrisation draws, row i for document i."""
-
-    hidden: Array
-    normal: Array
-    theta: Array | None
-
-
-@dataclass(frozen=True)
-class Prior:
-    """The Gaussian that approximates the symmetric Dirichlet in softmax space, and its weight in the loss."""
-
-    variance: float
-    weight: float = 1.0
-
-    @classmethod
-    def laplace(cls, alpha: float, topics: int, weight: float = 1.0) -> Prior:
-        """Laplace's approximation of Dirichlet(alpha, ..., alpha) (Srivastava and Sutton 2017, section 3.2)."""
-        return cls((1.0 - 2.0 / topics) / alpha + 1.0 / (topics * alpha), weight)
 
 
 @dataclass(frozen=True)
@@ -109,14 +39,29 @@ class Encoding:
         return self.normal[:, : self.normal.shape[1] // 2]
 
 
-def encode(layers: dict[str, Tensor], batch: WordBatch, kernels: FusedKernels | TorchKernels, mask: Tensor | None) -> Encoding:
+def encode(layers: Layers, batch: WordBatch, kernels: Kernels, mask: Tensor | None) -> Encoding:
     """Topic means and log-variances of a batch; without a mask nothing is dropped."""
-    one, first = kernels.activate(kernels.embed(batch, layers["words"], layers["words_bias"]))
+    one, first = kernels.activate(_first(layers, batch, kernels))
     two, second = kernels.activate(kernels.dense(one, layers["inner"], layers["inner_bias"]))
     two = two if mask is None else two.mul_(mask)
     head = kernels.dense(two, layers["head"], layers["head_bias"])
     normal, rates = kernels.normalise(_halves(head))
     return Encoding((first, second), (one, two), normal.view(head.shape), rates)
+
+
+def _first(layers: Layers, batch: WordBatch, kernels: Kernels) -> Tensor:
+    """What comes out of the first layer: of words, of embeddings, or of both."""
+    if "embedding" not in layers:
+        return kernels.embed(batch, layers["words"], layers["words_bias"])
+    of_embeddings = kernels.dense(_embeddings(batch, kernels), layers["embedding"], layers["words_bias"])
+    if "words" not in layers:
+        return of_embeddings
+    return of_embeddings.add_(kernels.embed(batch, layers["words"], torch.zeros_like(layers["words_bias"])))
+
+
+def _embeddings(batch: WordBatch, kernels: Kernels) -> Tensor:
+    assert batch.embeddings is not None
+    return torch.from_numpy(batch.embeddings).to(kernels.device)
 
 
 def _halves(rows: Tensor) -> Tensor:
@@ -129,11 +74,11 @@ class Network:
 
     shape: NetworkShape
     prior: Prior
-    gain: float  # deviation of the topics' part of the logits
-    kernels: FusedKernels | TorchKernels
+    decoder: Decoder
+    kernels: Kernels
 
 
-class ProdLDALosses:
+class NetworkLosses:
     """The negative evidence lower bound of each document of a batch (contracts.Losses)."""
 
     def __init__(self, weights: Array, net: Network, batch: WordBatch, noise: DocumentNoise) -> None:
@@ -148,16 +93,16 @@ class ProdLDALosses:
         encoded = encode(layers, self._batch, kernels, mask)
         drawn = kernels.latent(encoded.normal, normal, prior)
         kept = drawn.shares if noise.theta is None else drawn.shares * self._tensor(noise.theta)
-        decoded = kernels.reconstruct(self._batch, kernels.dense(kept, layers["topics"]), layers["background"], self._net.gain)
+        decoded = self._net.decoder.decode(layers, kept, self._batch, kernels)
         self.values: Array = (decoded.losses + drawn.divergence).cpu().numpy()
-        back = kernels.back(decoded.back, layers["topics"])
+        back = decoded.back()
         back = back if noise.theta is None else back.mul_(self._tensor(noise.theta))
         latent = kernels.latent_backward(back, encoded.normal, normal, prior, drawn)
         head = kernels.normalise_backward(_halves(latent), _halves(encoded.normal), encoded.rates).view(latent.shape)
         inner = kernels.back(head, layers["head"]).mul_(mask).mul_(encoded.slopes[1])
         words = kernels.back(inner, layers["inner"]).mul_(encoded.slopes[0])
-        # What went into each dense layer, and the gradient of what came out of it.
-        self._dense = {"inner": (encoded.hidden[0], inner), "head": (encoded.hidden[1], head), "topics": (kept, decoded.back)}
+        # What went into each dense layer of the encoder, and the gradient of what came out of it.
+        self._dense = {"inner": (encoded.hidden[0], inner), "head": (encoded.hidden[1], head)}
         self._words, self._decoded = words, decoded
 
     def norms(self, owners: Array) -> Array:
@@ -191,16 +136,22 @@ class ProdLDALosses:
             scale = torch.from_numpy(wide).to(self._kernels.device)
             flat = torch.zeros(self._net.shape.size, dtype=scale.dtype, device=scale.device)
             parts = self._net.shape.views(flat)
-            self._kernels.embed_gradient(self._batch, self._words * scale[:, None], parts["words"])
+            self._add_first(scale, parts)
             parts["words_bias"].copy_(self._kernels.combined(scale, self._words))
             for name, (inward, outward) in self._dense.items():
                 self._kernels.add_outer(inward * scale[:, None], outward, parts[name])
-                if name != "topics":  # the decoder's bias is the background
-                    parts[f"{name}_bias"].copy_(self._kernels.combined(scale, outward))
-            parts["background"].copy_(self._kernels.combined(scale, self._decoded.after))
+                parts[f"{name}_bias"].copy_(self._kernels.combined(scale, outward))
+            self._decoded.add_gradient(scale, parts)
             return flat.cpu().numpy()
 
-    def _only(self, rows: Array) -> ProdLDALosses:
+    def _add_first(self, scale: Tensor, parts: dict[str, Any]) -> None:
+        weighted = self._words * scale[:, None]
+        if "words" in parts:
+            self._kernels.embed_gradient(self._batch, weighted, parts["words"])
+        if "embedding" in parts:
+            self._kernels.add_outer(_embeddings(self._batch, self._kernels).to(scale.dtype), weighted, parts["embedding"])
+
+    def _only(self, rows: Array) -> NetworkLosses:
         """The losses of these documents, as computed among all."""
         some, places = copy.copy(self), torch.from_numpy(rows).to(self._kernels.device)
         with torch.inference_mode():
@@ -211,16 +162,16 @@ class ProdLDALosses:
 
     def _lengths(self) -> Array:
         """The length of each document's gradient; infinite where any of its factors is."""
-        words, inputs = self._squares(self._words), self._input_squares()
-        squares, largest = (inputs + 1.0) * words + self._decoded.after_squares.cpu().numpy(), words
-        for name, (inward, outward) in self._dense.items():
-            bias = 0.0 if name == "topics" else 1.0  # a bias is a weight whose input is 1
-            came = self._squares(inward)
-            went = self._decoded.back_squares.cpu().numpy() if name == "topics" else self._squares(outward)
-            squares = squares + (came + bias) * went
+        words, background = self._squares(self._words), self._decoded.background_squares()
+        squares, largest = (self._input_squares() + 1.0) * words + background, words
+        for inward, outward in self._dense.values():
+            came, went = self._squares(inward), self._squares(outward)
+            squares = squares + (came + 1.0) * went  # a bias is a weight whose input is 1
             largest = np.maximum(largest, np.maximum(came, went))
+        topics, factor = self._decoded.topics_squares()
+        squares, largest = squares + topics, np.maximum(largest, factor)
         with np.errstate(invalid="ignore"):
-            fine = np.maximum(largest, self._decoded.after_squares.cpu().numpy()) <= _TOO_LONG**2  # false where it is no number
+            fine = np.maximum(largest, background) <= _TOO_LONG**2  # false where it is no number
             return np.where(fine, np.sqrt(squares), np.inf)
 
     def _squares(self, rows: Tensor) -> Array:
@@ -228,9 +179,12 @@ class ProdLDALosses:
         return squares
 
     def _input_squares(self) -> Array:
-        batch = self._batch
-        row = np.repeat(np.arange(len(batch.ends) - 1), np.diff(batch.ends))
-        return np.bincount(row, weights=batch.inputs.astype(np.float64) ** 2, minlength=len(batch.ends) - 1)
+        batch, shape = self._batch, self._net.shape
+        squares = np.zeros(len(batch.ends) - 1)
+        if shape.reads_words:
+            row = np.repeat(np.arange(len(squares)), np.diff(batch.ends))
+            squares = np.bincount(row, weights=batch.inputs.astype(np.float64) ** 2, minlength=len(squares))
+        return squares + self._squares(_embeddings(batch, self._kernels)) if shape.embedding else squares
 
     def _length_of_sum(self, rows: Array, alone: Array) -> float:
         """The length of one owner's summed gradient; `alone` holds the lengths of its documents' own gradients.
@@ -245,23 +199,22 @@ class ProdLDALosses:
 
     def _square_of_sum(self) -> float:
         """|sum a_i b_i^T|^2 = sum over pairs (a_i . a_j)(b_i . b_j), of all documents."""
-        pairs = (self._shared_words() + 1.0) * self._pairs(self._words) + self._pairs(self._decoded.after)
-        for name, (inward, outward) in self._dense.items():
-            bias = 0.0 if name == "topics" else 1.0
-            pairs += (self._pairs(inward) + bias) * self._pairs(outward)
+        pairs = (self._shared_inputs() + 1.0) * products(self._kernels, self._words) + self._decoded.background_products()
+        for inward, outward in self._dense.values():
+            pairs += (products(self._kernels, inward) + 1.0) * products(self._kernels, outward)
+        pairs += self._decoded.topics_products()
         return math.fsum(pairs.ravel())
 
-    def _pairs(self, rows: Tensor) -> Array:
-        """The products of each row with each."""
-        products: Array = self._kernels.back(rows.double(), rows).cpu().numpy()
-        return products
-
-    def _shared_words(self) -> Array:
-        batch = self._batch
-        names, places = np.unique(batch.words, return_inverse=True)
-        dense = np.zeros((len(batch.ends) - 1, len(names)))
-        dense[np.repeat(np.arange(len(dense)), np.diff(batch.ends)), places] = batch.inputs  # no word twice in a row
-        return self._pairs(torch.from_numpy(dense).to(self._kernels.device))
+    def _shared_inputs(self) -> Array:
+        """The products of what each two documents put into the first layer."""
+        batch, shape = self._batch, self._net.shape
+        shared = np.zeros((len(batch.ends) - 1, len(batch.ends) - 1))
+        if shape.reads_words:
+            names, places = np.unique(batch.words, return_inverse=True)
+            dense = np.zeros((len(shared), len(names)))
+            dense[np.repeat(np.arange(len(dense)), np.diff(batch.ends)), places] = batch.inputs  # no word twice in a row
+            shared = products(self._kernels, torch.from_numpy(dense).to(self._kernels.device))
+        return shared + products(self._kernels, _embeddings(batch, self._kernels)) if shape.embedding else shared
 
     def _tensor(self, values: Array) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values, dtype=self._dtype)).to(self._kernels.device)

@@ -1,0 +1,46 @@
+"""CombinedTM and ZeroShotTM: ProdLDA whose encoder reads a document's embedding, beside its words or instead of them.
+
+CombinedTM is Bianchi et al.'s (ACL 2021), ZeroShotTM theirs of EACL 2021. Embeddings are given; none is computed here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from securetm.contracts import Reads
+from securetm.errors import check_setting
+from securetm.models.neural.decoders import ProductOfExperts
+from securetm.models.neural.neural_model import NeuralTopicModel
+
+
+@dataclass(frozen=True)
+class ContextualTopicModel(NeuralTopicModel):
+    """A product of experts behind an encoder that reads embeddings, each scaled to unit length as the words are."""
+
+    embedding_size: int = 384  # numbers of a document's embedding; all-MiniLM-L6-v2 gives 384
+    reads: ClassVar[frozenset[Reads]] = frozenset({Reads.COUNTS, Reads.EMBEDDINGS})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_setting(self, "embedding_size", self.embedding_size >= 1, "must be at least 1")
+
+    @property
+    def decoder(self) -> ProductOfExperts:
+        """A product of experts."""
+        return ProductOfExperts(self.gain)
+
+
+@dataclass(frozen=True)
+class CombinedTM(ContextualTopicModel):
+    """The encoder reads words and embedding. The first layer adds what it makes of each."""
+
+    name: ClassVar[str] = "combined-tm"
+
+
+@dataclass(frozen=True)
+class ZeroShotTM(ContextualTopicModel):
+    """The encoder reads the embedding alone, so a document has topics whatever its words are, in any language."""
+
+    name: ClassVar[str] = "zeroshot-tm"
+    reads_words: ClassVar[bool] = False

@@ -1,0 +1,228 @@
+"""What the neural topic models have in common: settings, state, steps, and how topics and shares are read from the weights.
+
+Each is a variational autoencoder without batch normalisation, so that its gradient is a sum over documents. A model of the
+family says what its encoder reads and what its decoder is. It is not a federation and knows no privacy: it learns from
+documents through a query only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from securetm.contracts import Answer, Array, State
+from securetm.errors import check_setting
+from securetm.models.document_needs import check_embeddings
+from securetm.models.document_noise import normals, survival
+from securetm.models.estimator import Estimator
+from securetm.models.neural import optimisers
+from securetm.models.neural.decoders import Decoder
+from securetm.models.neural.fused import FusedKernels
+from securetm.models.neural.kernels import WordBatch, bags
+from securetm.models.neural.network_losses import Network, NetworkLosses, encode
+from securetm.models.neural.network_shape import DocumentNoise, NetworkShape, Prior
+from securetm.models.neural.neural_queries import EpochsQuery, StepQuery
+from securetm.models.neural.torch_kernels import TorchKernels, arithmetic
+from securetm.models.neural.word_spread import standardise
+from securetm.models.server_optimisers import AVERAGE, ServerOptimiser
+
+_HIDDEN, _NORMAL, _THETA = 0, 1, 2  # the streams of a document's noise
+_CHUNK = 512  # documents at a time in `infer` and `log_likelihood`, so that memory does not grow with the corpus
+
+
+@dataclass(frozen=True)
+class NeuralTopicModel(ServerOptimiser, Estimator):
+    """A neural topic model: its fields are public settings, all that it learns is in the state.
+
+    After each step all words' weights are scaled to one deviation over topics: with the decoder's own scaling by `gain`, this
+    replaces batch normalisation. With `local_epochs` a party trains so many epochs on its own documents and answers with the
+    difference of its weights.
+    """
+
+    n_topics: int = 50  # of the shared model
+    hidden: int = 100  # units of a hidden layer of the encoder
+    batch: int = 64  # documents of each party in a step
+    dropout: float = 0.2  # of the hidden layers
+    theta_dropout: float = 0.1  # of a document's topic shares
+    alpha: float = 1.0  # of the symmetric Dirichlet prior
+    prior_weight: float = 1.0  # of the divergence from the prior in the loss
+    gain: float = 0.6  # deviation of the topics' part of the logits, beside the learned background of every word
+    word_spread: float = 0.05  # deviation of every word's weights over the topics, restored after each step
+    relevance: float = 0.2  # how much of the background counts for a topic's words
+    learning_rate: float = 2e-3  # of a step
+    beta1: float = 0.9  # of Adam
+    optimiser: str = optimisers.ADAM  # adam or sgd
+    dtype: str = "float32"  # float32 or float64
+    local_epochs: int = 0  # at each party in a round; 0: a gradient per batch
+    device: str = "auto"  # cpu, cuda or auto
+    reads_words: ClassVar[bool] = True  # whether the encoder reads words; the decoder always does
+    # A round's batch is all parties' batches together, so a federation steps further than one machine would.
+    federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "learning_rate": 5e-3}
+    federated_epochs: ClassVar[float] = 30.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_setting(self, "n_topics", self.n_topics >= 2, "must be at least 2")
+        check_setting(self, "hidden", self.hidden >= 1, "must be at least 1")
+        check_setting(self, "batch", self.batch >= 1, "must be at least 1")
+        check_setting(self, "dropout", 0 <= self.dropout < 1, "must be at least 0 and below 1")
+        check_setting(self, "theta_dropout", 0 <= self.theta_dropout < 1, "must be at least 0 and below 1")
+        check_setting(self, "alpha", self.alpha > 0, "must be positive")
+        check_setting(self, "gain", self.gain > 0, "must be positive")
+        check_setting(self, "word_spread", self.word_spread > 0, "must be positive")
+        check_setting(self, "learning_rate", self.learning_rate > 0, "must be positive")
+        check_setting(self, "beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
+        check_setting(self, "optimiser", self.optimiser in optimisers.KNOWN, f"must be one of {optimisers.KNOWN}")
+        check_setting(self, "dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
+        check_setting(self, "local_epochs", self.local_epochs >= 0, "must not be negative")
+        check_setting(self, "server", self.local_epochs > 0 or self.server == AVERAGE, "needs local_epochs of at least 1")
+
+    @property
+    def decoder(self) -> Decoder:
+        """How topic shares become probabilities of words."""
+        raise NotImplementedError
+
+    # ---- contracts.TopicModel ----
+
+    def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """Fresh weights from the rng, and the seed of all later document noise."""
+        shape = NetworkShape(len(vocabulary), self.hidden, self.n_topics, self.embedding_size, self.reads_words)
+        flat = np.zeros(shape.size, dtype=self.dtype)
+        for part, values in shape.views(flat).items():
+            if not part.endswith("_bias") and part != "background":
+                bound = np.sqrt(6.0 / sum(values.shape))  # Glorot's, as ProdLDA's authors start
+                values[...] = rng.uniform(-bound, bound, values.shape)
+        self._restore(flat)
+        return {
+            "weights": flat,
+            "step": np.zeros(1, dtype=np.int64),
+            "seed": rng.integers(0, 2**64, 1, dtype=np.uint64),
+            **optimisers.moments(self.optimiser, flat),
+            **self.server_moments(flat),
+        }
+
+    def query(self, state: State) -> StepQuery | EpochsQuery:
+        """The next question: a gradient over one batch, or the difference of each party's weights after local epochs."""
+        return EpochsQuery(self, state) if self.local_epochs else StepQuery(self, state)
+
+    def update(self, state: State, answer: Answer) -> State:
+        """The state after one answer: a gradient step, or a federated average."""
+        return self.advance(state, answer.total or {}, in_place=False)
+
+    def advance(self, state: State, total: Mapping[str, Array], in_place: bool) -> State:
+        """`update` on bare blocks; in place it reuses the state's arrays, which nobody else may hold."""
+        count = float(total["documents"][0]) if "documents" in total else 0.0
+        after = {**state, "step": state["step"] + 1}
+        if count <= 0.0:  # no document was drawn, or noise made the count negative
+            return after
+        if self.local_epochs:
+            after = {**after, **self.server_step(state, total["difference"] / count)}
+            return {**after, "weights": self._restore(after["weights"])}
+        memory: State = {name: state[name] for name in ("first", "second") if name in state}
+        number = int(after["step"][0])
+        weights, memory = self.stepped(state["weights"], total["gradient"], count, memory, number, in_place)
+        return {**after, "weights": weights, **memory}
+
+    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
+        """The weights, step and seed, without the optimiser's moments."""
+        return {name: state[name] for name in ("weights", "step", "seed")}
+
+    def topics(self, state: State) -> Array:
+        """Each topic's words: the decoder's output for a document of that topic alone, the background times `relevance`.
+
+        At relevance 1 it is the decoder's own distribution; a lower value prefers words that are special to a topic.
+        """
+        layers = {name: torch.from_numpy(layer).double() for name, layer in self._layers(state).items()}
+        scores = self.decoder.alone(layers["topics"]) + self.relevance * layers["background"]
+        shares: Array = torch.softmax(scores, dim=1).numpy()
+        return shares
+
+    def infer(self, state: State, documents: Any) -> Array:
+        """Each document's topic shares at the posterior mean, without noise."""
+        kernels, layers = self._kernels, self._on_device(self._layers(state))
+        out = np.empty((len(documents), self.n_topics))
+        with torch.inference_mode():
+            for rows in _chunks(len(documents)):
+                embeddings = None if documents.embeddings is None else documents.embeddings[rows]
+                mean = encode(layers, self._batch(documents.counts[rows], embeddings), kernels, None).mean
+                out[rows] = torch.softmax(mean.double(), dim=1).cpu().numpy()
+        return out
+
+    def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
+        """The log-likelihood of each document's unseen words, given the topic shares of its seen words."""
+        kernels, layers = self._kernels, self._on_device(self._layers(state))
+        shares = self.infer(state, seen).astype(self.dtype)
+        out = np.empty(len(unseen))
+        with torch.inference_mode():
+            for rows in _chunks(len(unseen)):
+                given, batch = torch.from_numpy(shares[rows]).to(kernels.device), bags(unseen.counts[rows], self.dtype)
+                out[rows] = -self.decoder.decode(layers, given, batch, kernels).losses.double().cpu().numpy()
+        return out
+
+    # ---- for the queries ----
+
+    def losses(self, state: State, counts: Any, keys: Array, embeddings: Array | None = None) -> NetworkLosses:
+        """The losses of a batch. Their noise depends on (seed, step, key) only, not on who computes them."""
+        prior = Prior.laplace(self.alpha, self.n_topics, self.prior_weight)
+        network = Network(self._shape(state["weights"]), prior, self.decoder, self._kernels)
+        return NetworkLosses(state["weights"], network, self._batch(counts, embeddings), self._noise(state, keys))
+
+    def stepped(
+        self, weights: Array, gradient: Array, count: float, memory: State, number: int, in_place: bool
+    ) -> tuple[Array, State]:
+        """Weights and moments after one step along the mean gradient, with every word's spread restored."""
+        rate, beta1 = self.learning_rate, self.beta1
+        weights, memory = optimisers.step(weights, gradient, count, memory, number, rate, beta1, in_place)
+        return self._restore(weights), memory
+
+    def _restore(self, weights: Array) -> Array:
+        standardise(self._shape(weights).views(weights)["topics"], self.word_spread)
+        return weights
+
+    def _shape(self, weights: Array) -> NetworkShape:
+        return NetworkShape.of(weights, self.hidden, self.n_topics, self.embedding_size, self.reads_words)
+
+    def _batch(self, counts: Any, embeddings: Array | None) -> WordBatch:
+        """Counts as the network reads them, with embeddings where the encoder reads such."""
+        if not self.embedding_size:
+            return bags(counts, self.dtype)
+        return bags(counts, self.dtype, check_embeddings(embeddings, self.embedding_size))
+
+    @property
+    def epochs_per_round(self) -> int:
+        """The epochs of a party in a round."""
+        return max(1, self.local_epochs)
+
+    @property
+    def in_fixed_order(self) -> bool:
+        """Whether sums run in a fixed order: on a CPU they do, on a GPU they do not."""
+        return isinstance(self._kernels, FusedKernels)
+
+    @cached_property
+    def _kernels(self) -> FusedKernels | TorchKernels:
+        return arithmetic(self.device)
+
+    def _noise(self, state: State, keys: Array) -> DocumentNoise:
+        names = int(state["seed"][0]), int(state["step"][0]), keys
+        k, dropout = self.n_topics, self.theta_dropout
+        return DocumentNoise(
+            hidden=survival(*names, _HIDDEN, self.hidden, self.dropout, self.dtype),
+            normal=normals(*names, _NORMAL, k, self.dtype),
+            theta=survival(*names, _THETA, k, dropout, self.dtype) if dropout else None,
+        )
+
+    def _layers(self, state: State) -> dict[str, Array]:
+        return self._shape(state["weights"]).views(state["weights"])
+
+    def _on_device(self, layers: dict[str, Array]) -> dict[str, torch.Tensor]:
+        return {name: torch.from_numpy(layer).to(self._kernels.device) for name, layer in layers.items()}
+
+
+def _chunks(count: int) -> Iterator[slice]:
+    for first in range(0, count, _CHUNK):
+        yield slice(first, min(first + _CHUNK, count))

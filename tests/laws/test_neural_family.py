@@ -1,0 +1,67 @@
+"""The neural models beside ProdLDA pass the laws of models and queries, bit for bit where rows must not meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from securetm.contracts import Query, TopicModel
+from securetm.models.additivity import check_additive
+from securetm.models.neural.contextual import CombinedTM, ZeroShotTM
+from securetm.models.neural.neural_lda import NeuralLDA
+from securetm.models.row_trial import check_rows
+from securetm.testing.few_documents import EMBEDDING_SIZE, some_documents
+from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
+from securetm.testing.query_laws import QueryLaws
+
+FAMILY = ("neural-lda", "combined-tm", "zeroshot-tm")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def small(name: str, **settings: Any) -> TopicModel:
+    common: dict[str, Any] = {"n_topics": 3, "hidden": 8, "dtype": "float64", "device": "cpu", **settings}
+    if name == "neural-lda":
+        return NeuralLDA(**common)
+    return {"combined-tm": CombinedTM, "zeroshot-tm": ZeroShotTM}[name](**{"embedding_size": EMBEDDING_SIZE, **common})
+
+
+@pytest.mark.parametrize("name", FAMILY)
+class TestNeuralFamily(ModelLaws):
+    @pytest.fixture
+    def model(self, name: str) -> TopicModel:
+        return small(name)
+
+
+@pytest.mark.parametrize("theta_dropout", [0.0, 0.3])
+@pytest.mark.parametrize("name", FAMILY)
+class TestGradientOfTheFamily(QueryLaws):
+    @pytest.fixture
+    def query(self, name: str, theta_dropout: float) -> Query:
+        model, parties = small(name, dropout=0.4, theta_dropout=theta_dropout), split(some_documents(14, seed=5))
+        return model.query(model.for_party(trained(model, parties, rounds=3), "party 0"))
+
+
+@pytest.mark.parametrize("name", FAMILY)
+class TestLocalEpochsOfTheFamily(QueryLaws):
+    @pytest.fixture
+    def query(self, name: str) -> Query:
+        model = small(name, local_epochs=2)
+        return model.query(model.start(VOCABULARY, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", FAMILY)
+def test_no_document_and_no_person_changes_a_bit_of_another_ones_row(name: str, dtype: str) -> None:
+    check_rows(small(name, dtype=dtype))
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_answers_are_sums(name: str) -> None:
+    check_additive(small(name))
