@@ -180,7 +180,7 @@ class NetworkLosses:
 
     def _input_squares(self) -> Array:
         batch, shape = self._batch, self._net.shape
-        squares = np.zeros(len(batch.ends) - 1)
+        squares: Array = np.zeros(len(batch.ends) - 1)
         if shape.reads_words:
             row = np.repeat(np.arange(len(squares)), np.diff(batch.ends))
             squares = np.bincount(row, weights=batch.inputs.astype(np.float64) ** 2, minlength=len(squares))

@@ -199,6 +199,8 @@ class Query:
 
 
 class Toy:
+    embedding_size = 0
+
     def __init__(self, rows):
         self.rows = rows
 
