@@ -40,30 +40,32 @@ class BagOfWords:
 
     def select(self, rows: Array) -> Self:
         """These documents only."""
-        persons = self.persons[rows] if self.persons is not None else None
-        return type(self)(self.counts[rows], self.vocabulary, self.keys[rows], persons=persons)
+        embeddings, persons = (None if held is None else held[rows] for held in (self.embeddings, self.persons))
+        return type(self)(self.counts[rows], self.vocabulary, self.keys[rows], embeddings=embeddings, persons=persons)
 
 
 def as_documents(given: Any, vocabulary: Sequence[str] | None = None, tokeniser: Tokeniser | None = None) -> Any:
     """The documents to learn from. Texts without a word are left out, and texts over a given vocabulary have its words only.
 
     A matrix of counts gives documents whose keys are their row numbers spread over 64 bits. Its words are those of the
-    vocabulary, or the names of a data frame's columns, or numbers.
+    vocabulary, or the names of a data frame's columns, or numbers. Embeddings stand beside it in a pair: (counts, embeddings).
     """
+    given, embeddings = _with_embeddings(given)
     if _are_documents(given):
         return given
     texts = texts_in(given)
     if texts is not None:
         return _read(texts, tokeniser, vocabulary, keep_empty=False)
-    return _counted(given, vocabulary if vocabulary is not None else column_names(given))
+    return _counted(given, vocabulary if vocabulary is not None else column_names(given), embeddings)
 
 
 def over(given: Any, vocabulary: tuple[str, ...], tokeniser: Tokeniser | None = None) -> Any:
     """The documents over these words, in which every text keeps its row. A matrix or corpus over other words is refused."""
+    given, embeddings = _with_embeddings(given)
     texts = None if _are_documents(given) else texts_in(given)
     if texts is not None:
         return _read(texts, tokeniser, vocabulary, keep_empty=True)
-    known = given if _are_documents(given) else _counted(given, column_names(given) or vocabulary)
+    known = given if _are_documents(given) else _counted(given, column_names(given) or vocabulary, embeddings)
     if tuple(known.vocabulary) != vocabulary:
         raise OtherVocabulary(len(known.vocabulary), len(vocabulary))
     return known
@@ -122,12 +124,26 @@ def _read(texts: Sequence[Any], tokeniser: Tokeniser | None, vocabulary: Sequenc
     return read if vocabulary is None else read.project(tuple(vocabulary))
 
 
-def _counted(matrix: Any, vocabulary: Sequence[str] | None) -> BagOfWords:
+def _with_embeddings(given: Any) -> tuple[Any, Array | None]:
+    """The documents, and the embeddings that stand beside a matrix in a pair."""
+    if not (isinstance(given, tuple) and len(given) == 2 and getattr(given[0], "ndim", 0) == 2):
+        return given, None
+    counts, embeddings = given[0], np.asarray(given[1])
+    if embeddings.dtype.kind not in "iuf" or embeddings.ndim != 2 or len(embeddings) != counts.shape[0]:
+        shape = f"{' x '.join(map(str, embeddings.shape))} beside {counts.shape[0]} documents"
+        raise BadSetting("documents", "embeddings", shape, "must be a matrix of numbers with one row for each document")
+    if not np.isfinite(embeddings).all():
+        raise BadSetting("documents", "embeddings", "a matrix", "must hold no infinite or missing numbers")
+    return counts, embeddings.astype(np.float32, copy=False)
+
+
+def _counted(matrix: Any, vocabulary: Sequence[str] | None, embeddings: Array | None) -> BagOfWords:
     counts = _counts_of(matrix)
     words = tuple(vocabulary) if vocabulary is not None else tuple(f"{_UNNAMED}{v}" for v in range(counts.shape[1]))
     if len(words) != counts.shape[1]:
         raise OtherVocabulary(counts.shape[1], len(words))
-    return BagOfWords(counts, words, np.arange(1, counts.shape[0] + 1, dtype=np.uint64) * SPREAD)
+    keys = np.arange(1, counts.shape[0] + 1, dtype=np.uint64) * SPREAD
+    return BagOfWords(counts, words, keys, embeddings=embeddings)
 
 
 def _counts_of(matrix: Any) -> Any:

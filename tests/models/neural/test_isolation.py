@@ -237,6 +237,8 @@ def test_the_toy_itself_is_additive():
 class Usual:
     """ProdLDA as it is usually written, answering with the gradient of its batch, under any normalisation."""
 
+    embedding_size = 0
+
     def __init__(self, norm):
         torch.manual_seed(0)
         self.network = DenseProdLDA(30, topics=4, hidden=6, keep=1.0)
