@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from securetm.contracts import Budget, Profile, Unit
+from securetm.contracts import Budget, Profile, Reads, Unit
+from securetm.corpus.sentence_models import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
 from securetm.errors import NotFound
 from securetm.plans import (
     DEFAULT_MODEL,
@@ -137,8 +138,32 @@ def _resolved(plan: Plan, where: str, given: Mapping[str, Any]) -> Plan:
     plan = dataclasses.replace(plan, privacy=_with_unit(plan, budget))
     profile = plan.profile_in(file)
     _check_under_budget(plan, profile.budget, where)
+    plan = dataclasses.replace(plan, **_with_sentence_model(plan))
     plan = dataclasses.replace(plan, vocabulary=_with_source(plan, profile), model=_with_all_settings(plan, profile))
     return dataclasses.replace(plan, training=_with_length(plan, profile, given))
+
+
+def _with_sentence_model(plan: Plan) -> dict[str, Any]:
+    """The digest of the sentence model's weights and the size of its embeddings, where the model reads what it makes."""
+    kind, chosen = model_class(plan.model.name, plan.model.settings), plan.embeddings
+    if kind is None or Reads.EMBEDDINGS not in kind.reads or not chosen.model or plan.corpus.embedding:
+        return {}
+    asked = _settings_of(plan.model)["embedding_size"] if "embedding_size" in plan.model.settings else 0
+    if is_usual(chosen.model):
+        weights, size = USUAL_DIGEST, USUAL_SIZE
+    elif chosen.digest and asked:  # a role that embeds nothing need not have the model
+        weights, size = chosen.digest, asked
+    else:
+        found = find_sentence_model(chosen.model)
+        weights, size = found.digest, found.size
+    digest = chosen.digest or weights
+    problem = f"is not the size of embeddings by {chosen.model}, which is {size}"
+    require(asked in (0, size), f"[model] {plan.model.name}", "embedding_size", asked, problem)
+    settings = {**plan.model.settings, "embedding_size": size}
+    return {
+        "embeddings": dataclasses.replace(chosen, digest=digest),
+        "model": dataclasses.replace(plan.model, settings=settings),
+    }
 
 
 def _with_unit(plan: Plan, budget: Budget | None) -> PrivacyChoice:
@@ -157,10 +182,15 @@ def _with_source(plan: Plan, profile: Profile) -> VocabularyChoice:
     return choice
 
 
+def _settings_of(choice: ModelChoice) -> dict[str, Any]:
+    """All settings of the model, those with their default too; numbers that came as texts are numbers here."""
+    model = make_model(choice.name, choice.settings)
+    return {f.name: getattr(model, f.name) for f in dataclasses.fields(model) if f.init}  # type: ignore[arg-type]
+
+
 def _with_all_settings(plan: Plan, profile: Profile) -> ModelChoice:
     """Every setting of the model, those with their default too; a budget needs arithmetic in a fixed order."""
-    model = make_model(plan.model.name, plan.model.settings)
-    settings = {f.name: getattr(model, f.name) for f in dataclasses.fields(model) if f.init}  # type: ignore[arg-type]
+    settings = _settings_of(plan.model)
     if profile.budget is not None and settings.get("device") == "auto":
         settings["device"] = "cpu"
     return ModelChoice(plan.model.name, settings)
@@ -202,6 +232,8 @@ def _check_under_budget(plan: Plan, budget: Budget | None, where: str) -> None:
     runs, by_word = plan.tokeniser.ngrams, budget is not None and budget.unit is Unit.WORD
     problem = f"puts one word into up to {runs * (runs + 1) // 2} slots, and a budget of words pays for one"
     require(not by_word or runs == 1, where, "tokeniser.ngrams", runs, problem)
+    together = "lets an embedding depend on other documents, and a budget needs it not to (leave it at 1)"
+    require(not paid or plan.embeddings.batch == 1, "[embeddings]", "batch", plan.embeddings.batch, together)
     problem = "asks the documents, and no budget pays for it under this profile"
     require(not (paid and by_loss), where, "training.stop", plan.training.stop, problem)
 

@@ -6,12 +6,15 @@ Each section checks its own settings. `plan_reading.py` reads a plan, completes 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from securetm.contracts import Profile, Unit
+from securetm.corpus.sentence_models import USUAL
+from securetm.corpus.text_embeddings import MAX_TOKENS, TextEmbedder
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
 from securetm.profiles import VOCABULARIES, ProfileFile
@@ -24,6 +27,7 @@ PUBLIC_LIST = "name a public list of words, one a line (--vocabulary FILE)"
 PARTITIONS = ("column", "equal", "dirichlet")
 ALL = "all"
 _PORTS = 1 << 16
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def _unread(problem: OSError | UnicodeDecodeError) -> str:
@@ -81,6 +85,27 @@ class TokeniserChoice:
         listed = self.stop_words if self.stop_words in ("english", "none") else Path(self.stop_words)
         settings = {name: getattr(self, name) for name in ("lower", "min_length", "max_length", "numbers", "ngrams")}
         return Tokeniser(stop_words=cast(Any, listed), pattern=self.pattern or None, **settings)
+
+
+@dataclass(frozen=True)
+class EmbeddingsChoice:
+    """How each party turns its texts into embeddings, where the model reads them and the documents bring none."""
+
+    model: str = USUAL  # a sentence-transformers model, by name or folder; nothing: documents bring embeddings
+    digest: str = ""  # SHA-256 of its weights, which all parties must have; nothing: of those that are found here
+    max_tokens: int = MAX_TOKENS  # of a text that are read; 0: as many as the model can
+    batch: int = 1  # texts embedded at once; above 1 an embedding depends on others in its last bits, which no budget allows
+
+    def __post_init__(self) -> None:
+        """Refuses what no model can do."""
+        hexadecimal = not self.digest or bool(_SHA256.fullmatch(self.digest))
+        require(hexadecimal, "[embeddings]", "digest", self.digest, "must be 64 digits from 0 to f, as sha256sum prints them")
+        require_at_least(self, "[embeddings]", max_tokens=0)
+        require(1 <= self.batch <= 4096, "[embeddings]", "batch", self.batch, "must be from 1 to 4096")
+
+    def embedder(self) -> TextEmbedder:
+        """Makes what embeds texts as this plan says."""
+        return TextEmbedder(self.model, self.digest, self.max_tokens, self.batch)
 
 
 @dataclass(frozen=True)
@@ -244,6 +269,7 @@ class Plan:
     profile: str = "masked"  # a name, or a file that ends in .toml
     corpus: CorpusChoice = CorpusChoice()
     tokeniser: TokeniserChoice = TokeniserChoice()
+    embeddings: EmbeddingsChoice = EmbeddingsChoice()
     vocabulary: VocabularyChoice = VocabularyChoice()
     model: ModelChoice = ModelChoice()
     training: TrainingChoice = TrainingChoice()

@@ -84,11 +84,13 @@ def transform(
 ) -> None:
     """Finds the topics of new documents with the model of a finished run."""
     from securetm.reports.exported_tables import STANDARD_OUTPUT, shares_csv, shares_parquet
-    from securetm.reports.terminal import documents_table, results
+    from securetm.reports.progress import LateBars
+    from securetm.reports.terminal import documents_table, results, screen
 
     _check_files(json, csv, parquet)
     finished = _opened(run)
-    documents = finished.read(file, text)
+    with LateBars(screen()) as bars:
+        documents = finished.read(file, text, stages=bars)
     shares, known = _transformed(finished, documents)
     unknown = [row for row, words in enumerate(known) if not words]
     named = finished.labels()

@@ -22,6 +22,7 @@ from securetm.corpus.keys import document_keys
 from securetm.corpus.tokeniser import BREAK, Tokeniser
 
 D = TypeVar("D", bound=CountedDocuments)
+Embed = Callable[[Sequence[str]], Array]  # from texts to embeddings, one row a text
 _DROPPED, _SENTENCE, _DOCUMENT = -1, -2, -3
 _FLUSH = 1 << 18  # pieces that wait before they are packed
 _RAW_FORMS = 1 << 21  # of words that are remembered: new numbers and addresses never end
@@ -84,10 +85,15 @@ class NamedColumn:
 
 
 class CorpusBuilder:
-    """Takes documents one at a time. `source` names them in errors, `name` gives them their keys."""
+    """Takes documents one at a time. `source` names them in errors, `name` gives them their keys.
 
-    def __init__(self, tokeniser: Tokeniser, *, name: str, source: str = "") -> None:
+    With `embed`, texts that bring no embedding get theirs when all documents are there.
+    """
+
+    def __init__(self, tokeniser: Tokeniser, *, name: str, source: str = "", embed: Embed | None = None) -> None:
         self._tokeniser = tokeniser
+        self._embed = embed
+        self._raw: list[str] = []  # the texts, kept only until they are embedded
         self._name = name
         self._source = source or name
         self._lexicon = Lexicon(tokeniser.word)
@@ -108,6 +114,8 @@ class CorpusBuilder:
             names.add(getattr(record, column), self._source, record.line)
         if record.embedding is not None:
             self._embeddings.frombytes(np.ascontiguousarray(record.embedding, dtype=np.float32).tobytes())
+        elif self._embed is not None:
+            self._raw.append(record.text)
         self._blank.append(not record.text or record.text.isspace())
         self._texts += text_digest(record.text)
         self._waiting.extend(self._pieces(record.text))
@@ -144,15 +152,19 @@ class CorpusBuilder:
     def _known_of(self, kept: Array) -> dict[str, Any]:
         columns = self._columns
         persons = columns["person"].numbers(kept)
-        vectors = np.frombuffer(self._embeddings, np.float32) if self._width else None
         return {
             "labels": columns["label"].strings(kept),
             "parties": columns["party"].strings(kept),
             "dates": columns["date"].strings(kept),
             "persons": persons,
             "people": "" if persons is None else self._name,
-            "embeddings": None if vectors is None else vectors.reshape(-1, self._width or 1)[kept],
+            "embeddings": self._embeddings_of(kept),
         }
+
+    def _embeddings_of(self, kept: Array) -> Array | None:
+        if self._width:
+            return np.frombuffer(self._embeddings, np.float32).reshape(-1, self._width)[kept]
+        return None if self._embed is None else self._embed([self._raw[row] for row in kept])
 
     def _dropped(self, kept: Array) -> tuple[Dropped, ...]:
         """The documents that are not kept, those of equal party, label and date together."""
@@ -213,12 +225,13 @@ def documents_of_strings(
     persons: Sequence[Any] | Array | None = None,
     embeddings: Sequence[Any] | Array | None = None,
     keep_empty: bool = False,
+    embed: Embed | None = None,
 ) -> D:
     """Documents of that kind from texts in memory; every column has one entry per text. Positions in errors count from 1.
 
-    Texts without a word are left out and counted, or kept.
+    Texts without a word are left out and counted, or kept. Without a column `embeddings`, `embed` makes them from the texts.
     """
-    builder = CorpusBuilder(tokeniser or Tokeniser(), name=name)
+    builder = CorpusBuilder(tokeniser or Tokeniser(), name=name, embed=embed)
     named = {"label": labels, "party": parties, "date": dates, "person": persons, "embedding": embeddings}
     columns = {role: list(entries) for role, entries in named.items() if entries is not None}
     documents = 0

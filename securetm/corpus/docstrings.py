@@ -20,7 +20,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from securetm.corpus.building import CorpusBuilder, Record
+from securetm.corpus.building import CorpusBuilder, Embed, Record
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import DamagedFile, OtherVersion, TooFewPackages
 from securetm.corpus.plain_prose import prose
@@ -48,16 +48,20 @@ _NODES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 TOKENISER = Tokeniser(stop_words=(*sorted(ENGLISH), *_GENRE.split()))
 
 
-def docstring_parties(on_progress: OnPackage | None = None, cache: Path | None = None) -> dict[str, Corpus]:
+def docstring_parties(
+    on_progress: OnPackage | None = None, cache: Path | None = None, *, embed: Embed | None = None, embedded_as: str = ""
+) -> dict[str, Corpus]:
     """One corpus of docstrings per installed package, from the cache after the first time.
 
-    `cache` is a folder; without it, the user's own. A package that is not installed is left out; one alone makes no federation.
+    `cache` is a folder; without it, the user's own. `embed` makes embeddings, and `embedded_as` is their name there.
+    A package that is not installed is left out; one alone makes no federation.
     """
     folders = _installed()
     if len(folders) < 2:
         raise TooFewPackages(len(folders), tuple(PACKAGES))
     kept_in = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "securetm"
-    return {party: _corpus(party, folder, kept_in, on_progress) for party, folder in folders.items()}
+    making = (embed, embedded_as)
+    return {party: _corpus(party, folder, kept_in, on_progress, making) for party, folder in folders.items()}
 
 
 def docstrings_in(source: bytes) -> Iterator[str]:
@@ -93,19 +97,21 @@ def _installed() -> dict[str, Path]:
     return {party: folder for party, folder in found.items() if folder.is_dir()}
 
 
-def _corpus(party: str, folder: Path, cache: Path, on_progress: OnPackage | None) -> Corpus:
-    kept = cache / f"docstrings-{party.replace(' ', '-')}-{_fingerprint(party, folder)}.npz"
+def _corpus(party: str, folder: Path, cache: Path, on_progress: OnPackage | None, making: tuple[Embed | None, str]) -> Corpus:
+    embed, embedded_as = making
+    named = f"docstrings-{party.replace(' ', '-')}-{_fingerprint(party, folder)}"
+    kept = cache / f"{named}{'-' if embed else ''}{embedded_as}.npz"
     with suppress(NoSuchPath, DamagedFile, OtherVersion, Unreadable):  # without the cache, the source is read
         return Corpus.load(kept)
-    corpus = _read(party, folder, on_progress)
+    corpus = _read(party, folder, on_progress, embed)
     with suppress(CannotWrite):  # then the source is read again next time
         corpus.save(kept)
     return corpus
 
 
-def _read(party: str, folder: Path, on_progress: OnPackage | None) -> Corpus:
+def _read(party: str, folder: Path, on_progress: OnPackage | None, embed: Embed | None) -> Corpus:
     files = _sources(folder)
-    builder = CorpusBuilder(TOKENISER, name=party, source=str(folder))
+    builder = CorpusBuilder(TOKENISER, name=party, source=str(folder), embed=embed)
     done = partial(on_progress, party) if on_progress else None
     for text in _texts(files, done):
         builder.add(Record(text, party=party))

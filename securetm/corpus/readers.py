@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from securetm.corpus.building import CorpusBuilder, Record
+from securetm.corpus.building import CorpusBuilder, Embed, Record
 from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import UnknownFormat
@@ -48,6 +48,7 @@ def read_corpus(
     tokeniser: Tokeniser | None = None,
     name: str | None = None,
     keep_empty: bool = False,
+    embed: Embed | None = None,
     on_progress: OnProgress | None = None,
 ) -> Corpus:
     """Reads documents from .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of .txt files, one at a time.
@@ -55,11 +56,12 @@ def read_corpus(
     Each keyword names the column that plays the role. Without one, a column that is called like the role plays it (in Parquet
     `bow_text` and `fos` come before `text` and `label`); only text must be there. A folder's label is the subfolder.
     A reader of another package is found by the ending that it declares, or named before the path, as in `mbox:archive`.
+    `embed` makes embeddings of the texts where the file has none (`TextEmbedder.embed`).
     `name`, else the file's, makes the documents' keys. Documents without a word are left out, and counted in `skipped`.
     """
     reader, place = _reader(path)
     columns = Columns(text, label, party, date, person, embedding)
-    builder = CorpusBuilder(tokeniser or Tokeniser(), name=name or place.name, source=str(place))
+    builder = CorpusBuilder(tokeniser or Tokeniser(), name=name or place.name, source=str(place), embed=embed)
     for found in reader(place, columns, on_progress):
         builder.add(found)
     return builder.finish(Corpus, keep_empty=keep_empty)

@@ -19,6 +19,7 @@ from securetm.federation.file_digests import RUN, check, is_bound
 from securetm.federation.folder import MODEL, RunFolder, reopen
 from securetm.federation.joining_result import REPORT
 from securetm.federation.running_errors import ChangedFile, DamagedStore, NotARun
+from securetm.federation.sources import embed_of
 from securetm.federation.store import read_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models import MODELS
@@ -30,6 +31,7 @@ from securetm.plan_reading import plan_from_tables
 from securetm.plans import Plan
 from securetm.private_files import check_private
 from securetm.profiles import model_class
+from securetm.stages import Stages, Unwatched
 
 
 def load(path: str | Path) -> LearnedModel:
@@ -152,10 +154,13 @@ class FinishedRun(LearnedModel):
         """Reads the labels that people gave to the topics of this run."""
         return TopicLabels.of(self.folder, len(self.components_))
 
-    def read(self, file: Path, text: str | None, date: str | None = None) -> Corpus:
-        """Reads new documents in the words of this run, also those that have none of these words."""
-        tokeniser = self.plan.tokeniser.make()
-        return read_corpus(file, text=text, date=date, tokeniser=tokeniser, keep_empty=True).project(self.vocabulary)
+    def read(self, file: Path, text: str | None, date: str | None = None, stages: Stages | None = None) -> Corpus:
+        """Reads new documents in the words of this run, also those that have none of these words.
+
+        Where the model reads embeddings and the file has none, they are made as the plan says.
+        """
+        made: dict[str, Any] = {"tokeniser": self.plan.tokeniser.make(), "embed": embed_of(self.plan, stages or Unwatched())}
+        return read_corpus(file, text=text, date=date, keep_empty=True, **made).project(self.vocabulary)
 
 
 def _check_together(folder: RunFolder, model: Any, vocabulary: tuple[str, ...]) -> None:

@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from securetm.contracts import Reads
 from securetm.corpus import docstrings, partitions
+from securetm.corpus.building import Embed
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
 from securetm.plans import CorpusChoice, Plan
+from securetm.profiles import model_class
 from securetm.stages import Stages
 from securetm.toml_settings import require
 
@@ -21,16 +24,31 @@ DOCSTRINGS = "docstrings"
 
 def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
     """Returns each party's documents, by its name."""
-    choice, shown = plan.corpus, Shown(stages)
+    choice, shown, embed = plan.corpus, Shown(stages), embed_of(plan, stages)
     if choice.source == DOCSTRINGS:
-        packages = docstrings.docstring_parties(on_progress=lambda name, *now: shown(f"reading the docstrings of {name}", *now))
+        named = plan.embeddings.embedder().identity if embed else ""
+        packages = docstrings.docstring_parties(
+            on_progress=lambda name, *now: shown(f"reading the docstrings of {name}", *now), embed=embed, embedded_as=named
+        )
         return _first(choice.parties, packages)
     columns: dict[str, Any] = {
         role: getattr(choice, role) or None for role in ("text", "label", "party", "date", "person", "embedding")
     }
     reading = partial(shown, f"reading {Path(choice.source).name}")
-    corpus = read_corpus(choice.source, tokeniser=plan.tokeniser.make(), on_progress=reading, **columns)
+    corpus = read_corpus(choice.source, tokeniser=plan.tokeniser.make(), embed=embed, on_progress=reading, **columns)
     return partition(corpus, choice, plan.seed)
+
+
+def embed_of(plan: Plan, stages: Stages) -> Embed | None:
+    """What makes embeddings of texts under this plan; None where its model reads none, or documents must bring theirs."""
+    if not _reads_embeddings(plan) or not plan.embeddings.model:
+        return None
+    return partial(plan.embeddings.embedder().embed, on_progress=partial(Shown(stages), "embedding texts"))
+
+
+def _reads_embeddings(plan: Plan) -> bool:
+    kind = model_class(plan.model.name, plan.model.settings)
+    return kind is not None and Reads.EMBEDDINGS in kind.reads
 
 
 def _first(parties: int, packages: Mapping[str, Corpus]) -> Mapping[str, Corpus]:

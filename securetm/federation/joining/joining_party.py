@@ -33,7 +33,7 @@ from securetm.federation.party import Party
 from securetm.federation.party_state import PartyWatch
 from securetm.federation.questions import HELD_OUT, QUESTIONS_OF, TRAIN
 from securetm.federation.remote_agreement import agreed_apart
-from securetm.federation.sources import Shown
+from securetm.federation.sources import Shown, embed_of
 from securetm.federation.witness import TAG
 from securetm.party_policy import PartyFile, PolicyChoice
 from securetm.plan_reading import read_plan
@@ -158,7 +158,9 @@ def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> Corpu
     data, place = file.data, file.place(file.data.source)
     columns: dict[str, Any] = data.columns()
     reading = partial(Shown(stages), f"reading {place.name}")
-    return read_corpus(place, tokeniser=agreement.plan.tokeniser.make(), name=data.identity, on_progress=reading, **columns)
+    plan, named = agreement.plan, data.identity
+    made: dict[str, Any] = {"tokeniser": plan.tokeniser.make(), "embed": embed_of(plan, stages)}
+    return read_corpus(place, name=named, on_progress=reading, **made, **columns)
 
 
 def _listed(values: Sequence[str]) -> str:
