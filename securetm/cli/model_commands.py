@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -149,12 +150,14 @@ def _check_page(
 
     by_date, party, corpus = given
     whose = party or corpus
-    require(html is not None or not documents, "", "--documents", "given", "is of use with --html only")
-    require(html is not None or not model_only, "", "--model-only", "given", "is of use with --html only")
+    require(html is not None or not documents, "", "--documents", documents, "is of use with --html only")
+    require(html is not None or not model_only, "", "--model-only", model_only, "is of use with --html only")
     require(
-        not documents or whose is not None, "", "--documents", "given", "needs --party or --corpus, which say whose they are"
+        not documents or whose is not None, "", "--documents", documents, "needs --party or --corpus, which say whose they are"
     )
-    require(not model_only or not (documents or by_date), "", "--model-only", "given", "leaves no room for documents or dates")
+    require(
+        not model_only or not (documents or by_date), "", "--model-only", model_only, "leaves no room for documents or dates"
+    )
     if html is not None:
         check_writable(html)
 
@@ -196,8 +199,10 @@ def _write_page(finished: FinishedRun, html: Path, **choices: Any) -> None:
     from securetm.reports.topic_page.topic_page import write_topic_page
     from securetm.reports.topic_page.topic_sources import shown_topics
 
-    write_topic_page(shown_topics(finished, **choices), html)
-    screen().print(f"Written: {html}", markup=False)
+    to = screen()
+    with to.status("writing the page") if to.is_terminal else nullcontext():
+        write_topic_page(shown_topics(finished, **choices), html)
+    to.print(f"Written: {html}", markup=False)
 
 
 def _show_over_time(over_time: TopicsByDate, topics: list[list[str]], labels: TopicLabels, json: bool) -> None:

@@ -1,12 +1,19 @@
-"""The page of topics in a real browser, by clicking, typing and dragging: what it shows, keeps, saves and asks for."""
+"""The page of topics in a real browser, by clicking and typing: what it shows, keeps, saves and asks for."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from securetm.federation.topic_labels import TopicLabels
+from securetm.federation.topics_by_date import TopicsByDate
+from securetm.reports.topic_page.shown_topics import DocumentsBehind, TopicDocument
 from securetm.reports.topic_page.topic_page import write_topic_page
 
 from .browser import BROWSER, Tab, browser
@@ -16,6 +23,9 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed
 
 _WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _WORDS = "[...document.querySelectorAll('#words tbody th')].map(e => e.firstChild.textContent)"
+_TITLE = "document.getElementById('topic-title').textContent"
+_LISTED = "[...document.querySelectorAll('#topics tbody tr')].filter(e => !e.hidden).map(e => Number(e.dataset.topic))"
+_FOCUS = "document.activeElement.id || document.activeElement.ariaLabel || document.activeElement.tagName"
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +36,22 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("page") / "topics.html"
-    write_topic_page(shown(), path)
+    return written(tmp_path_factory.mktemp("page") / "topics.html")
+
+
+def written(path: Path, **changed: Any) -> Path:
+    write_topic_page(shown(**changed), path)
     return path
+
+
+@pytest.fixture
+def opened(tab: Tab, page: Path) -> Tab:
+    """The page anew, on a wide screen."""
+    tab.medium("screen")
+    tab.wide(1280)
+    tab.asks("window.onbeforeunload = null, state.unsaved = false")  # a name that was typed would ask before it goes
+    tab.open(page)
+    return tab
 
 
 def failures(tab: Tab) -> list[str]:
@@ -36,28 +59,208 @@ def failures(tab: Tab) -> list[str]:
     return tab.complaints() + [str(event) for event in tab.events if event.get("method") == "Runtime.exceptionThrown"]
 
 
+def click(tab: Tab, selector: str) -> None:
+    """A click of the mouse in the middle of the first such element."""
+    where = f"(e => (e.scrollIntoView({{block: 'center'}}), e.getBoundingClientRect()))(document.querySelector({selector!r}))"
+    x, y, wide, high = json.loads(str(tab.asks(f"(r => JSON.stringify([r.x, r.y, r.width, r.height]))({where})")))
+    for kind in ("mousePressed", "mouseReleased"):
+        at = {"x": x + wide / 2, "y": y + high / 2, "button": "left", "clickCount": 1}
+        tab.call("Input.dispatchMouseEvent", type=kind, **at)
+
+
+def press(tab: Tab, key: str) -> None:
+    """A key goes down and up again."""
+    codes = {"Tab": 9, "Enter": 13, "ArrowLeft": 37, "ArrowRight": 39, "PageDown": 34, "Home": 36, "End": 35}
+    text = {"text": "\r"} if key == "Enter" else {}
+    for kind in ("keyDown", "keyUp"):
+        more = text if kind == "keyDown" else {}
+        tab.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key], **more)
+
+
+def typed(tab: Tab, selector: str, text: str) -> None:
+    """The text is typed into the field."""
+    click(tab, selector)
+    tab.call("Input.insertText", text=text)
+
+
+def until(tab: Tab, method: str, **wanted: Any) -> dict[str, Any]:
+    """Waits for an event of the browser."""
+    while True:
+        for event in tab.events:
+            if event.get("method") == method and wanted.items() <= event["params"].items():
+                return dict(event["params"])
+        tab.events.append(tab._read())
+
+
 @pytest.mark.parametrize("width", [320, 700, 1280])
-def test_it_asks_for_nothing_but_itself_and_fits(tab: Tab, page: Path, width: int) -> None:
-    tab.wide(width)
-    tab.open(page)
-    assert tab.requested() == [page.as_uri()]
+def test_it_asks_for_nothing_but_itself_and_fits(opened: Tab, page: Path, width: int) -> None:
+    opened.wide(width)
+    opened.open(page)
+    assert opened.requested() == [page.as_uri()]
+    assert failures(opened) == []
+    assert opened.asks(_WIDE) == 0
+    assert opened.asks("document.querySelectorAll('#map [role=option]').length") == len(shown().topics)
+    assert len(opened.picture()) > 20_000
+
+
+def test_words_and_names_are_no_markup(opened: Tab) -> None:
+    assert opened.asks("document.querySelectorAll('img, td b, th b, h1 b').length") == 0
+    assert opened.asks("window.hurt") is None
+    assert str(opened.asks("document.body.innerText")).count(HOSTILE) >= 5
+
+
+def test_no_script_and_no_style_but_its_own_may_run(opened: Tab) -> None:
+    opened.asks("(e => (e.textContent = 'window.hurt = 1', document.body.append(e)))(document.createElement('script'))")
+    opened.asks("document.body.setAttribute('style', 'opacity: 0.5')")
+    assert opened.asks("window.hurt") is None
+    assert opened.asks("getComputedStyle(document.body).opacity") == "1"
+
+
+def test_the_slider_ranks_words_anew_as_the_formula_says(opened: Tab) -> None:
+    click(opened, "#relevance")
+    press(opened, "Home")
+    own_words = opened.asks(_WORDS)
+    press(opened, "End")
+    frequent = opened.asks(_WORDS)
+    one = shown()
+    assert one.shares is not None
+    chosen = int(np.argmax(one.shares))
+    topic, everywhere = one.topics[chosen], one.shares @ one.topics
+    for found, relevance in ((own_words, topic / everywhere), (frequent, topic)):
+        values = [relevance[one.vocabulary.index(word)] for word in found]
+        assert values == pytest.approx(sorted(relevance, reverse=True)[: len(found)], rel=2e-3)  # logarithms are rounded
+    assert own_words != frequent
+
+
+def test_a_click_on_the_map_or_in_the_list_chooses_a_topic(opened: Tab) -> None:
+    click(opened, "#spot-3 circle")
+    assert opened.asks(_TITLE) == "Topic 4"
+    click(opened, "#topics tbody tr[data-topic='6'] button")
+    assert opened.asks(_TITLE) == "Topic 7"
+    assert opened.asks(_FOCUS) == "topic"
+    click(opened, "#next")
+    assert opened.asks(_TITLE) == "Topic 8"
+    assert opened.asks("document.querySelectorAll('#topics .chosen').length") == 1
+
+
+def test_all_of_it_can_be_reached_by_keyboard(opened: Tab) -> None:
+    passed = []
+    for _ in range(40):
+        press(opened, "Tab")
+        passed.append(opened.asks(_FOCUS))
+    wanted = ["A", "map", "previous", "next", "label", "relevance", "search", "sort", "save", "load", "Show topic 1"]
+    assert [one for one in passed if one in wanted][: len(wanted)] == wanted
+    assert "parties-title" in str(
+        opened.asks("document.querySelector('[tabindex=\"0\"].wide').getAttribute('aria-labelledby')")
+    )
+
+
+def test_arrow_keys_walk_over_the_map(opened: Tab) -> None:
+    opened.asks("document.getElementById('map').focus()")
+    reached = set()
+    for _ in range(8):
+        press(opened, "PageDown")
+        reached.add(opened.asks(_TITLE))
+    assert len(reached) == 8
+    press(opened, "Home")
+    assert opened.asks(_TITLE) == "Topic 1"
+    spots = {one["topic"]: one["x"] for one in json.loads(str(opened.asks("JSON.stringify(spots)")))}
+    chosen = max(spots, key=lambda topic: -spots[topic])
+    opened.asks(f"choose({chosen})")
+    press(opened, "ArrowRight")
+    assert spots[int(str(opened.asks("state.topic")))] > spots[chosen]
+    active = opened.asks("document.getElementById('map').getAttribute('aria-activedescendant')")
+    assert active == f"spot-{opened.asks('state.topic')}"
+
+
+def test_search_and_order(opened: Tab) -> None:
+    assert opened.asks(_LISTED) == list(range(8))
+    opened.asks("(e => (e.value = 'share', e.dispatchEvent(new Event('change'))))(document.getElementById('sort'))")
+    one = shown()
+    assert one.shares is not None
+    assert opened.asks(_LISTED) == np.argsort(-one.shares, kind="stable").tolist()
+    typed(opened, "#search", "onerror")
+    assert 1 in opened.asks(_LISTED)
+    assert "of 8 topics" in str(opened.asks("document.getElementById('found').textContent"))
+    typed(opened, "#search", "no such word")
+    assert opened.asks(_LISTED) == []
+
+
+def test_a_name_is_shown_saved_and_read_again(opened: Tab, page: Path, tmp_path: Path) -> None:
+    opened.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    click(opened, "#topics tbody tr[data-topic='2'] button")
+    typed(opened, "#label", "Weather <b>")
+    assert opened.asks("document.querySelector('#topics tr[data-topic=\"2\"] .named').textContent") == "Weather <b>"
+    assert "not saved" in str(opened.asks("document.getElementById('names-said').textContent"))
+    click(opened, "#save")
+    until(opened, "Page.downloadProgress", state="completed")
+    saved = TopicLabels.read(tmp_path / "labels.json", 8)
+    assert saved.texts == {1: HOSTILE, 2: "Weather <b>"}
+    opened.open(page)
+    assert opened.asks("state.labels[2]") is None
+    file = opened.call("Runtime.evaluate", expression="document.getElementById('load')")["result"]["objectId"]
+    opened.call("DOM.setFileInputFiles", files=[str(tmp_path / "labels.json")], objectId=file)
+    look = "const look = () => document.getElementById('names-said').textContent ? done(1) : requestAnimationFrame(look);"
+    opened.call("Runtime.evaluate", expression=f"new Promise(done => {{ {look} look(); }})", awaitPromise=True)
+    assert opened.asks("document.getElementById('names-said').textContent") == "2 names read"
+    assert opened.asks("document.querySelector('#topics tr[data-topic=\"2\"] .named').textContent") == "Weather <b>"
+    assert failures(opened) == []
+
+
+def test_words_that_noise_may_have_made_are_marked(tab: Tab, tmp_path: Path) -> None:
+    sure = np.zeros((8, 400), dtype=bool)
+    sure[:, 0] = True
+    tab.open(written(tmp_path / "noised.html", sure=sure))
+    assert tab.asks("document.querySelectorAll('#words .open').length") in (19, 20)
+    assert "stand clearly above the noise" in str(tab.asks("document.getElementById('noise').textContent"))
+
+
+def test_documents_and_dates_are_shown_where_they_are_known(tab: Tab, tmp_path: Path) -> None:
+    one = TopicDocument(17, 0.63, HOSTILE, label="<i>sport", date="2026-11-01")
+    behind = DocumentsBehind("north", np.full(8, 1 / 8), True, ((one,),) * 8)
+    shares = np.random.default_rng(0).dirichlet(np.ones(8), size=3)
+    shares[1] = np.nan
+    over_time = TopicsByDate("month", ("2026-09", "2026-10", "2026-11"), np.array([4, 0, 6]), shares)
+    path = written(tmp_path / "documents.html", behind=behind, over_time=over_time)
+    tab.open(path)
+    told = str(tab.asks("document.getElementById('behind').innerText"))
+    assert "Document 17" in told
+    assert HOSTILE in told
+    assert "63" in told
+    assert "<i>sport" in told
+    assert tab.asks("document.querySelectorAll('.time rect').length") == 3
+    tab.asks("document.querySelector('#over-time details').open = true")
+    assert "2026-10\t0\t–" in str(tab.asks("document.getElementById('over-time').innerText"))
     assert failures(tab) == []
-    assert tab.asks(_WIDE) == 0
-    assert tab.asks("document.querySelectorAll('#map [role=option]').length") == len(shown().topics)
+    assert path.stat().st_mode & 0o077 == 0
 
 
-def test_words_and_names_are_no_markup(tab: Tab, page: Path) -> None:
-    tab.open(page)
-    assert tab.asks("document.querySelectorAll('img, b:not(.warning b)').length") == 0
-    assert tab.asks("window.hurt") is None
-    assert HOSTILE in str(tab.asks("document.body.innerText"))
+def test_in_the_dark_it_is_dark_and_on_paper_it_is_whole(opened: Tab) -> None:
+    opened.medium("screen", "dark")
+    assert opened.asks("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
+    opened.medium("print")
+    assert opened.asks("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert opened.asks("document.querySelector('.tools').offsetHeight") == 0
+    assert opened.asks("document.querySelector('#topics').offsetHeight") > 200
+    assert max(int(count) for count in re.findall(rb"/Count (\d+)", opened.pdf())) >= 1
+    opened.medium("screen")
 
 
-def test_the_slider_ranks_words_anew(tab: Tab, page: Path) -> None:
-    tab.open(page)
-    before = tab.asks(_WORDS)
-    tab.asks("document.getElementById('relevance').value = 0")
-    tab.asks("document.getElementById('relevance').dispatchEvent(new Event('input'))")
-    after = tab.asks(_WORDS)
-    assert len(before) == len(after)
-    assert before != after
+def test_a_screen_reader_finds_landmarks_tables_and_the_map(opened: Tab) -> None:
+    nodes = [node for node in opened.call("Accessibility.getFullAXTree")["nodes"] if not node.get("ignored")]
+    roles = {node["role"]["value"] for node in nodes}
+    for role in ("main", "banner", "contentinfo", "table", "rowheader", "listbox", "option", "slider", "searchbox", "status"):
+        assert role in roles, role
+    for role in ("button", "slider", "textbox", "searchbox", "listbox", "option", "combobox"):
+        assert all(node.get("name", {}).get("value") for node in nodes if node["role"]["value"] == role), role
+
+
+def test_two_hundred_topics_over_fifty_thousand_words(tab: Tab, tmp_path: Path) -> None:
+    path = written(tmp_path / "large.html", topics=200, words=50_000)
+    assert path.stat().st_size < 3e6
+    tab.open(path)
+    assert failures(tab) == []
+    assert tab.asks("document.querySelectorAll('#map [role=option]').length") == 200
+    click(tab, "#relevance")
+    press(tab, "Home")
+    assert len(tab.asks(_WORDS)) == 20

@@ -5,7 +5,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
-const state = { topic: 0, step: data.start, labels: { ...data.labels }, unsaved: false };
+const state = { topic: 0, step: data.start, labels: { ...data.labels }, unsaved: false, later: 0 };
 
 function make(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -155,6 +155,7 @@ function markChosen() {
     one.setAttribute("aria-selected", String(Number(one.dataset.topic) === state.topic));
     if (Number(one.dataset.topic) === state.topic) byId("map").setAttribute("aria-activedescendant", one.id);
   }
+  byId("map").querySelector(".numbers").replaceChildren(...numbers());
 }
 
 // ---- the map
@@ -163,23 +164,50 @@ const spots = [];
 
 function drawMap() {
   const map = byId("map"), wide = Math.max(map.parentElement.clientWidth, 200), high = Math.round(Math.min(wide * 0.9, 560));
-  const count = data.topics.length, largest = Math.min(wide, high) * (count > 60 ? 0.055 : 0.085);
+  const count = data.topics.length, largest = Math.min(wide, high) * Math.min(0.085, 0.5 / Math.sqrt(count));
   const most = Math.max(...data.weights), edge = largest + 16;
   spots.length = 0;
   data.topics.forEach((one, topic) => spots.push({ topic, r: Math.max(3, largest * Math.sqrt(data.weights[topic] / most)),
     x: wide / 2 + one.at[0] * (wide / 2 - edge), y: high / 2 - one.at[1] * (high / 2 - edge) }));
+  moveApart(wide, high);
   map.setAttribute("viewBox", `0 0 ${wide} ${high}`);
   const order = [...spots].sort((a, b) => b.r - a.r || a.topic - b.topic);
-  map.replaceChildren(...order.map(circle), drawn("g", { class: "names", "aria-hidden": "true" }, ...names(order, wide, high)));
+  map.replaceChildren(...order.map(circle), drawn("g", { class: "numbers", "aria-hidden": "true" }),
+    drawn("g", { class: "names", "aria-hidden": "true" }, ...names(order, wide, high)));
   markChosen();
+}
+
+// Circles that hide each other move apart until at most a third of their radii overlap, so that each can be clicked.
+function moveApart(wide, high) {
+  const inside = (value, r, end) => Math.min(Math.max(value, r + 2), end - r - 2);
+  for (let pass = 0; pass < 60; pass += 1) {
+    for (const a of spots) {
+      for (const b of spots) {
+        const dx = b.x - a.x, dy = b.y - a.y, wanted = (a.r + b.r) * 0.68, far = Math.hypot(dx, dy);
+        if (a.topic >= b.topic || far >= wanted) continue;
+        const angle = far < 0.01 ? a.topic + b.topic : Math.atan2(dy, dx), push = (wanted - far) / 4;
+        a.x -= Math.cos(angle) * push, a.y -= Math.sin(angle) * push, b.x += Math.cos(angle) * push, b.y += Math.sin(angle) * push;
+      }
+    }
+    for (const one of spots) one.x = inside(one.x, one.r, wide), one.y = inside(one.y, one.r, high);
+  }
 }
 
 function circle({ topic, x, y, r }) {
   const share = data.shares ? `, ${percent(data.shares[topic])}` : "", said = `${fullTitle(topic)}${share}: ${wordsOf(topic, 5).join(", ")}`;
   const made = drawn("g", { role: "option", id: `spot-${topic}`, "data-topic": topic, "aria-label": said, "aria-selected": "false" });
   made.append(drawn("title", {}, said), drawn("circle", { cx: x, cy: y, r }));
-  if (r >= 8) made.append(drawn("text", { x, y, dy: "0.35em", "aria-hidden": "true" }, String(topic + 1)));
   return made;
+}
+
+// Numbers of circles, the chosen one's first; where two would lie on each other, one is left out.
+function numbers() {
+  const found = [], order = [...spots].sort((a, b) => (b.topic === state.topic) - (a.topic === state.topic) || b.r - a.r || a.topic - b.topic);
+  for (const spot of order) {
+    if ((spot.r >= 8 || spot.topic === state.topic) && !found.some((one) => Math.abs(one.x - spot.x) < 18 && Math.abs(one.y - spot.y) < 13)) found.push(spot);
+  }
+  return found.map(({ topic, x, y, r }) => drawn("text", { x, y: r < 8 ? y - r - 7 : y, dy: "0.35em",
+    class: topic === state.topic && r >= 8 ? "chosen" : "" }, String(topic + 1)));
 }
 
 function names(order, wide, high) {
@@ -247,9 +275,10 @@ const tell = (text) => { byId("names-said").textContent = text; };
 function listen() {
   byId("relevance").addEventListener("input", (event) => {
     state.step = Number(event.target.value);
-    showStep(), showWords(), showLists();
+    showStep(), showWords();
+    clearTimeout(state.later);
+    state.later = setTimeout(() => (showLists(), drawMap()), 150); // the rest of the page follows once the slider rests
   });
-  byId("relevance").addEventListener("change", drawMap);
   byId("previous").addEventListener("click", () => choose(state.topic - 1));
   byId("next").addEventListener("click", () => choose(state.topic + 1));
   byId("label").addEventListener("input", (event) => {

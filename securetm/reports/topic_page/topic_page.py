@@ -88,10 +88,10 @@ def _read(name: str) -> str:
 
 
 def _all_topics(shown: ShownTopics) -> str:
-    words = logarithms(overall(shown.topics, shown.shares))
-    lines = "\n".join(_line(shown, topic, words) for topic in range(len(shown.topics)))
+    words, logs = logarithms(overall(shown.topics, shown.shares)), logarithms(shown.topics)
+    lines = "\n".join(_line(shown, topic, ranked(row, words, START, _IN_LIST)) for topic, row in enumerate(logs))
     share = '<th scope="col" class="long"></th><th scope="col" class="number">share</th>' if shown.shares is not None else ""
-    return f"""<section aria-labelledby="all-title"><h2 id="all-title">All topics</h2>
+    return f"""<section class="later" aria-labelledby="all-title"><h2 id="all-title">All topics</h2>
 <div class="tools" data-needs-script hidden>
 <label>Search words and names<input id="search" type="search" autocomplete="off"></label>
 <label>Sort by<select id="sort">{_options(shown)}</select></label>
@@ -105,8 +105,7 @@ def _all_topics(shown: ShownTopics) -> str:
 </tbody></table></section>"""
 
 
-def _line(shown: ShownTopics, topic: int, words: Array) -> str:
-    first = ranked(logarithms(shown.topics[topic]), words, START, _IN_LIST)
+def _line(shown: ShownTopics, topic: int, first: Array) -> str:
     top = " ".join(shown_text(shown.vocabulary[word]) for word in first)
     share = "" if shown.shares is None else f'<td class="long"></td><td class="number">{_percent(shown.shares[topic])}</td>'
     return (
@@ -134,7 +133,7 @@ def _heat(shown: ShownTopics) -> str:
     left = f" These are the {len(kept)} largest of {len(table)} topics." if len(kept) < len(table) else ""
     head = "".join(f'<th scope="col">{shown_text(name)}</th>' for name in shown.by_party)
     body = "\n".join(_heat_row(shown, int(topic), table) for topic in kept)
-    return f"""<section aria-labelledby="parties-title"><h2 id="parties-title">Topics by party</h2>
+    return f"""<section class="later" aria-labelledby="parties-title"><h2 id="parties-title">Topics by party</h2>
 <p class="note">How much of its documents each party finds a topic takes.{left}</p>
 <div class="wide" role="region" aria-labelledby="parties-title" tabindex="0"><table id="parties">
 <thead><tr><th scope="col">topic</th><th scope="col"><span class="said">words</span></th>{head}</tr></thead>
@@ -146,9 +145,15 @@ def _heat(shown: ShownTopics) -> str:
 def _heat_row(shown: ShownTopics, topic: int, table: Array) -> str:
     tints = np.ceil(_TINTS * table[topic] / max(float(table.max()), 1e-9) - 0.5).astype(int)
     cells = "".join(f'<td class="h{tint}">{_percent(share)}</td>' for tint, share in zip(tints, table[topic], strict=True))
-    top = " ".join(shown_text(shown.vocabulary[word]) for word in np.argsort(-shown.topics[topic], kind="stable")[:3])
+    top = " ".join(shown_text(shown.vocabulary[word]) for word in _heaviest(shown.topics[topic]))
     named = f'<span class="named" data-topic="{topic}">{shown_text(shown.labels.get(topic, ""))}</span>'
     return f'<tr><th scope="row">{_button(topic)}</th><td class="words">{named} {top}</td>{cells}</tr>'
+
+
+def _heaviest(topic: Array) -> Array:
+    """Its three heaviest words."""
+    few = np.argpartition(-topic, min(3, len(topic)) - 1)[:3]
+    return np.asarray(few[np.argsort(-topic[few], kind="stable")])
 
 
 def _foot(shown: ShownTopics) -> str:

@@ -27,7 +27,7 @@ from securetm.reports.topic_page.shown_topics import ShownTopics, above_noise
 from securetm.reports.usefulness_sentences import of_use
 from securetm.wording import counted, upward
 
-_UNPROTECTED = "no privacy budget: the model may tell who is in it"
+_UNPROTECTED = "No budget: the model may tell who is in it"
 
 
 def shown_topics(
@@ -111,7 +111,7 @@ def _spent(result: Mapping[str, Any]) -> str:
     if not spends:
         return _UNPROTECTED
     most = max(spends, key=lambda one: one["epsilon"])
-    return f"epsilon {upward(most['epsilon'])} per {unit_name(Unit(most['unit']))} at delta {most['delta']:g}"
+    return f"Epsilon {upward(most['epsilon'])} per {unit_name(Unit(most['unit']))} at delta {most['delta']:g}"
 
 
 def _sure(finished: FinishedRun) -> Array | None:

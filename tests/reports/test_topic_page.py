@@ -1,0 +1,129 @@
+"""What the page of topics holds: all words that any relevance shows, a map that tells alike topics, and nothing it may not."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.reports.topic_page.page_data import in_script, page_data
+from securetm.reports.topic_page.relevance import SHOWN, STEPS, candidates, logarithms, overall, ranked
+from securetm.reports.topic_page.shown_topics import above_noise
+from securetm.reports.topic_page.topic_map import distances, places
+from securetm.reports.topic_page.topic_page import topic_page
+
+from .topics_shown import HOSTILE, made_up, shown
+
+
+@pytest.mark.parametrize("words", [1, 5, 20, 21, 3000])
+def test_every_word_that_any_step_shows_is_a_candidate_and_no_other(words: int) -> None:
+    topics = made_up(6, words)
+    logs, everywhere = logarithms(topics), logarithms(overall(topics, None))
+    for topic in logs:
+        relevance = [STEPS * topic - (STEPS - step) * everywhere for step in range(STEPS + 1)]
+        first = [sorted(range(words), key=lambda word: (-row[word], word))[:SHOWN] for row in relevance]
+        assert candidates(topic, everywhere).tolist() == sorted({word for row in first for word in row})
+        assert [ranked(topic, everywhere, step).tolist() for step in range(STEPS + 1)] == first
+
+
+def test_words_without_any_share_come_last() -> None:
+    topics = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]])
+    logs, everywhere = logarithms(topics), logarithms(overall(topics, None))
+    assert all(ranked(logs[0], everywhere, step, 2).tolist() == [0, 1] for step in range(STEPS + 1))
+
+
+def test_all_documents_words_weigh_topics_by_their_shares() -> None:
+    topics = np.array([[0.9, 0.1], [0.1, 0.9]])
+    assert overall(topics, np.array([0.75, 0.25])) == pytest.approx([0.7, 0.3])
+    assert overall(topics, None) == pytest.approx([0.5, 0.5])
+
+
+def test_the_map_tells_alike_topics_and_is_the_same_each_time() -> None:
+    alike = np.array([[0.5, 0.5, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0.5, 0.5]])
+    away = distances(alike)
+    assert away[0, 2] == pytest.approx(1)
+    assert np.diag(away) == pytest.approx(0, abs=1e-7)
+    assert away[0, 1] < 0.2
+    at = places(alike)
+    assert np.array_equal(at, places(alike))
+    assert np.linalg.norm(at[0] - at[1]) < np.linalg.norm(at[0] - at[2]) / 3
+    assert np.abs(at).max() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("topics", [1, 2, 3])
+def test_a_map_of_few_topics(topics: int) -> None:
+    at = places(made_up(topics, 30))
+    assert at.shape == (topics, 2)
+    assert np.isfinite(at).all()
+
+
+def test_a_large_vocabulary_counts_its_rare_words_as_one() -> None:
+    topics = made_up(4, 5000)
+    exact = [[np.sqrt(_divergence(a, b)) for b in topics] for a in topics]
+    assert distances(topics) == pytest.approx(np.array(exact), abs=0.05)
+
+
+def _divergence(first: Any, second: Any) -> float:
+    mean = (first + second) / 2
+    each = [float(np.sum(one[one > 0] * np.log2(one[one > 0] / mean[one > 0]))) for one in (first, second)]
+    return max(sum(each) / 2, 0)
+
+
+def test_nothing_in_the_page_ends_its_script() -> None:
+    text = topic_page(shown())
+    assert text.count("</script>") == 2
+    assert text.count("<script") == 2
+    assert "<img" not in text
+    assert HOSTILE in json.loads(_data(text))["words"]
+    assert in_script({"a": "<!-- & -->"}) == r'{"a":"\u003c!-- \u0026 --\u003e"}'
+
+
+def test_marks_that_turn_a_line_around_are_spelt_out() -> None:
+    words = ("tur\u202en", "nul\x00", *(f"word{number}" for number in range(2, 400)))
+    text = topic_page(shown(vocabulary=words))
+    assert "\u202e" not in text
+    assert "\x00" not in text
+    assert r"tur\u202en" in text
+
+
+def test_a_page_of_the_model_alone_has_no_figure_of_a_party() -> None:
+    text = topic_page(shown(shares=None, shares_of="", by_party={}, judged=""))
+    assert "Topics by party" not in text
+    assert "follows from the model alone" in text
+    assert json.loads(_data(text))["shares"] is None
+
+
+def test_data_hold_few_words_of_many() -> None:
+    data = page_data(shown(topics=5, words=20_000))
+    assert len(data["words"]) < 500
+    for topic in data["topics"]:
+        assert len(topic["words"]) == len(topic["logs"]) >= SHOWN
+
+
+def test_a_policy_names_the_one_script_and_the_one_style() -> None:
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', topic_page(shown()))
+    assert policy
+    assert "default-src 'none'" in policy[1]
+    assert "unsafe" not in policy[1]
+    assert policy[1].count("'sha256-") == 2
+
+
+def test_a_value_stands_above_the_noise_by_three_deviations() -> None:
+    assert above_noise(np.array([5.9, 6.1]), 4.0).tolist() == [False, True]
+
+
+def test_the_script_writes_no_markup() -> None:
+    script = Path(__file__).parents[2] / "securetm" / "reports" / "topic_page" / "topic_page.js"
+    text = script.read_text("utf-8")
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(|XMLHttpRequest|import\(", text)
+    assert text.count("\n") < 400
+
+
+def _data(text: str) -> str:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    assert found
+    return found[1]
