@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from securetm.models.neural.contextual import ZeroShotTM as ZeroShotTM
     from securetm.models.neural.neural_lda import NeuralLDA as NeuralLDA
     from securetm.models.neural.prodlda import ProdLDA as ProdLDA
+    from securetm.models.nmf.nmf import NMF as NMF
     from securetm.models.sentence.sentence_lda import SentenceLDA as SentenceLDA
     from securetm.models.variational.lda_vi import VariationalLDA as VariationalLDA
 
@@ -32,6 +33,7 @@ _WHERE = {
     "CombinedTM": "securetm.models.neural.contextual",
     "Corpus": "securetm.corpus.corpus",
     "LDA": "securetm.models.gibbs.lda",
+    "NMF": "securetm.models.nmf.nmf",
     "NeuralLDA": "securetm.models.neural.neural_lda",
     "ProdLDA": "securetm.models.neural.prodlda",
     "SentenceLDA": "securetm.models.sentence.sentence_lda",

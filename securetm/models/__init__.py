@@ -17,6 +17,7 @@ MODELS = Registry(
         "lda-matched": "securetm.models.matching.matched:MatchedLDA",
         "lda-vi": "securetm.models.variational.lda_vi:VariationalLDA",
         "neural-lda": "securetm.models.neural.neural_lda:NeuralLDA",
+        "nmf": "securetm.models.nmf.nmf:NMF",
         "prodlda": "securetm.models.neural.prodlda:ProdLDA",
         "sentence-lda": "securetm.models.sentence.sentence_lda:SentenceLDA",
         "sentence-lda-matched": "securetm.models.matching.matched:MatchedSentenceLDA",

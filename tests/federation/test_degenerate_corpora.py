@@ -23,6 +23,7 @@ FORMS: Mapping[str, Mapping[str, Any]] = {
     "sentence-lda": {"model.name": "sentence-lda"},
     "sentence-lda by mh": {"model.name": "sentence-lda", "model.sampler": "mh"},
     "lda-vi": {"model.name": "lda-vi"},
+    "nmf": {"model.name": "nmf"},
     "matched lda": {"model.name": "lda", "model.form": "matched"},
     "matched sentence-lda": {"model.name": "sentence-lda", "model.form": "matched"},
 }
@@ -72,6 +73,9 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
     "sentence-lda": {},
     "sentence-lda, mh": {"sampler": "mh"},
     "lda-vi": {},
+    "nmf": {},
+    "nmf, counts": {"weighting": "counts"},
+    "nmf, log": {"weighting": "log"},
 }
 DOCUMENTS: Mapping[str, list[str]] = {
     "one document": ["river lake boat. lake"],

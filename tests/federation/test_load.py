@@ -36,6 +36,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
     "lda": {"sweeps": 1},
     "lda-matched": {"sweeps": 2},
     "lda-vi": {"passes": 5},
+    "nmf": {"passes": 5},
     "prodlda": {"hidden": 8, "batch": 16},
     "sentence-lda": {"sweeps": 1},
     "sentence-lda-matched": {"sweeps": 2},

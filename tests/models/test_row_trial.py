@@ -12,6 +12,7 @@ from securetm.models.model_errors import RowsDepend
 from securetm.models.neural.fused import FusedKernels
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.torch_kernels import TorchKernels
+from securetm.models.nmf.nmf import NMF
 from securetm.models.row_trial import check_rows
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.models.variational.lda_vi import VariationalLDA
@@ -22,6 +23,8 @@ OURS = {
     "prodlda as it is": ProdLDA(device="cpu"),
     "lda": LDA(n_topics=5),
     "lda-vi": VariationalLDA(n_topics=5),
+    "nmf": NMF(n_topics=5),
+    "nmf of counts": NMF(n_topics=50, weighting="counts", passes=3),
     "sentence": SentenceLDA(n_topics=5),
     "matched": Matched(n_topics=5),
 }

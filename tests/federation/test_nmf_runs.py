@@ -1,0 +1,53 @@
+"""NMF in a federation: what one machine would learn, under every profile that bounds a document's row, and after a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from securetm.agreement import agree
+from securetm.corpus.corpus import Corpus
+from securetm.federation.folder import begin
+from securetm.federation.simulation import execute
+from securetm.federation.store import read_arrays
+from securetm.models.nmf.nmf import NMF
+from securetm.stages import Unwatched
+
+from .conftest import small_plan
+from .private import private_plan
+from .test_lda_vi_runs import PRIVATE, together
+
+ROUNDS = 6
+
+
+@pytest.mark.parametrize(("profile", "apart"), [("open", 1e-9), ("masked", 1e-2)])
+def test_a_federation_learns_what_one_machine_learns(
+    profile: str, apart: float, five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    plan = small_plan(profile=profile, model={"name": "nmf", "n_topics": 4}, training__rounds=ROUNDS)
+    result = execute(begin(tmp_path / "run", plan, five), Unwatched())
+    vocabulary = tuple((tmp_path / "run/coordinator/vocabulary.txt").read_text("utf-8").split("\n"))
+    model = agree(plan).model
+    assert isinstance(model, NMF)
+    alone = model.fit(together(five, plan, vocabulary), epochs=ROUNDS, seed=plan.seed).learned.state
+    federated = read_arrays(tmp_path / "run/coordinator/model.safetensors", bare=True)[0]
+    np.testing.assert_allclose(federated["weights"], alone["weights"], atol=apart)
+    assert result["quality"]["held_out"] < min(figures["held_out_everywhere"] for figures in result["alone"].values())
+
+
+@pytest.mark.parametrize("unit", ["document", "person"])
+@pytest.mark.parametrize("profile", PRIVATE)
+def test_a_budget_is_spent_by_document_or_person(profile: str, unit: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    if unit == "person":
+        five = {name: Corpus.from_tokens(
+            corpus.tokens, corpus.token_ends, corpus.vocabulary, persons=[f"{i // 2}" for i in range(len(corpus))], name=name
+        ) for name, corpus in five.items()}  # fmt: skip
+    settings = {"model": {"name": "nmf", "n_topics": 3}, "privacy__epsilon": 8.0, "training__rounds": ROUNDS}
+    result = execute(
+        begin(tmp_path / "run", private_plan(tmp_path, profile, privacy__unit=unit, **settings), five), Unwatched()
+    )
+    assert all(7.0 < spent["epsilon"] <= 8.0 and spent["unit"] == unit for spent in result["spent"])
+    assert len(result["topics"]) == 3

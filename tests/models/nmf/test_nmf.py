@@ -1,0 +1,173 @@
+"""NMF: what a document gives beside its definition, what sums teach, what noise leaves, and forged states."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import nnls
+
+from securetm.clipped_sum import ClippedRowSum
+from securetm.contracts import Answer, Array, State
+from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
+from securetm.models.estimator import BagOfWords
+from securetm.models.nmf.nmf import NMF, DocumentProducts
+from securetm.testing.query_laws import rows_of
+
+WORDS = 30
+VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
+
+
+def planted(documents: int = 120, seed: int = 0) -> BagOfWords:
+    """Documents of one of three topics, each with ten words of its own."""
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(0.02, (documents, WORDS))
+    for i in range(documents):
+        t = i % 3
+        counts[i, 10 * t : 10 * t + 10] += rng.poisson(1.0, 10)
+    return BagOfWords(sparse.csr_array(counts), VOCABULARY, np.arange(documents, dtype=np.uint64))
+
+
+def sums(model: NMF, state: State, documents: Any, radius: float = np.inf) -> dict[str, Array]:
+    query = model.query(state)
+    clipped_sum = ClippedRowSum(query.terms, radius)
+    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
+    return dict(clipped_sum.blocks())
+
+
+def after(model: NMF, rounds: int, documents: Any, seed: int = 0) -> State:
+    state = model.start(documents.vocabulary, np.random.default_rng(seed))
+    for _ in range(rounds):
+        state = model.update(state, Answer(sums(model, state, documents)))
+    return state
+
+
+def weighed(model: NMF, counts: Array) -> Array:
+    """The documents as the model weighs their words, by numpy."""
+    if model.weighting == "log":
+        return np.log1p(counts)
+    return counts / np.linalg.norm(counts, axis=1, keepdims=True) if model.weighting == "l2" else counts
+
+
+# ---- what a document gives -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighting", ["counts", "log", "l2"])
+def test_topic_weights_are_the_nearest_ones(weighting: str) -> None:
+    model, documents = NMF(n_topics=4, weighting=weighting, passes=1000), planted(20)
+    state = after(model, 3, documents)
+    topics, rows = model.factor(state), weighed(model, documents.counts.toarray().astype(float))
+    found = model.factored(topics, model.read(documents, WORDS))
+    expected = np.array([nnls(topics.T, row)[0] for row in rows])
+    np.testing.assert_allclose(found.topics, expected, atol=1e-5)
+    np.testing.assert_allclose(found.losses, np.square(rows - expected @ topics).sum(axis=1) / 2, atol=1e-6)
+
+
+def test_a_row_is_the_two_products() -> None:
+    model, documents = NMF(n_topics=4, weighting="counts"), planted(6)
+    state = after(model, 2, documents)
+    weights = model.factored(model.factor(state), model.read(documents, WORDS)).topics
+    for row, h, a in zip(rows_of(model.query(state), documents), weights, documents.counts.toarray(), strict=True):
+        np.testing.assert_allclose(row, np.concatenate([np.outer(h, h).ravel(), np.outer(h, a).ravel()]), atol=1e-12)
+
+
+@pytest.mark.parametrize("passes", [1, 2, 50])
+def test_a_row_of_length_one_has_a_bound_of_its_own(passes: int) -> None:
+    """Also under topics that a coordinator chose: alike, huge, negative, not finite."""
+    model, documents = NMF(n_topics=5, passes=passes), planted(40)
+    alike = np.tile(np.arange(1.0, WORDS + 1), (5, 1))
+    mixed = np.where(np.arange(WORDS) % 2, 1e300, -1.0) * np.ones((5, 1))
+    for forged in (alike, mixed, np.full((5, WORDS), np.nan), np.full((5, WORDS), np.inf), np.zeros((5, WORDS))):
+        query = model.query({**model.start(VOCABULARY, np.random.default_rng(0)), "weights": forged})
+        lengths = np.linalg.norm(rows_of(query, documents), axis=1)
+        assert (lengths <= query.terms.l2).all()
+        assert query.terms.l2 < 1.5
+
+
+def test_a_persons_row_is_measured_whole() -> None:
+    model, documents = NMF(n_topics=3, weighting="counts"), planted(9)
+    state = after(model, 2, documents)
+    rows = DocumentProducts(model.factored(model.factor(state), model.read(documents, WORDS)), WORDS)
+    owners = np.array([2, 0, 2, 1, 0, 0, 2, 1, 5])
+    lengths = [np.linalg.norm(rows.gradient((owners == name).astype(float))) for name in (0, 1, 2, 5)]
+    np.testing.assert_allclose(rows.norms(owners), lengths, rtol=1e-12)
+
+
+# ---- what sums teach -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighting", ["counts", "log", "l2"])
+def test_planted_topics_are_found(weighting: str) -> None:
+    model = NMF(n_topics=3, weighting=weighting).fit(planted(), epochs=20)
+    heaviest = {frozenset(int(word[1:]) // 10 for word in words) for words in model.top_words(8)}
+    assert heaviest == {frozenset([0]), frozenset([1]), frozenset([2])}
+    shares = model.transform(planted(30, seed=9))
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert (shares.max(axis=1) > 0.8).mean() > 0.9
+
+
+def test_every_round_comes_nearer() -> None:
+    model, documents = NMF(n_topics=4, weighting="counts"), planted()
+    state, left = model.start(VOCABULARY, np.random.default_rng(0)), []
+    for _ in range(8):
+        left.append(model.factored(model.factor(state), model.read(documents, WORDS)).losses.sum())
+        state = model.update(state, Answer(sums(model, state, documents)))
+    assert all(later <= earlier * (1 + 1e-9) for earlier, later in pairwise(left))
+    assert left[-1] < 0.8 * left[0]
+
+
+def test_likelihoods_are_of_distributions_over_words() -> None:
+    model, documents = NMF(n_topics=3), planted(9)
+    state = after(model, 4, documents)
+    each = BagOfWords(sparse.csr_array(np.eye(WORDS, dtype=np.int64)), VOCABULARY, np.arange(WORDS, dtype=np.uint64))
+    for d in range(3):
+        same = documents.select(np.full(WORDS, d))
+        np.testing.assert_allclose(np.exp(model.log_likelihood(state, same, each)).sum(), 1.0)
+
+
+def test_a_document_without_a_word_has_every_topic_alike() -> None:
+    model = NMF(n_topics=4).fit(planted(), epochs=3)
+    nothing = BagOfWords(sparse.csr_array((1, WORDS), dtype=np.int64), VOCABULARY, np.zeros(1, np.uint64))
+    np.testing.assert_array_equal(model.infer(model.learned.state, nothing), 0.25)
+
+
+# ---- noise and forgeries ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deviation", [0.1, 3.0, 1e6])
+def test_noise_leaves_finite_topics(deviation: float) -> None:
+    model, documents, rng = NMF(n_topics=3), planted(), np.random.default_rng(1)
+    state = model.start(VOCABULARY, rng)
+    for _ in range(5):
+        total = {name: found + rng.normal(0, deviation, found.shape) for name, found in sums(model, state, documents).items()}
+        state = model.update(state, Answer(total, deviation=deviation))
+    assert all(np.isfinite(array).all() for array in state.values())
+    assert np.isfinite(model.log_likelihood(state, documents, documents)).all()
+    if deviation == 0.1:
+        shares = model.infer(state, documents)
+        assert np.mean([len(set(shares[t::3].argmax(axis=1))) for t in range(3)]) < 2
+
+
+def test_a_table_of_another_size_is_refused() -> None:
+    model = NMF(n_topics=3)
+    state = NMF(n_topics=4).start(VOCABULARY, np.random.default_rng(0))
+    with pytest.raises(BrokenPromise):
+        model.topics(state)
+
+
+def test_counts_must_be_whole() -> None:
+    with pytest.raises(CountsNotWhole):
+        NMF(n_topics=2).fit(np.array([[0.5, 1.0]]), epochs=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("n_topics", 0), ("weighting", "idf"), ("passes", 0), ("background", 0.0), ("sweeps", 0), ("deviations", -1.0)],
+)
+def test_settings_are_checked(name: str, value: Any) -> None:
+    with pytest.raises(BadSetting) as refusal:
+        NMF(**{name: value})
+    assert refusal.value.name == name

@@ -1,0 +1,66 @@
+"""NMF passes the laws of models and of queries, over toys and over a real corpus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.contracts import Query, TopicModel
+from securetm.corpus.corpus import Corpus
+from securetm.models.additivity import check_additive
+from securetm.models.nmf.nmf import NMF
+from securetm.models.queries import HeldOut
+from securetm.testing.few_documents import some_documents
+from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
+from securetm.testing.query_laws import QueryLaws
+
+SETTINGS = ({}, {"weighting": "counts"}, {"weighting": "log", "threads": 2})
+
+
+def small(**settings: Any) -> NMF:
+    return NMF(n_topics=3, **settings)
+
+
+@pytest.fixture
+def corpus() -> Corpus:
+    """Real documents with the toys' words, in reading order."""
+    toys = some_documents(14, seed=5)
+    return Corpus.from_tokens(toys.tokens, toys.token_ends, toys.vocabulary, name="real")
+
+
+class TestNMF(ModelLaws):
+    @pytest.fixture(params=SETTINGS)
+    def model(self, request: pytest.FixtureRequest) -> TopicModel:
+        return small(**request.param)
+
+
+class TestNMFOverACorpus(ModelLaws):
+    @pytest.fixture
+    def model(self) -> TopicModel:
+        return small()
+
+    @pytest.fixture
+    def documents(self, corpus: Corpus) -> Corpus:
+        return corpus
+
+
+@pytest.mark.parametrize("step", [0, 3])
+@pytest.mark.parametrize("settings", [*SETTINGS, {"n_topics": 40}, {"passes": 1}])
+class TestProductsQuery(QueryLaws):
+    @pytest.fixture
+    def query(self, step: int, settings: dict[str, Any]) -> Query:
+        model, parties = NMF(**{"n_topics": 3, **settings}), split(some_documents(14, seed=5))
+        return model.query(model.for_party(trained(model, parties, rounds=step), "party 0"))
+
+
+class TestHeldOutUnderNMF(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        return HeldOut(small(), small().start(VOCABULARY, np.random.default_rng(0)))
+
+
+def test_no_document_moves_anothers_row() -> None:
+    for settings in SETTINGS:
+        check_additive(small(**settings))
