@@ -9,6 +9,7 @@ import typer
 from securetm.cli import budget_commands, keys_commands
 from securetm.cli.audit_command import audit
 from securetm.cli.bench_commands import bench, reproduce
+from securetm.cli.evaluate_command import evaluate
 from securetm.cli.health_command import health
 from securetm.cli.init_command import init
 from securetm.cli.join_command import join
@@ -36,6 +37,7 @@ for command, summary, example in (
     (health, "Say whether a member's process works.", "plan.toml"),
     (topics, "Show the topics of a finished run.", "runs/demo --words 8"),
     (transform, "Find the topics of new documents.", "runs/demo new.jsonl --json"),
+    (evaluate, "Measure the quality of topics.", "runs/demo --json"),
     (explain, "Say who sees what under a profile.", "open"),
     (check, "Name every gap of a profile.", "open --model prodlda"),
     (threats, "Say what each adversary was kept from, and what tried it.", "masked"),

@@ -27,6 +27,7 @@ COMMANDS = (
     "health",
     "topics",
     "transform",
+    "evaluate",
     "explain",
     "check",
     "threats",

@@ -47,5 +47,5 @@ def test_the_same_seed_says_the_same() -> None:
 
 @pytest.mark.parametrize("labels", [[], ["a"] * 10, ["a"] * 10 + ["b"], [""] * 10])
 def test_one_label_is_refused(labels: list[str]) -> None:
-    with pytest.raises(TooFewLabels, match="at least two labels"):
+    with pytest.raises(TooFewLabels, match="needs two labels"):
         classified(np.full((len(labels), 3), 1 / 3), labels)

@@ -1,0 +1,131 @@
+"""Every figure by name: what it needs, how it is computed, and its range. `evaluation.py` computes them side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.models.quality import document_npmi, perplexity_with_interval
+from securetm.quality.embedding_coherence import embedding_coherence
+from securetm.quality.mover_distance import closest_distances
+from securetm.quality.similarity_scores import document_similarity_score, topic_similarity_score
+from securetm.quality.stability import on_common_words
+from securetm.quality.topics_on_documents import TopicsOnDocuments
+from securetm.quality.windows import c_v, window_npmi
+
+WORDS, DIVERSITY_WORDS = 10, 25
+MOST_COMPARED = 2_000  # documents that are compared with each other for DSS: every pair of them
+_Z = 1.96
+
+
+@dataclass(frozen=True, eq=False)
+class FigureValue:
+    """A figure's value, with the ends of its 95 % interval and its value for each topic, where it has these."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    by_topic: Array | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: its name in JSON and on the screen, its range, which end is better, and the inputs that it needs by name."""
+
+    name: str
+    title: str
+    range: str
+    better: str  # higher, lower, or nothing
+    needs: tuple[str, ...]
+    measure: Callable[[TopicsOnDocuments], FigureValue]
+
+
+def _mean(by_topic: Array) -> FigureValue:
+    return FigureValue(float(np.mean(by_topic)), by_topic=by_topic)
+
+
+def _npmi_documents(judged: TopicsOnDocuments) -> FigureValue:
+    documents, top = judged.rows_of(WORDS)
+    return _mean(document_npmi(top, documents.counts))
+
+
+def _npmi_windows(judged: TopicsOnDocuments) -> FigureValue:
+    documents, top = judged.rows_of(WORDS)
+    return _mean(window_npmi(top, documents.tokens, documents.token_ends))
+
+
+def _c_v(judged: TopicsOnDocuments) -> FigureValue:
+    documents, top = judged.rows_of(WORDS)
+    return _mean(c_v(top, documents.tokens, documents.token_ends))
+
+
+def _embedding_coherence(judged: TopicsOnDocuments) -> FigureValue:
+    first = judged.topics.first(WORDS)
+    words = sorted({word for topic in first for word in topic})
+    place = {word: number for number, word in enumerate(words)}
+    assert judged.given.vectors is not None
+    return _mean(embedding_coherence(np.array([[place[w] for w in t] for t in first]), judged.given.vectors.matrix(words)))
+
+
+def _diversity(judged: TopicsOnDocuments) -> FigureValue:
+    listed = [word for topic in judged.topics.first(DIVERSITY_WORDS) for word in topic]
+    return FigureValue(len(set(listed)) / len(listed))
+
+
+def _accuracy(judged: TopicsOnDocuments) -> FigureValue:
+    found = judged.classified
+    away = _Z * float(np.sqrt(found.accuracy * (1 - found.accuracy) / len(found.labels)))
+    return FigureValue(found.accuracy, max(0.0, found.accuracy - away), min(1.0, found.accuracy + away))
+
+
+def _macro_f1(judged: TopicsOnDocuments) -> FigureValue:
+    return FigureValue(judged.classified.macro_f1)
+
+
+def _held_out(judged: TopicsOnDocuments) -> FigureValue:
+    found = perplexity_with_interval(judged.likelihood, judged.unseen_words)
+    return FigureValue(found["held_out"], found["held_out_low"], found["held_out_high"])
+
+
+def _tss(judged: TopicsOnDocuments) -> FigureValue:
+    assert judged.given.against is not None
+    mine, other = on_common_words(judged.topics, judged.given.against)
+    return FigureValue(topic_similarity_score(other, mine))
+
+
+def _dss(judged: TopicsOnDocuments) -> FigureValue:
+    assert judged.given.against is not None
+    rows = np.arange(len(judged.shares))
+    if len(rows) > MOST_COMPARED:
+        rows = np.sort(np.random.default_rng(judged.given.seed).choice(rows, MOST_COMPARED, replace=False))
+    true = judged.given.against.shares(judged.given.documents.select(rows))
+    return FigureValue(document_similarity_score(true, judged.shares[rows]))
+
+
+def _amwmd(judged: TopicsOnDocuments) -> FigureValue:
+    assert judged.given.against is not None
+    others = TopicsOnDocuments(judged.given.against, judged.given).moved(WORDS)
+    mine = [one for one in judged.moved(WORDS) if len(one.weights)]
+    distances = closest_distances([one for one in others if len(one.weights)], mine) if mine else np.zeros(0)
+    return FigureValue(float(distances.sum()) if len(distances) else float("nan"), by_topic=distances)
+
+
+DOCUMENTS, ORDER, VECTORS, WEIGHTS, LABELS = "documents", "order", "vectors", "weights", "labels"
+HELD_OUT, AGAINST, AGAINST_WEIGHTS = "held_out", "against", "against_weights"
+
+FIGURES = (
+    Figure("npmi_documents", "NPMI by documents", "-1 to 1", "higher", (DOCUMENTS,), _npmi_documents),
+    Figure("npmi_windows", "NPMI by windows of 10", "-1 to 1", "higher", (DOCUMENTS, ORDER), _npmi_windows),
+    Figure("c_v", "c_v by windows of 110", "0 to 1", "higher", (DOCUMENTS, ORDER), _c_v),
+    Figure("embedding_coherence", "coherence by vectors", "-1 to 1", "higher", (VECTORS,), _embedding_coherence),
+    Figure("diversity", "diversity", "0 to 1", "higher", (), _diversity),
+    Figure("held_out", "held-out perplexity", "1 or more", "lower", (WEIGHTS, DOCUMENTS, HELD_OUT), _held_out),
+    Figure("accuracy", "accuracy of a classifier", "0 to 1", "higher", (WEIGHTS, DOCUMENTS, LABELS), _accuracy),
+    Figure("macro_f1", "macro F1 of a classifier", "0 to 1", "higher", (WEIGHTS, DOCUMENTS, LABELS), _macro_f1),
+    Figure("tss", "TSS to the other topics", "0 to their number", "higher", (AGAINST, WEIGHTS, AGAINST_WEIGHTS), _tss),
+    Figure("dss", "DSS to the other topics", "0 or more", "lower", (AGAINST, WEIGHTS, AGAINST_WEIGHTS, DOCUMENTS), _dss),
+    Figure("amwmd", "AMWMD to the others", "0 to 2 each", "lower", (AGAINST, VECTORS), _amwmd),
+)

@@ -1,0 +1,75 @@
+"""The figures of `securetm evaluate` in the terminal. It computes nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from securetm.quality.control_topics import CONTROLS
+from securetm.quality.evaluation import FREQUENCIES, Compared, Evaluation, Row
+from securetm.reports.terminal import show_list, titled
+
+_ARROWS = {"higher": "↑", "lower": "↓", "": ""}
+_SAID = (
+    "Brackets: 95 % intervals over documents. ↑: higher is better, ↓: lower is. Random topics and clusters of the word vectors "
+    "alone saw no document: what they reach is no merit of a model."
+)
+
+
+def show_evaluation(found: Evaluation, documents: str, to: Console) -> None:
+    """Every figure beside its controls, the comparison with another model, and what is not there and why."""
+    measured = [row for row in found.rows if row.measured is not None]
+    to.print(figures_table(found, measured, documents))
+    if found.compared:
+        to.print(compared_table([one for one in found.compared if not one.needs]))
+    missing = [f"{row.title}: {row.needs}" for row in found.rows if row.needs]
+    missing += [f"difference of {one.title}: {one.needs}" for one in found.compared if one.needs]
+    show_list("Not measured", missing, to)
+
+
+def figures_table(found: Evaluation, measured: Sequence[Row], documents: str) -> Table:
+    """A row for each figure, and a column for each control."""
+    controls = [name for name in CONTROLS if any(name in row.controls for row in measured)]
+    columns = [Column("figure", no_wrap=True), Column("value", justify="right", overflow="fold")]
+    columns += [Column(name.replace(" ", "\n"), justify="right", no_wrap=True) for name in controls]
+    title = f"{len(found.topics)} topics of {escape(found.topics.name)}, judged {documents}"
+    table = titled(title, *columns, Column("range", overflow="fold"), caption=_SAID)
+    for row in measured:
+        beside = [_figure(row.controls.get(name)) for name in controls]
+        table.add_row(escape(row.title), _with_ends(row), *beside, f"{_ARROWS[row.better]} {row.range}")
+        if FREQUENCIES in row.controls:
+            table.add_row(f"  {FREQUENCIES}", _figure(row.controls[FREQUENCIES]), *[""] * len(controls), "")
+    return table
+
+
+def compared_table(rows: Sequence[Compared]) -> Table:
+    """The differences of two models on the same documents."""
+    heads = ("", "this", "other", "difference", "chance", "documents")
+    columns = (Column(head, justify="right" if head else "left", overflow="fold") for head in heads)
+    caption = "Paired bootstrap over documents. A difference is sure (bold) where its interval leaves zero out."
+    table = titled("Difference of the two on the same documents", *columns, caption=caption)
+    for one in rows:
+        apart = one.difference
+        said = f"{apart.value:+.3g} [{apart.low:+.3g}, {apart.high:+.3g}]"
+        mine, other = _figure(one.mine), _figure(one.other)
+        difference = f"[bold]{escape(said)}[/bold]" if apart.sure else escape(said)
+        table.add_row(escape(one.title), mine, other, difference, f"{apart.chance:.3f}", f"{one.documents:,}")
+    return table
+
+
+def _with_ends(row: Row) -> str:
+    found = row.measured
+    assert found is not None
+    if found.low is None or found.high is None or not math.isfinite(found.low):
+        return _figure(found.value)
+    return escape(f"{_figure(found.value)} [{_figure(found.low)}, {_figure(found.high)}]")
+
+
+def _figure(value: float | None) -> str:
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3f}"

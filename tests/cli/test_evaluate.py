@@ -1,0 +1,89 @@
+"""`securetm evaluate`: of a run, of topics from anywhere, and what it says where something is not there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Said, securetm
+from .test_cli import told
+
+RUN = "runs/demo"
+
+
+def rows(said: Said) -> dict[str, dict[str, Any]]:
+    assert said.code == 0, said.err
+    return {row["figure"]: row for row in said.json["rows"]}
+
+
+def test_a_run_is_judged_by_the_documents_in_its_folder(demo: Said, here: Path) -> None:
+    said = securetm("evaluate", RUN, "--json")
+    found = rows(said)
+    assert found["npmi_documents"]["value"] == pytest.approx(demo.json["quality"]["npmi"], abs=1e-6)
+    assert found["held_out"]["value"] == pytest.approx(demo.json["baseline"]["model"], rel=1e-6)
+    assert found["held_out"]["low"] < found["held_out"]["value"] < found["held_out"]["high"]
+    assert len(found["c_v"]["by_topic"]) == said.json["topics"] == 3
+    assert said.json["documents"] == 300
+    assert 0 < said.json["held_out_documents"] < 100
+    assert "random topics" in found["diversity"]["controls"]
+    assert "train with --label COLUMN" in found["accuracy"]["needs"]
+    assert "NPMI by documents" in said.err
+
+
+def test_labels_and_vectors_make_figures_of_their_own(demo: Said, here: Path) -> None:
+    found = rows(securetm("evaluate", RUN, "--corpus", "documents.jsonl", "--label", "party", "--vectors", "glove", "--json"))
+    assert 0 < found["macro_f1"]["value"] <= 1
+    assert found["embedding_coherence"]["controls"].keys() == {"random topics", "vectors alone"}
+
+
+def test_another_run_and_another_seed(demo: Said, here: Path) -> None:
+    said = securetm("evaluate", RUN, "--against", RUN, "--other-seed", RUN, "--json")
+    found = rows(said)
+    assert (found["dss"]["value"], found["tss"]["value"]) == pytest.approx((0, 3), abs=1e-9)
+    assert (found["stability"]["value"], found["weight_stability"]["value"]) == pytest.approx((1, 1))
+    difference = said.json["compared"][0]
+    assert (difference["difference"], difference["sure"], difference["chance"]) == (0, False, 1)
+
+
+def test_topics_from_anywhere(here: Path) -> None:
+    Path("topics.json").write_text(json.dumps({"topics": [["river", "lake"], ["judge", "court"]]}), "utf-8")
+    found = rows(securetm("evaluate", "--topics", "topics.json", "--corpus", "documents.jsonl", "--json"))
+    assert found["npmi_windows"]["value"] is not None
+    assert "weights of words" in found["held_out"]["needs"]
+    said = securetm("evaluate", "--topics", "topics.json")
+    assert "NPMI by documents: needs documents: --corpus FILE" in " ".join(said.out.split())
+    assert "without documents" in " ".join(said.out.split())
+
+
+def test_topics_that_the_command_printed_are_read_again(demo: Said, here: Path) -> None:
+    Path("printed.json").write_text(securetm("topics", RUN, "--json").out, "utf-8")
+    assert rows(securetm("evaluate", "--topics", "printed.json", "--json"))["diversity"]["value"] > 0
+
+
+def test_a_folder_without_documents_says_so(demo: Said, here: Path) -> None:
+    shutil.copytree(RUN, "runs/bare")
+    for file in Path("runs/bare").rglob("corpus.npz"):
+        file.unlink()
+    found = rows(securetm("evaluate", "runs/bare", "--json"))
+    assert "the folder of this run holds none: --corpus FILE" in found["npmi_documents"]["needs"]
+    assert "--corpus FILE" in found["held_out"]["needs"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "the argument RUN in securetm evaluate is missing; or give --topics FILE"),
+        ([RUN, "--topics", "topics.json"], "cannot be given beside RUN"),
+        ([RUN, "--label", "party"], "names a column of --corpus FILE"),
+        ([RUN, "--vectors", "golve"], "no word vectors called 'golve'"),
+        (["runs"], "holds no"),
+        (["--topics", "nothing.json"], "nothing.json does not exist"),
+        ([RUN, "--corpus", "documents.jsonl", "--label", "labl"], "no column called 'labl'"),
+    ],
+)
+def test_what_cannot_be_judged_is_misuse(arguments: list[str], sentence: str, demo: Said, here: Path) -> None:
+    told(securetm("evaluate", *arguments), 2, sentence)

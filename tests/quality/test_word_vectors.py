@@ -1,0 +1,77 @@
+"""Word vectors from files and installed packages: the same words, whatever the form; and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from securetm.errors import NoSuchPath, NotFound, Unreadable
+from securetm.quality import word_vectors
+from securetm.quality.quality_errors import BadVectors, NotInstalled
+from securetm.quality.word_vectors import read_vectors
+
+ROWS = {"rain": [3.0, 4.0], "storm": [0.0, 2.0], "nothing": [0.0, 0.0], "bread": [-1.0, 0.0]}
+
+
+def text_of(head: str = "") -> str:
+    return head + "".join(f"{word} {row[0]} {row[1]}\n" for word, row in ROWS.items())
+
+
+@pytest.mark.parametrize("head", ["", "4 2\n"])
+def test_text_with_and_without_a_first_line(head: str, tmp_path: Path) -> None:
+    (tmp_path / "vectors.vec").write_text(text_of(head), "utf-8")
+    found = read_vectors(str(tmp_path / "vectors.vec"), ["rain", "bread", "nothing", "unknown"])
+    assert found.known(["rain", "storm", "nothing", "bread", "unknown"]) == ["rain", "bread"]  # only those asked for
+    np.testing.assert_allclose(found.matrix(["bread", "unknown", "rain"]), [[-1, 0], [0, 0], [0.6, 0.8]])
+
+
+def test_an_array_with_a_list_of_words_beside_it(tmp_path: Path) -> None:
+    np.save(tmp_path / "vectors.npy", np.array(list(ROWS.values()), dtype=np.float32))
+    (tmp_path / "vectors.txt").write_text("\n".join(ROWS) + "\n", "utf-8")
+    found = read_vectors(str(tmp_path / "vectors.npy"), ROWS)
+    np.testing.assert_allclose(found.matrix(["storm", "rain"]), [[0, 1], [0.6, 0.8]], rtol=1e-6)
+    (tmp_path / "vectors.txt").write_text("rain\n", "utf-8")
+    with pytest.raises(BadVectors, match="a row for each of the 1 lines"):
+        read_vectors(str(tmp_path / "vectors.npy"), ROWS)
+    (tmp_path / "vectors.txt").unlink()
+    with pytest.raises(NoSuchPath):
+        read_vectors(str(tmp_path / "vectors.npy"), ROWS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rain 1 2\nstorm 1\n", "line 2: it has 1 numbers where 2"),
+        ("rain 1 x\n", "line 1: some of its cells are not numbers"),
+        ("rain\n", "line 1: it has 0 numbers"),
+    ],
+)
+def test_lines_that_are_no_vectors_are_refused_by_number(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text(text, "utf-8")
+    with pytest.raises(BadVectors, match=said):
+        read_vectors(str(tmp_path / "vectors.txt"), ["rain"])
+
+
+def test_glove_knows_that_rain_is_like_storm() -> None:
+    found = read_vectors("glove", ["rain", "storm", "bread", "xqzzy"])
+    rain, storm, bread, unknown = found.matrix(["rain", "storm", "bread", "xqzzy"])
+    assert rain @ storm > rain @ bread
+    assert not unknown.any()
+
+
+def test_names_that_are_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NotFound, match="word vectors called 'golve'"):
+        read_vectors("golve", ["rain"])
+    with pytest.raises(BadVectors, match="cannot be used as a sentence model"):
+        read_vectors(str(tmp_path), ["rain"])
+    monkeypatch.setitem(word_vectors.INSTALLED, "glove", "no_such_package_of_vectors")
+    with pytest.raises(NotInstalled, match="glove are not installed"):
+        read_vectors("glove", ["rain"])
+
+
+def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "vectors.vec").symlink_to(tmp_path / "vectors.vec")
+    with pytest.raises((Unreadable, NoSuchPath)):
+        read_vectors(str(tmp_path / "vectors.vec"), ["rain"])
