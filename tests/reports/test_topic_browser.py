@@ -49,7 +49,7 @@ def opened(tab: Tab, page: Path) -> Tab:
     """The page anew, on a wide screen."""
     tab.medium("screen")
     tab.wide(1280)
-    tab.asks("window.onbeforeunload = null, state.unsaved = false")  # a name that was typed would ask before it goes
+    tab.asks("window.onbeforeunload = null, state.unsaved = false")  # a label that was typed would ask before it goes
     tab.open(page)
     return tab
 
@@ -186,12 +186,12 @@ def test_search_and_order(opened: Tab) -> None:
     assert opened.asks(_LISTED) == []
 
 
-def test_a_name_is_shown_saved_and_read_again(opened: Tab, page: Path, tmp_path: Path) -> None:
+def test_a_label_is_shown_saved_and_read_again(opened: Tab, page: Path, tmp_path: Path) -> None:
     opened.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     click(opened, "#topics tbody tr[data-topic='2'] button")
     typed(opened, "#label", "Weather <b>")
     assert opened.asks("document.querySelector('#topics tr[data-topic=\"2\"] .named').textContent") == "Weather <b>"
-    assert "not saved" in str(opened.asks("document.getElementById('names-said').textContent"))
+    assert "not saved" in str(opened.asks("document.getElementById('labels-said').textContent"))
     click(opened, "#save")
     until(opened, "Page.downloadProgress", state="completed")
     saved = TopicLabels.read(tmp_path / "labels.json", 8)
@@ -200,9 +200,9 @@ def test_a_name_is_shown_saved_and_read_again(opened: Tab, page: Path, tmp_path:
     assert opened.asks("state.labels[2]") is None
     file = opened.call("Runtime.evaluate", expression="document.getElementById('load')")["result"]["objectId"]
     opened.call("DOM.setFileInputFiles", files=[str(tmp_path / "labels.json")], objectId=file)
-    look = "const look = () => document.getElementById('names-said').textContent ? done(1) : requestAnimationFrame(look);"
+    look = "const look = () => document.getElementById('labels-said').textContent ? done(1) : requestAnimationFrame(look);"
     opened.call("Runtime.evaluate", expression=f"new Promise(done => {{ {look} look(); }})", awaitPromise=True)
-    assert opened.asks("document.getElementById('names-said').textContent") == "2 names read"
+    assert opened.asks("document.getElementById('labels-said').textContent") == "2 labels read"
     assert opened.asks("document.querySelector('#topics tr[data-topic=\"2\"] .named').textContent") == "Weather <b>"
     assert failures(opened) == []
 

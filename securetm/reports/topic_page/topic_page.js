@@ -132,7 +132,7 @@ function showLists() {
 
 function sortedTopics(by) {
   const order = data.topics.map((_, topic) => topic), party = by.startsWith("party ") ? data.by_party[Number(by.slice(6))] : null;
-  if (by === "name") return order.sort((a, b) => !state.labels[a] - !state.labels[b] || titleOf(a).localeCompare(titleOf(b)) || a - b);
+  if (by === "label") return order.sort((a, b) => !state.labels[a] - !state.labels[b] || titleOf(a).localeCompare(titleOf(b)) || a - b);
   const shares = party || (by === "share" ? data.shares : null);
   return shares ? order.sort((a, b) => shares[b] - shares[a] || a - b) : order;
 }
@@ -238,37 +238,37 @@ const KEYS = {
   PageDown: () => state.topic + 1, PageUp: () => state.topic - 1, Home: () => 0, End: () => data.topics.length - 1,
 };
 
-// ---- names of topics
+// ---- labels of topics
 
-function named(topic, name) {
-  if (name.trim()) state.labels[topic] = name.trim();
+function labelled(topic, label) {
+  if (label.trim()) state.labels[topic] = label.trim();
   else delete state.labels[topic];
   showLists(), drawMap();
 }
 
-function keepNames() {
+function keepLabels() {
   const file = new Blob([JSON.stringify({ labels: state.labels }, null, 1) + "\n"], { type: "application/json" });
   const link = make("a", { href: URL.createObjectURL(file), download: "labels.json" });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   state.unsaved = false;
-  tell(`${Object.keys(state.labels).length} names saved to labels.json`);
+  tell(`${Object.keys(state.labels).length} labels saved to labels.json`);
 }
 
-async function readNames(file) {
+async function readLabels(file) {
   let found = null;
   try {
     found = JSON.parse(await file.text()).labels;
   } catch { /* said below */ }
   const fits = (key, name) => /^\d+$/.test(key) && Number(key) < data.topics.length && typeof name === "string";
   const names = found && typeof found === "object" ? Object.entries(found).filter(([key, name]) => fits(key, name)) : [];
-  if (!names.length) return tell("No names of these topics are in that file");
+  if (!names.length) return tell("No labels of these topics are in that file");
   for (const [key, name] of names) state.labels[Number(key)] = name.trim().slice(0, data.longest_label);
   showLists(), drawMap(), arrange(), showTopic();
-  return tell(`${names.length} names read`);
+  return tell(`${names.length} labels read`);
 }
 
-const tell = (text) => { byId("names-said").textContent = text; };
+const tell = (text) => { byId("labels-said").textContent = text; };
 
 // ---- what is clicked and typed
 
@@ -282,10 +282,10 @@ function listen() {
   byId("previous").addEventListener("click", () => choose(state.topic - 1));
   byId("next").addEventListener("click", () => choose(state.topic + 1));
   byId("label").addEventListener("input", (event) => {
-    state.unsaved = true, named(state.topic, event.target.value), tell("Names are not saved yet");
+    state.unsaved = true, labelled(state.topic, event.target.value), tell("Labels are not saved yet");
   });
-  byId("save").addEventListener("click", keepNames);
-  byId("load").addEventListener("change", (event) => event.target.files[0] && readNames(event.target.files[0]));
+  byId("save").addEventListener("click", keepLabels);
+  byId("load").addEventListener("change", (event) => event.target.files[0] && readLabels(event.target.files[0]));
   byId("search").addEventListener("input", arrange);
   byId("sort").addEventListener("change", arrange);
   document.addEventListener("click", (event) => {

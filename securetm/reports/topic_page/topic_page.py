@@ -37,7 +37,7 @@ _MODEL_ONLY = "Everything here follows from the model alone. Whoever has the mod
 _SCALING = (
     "The map shows roots of Jensen-Shannon divergences in two dimensions (classical scaling); some distances are distorted."
 )
-_ALONE = "This page asks no server for anything. Names that you give to topics are lost with it unless you save them."
+_ALONE = "This page asks no server for anything. Labels that you give to topics are lost with it unless you save them."
 _RELEVANCE = "Relevance is that of Sievert and Shirley (2014)."
 
 
@@ -93,11 +93,11 @@ def _all_topics(shown: ShownTopics) -> str:
     share = '<th scope="col" class="long"></th><th scope="col" class="number">share</th>' if shown.shares is not None else ""
     return f"""<section class="later" aria-labelledby="all-title"><h2 id="all-title">All topics</h2>
 <div class="tools" data-needs-script hidden>
-<label>Search words and names<input id="search" type="search" autocomplete="off"></label>
+<label>Search words and labels<input id="search" type="search" autocomplete="off"></label>
 <label>Sort by<select id="sort">{_options(shown)}</select></label>
-<button id="save" type="button">Save names</button>
-<label class="file">Read names <input id="load" class="said" type="file" accept=".json,application/json"></label>
-<span class="note" role="status" id="found"></span><span class="note" role="status" id="names-said"></span></div>
+<button id="save" type="button">Save labels</button>
+<label class="file">Read labels <input id="load" class="said" type="file" accept=".json,application/json"></label>
+<span class="note" role="status" id="found"></span><span class="note" role="status" id="labels-said"></span></div>
 <table id="topics"><caption class="said">All topics with their words</caption><thead><tr><th scope="col">topic</th>
 <th scope="col">words</th>{share}</tr></thead>
 <tbody>
@@ -119,7 +119,7 @@ def _button(topic: int) -> str:
 
 
 def _options(shown: ShownTopics) -> str:
-    choices = [("number", "number"), *([("share", "share")] if shown.shares is not None else []), ("name", "name")]
+    choices = [("number", "number"), *([("share", "share")] if shown.shares is not None else []), ("label", "label")]
     choices += [(f"party {at}", f"share at {name}") for at, name in enumerate(shown.by_party) if at < _FEW_PARTIES]
     return "".join(f'<option value="{value}">{shown_text(text)}</option>' for value, text in choices)
 
