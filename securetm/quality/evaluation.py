@@ -139,7 +139,8 @@ def _controls(topics: JudgedTopics, given: Given, seed: int = 0) -> list[JudgedT
     """Topics that saw no document, as many and over the same words."""
     words = _words(topics, given)
     clusters = None if given.vectors is None else clustered_topics(words, len(topics), given.vectors, seed)
-    return [random_topics(words, len(topics), seed), *([] if clusters is None else [clusters])]
+    ranked = min(len(one) for one in topics.lists)
+    return [one.shortened(ranked) for one in (random_topics(words, len(topics), seed), clusters) if one is not None]
 
 
 def _words(topics: JudgedTopics, given: Given) -> tuple[str, ...]:

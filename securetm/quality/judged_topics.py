@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,10 @@ class JudgedTopics:
 
     def __len__(self) -> int:
         return len(self.lists)
+
+    def shortened(self, words: int) -> JudgedTopics:
+        """The same topics, of which no more than so many words are known by rank."""
+        return replace(self, lists=tuple(one[:words] for one in self.lists))
 
     def first(self, words: int) -> list[tuple[str, ...]]:
         """As many words of each topic as asked for, or as many as the shortest topic has: the same number of each."""

@@ -12,6 +12,7 @@ from rich.table import Column, Table
 from securetm.quality.control_topics import CONTROLS
 from securetm.quality.evaluation import FREQUENCIES, Compared, Evaluation, Row
 from securetm.reports.terminal import show_list, titled
+from securetm.wording import counted
 
 _ARROWS = {"higher": "↑", "lower": "↓", "": ""}
 _SAID = (
@@ -23,21 +24,22 @@ _SAID = (
 def show_evaluation(found: Evaluation, documents: str, to: Console) -> None:
     """Every figure beside its controls, the comparison with another model, and what is not there and why."""
     measured = [row for row in found.rows if row.measured is not None]
-    to.print(figures_table(found, measured, documents))
+    to.print(f"{counted(len(found.topics), 'topic')} of {escape(found.topics.name)}, judged {documents}")
+    to.print(figures_table(measured))
     if found.compared:
         to.print(compared_table([one for one in found.compared if not one.needs]))
-    missing = [f"{row.title}: {row.needs}" for row in found.rows if row.needs]
-    missing += [f"difference of {one.title}: {one.needs}" for one in found.compared if one.needs]
-    show_list("Not measured", missing, to)
+    missing = [(row.needs, row.title) for row in found.rows if row.needs]
+    missing += [(one.needs, f"difference of {one.title}") for one in found.compared if one.needs]
+    reasons = dict.fromkeys(why for why, _ in missing)
+    show_list("Not measured", [f"{', '.join(title for w, title in missing if w == why)}: {why}" for why in reasons], to)
 
 
-def figures_table(found: Evaluation, measured: Sequence[Row], documents: str) -> Table:
+def figures_table(measured: Sequence[Row]) -> Table:
     """A row for each figure, and a column for each control."""
     controls = [name for name in CONTROLS if any(name in row.controls for row in measured)]
     columns = [Column("figure", no_wrap=True), Column("value", justify="right", overflow="fold")]
     columns += [Column(name.replace(" ", "\n"), justify="right", no_wrap=True) for name in controls]
-    title = f"{len(found.topics)} topics of {escape(found.topics.name)}, judged {documents}"
-    table = titled(title, *columns, Column("range", overflow="fold"), caption=_SAID)
+    table = titled("", *columns, Column("range", overflow="fold"), caption=_SAID)
     for row in measured:
         beside = [_figure(row.controls.get(name)) for name in controls]
         table.add_row(escape(row.title), _with_ends(row), *beside, f"{_ARROWS[row.better]} {row.range}")

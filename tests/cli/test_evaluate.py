@@ -55,7 +55,7 @@ def test_topics_from_anywhere(here: Path) -> None:
     assert found["npmi_windows"]["value"] is not None
     assert "weights of words" in found["held_out"]["needs"]
     said = securetm("evaluate", "--topics", "topics.json")
-    assert "NPMI by documents: needs documents: --corpus FILE" in " ".join(said.out.split())
+    assert "c_v by windows of 110: needs documents: --corpus FILE" in " ".join(said.out.split())
     assert "without documents" in " ".join(said.out.split())
 
 
