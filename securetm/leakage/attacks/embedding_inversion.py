@@ -1,0 +1,174 @@
+"""Which documents of a pool took part in a gradient, by the sentence embeddings that an encoder read.
+
+The gradient of the layer that reads embeddings is a sum of outer products, one for each document: its embedding times the
+gradient at that layer. So its columns lie in the space that the embeddings of these documents span. An attacker with a pool of
+candidate texts embeds them with the public sentence model, and asks which of them lie in that space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Challenge, Effort, GroundTruth, Proportion, Score
+from securetm.leakage.illustrations import Example
+from securetm.leakage.leakage_errors import NotTestable
+from securetm.leakage.parts.prodlda_layers import document_count, embedding_gradient, gradients
+from securetm.leakage.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, party_vectors, totals
+
+NAMED = "documents of a round that are named in the pool"
+RIGHT = "named documents that took part"
+MODELS = ("combined-tm", "zeroshot-tm")
+_EXAMPLES = 6
+
+
+@dataclass(frozen=True)
+class NamedCandidates:
+    """The candidates that are said to be in one vector, by their places in the pool; the likeliest first."""
+
+    serial: int
+    party: str
+    candidates: Array
+
+
+@dataclass(frozen=True)
+class PoolPlaces:
+    """Where each document is in the pool. Documents with the same embedding are one candidate."""
+
+    trained: dict[str, Array]  # party -> the candidate that each of its training documents is
+
+
+def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
+    """Asks about the embeddings of all training and all held-out documents, shuffled."""
+    del effort
+    sides = [*truth.embeddings.items(), *truth.other_embeddings.items()]
+    if not sides:
+        raise NotTestable("the documents of this run have no embeddings")
+    pool, place = np.unique(np.concatenate([_unit(rows) for _, rows in sides]), axis=0, return_inverse=True)
+    order = rng.permutation(len(pool))
+    moved = np.argsort(order)[place.ravel()]
+    ends = np.cumsum([len(rows) for _, rows in sides])[:-1]
+    trained = dict(zip(truth.embeddings, np.split(moved, ends), strict=False))
+    return Challenge(pool[order], PoolPlaces(trained))
+
+
+def _unit(rows: Array) -> Array:
+    """Each embedding with length one, rounded so that equal texts are equal."""
+    wide = np.asarray(rows, dtype=np.float64)
+    return np.round(wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12), 6)
+
+
+def invert_answers(view: AdversaryView, effort: Effort) -> tuple[NamedCandidates, ...]:
+    """Names the candidates in each party's own gradient, until these hold enough documents."""
+    return tuple(_named_in(gradients(party_vectors(view)), view, effort["documents"]))
+
+
+def invert_sums(view: AdversaryView, effort: Effort) -> tuple[NamedCandidates, ...]:
+    """Names the candidates in the opened sums."""
+    return tuple(_named_in(gradients(totals(view)), view, effort["documents"]))
+
+
+def _named_in(vectors: Iterable[ReadVector], view: AdversaryView, most: int) -> Iterator[NamedCandidates]:
+    read = 0
+    for vector in vectors:
+        if read >= most:
+            return
+        number = document_count(vector, most)
+        read += number
+        found = candidates_in(embedding_gradient(vector, view.public.model), view.question, number)
+        yield NamedCandidates(vector.round.serial, vector.party, found)
+
+
+def candidates_in(gradient: Array, pool: Array, documents: int) -> Array:
+    """The candidates that lie nearest to the space of the gradient's columns, as many as there are documents in it.
+
+    `gradient` has a row for each number of an embedding and a column for each unit of the layer. With more documents than units
+    the space is a part of theirs only, and a document of the sum lies no longer in it, but nearer than others.
+    """
+    left, strengths, _ = np.linalg.svd(np.asarray(gradient, dtype=np.float64), full_matrices=False)
+    if not np.isfinite(strengths).all() or not strengths[0] > 0:
+        return np.zeros(0, dtype=np.int64)
+    inside = left[:, : min(documents, len(strengths))]
+    near = np.square(pool @ inside).sum(axis=1)
+    return np.argsort(-near, kind="stable")[:documents]
+
+
+def judge(guesses: tuple[NamedCandidates, ...], truth: GroundTruth) -> Score:
+    """Compares the named candidates with the documents that took part."""
+    hits, named, there, examples = 0, 0, 0, list[Example]()
+    for guess in guesses:
+        real = _took_part(guess, truth)
+        right = int(np.isin(guess.candidates, real).sum())
+        hits, named, there = hits + right, named + len(guess.candidates), there + len(real)
+        said = f"{right} of them and {len(guess.candidates) - right} others named among {_pool_size(truth):,} candidates"
+        examples.append(Example(f"{len(real)} documents of round {guess.serial}", said, right == len(real) > 0))
+    measures = {NAMED: Proportion(hits, there), RIGHT: Proportion(hits, named)}
+    return Score(measures, tuple(examples[:_EXAMPLES]))
+
+
+def _took_part(guess: NamedCandidates, truth: GroundTruth) -> Array:
+    """The candidates whose documents took part in a round at a party (at any honest one, for party "")."""
+    places: Any = truth.answer
+    parties = truth.honest(places.trained) if not guess.party else {guess.party: places.trained[guess.party]}
+    rows = [known[truth.drawn[guess.serial, name]] for name, known in parties.items() if (guess.serial, name) in truth.drawn]
+    return np.unique(np.concatenate(rows)) if rows else np.zeros(0, dtype=np.int64)
+
+
+def _pool_size(truth: GroundTruth) -> int:
+    return sum(map(len, (*truth.embeddings.values(), *truth.other_embeddings.values())))
+
+
+_MEASURES = {NAMED: "document", RIGHT: "named document"}
+_GIVEN = (
+    "the texts of a pool of candidates, which all documents of the parties are among; the sentence model, which is public; "
+    "and how many documents an answer holds"
+)
+_LIMITS = (
+    "documents that are not in the pool: their embedding is found, and no text",
+    "more documents in a sum than the layer has units: there it names the candidates that lie nearest",
+    "noise: it does not model noise",
+)
+_CITATION = (
+    "gradients of a linear layer span what went into it: Geiping et al. 2020 (arXiv 2003.14053); subspaces of batches: "
+    "Petrov et al. 2024 (arXiv 2405.15586), for tokens of language models"
+)
+
+EMBEDDING_INVERSION = Attack(
+    name="embedding_inversion",
+    title="Which documents of a pool took part, from the embeddings in one party's gradient",
+    citation=_CITATION,
+    cost="under a second on one core for one answer and ten thousand candidates",
+    given=_GIVEN,
+    needs=(REQUEST, VOCABULARY),
+    either=BY_PARTIES,
+    models=MODELS,
+    measures=_MEASURES,
+    attack=invert_answers,
+    judge=judge,
+    efforts=("documents",),
+    pose=pose,
+    limits=_LIMITS,
+)
+
+EMBEDDING_SUM_INVERSION = Attack(
+    name="embedding_sum_inversion",
+    title="Which documents of a pool took part, from the embeddings in the sum over all parties",
+    citation=_CITATION,
+    cost="under a second on one core for one sum and ten thousand candidates",
+    given=_GIVEN,
+    needs=(REQUEST, TOTAL, VOCABULARY),
+    models=MODELS,
+    measures=_MEASURES,
+    attack=invert_sums,
+    judge=judge,
+    efforts=("documents",),
+    pose=pose,
+    limits=_LIMITS,
+    remark="A secure sum hides whose document it is, and not that it took part: a sum over fewer documents than the layer has "
+    "units names them all.",
+)

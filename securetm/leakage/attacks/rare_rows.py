@@ -1,0 +1,153 @@
+"""Words of one document from the sums of non-negative matrix factorisation, in a single round and without its topics.
+
+A round's sum has a row for each word: the weights of the documents' topics, each times how heavy the word is in that document.
+A word that one document alone holds has that document's weights as its row, up to a factor. So the rows of all words that only
+this document holds are parallel. The attack needs no party's own answer; where answers are sent in the open it reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import Array
+from securetm.leakage.adversary_view import AdversaryView
+from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Score, stacked
+from securetm.leakage.illustrations import Example
+from securetm.leakage.parts.cones import directions, parallel
+from securetm.leakage.parts.reconstruction_scores import first_words
+from securetm.leakage.reading import ANSWER, TOTAL, ReadVector, party_vectors, totals
+
+ROWS = "words"  # the block of the sum that has a row for each word
+COMPANIONS = "words of one document alone whose nearest row is of the same document"
+LINKED = "linked pairs of words that one document alone holds"
+FOUND = "pairs of words that one document alone holds that are linked"
+_ROUNDING = 3e-7  # of a number in 32 bits, and of the sums that led to it
+_EXAMPLES, _MOST_WORDS = 6, 24
+
+
+@dataclass(frozen=True)
+class LinkedRows:
+    """The guess about the documents of one party, or of all (party ""): groups of words, and each word's nearest row."""
+
+    party: str
+    words: Array  # the words that were followed; only these are scored
+    nearest: Array  # of each followed word another one, by its number in the vocabulary
+    groups: tuple[Array, ...]
+
+
+def attack(view: AdversaryView, effort: Effort) -> tuple[LinkedRows, ...]:
+    """Compares the rows of the words, over all rounds that it reads."""
+    read = party_vectors(view) if view.seen.get(ANSWER) else totals(view)
+    by_party: dict[str, list[ReadVector]] = {}
+    for one in read:
+        if ROWS in one.blocks:
+            by_party.setdefault(one.party, []).append(one)
+    return tuple(_linked(party, rounds, effort["words"]) for party, rounds in by_party.items())
+
+
+def _linked(party: str, rounds: list[ReadVector], most: int) -> LinkedRows:
+    """The rows of all rounds side by side: what is parallel in one round is so in all, by the same factor."""
+    rows = np.concatenate([np.asarray(one.blocks[ROWS], dtype=np.float64) for one in rounds], axis=1)
+    there = np.flatnonzero((rows != 0).any(axis=1))
+    words = np.sort(np.random.default_rng(0).permutation(there)[:most])
+    if len(words) < 2:
+        return LinkedRows(party, words[:0], words[:0], ())
+    rows = rows[words]
+    lengths = np.linalg.norm(rows, axis=1)
+    step = max(one.round.terms.grid for one in rounds)
+    unsure = 3.0 * (_ROUNDING + step * np.sqrt(rows.shape[1] / 12.0) / lengths)
+    groups = parallel(rows, np.where(unsure < 0.1, unsure, np.inf))
+    return LinkedRows(party, words, words[_nearest(rows)], tuple(words[group] for group in groups))
+
+
+def _nearest(rows: Array) -> Array:
+    towards = directions(rows)
+    cosines = towards @ towards.T
+    np.fill_diagonal(cosines, -np.inf)
+    return np.asarray(cosines.argmax(axis=1))
+
+
+# ---- the judge -----------------------------------------------------------------------------------------------------
+
+
+def judge(guesses: tuple[LinkedRows, ...], truth: GroundTruth) -> Score:
+    """Looks up which document each word is in that one document alone holds."""
+    each = [(one, home) for one in guesses if (home := _homes(one.party, truth)) is not None]
+    found = [_right(one, home) for one, home in each]
+    measures = {name: Proportion.over(right[name] for right in found) for name in (COMPANIONS, LINKED, FOUND)}
+    examples = [example for one, home in each for example in _examples(one, home, truth.vocabulary)]
+    return Score(measures, tuple(examples[:_EXAMPLES]))
+
+
+def _homes(party: str, truth: GroundTruth) -> Array | None:
+    """The document of each word that one document alone holds; -1 for the others."""
+    rows: Any = truth.held.get(party) if party else stacked(truth.held.values())
+    if rows is None:
+        return None
+    holds = sparse.coo_array(rows)
+    kept = holds.data > 0
+    row, word = holds.row[kept], holds.col[kept]
+    alone = np.bincount(word, minlength=rows.shape[1]) == 1
+    home = np.full(rows.shape[1], -1, dtype=np.int64)
+    home[word[alone[word]]] = row[alone[word]]
+    return home
+
+
+def _right(guess: LinkedRows, home: Array) -> Mapping[str, tuple[int, int]]:
+    where = home[guess.words]
+    mates = np.bincount(where[where >= 0], minlength=1)
+    beside_another = (where >= 0) & (mates[np.maximum(where, 0)] > 1)
+    right = beside_another & (where == home[guess.nearest])
+    pairs = [_pairs(home[group]) for group in guess.groups]
+    good = sum(same for same, _ in pairs)
+    return {
+        COMPANIONS: (int(right.sum()), int(beside_another.sum())),
+        LINKED: (good, sum(number for _, number in pairs)),
+        FOUND: (good, int((mates * (mates - 1)).sum()) // 2),
+    }
+
+
+def _pairs(where: Array) -> tuple[int, int]:
+    """How many pairs of a group are of one document, and how many pairs there are."""
+    _, sizes = np.unique(where[where >= 0], return_counts=True)
+    return int((sizes * (sizes - 1)).sum()) // 2, len(where) * (len(where) - 1) // 2
+
+
+def _examples(guess: LinkedRows, home: Array, vocabulary: tuple[str, ...]) -> Iterator[Example]:
+    """The largest groups, each beside the words that the document of its first word alone holds."""
+    for group in sorted(guess.groups, key=len, reverse=True)[:2]:
+        own = np.flatnonzero(home == home[group[0]]) if home[group[0]] >= 0 else group[:0]
+        real, guessed = (_in_words(words, vocabulary) for words in (own, group))
+        yield Example(real, guessed, bool(np.array_equal(own, np.sort(group))))
+
+
+def _in_words(words: Iterable[int], vocabulary: tuple[str, ...]) -> str:
+    return first_words([vocabulary[word] for word in words], _MOST_WORDS)
+
+
+ATTACK = Attack(
+    name="rare_rows",
+    title="Words of one document from the sums of a matrix factorisation",
+    citation="our own, after the linked rows of gradients (securetm: sum_inversion); places of a sum to which one alone adds: "
+    "Suimon, Koizumi, Takemasa and Hasegawa 2025 (arXiv 2508.04285)",
+    cost="seconds on one core for three thousand words",
+    given="the words, and the model's settings",
+    either=(ANSWER, TOTAL),
+    models=("nmf",),
+    measures={COMPANIONS: "word of one document", LINKED: "linked pair of words", FOUND: "pair of words of one document"},
+    attack=attack,
+    judge=judge,
+    efforts=("words",),
+    limits=(
+        "words that several documents hold: where the agreed words are those that five documents have, none is one document's",
+        "words beyond as many as it may follow: its figures are of those that it follows",
+        "noise: it does not model noise, so behind it it links nothing, and names the nearest row only",
+    ),
+    remark="The sum over all parties has the row of such a word unchanged, since nobody else adds to it. So no secure sum "
+    "hides which rare words stand in one document.",
+)
