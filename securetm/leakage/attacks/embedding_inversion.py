@@ -60,7 +60,8 @@ def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challe
 def _unit(rows: Array) -> Array:
     """Each embedding with length one, rounded so that equal texts are equal."""
     wide = np.asarray(rows, dtype=np.float64)
-    return np.round(wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12), 6)
+    found: Array = np.round(wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12), 6)
+    return found
 
 
 def invert_answers(view: AdversaryView, effort: Effort) -> tuple[NamedCandidates, ...]:
@@ -90,9 +91,10 @@ def candidates_in(gradient: Array, pool: Array, documents: int) -> Array:
     `gradient` has a row for each number of an embedding and a column for each unit of the layer. With more documents than units
     the space is a part of theirs only, and a document of the sum lies no longer in it, but nearer than others.
     """
-    left, strengths, _ = np.linalg.svd(np.asarray(gradient, dtype=np.float64), full_matrices=False)
-    if not np.isfinite(strengths).all() or not strengths[0] > 0:
+    wide = np.asarray(gradient, dtype=np.float64)
+    if not np.isfinite(wide).all() or not wide.any():
         return np.zeros(0, dtype=np.int64)
+    left, strengths, _ = np.linalg.svd(wide, full_matrices=False)
     inside = left[:, : min(documents, len(strengths))]
     near = np.square(pool @ inside).sum(axis=1)
     return np.argsort(-near, kind="stable")[:documents]

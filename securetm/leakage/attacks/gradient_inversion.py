@@ -1,4 +1,4 @@
-"""Documents from ProdLDA's gradients in closed form: from one party's gradient, its decoder part alone, or the sum of all.
+"""Documents from gradients of neural models in closed form: one party's gradient, its decoder part alone, or the sum of all.
 
 It optimises nothing, and it need not know the noise that the model drew for a document. It opens no sealed vector, but reads
 the numbers that such a vector shows.
@@ -15,8 +15,11 @@ from securetm.leakage.parts.closed_form import document_behind
 from securetm.leakage.parts.prodlda_layers import document_count, gradients, invert_gradient, layers_of, weights_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, MEASURES, WORDS, judged, judged_documents
 from securetm.leakage.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, party_vectors, totals
+from securetm.models.neural.contextual import ContextualTopicModel
 from securetm.models.neural.prodlda import ProdLDA
 
+_ENCODERS = ("prodlda", "neural-lda", "combined-tm")  # whose encoders read words
+_DECODERS = ("prodlda", "combined-tm", "zeroshot-tm")  # that are products of experts
 _DOCUMENTS_AND_WORDS = {**DOCUMENTS, **WORDS}
 
 
@@ -44,7 +47,7 @@ def invert_decoders(view: AdversaryView, effort: Effort) -> tuple[RoundReconstru
 
 
 def _from_decoder(vector: ReadVector, view: AdversaryView) -> RoundReconstruction:
-    model = cast(ProdLDA, view.public.model)
+    model = cast(ProdLDA | ContextualTopicModel, view.public.model)
     weights = weights_of(vector, model)
     document = document_behind(layers_of(vector, model), weights["topics"], weights["background"], model.gain)
     return RoundReconstruction(vector.round.serial, vector.party, () if document is None else (document,))
@@ -57,7 +60,7 @@ GRADIENT_INVERSION = Attack(
     cost="well under a second on one core for one answer of up to 64 documents",
     given="the model's settings and words, and how many documents an answer holds; nothing about the documents",
     either=BY_PARTIES,
-    models=("prodlda",),
+    models=_ENCODERS,
     measures=_DOCUMENTS_AND_WORDS,
     attack=invert_answers,
     judge=partial(judged, wanted=_DOCUMENTS_AND_WORDS),
@@ -76,7 +79,7 @@ SUM_INVERSION = Attack(
     cost="under a second on one core for one sum of a hundred documents",
     given="the model's settings and words, and how many parties and documents are in a sum",
     needs=(REQUEST, TOTAL, VOCABULARY),
-    models=("prodlda",),
+    models=_ENCODERS,
     measures=MEASURES,
     attack=invert_sums,
     judge=judged,
@@ -94,7 +97,7 @@ DECODER_INVERSION = Attack(
     cost="well under a second on one core for one answer",
     given="the weights that were sent out, the model's settings and words",
     either=BY_PARTIES,
-    models=("prodlda",),
+    models=_DECODERS,
     measures=DOCUMENTS,
     attack=invert_decoders,
     judge=judged_documents,

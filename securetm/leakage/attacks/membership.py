@@ -21,7 +21,7 @@ from securetm.leakage.parts.word_equations import presence
 from securetm.leakage.reading import REQUEST, TOTAL, ReadVector, totals
 from securetm.models.given_documents import BagOfWords
 
-_NETWORKS = ("prodlda",)  # their encoders may remember documents beyond what their topics do
+_NETWORKS = ("prodlda", "neural-lda")  # their encoders may remember documents beyond what their topics do
 _RATIO, _LOSS, _COUNTS = "likelihood ratio", "loss", "word counts"
 _TABLE = "counts"
 
@@ -128,7 +128,7 @@ MEMBERSHIP = Attack(
     cost=_TRAININGS,
     given=f"{_CANDIDATES}, and how the run was set up",
     needs=(MODEL, VOCABULARY),
-    models=("lda", "lda-vi", "prodlda"),
+    models=("lda", "lda-vi", "prodlda", "neural-lda", "nmf"),
     measures=measures(_RATIO, _LOSS),
     attack=attack_model,
     judge=judged,

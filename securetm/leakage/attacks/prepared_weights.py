@@ -18,10 +18,10 @@ from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 from securetm.leakage.attack import Attack, Challenge, Effort, Estimate, GroundTruth, Score, stacked
 from securetm.leakage.parts.memory_store import MemoryStore
+from securetm.leakage.parts.prodlda_layers import network_shape
 from securetm.leakage.reading import REQUEST
 from securetm.models.given_documents import BagOfWords
-from securetm.models.neural.network_shape import NetworkShape
-from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.neural.neural_model import NeuralTopicModel
 from securetm.profiles import cohort_of
 from securetm.route import Route
 
@@ -69,7 +69,8 @@ def _documents(truth: GroundTruth, most: int, of_persons: bool, rng: np.random.G
     chosen = rng.permutation(counts.shape[0])[:most]
     persons = np.arange(len(chosen)) // (_OF_ONE_PERSON if of_persons else 1)
     keys = rng.integers(0, 2**64, len(chosen), dtype=np.uint64)
-    return BagOfWords(counts[chosen], truth.vocabulary, keys, persons=persons)
+    embeddings = np.concatenate(list(truth.embeddings.values()))[chosen] if truth.embeddings else None
+    return BagOfWords(counts[chosen], truth.vocabulary, keys, embeddings=embeddings, persons=persons)
 
 
 # ---- the question, up to the noise -----------------------------------------------------------------------------------
@@ -110,16 +111,18 @@ def prepared(model: TopicModel, words: tuple[str, ...], rng: np.random.Generator
     """A state that a malicious coordinator may show: finite, of the right shape, and sensitive to the last bit of a number."""
     state = model.start(words, rng)
     if "weights" in state:
-        return {**state, "weights": _weights(cast(ProdLDA, model), state["weights"], rng)}
+        return {**state, "weights": _weights(cast(NeuralTopicModel, model), state["weights"], rng)}
     later = state["step"] + 1  # in the first step some models read no table
     return {**state, "counts": _table(state["counts"], rng), "step": later}
 
 
-def _weights(model: ProdLDA, start: Array, rng: np.random.Generator) -> Array:
+def _weights(model: NeuralTopicModel, start: Array, rng: np.random.Generator) -> Array:
     """The second layer's sums cancel, and their rounding errors choose one of two topics, so a whole row may change."""
     flat = start.copy()
-    parts = NetworkShape.of(flat, model.hidden, model.n_topics).views(flat)
-    parts["words"][...], parts["words_bias"][...] = 0, rng.uniform(0, 3, model.hidden)
+    parts = network_shape(flat, model).views(flat)
+    for read in {"words", "embedding"} & parts.keys():
+        parts[read][...] = 0
+    parts["words_bias"][...] = rng.uniform(0, 3, model.hidden)
     inward = np.log1p(np.exp(parts["words_bias"].astype(np.float64)))
     inner = rng.standard_normal(parts["inner"].shape)
     size, loud = _LOUD[model.dtype]
@@ -171,7 +174,7 @@ ATTACK = Attack(
         "before noise is added"
     ),
     needs=(REQUEST,),
-    models=("lda", "lda-vi", "prodlda"),
+    models=("lda", "lda-vi", "prodlda", "neural-lda", "combined-tm", "zeroshot-tm"),
     measures={FARTHEST: "sensitivity that the terms state"},
     attack=attack,
     judge=judge,

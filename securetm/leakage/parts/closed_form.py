@@ -1,4 +1,4 @@
-"""Documents from ProdLDA's gradient in closed form, without optimisation, and without guessing the documents' noise.
+"""Documents from a neural model's gradient in closed form, without optimisation, and without guessing the documents' noise.
 
 For each word, the first layer's gradient is a sum over documents of the input times the gradient at that layer. The bias'
 gradient is the sum of the latter alone. Dividing one by the other gives the input (Geiping et al. 2020, proposition 3.1, for
@@ -30,8 +30,9 @@ class GradientLayers:
 
     @classmethod
     def of(cls, layers: Mapping[str, Array], step: float) -> Self:
-        """The layers by the model's own names."""
-        return cls(layers["words"], layers["words_bias"], layers["topics"], layers["background"], step)
+        """The layers by the model's own names. An encoder that reads embeddings alone has no words."""
+        words = layers.get("words", np.zeros((len(layers["background"]), 0)))
+        return cls(words, layers["words_bias"], layers["topics"], layers["background"], step)
 
 
 def words_in(layers: GradientLayers) -> Array:

@@ -1,4 +1,4 @@
-"""ProdLDA's gradients in what was read: the layers of each gradient, and the documents that the closed form finds in it.
+"""Gradients of the neural models in what was read: the layers of each, and the documents that the closed form finds in it.
 
 It scores nothing, and it does not matter how the vector came to be seen.
 """
@@ -15,13 +15,13 @@ from securetm.leakage.attack import RoundReconstruction
 from securetm.leakage.parts.closed_form import GradientLayers, documents_in, linked_words, words_in
 from securetm.leakage.reading import ReadVector
 from securetm.models.neural.network_shape import NetworkShape
-from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.neural.neural_model import NeuralTopicModel
 
 GRADIENT, DOCUMENTS = "gradient", "documents"
 
 
 def gradients(vectors: Iterable[ReadVector]) -> list[ReadVector]:
-    """The vectors that are gradients of ProdLDA."""
+    """The vectors that are gradients of a neural model."""
     return [one for one in vectors if GRADIENT in one.blocks]
 
 
@@ -37,8 +37,19 @@ def weights_of(vector: ReadVector, model: object) -> dict[str, Array]:
 
 def shape_of(vector: ReadVector, model: object) -> NetworkShape:
     """The shapes of the layers."""
-    network = cast(ProdLDA, model)
-    return NetworkShape.of(vector.blocks[GRADIENT], network.hidden, network.n_topics)
+    return network_shape(vector.blocks[GRADIENT], model)
+
+
+def network_shape(flat: Array, model: object) -> NetworkShape:
+    """The shapes of the layers in a flat vector of weights or gradients."""
+    network = cast(NeuralTopicModel, model)
+    return NetworkShape.of(flat, network.hidden, network.n_topics, network.embedding_size, network.reads_words)
+
+
+def embedding_gradient(vector: ReadVector, model: object) -> Array:
+    """The gradient of the layer that reads embeddings: a row for each number of an embedding, a column for each unit."""
+    found: Array = shape_of(vector, model).views(vector.blocks[GRADIENT])["embedding"]
+    return found
 
 
 def document_count(vector: ReadVector, most: int) -> int:
