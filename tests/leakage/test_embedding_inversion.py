@@ -1,4 +1,4 @@
-"""Documents of a pool are named by the embeddings in gradients, of one party and of sums of few documents, and not behind noise."""
+"""Documents of a pool are named by embeddings in gradients, of one party and of sums of few documents, and not behind noise."""
 
 from __future__ import annotations
 
