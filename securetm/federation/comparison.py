@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, State
+from securetm.contracts import Array, Reads, State
 from securetm.corpus.corpus import Corpus
 from securetm.federation.coordinator import Trained
 from securetm.federation.documents import PartyDocuments
@@ -23,7 +23,7 @@ from securetm.federation.local_training import held_out_likelihood, judge, keep_
 from securetm.federation.party import Party
 from securetm.federation.questions import COHERENCE, TOP_WORDS
 from securetm.federation.store import read_arrays, write_arrays
-from securetm.federation.usefulness import Predicted, frequencies, judged
+from securetm.federation.usefulness import Predicted, frequencies, judged, of_whole_texts
 from securetm.models.quality import document_npmi, mean_per_word, top_words
 from securetm.stages import Stages
 
@@ -174,6 +174,8 @@ def _shared_everywhere(trained: Trained, sampled: Sequence[_Sampled]) -> tuple[d
     useful = judged([_predicted(trained.state, one, alone) for one in sampled], len(trained.vocabulary))
     if not trained.rounds:
         useful = {**useful, "useful": False}
+    if Reads.EMBEDDINGS in sampled[0].party.agreement.model.reads:
+        useful = of_whole_texts(useful)
     held_out = (useful["baseline"] or {}).get("model")
     npmi = float(np.mean(document_npmi(top, counts)))
     return {"npmi": npmi, "held_out": float("nan") if held_out is None else held_out}, useful

@@ -55,6 +55,17 @@ def judged(parties: Sequence[Predicted], vocabulary: int) -> dict[str, Any]:
     return {"useful": _verdict(gain, int((words > 0).sum())), "baseline": baseline}
 
 
+def of_whole_texts(useful: dict[str, Any]) -> dict[str, Any]:
+    """Returns the verdict on a model that reads embeddings: these were made of whole texts, unseen words included.
+
+    Its perplexity is too low to say that the model is of use. Where it is no better even so, the model is of no use.
+    """
+    if useful["baseline"] is None:
+        return useful
+    verdict = None if useful["useful"] else useful["useful"]
+    return {"useful": verdict, "baseline": {**useful["baseline"], "from_whole_texts": True}}
+
+
 def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 

@@ -18,6 +18,9 @@ def of_use(result: Mapping[str, Any]) -> str:
     said = f"it predicts held-out words {found}; {alone}."
     if result["useful"]:
         return f"The model is of use: {said}"
+    if result["useful"] is None and told.get("from_whole_texts"):
+        why = "the embedding of a document was made of all its words, those to be predicted too, so this perplexity is too low"
+        return f"Whether the model is of use is not told by perplexity: {why}. As it is, {said}"
     if result["useful"] is None:
         held_out = counted(told["documents"], "held-out document")
         return f"Whether the model is of use cannot be told from {held_out}: {said} --set training.held_out=SHARE takes more."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
 from securetm.federation.simulation import execute, federate
+from securetm.reports.usefulness_sentences import of_use
 from securetm.stages import Unwatched
 
 from .conftest import small_plan
@@ -93,3 +95,20 @@ def test_a_run_without_the_comparison_trains_nobody_alone(
     assert result["alone"] == result["topics_alone"] == {}
     assert set(result["shared_at_party"]) == set(corpora)
     assert np.isfinite(result["quality"]["held_out"])
+
+
+def test_perplexity_does_not_make_a_model_useful_that_read_the_whole_text(
+    corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    """The embedding of a held-out document was made of all its words, those that are to be predicted too."""
+    rng = np.random.default_rng(3)
+    held = {
+        name: replace(one, embeddings=rng.standard_normal((len(one), 6)).astype(np.float32)) for name, one in corpora.items()
+    }
+    reading = {"model.name": "zeroshot-tm", "model.embedding_size": 6, "embeddings.model": ""}
+    settings = {**LDA, **reading, "training.rounds": 5, "training.held_out": 0.2}
+    result = federate(held, tmp_path / "run", settings)
+    assert result["useful"] is not True
+    assert result["baseline"]["from_whole_texts"] is True
+    assert result["useful"] is False or "made of all its words" in of_use(result)
+    assert "made of all its words" in of_use({**result, "useful": None})
