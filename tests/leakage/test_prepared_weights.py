@@ -38,6 +38,8 @@ MODELS = {
     "prodlda": {"model.n_topics": 2, "model.hidden": 40, "model.dropout": 0.0, "model.device": "cpu"},
     "lda": {"model.n_topics": 4},
     "lda-vi": {"model.n_topics": 4},
+    "neural-lda": {"model.n_topics": 2, "model.hidden": 40, "model.dropout": 0.0, "model.device": "cpu"},
+    "nmf": {"model.n_topics": 4, "model.weighting": "counts"},
 }
 Facts = Callable[..., PublicFacts]
 

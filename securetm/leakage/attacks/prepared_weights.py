@@ -110,6 +110,8 @@ class PreparedQuery:
 def prepared(model: TopicModel, words: tuple[str, ...], rng: np.random.Generator) -> State:
     """A state that a malicious coordinator may show: finite, of the right shape, and sensitive to the last bit of a number."""
     state = model.start(words, rng)
+    if "words" in state:
+        return {**state, "weights": _factor(state["weights"], rng)}
     if "weights" in state:
         return {**state, "weights": _weights(cast(NeuralTopicModel, model), state["weights"], rng)}
     later = state["step"] + 1  # in the first step some models read no table
@@ -132,6 +134,14 @@ def _weights(model: NeuralTopicModel, start: Array, rng: np.random.Generator) ->
     odd[...] = -heads[::2][: len(odd)]  # what all hidden numbers have in common cancels
     parts["head"][...] = heads
     return flat
+
+
+def _factor(start: Array, rng: np.random.Generator) -> Array:
+    """Topics of a factorisation in pairs that hardly differ, so that rounding decides which of two a document has."""
+    factor = 10.0 ** rng.uniform(-_MOST_COUNTED, 0, start.shape) * rng.integers(0, 2, start.shape)
+    odd = factor[1::2]
+    odd[...] = factor[::2][: len(odd)] * (1.0 + 1e-15 * rng.integers(-4, 5, odd.shape))
+    return factor.astype(start.dtype)
 
 
 def _table(start: Array, rng: np.random.Generator) -> Array:
@@ -174,7 +184,7 @@ ATTACK = Attack(
         "before noise is added"
     ),
     needs=(REQUEST,),
-    models=("lda", "lda-vi", "prodlda", "neural-lda", "combined-tm", "zeroshot-tm"),
+    models=("lda", "lda-vi", "prodlda", "neural-lda", "combined-tm", "zeroshot-tm", "nmf"),
     measures={FARTHEST: "sensitivity that the terms state"},
     attack=attack,
     judge=judge,

@@ -22,7 +22,7 @@ from securetm.leakage.parts.cones import directions, parallel
 from securetm.leakage.parts.reconstruction_scores import first_words
 from securetm.leakage.reading import ANSWER, TOTAL, ReadVector, party_vectors, totals
 
-ROWS = "words"  # the block of the sum that has a row for each word
+ROWS = "words"  # the block of the sum that has a column for each word
 COMPANIONS = "words of one document alone whose nearest row is of the same document"
 LINKED = "linked pairs of words that one document alone holds"
 FOUND = "pairs of words that one document alone holds that are linked"
@@ -52,7 +52,7 @@ def attack(view: AdversaryView, effort: Effort) -> tuple[LinkedRows, ...]:
 
 def _linked(party: str, rounds: list[ReadVector], most: int) -> LinkedRows:
     """The rows of all rounds side by side: what is parallel in one round is so in all, by the same factor."""
-    rows = np.concatenate([np.asarray(one.blocks[ROWS], dtype=np.float64) for one in rounds], axis=1)
+    rows = np.concatenate([np.asarray(one.blocks[ROWS], dtype=np.float64).T for one in rounds], axis=1)
     there = np.flatnonzero((rows != 0).any(axis=1))
     words = np.sort(np.random.default_rng(0).permutation(there)[:most])
     if len(words) < 2:
