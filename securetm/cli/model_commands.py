@@ -51,7 +51,9 @@ def topics(
 ) -> None:
     """Shows the topics of a finished run, heaviest words first. Labels that people gave to topics stand beside them."""
     from securetm.reports.exported_tables import STANDARD_OUTPUT, topics_csv
-    from securetm.reports.terminal import results, topics_table
+    from securetm.reports.terminal import results
+    from securetm.reports.topic_page.topic_sources import shares_everywhere
+    from securetm.reports.topics_table import topics_table
 
     _check_files(json, csv)
     finished = _opened(run)
@@ -59,7 +61,7 @@ def topics(
     held = _held(finished, by_date, documents, party, (corpus, text, date))
     over_time = _over_time(finished, held, by_date)
     found, named = finished.topics(words), _labelled(finished, label or [], labels)
-    results(json or csv == STANDARD_OUTPUT).print(topics_table(found, named.texts))
+    results(json or csv == STANDARD_OUTPUT).print(topics_table(found, named.texts, *shares_everywhere(finished)))
     if csv is not None:
         topics_csv(finished.heaviest_words(words), named.texts, csv)
     if over_time is not None:

@@ -256,18 +256,6 @@ _NOT_ONE = {
 _NO_LABELS: Mapping[int, str] = {}
 
 
-def topics_table(topics: Sequence[Sequence[str]], labels: Mapping[int, str] = _NO_LABELS) -> Table:
-    """Numbered topics. Where any topic has a label, a column shows the labels."""
-    table = titled("", Column("", justify="right"))
-    if labels:
-        table.add_column("label", overflow="fold", max_width=24)
-    table.add_column("top words", overflow="fold")
-    for place, words in enumerate(topics):
-        label = (escape(labels.get(place, "")),) if labels else ()
-        table.add_row(str(place + 1), *label, escape(" ".join(words)))
-    return table
-
-
 def documents_table(
     shares: Any,
     topics: Sequence[Sequence[str]],

@@ -44,7 +44,7 @@ def test_a_page_of_nothing_but_the_model(here: Path, demo: Said) -> None:
     text, data = Path("model.html").read_text("utf-8"), data_of(Path("model.html"))
     assert data["shares"] is None
     assert data["parties"] == []
-    for name in ("north", "perplexity", "Topics by party"):
+    for name in ("north", "perplexity", "Topics by party", "300 documents"):
         assert name not in text
 
 
@@ -66,6 +66,14 @@ def test_labels_of_the_run_are_in_the_page(here: Path, demo: Said) -> None:
     assert securetm("topics", "runs/demo", "--label", "2=<b>law", "--html", "labels.html").code == 0
     assert data_of(Path("labels.html"))["labels"] == {"1": "<b>law"}
     assert "&lt;b&gt;law" in Path("labels.html").read_text("utf-8")
+    assert securetm("topics", "runs/demo", "--label", "2=").code == 0
+
+
+def test_the_table_shows_labels_and_bars_of_shares(here: Path, demo: Said) -> None:
+    said = securetm("topics", "runs/demo", "--label", "2=[b]law")
+    assert "[b]law" in said.out
+    assert re.search(r"█{8} +\d+\.\d%", said.out)
+    assert "300 documents of 5 parties" in said.out
     assert securetm("topics", "runs/demo", "--label", "2=").code == 0
 
 

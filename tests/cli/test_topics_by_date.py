@@ -68,7 +68,7 @@ def test_a_file_of_other_documents(run: FinishedRun, dated: Path) -> None:
     [
         (("--by-date", "week"), "must be one of year, month, day"),
         (("--by-date", "year", "--party", "nobody"), "there is no party called 'nobody'"),
-        (("--party", "north"), "with --by-date only"),
+        (("--party", "north"), "with --by-date or --documents only"),
         (("--by-date", "year", "--corpus", "new.jsonl"), "have no dates"),
         (("--by-date", "day", "--corpus", "months.jsonl"), "months.jsonl, document 2: '9999-99' names no day"),
     ],

@@ -16,8 +16,9 @@ from securetm.contracts import Array, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.file_digests import RUN
 from securetm.federation.finished import FinishedRun
-from securetm.federation.folder import result_of
+from securetm.federation.folder import RESULT, result_of
 from securetm.federation.joining_result import REPORT
+from securetm.federation.running_errors import DamagedStore
 from securetm.federation.store import read_json
 from securetm.federation.topics_by_date import TopicsByDate
 from securetm.models.noisy_counts import NoisedCounts
@@ -50,7 +51,7 @@ def shown_topics(
         shares, shares_of = behind.shares, f"the documents of {behind.whose}"
     return ShownTopics(
         title=finished.name,
-        facts=(*_facts(result, finished), ("Privacy", _spent(result))),
+        facts=(*_facts(result, finished, model_only), ("Privacy", _spent(result))),
         topics=finished.components_,
         vocabulary=finished.vocabulary,
         judged="" if model_only or result.get("useful") is None else of_use(result),
@@ -68,7 +69,12 @@ def shown_topics(
 
 def _result(run: Path) -> dict[str, Any]:
     """The result of a run, or what a party reports of it."""
-    return result_of(run) if (run / RUN).is_file() else read_json(run / REPORT)
+    if (run / RUN).is_file():
+        return result_of(run)
+    report = read_json(run / REPORT)
+    if missing := [name for name in ("party", "federation", "rounds", "spent") if name not in report]:
+        raise DamagedStore(str(run / REPORT), f"it does not say `{missing[0]}`")
+    return report
 
 
 def _by_party(result: Mapping[str, Any]) -> dict[str, Array]:
@@ -76,25 +82,35 @@ def _by_party(result: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def _everywhere(result: Mapping[str, Any], by_party: Mapping[str, Array]) -> tuple[Array | None, str]:
-    """The share of each topic in all documents, and whose these are."""
+    """The share of each topic in all documents, and whose these are. A run of an earlier version kept no counts of them."""
     if not by_party:
         return None, ""
-    documents = np.array([result["documents"][name]["with_agreed_words"] for name in by_party], dtype=float)
-    every = f"all {counted(int(documents.sum()), 'document')} of {counted(len(by_party), 'party', 'parties')}"
+    held = result.get("documents") or {}
+    documents = np.array([held[name]["with_agreed_words"] if held else 1 for name in by_party], dtype=float)
+    counts = f"{counted(int(documents.sum()), 'document')} of " if held else ""
+    every = f"all {counts}{counted(len(by_party), 'party', 'parties')}"
     return documents / max(documents.sum(), 1) @ np.array(list(by_party.values())), every
 
 
-def _facts(result: Mapping[str, Any], finished: FinishedRun) -> tuple[tuple[str, str], ...]:
+def shares_everywhere(finished: FinishedRun) -> tuple[Array | None, str]:
+    """The share of each topic in all documents, and whose these are; None where this folder does not know it."""
+    if not (finished.folder / RESULT).is_file():
+        return None, ""
+    result = result_of(finished.folder)
+    return _everywhere(result, _by_party(result))
+
+
+def _facts(result: Mapping[str, Any], finished: FinishedRun, model_only: bool) -> tuple[tuple[str, str], ...]:
     model, words = finished.plan.model.name, len(finished.vocabulary)
     size = f"{model}, {counted(len(finished.components_), 'topic')}, {counted(words, 'word')}"
-    return ("Model", size), ("Trained by", _trained_by(result)), ("Profile", _profile(finished))
+    return ("Model", size), ("Trained by", _trained_by(result, model_only)), ("Profile", _profile(finished))
 
 
-def _trained_by(result: Mapping[str, Any]) -> str:
+def _trained_by(result: Mapping[str, Any], model_only: bool) -> str:
     rounds = f"{counted(result['rounds'], 'round')}"
     if "parties" not in result:  # a party's own report
         return f"{result['party']} in federation {result['federation']}, {rounds}"
-    held = result.get("documents") or {}
+    held = {} if model_only else result.get("documents") or {}
     documents = f" with {counted(sum(one['all'] for one in held.values()), 'document')}" if held else ""
     return f"{counted(len(result['parties']), 'party', 'parties')}{documents}, {rounds}"
 
