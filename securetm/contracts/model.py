@@ -100,6 +100,7 @@ class TopicModel(Protocol):
     federated_rounds: ClassVar[int] = 1000  # of training, where a plan does not say
     federated_epochs: ClassVar[float] = 0.0  # instead of rounds, where the number of documents is public; 0: rounds
     party_models: ClassVar[bool] = False  # whether each party trains a model of its own, and is asked about another state
+    gains_topics: ClassVar[bool] = False  # whether it can go on from a state with fewer topics, which keep their numbers
 
     @property
     def in_fixed_order(self) -> bool:
@@ -132,6 +133,21 @@ class TopicModel(Protocol):
     def shared(self, state: State) -> State:
         """The part of a state that every party may see."""
         return self.for_party(state, "")
+
+    def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """The state from which a training begins that goes on from an earlier one, over the same words.
+
+        It has the earlier weights, without the memory of an optimiser. Steps count anew.
+        """
+        kept = {name: array for name, array in self.shared(earlier).items() if name not in ("step", "seed")}
+        return {**self.start(vocabulary, rng), **kept}
+
+    def weighing_earlier(self, state: State, weight: float) -> State:
+        """The state of a training that goes on, in which each earlier document counts as `weight` documents in every update.
+
+        A model that cannot weigh them begins with what it had learned of them, and they count no more.
+        """
+        return state
 
     def fits(self, state: State, words: int) -> bool:
         """Whether a state, such as one from a file, has the names, shapes and types of a state over so many words."""

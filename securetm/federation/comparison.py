@@ -14,19 +14,22 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, Reads, State
+from securetm.contracts import Array, Reads, State, TopicModel
 from securetm.corpus.corpus import Corpus
+from securetm.federation.adapting import adapt, rounds_of_adapting
 from securetm.federation.coordinator import Trained
 from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder
 from securetm.federation.local_training import held_out_likelihood, judge, keep_figures, kept_figures, prevalence, train_alone
 from securetm.federation.party import Party
 from securetm.federation.questions import COHERENCE, TOP_WORDS
-from securetm.federation.store import read_arrays, write_arrays
+from securetm.federation.store import read_arrays, read_json, write_arrays, write_json
 from securetm.federation.usefulness import Predicted, frequencies, judged, of_whole_texts
 from securetm.models.quality import document_npmi, mean_per_word, top_words
+from securetm.models.stored_model import read_any, write_model
 from securetm.stages import Stages
 
+ADAPTED = "adapted.safetensors"  # in the party's folder; beside it, how it was chosen
 MOST_TRAINED = 10_000  # documents from which a party learns alone
 MOST_JUDGED = 5_000  # held-out documents of all parties together, on which each model is judged
 
@@ -40,6 +43,7 @@ class PartyFigures:
     documents: Mapping[str, int]  # how many it has, and how many of them have a word that was agreed on
     alone: Mapping[str, float] = field(default_factory=dict)
     topics: Any = None  # of its own model, those first that take most of its documents
+    adapted: Mapping[str, Any] = field(default_factory=dict)  # of the shared model after the party adapted it to its documents
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,9 @@ class _Sampled:
     judged: float  # how many held-out documents each that was drawn stands for
     drawn: bool  # whether anything was left out
 
-    def likelihood(self, state: State) -> tuple[Array, Array]:
+    def likelihood(self, model: TopicModel, state: State) -> tuple[Array, Array]:
         """Returns the log-likelihood of the unseen half of each held-out document, and how many words it has."""
-        agreement = self.party.agreement
-        return held_out_likelihood(agreement.model, state, self.documents, agreement.plan.seed)
+        return held_out_likelihood(model, state, self.documents, self.party.agreement.plan.seed)
 
 
 def compare(
@@ -78,11 +81,15 @@ def compare(
     alone = alone and trained.rounds > 0
     begun = time.perf_counter()
     states = _all_alone(folder, sampled, trained, stages) if alone else {}
+    adapted = _all_adapted(folder, sampled, trained, stages) if alone else {}
     stages.stage("judging the shared model" + (", and each party's own" if alone else ""), len(sampled))
     own = {}
     for place, one in enumerate(sampled, start=1):
         figures = _figures(folder, one, trained.state)
-        own[one.party.name] = _with_own_model(figures, one, states[one.party.name], sampled) if alone else figures
+        if alone:
+            figures = _with_own_model(figures, one, states[one.party.name], sampled)
+            figures = _with_adapted(figures, one, *adapted[one.party.name], sampled)
+        own[one.party.name] = figures
         stages.step(place)
     facts = {
         "made": alone,
@@ -129,11 +136,31 @@ def _all_alone(folder: RunFolder, sampled: Sequence[_Sampled], trained: Trained,
     for place, one in enumerate(sampled):
         party, kept = one.party, folder.party(one.party.name) / "alone.safetensors"
         if not kept.is_file():
-            state = train_alone(agreement, party.name, one.documents.train, trained.rounds, party.store, _after(place, stages))
+            state = train_alone(agreement, party.name, one.documents.train, trained.rounds, _after(place, stages))
             keep_figures(party.store, "alone", judge(agreement.model, state, one.documents, agreement.plan.seed))
             write_arrays(kept, agreement.model.for_party(state, party.name), {})
         states[party.name] = read_arrays(kept)[0]
     return states
+
+
+def _all_adapted(
+    folder: RunFolder, sampled: Sequence[_Sampled], trained: Trained, stages: Stages
+) -> dict[str, tuple[TopicModel, State]]:
+    """Lets every party adapt the shared model to its documents, or reads the model that it made before."""
+    steps = rounds_of_adapting(trained.rounds)
+    stages.stage("each party adapts the shared model to its documents", len(sampled) * steps)
+    agreement, models = folder.agreement, dict[str, tuple[TopicModel, State]]()
+    for place, one in enumerate(sampled):
+        name, kept = one.party.name, folder.party(one.party.name) / ADAPTED
+        if not kept.is_file():
+            shared, train, seed = agreement.model.shared(trained.state), one.documents.train, agreement.plan.seed
+            found = adapt(agreement.model, shared, train, trained.rounds, seed, _after(place, stages))
+            keep_figures(one.party.store, "adapted", judge(found.model, found.state, one.documents, seed))
+            write_json(kept.with_suffix(".json"), found.facts())
+            write_model(kept, found.model, found.state, trained.vocabulary)
+        model, state, _ = read_any(kept, lambda _: type(agreement.model))
+        models[name] = model, state
+    return models
 
 
 def _after(place: int, stages: Stages) -> Callable[[int, int], None]:
@@ -156,14 +183,28 @@ def _figures(folder: RunFolder, one: _Sampled, shared: State) -> PartyFigures:
 def _with_own_model(figures: PartyFigures, one: _Sampled, state: State, everywhere: Sequence[_Sampled]) -> PartyFigures:
     """Adds the figures of the party's own model, judged also on all held-out documents, which no party has."""
     model = one.party.agreement.model
-    found, words = zip(*(other.likelihood(state) for other in everywhere), strict=True)
+    judged_everywhere = _everywhere(model, state, everywhere)
+    topics = model.topics(state)[np.argsort(-prevalence(model, state, one.documents), kind="stable")]
+    return replace(figures, alone={**kept_figures(one.party.store, "alone"), **judged_everywhere}, topics=topics)
+
+
+def _with_adapted(
+    figures: PartyFigures, one: _Sampled, model: TopicModel, state: State, everywhere: Sequence[_Sampled]
+) -> PartyFigures:
+    """Adds the figures of the shared model as the party adapted it, judged as its own model is."""
+    facts = read_json((one.party.store.folder / ADAPTED).with_suffix(".json"))
+    measured = {**kept_figures(one.party.store, "adapted"), **_everywhere(model, state, everywhere)}
+    return replace(figures, adapted={**measured, **facts})
+
+
+def _everywhere(model: TopicModel, state: State, everywhere: Sequence[_Sampled]) -> dict[str, float]:
+    """Judges a model on the held-out documents of all parties."""
+    found, words = zip(*(other.likelihood(model, state) for other in everywhere), strict=True)
     weights = [np.full(len(part), other.judged) for part, other in zip(words, everywhere, strict=True)]
     ends = mean_per_word(*map(np.concatenate, (found, words, weights)))
     # A high likelihood is a low perplexity.
     names = ("held_out_everywhere", "held_out_everywhere_high", "held_out_everywhere_low")
-    judged_everywhere = {name: float(np.exp(-value)) for name, value in zip(names, ends, strict=True)}
-    topics = model.topics(state)[np.argsort(-prevalence(model, state, one.documents), kind="stable")]
-    return replace(figures, alone={**kept_figures(one.party.store, "alone"), **judged_everywhere}, topics=topics)
+    return {name: float(np.exp(-value)) for name, value in zip(names, ends, strict=True)}
 
 
 def _shared_everywhere(trained: Trained, sampled: Sequence[_Sampled]) -> tuple[dict[str, float], dict[str, Any]]:
@@ -183,7 +224,7 @@ def _shared_everywhere(trained: Trained, sampled: Sequence[_Sampled]) -> tuple[d
 
 def _predicted(state: State, one: _Sampled, alone: Any) -> Predicted:
     """Returns how well the shared model and the word frequencies predict the unseen half of each held-out document."""
-    found, words = one.likelihood(state)
+    found, words = one.likelihood(one.party.agreement.model, state)
     assert one.documents.held_out is not None
     unseen = one.documents.held_out.halves(one.party.agreement.plan.seed)[1]
     return Predicted(found, np.asarray(unseen.counts @ alone), words, one.judged)

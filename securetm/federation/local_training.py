@@ -12,30 +12,41 @@ import numpy as np
 
 from securetm.agreement import Agreement
 from securetm.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array, Cohort, RoundContext, State, TopicModel
-from securetm.entropy import OperatingSystem
+from securetm.contracts import Answer, Array, Memory, State, TopicModel
 from securetm.federation.documents import PartyDocuments
 from securetm.federation.questions import TOP_WORDS
 from securetm.federation.store import PartyStore
-from securetm.mechanisms.sampling import ShuffledBatches
+from securetm.mechanisms.sampling import batch_rows
 from securetm.models.quality import diversity, document_npmi, perplexity_with_interval, top_words
 
 OnRound = Callable[[int, int], None]
 
 
-def train_alone(agreement: Agreement, name: str, documents: Any, rounds: int, store: PartyStore, on_round: OnRound) -> State:
+def train_alone(agreement: Agreement, name: str, documents: Any, rounds: int, on_round: OnRound) -> State:
     """Trains on the party's own documents, with the settings, the start and the number of rounds of the federation."""
-    plan, model = agreement.plan, agreement.model
-    state = model.start(documents.vocabulary, np.random.default_rng(plan.seed))
-    memory: dict[str, Array] = {}
-    for number in range(rounds):
+    seed = agreement.plan.seed
+    start = agreement.model.start(documents.vocabulary, np.random.default_rng(seed))
+    return trained_on(agreement.model, start, documents, range(rounds), seed, Memory(), on_round, name)
+
+
+def trained_on(
+    model: TopicModel,
+    state: State,
+    documents: Any,
+    numbers: range,
+    seed: int,
+    memory: Memory,
+    on_round: OnRound,
+    name: str = "",
+) -> State:
+    """The state after the rounds of these numbers over these documents alone."""
+    for number in numbers:
         query = model.query(model.for_party(state, name))  # with as many topics as it has in the federation
-        context = RoundContext(Cohort(b"", number, ("alone",), seed=plan.seed), OperatingSystem(), store)
-        clipped_sum = ClippedRowSum(query.terms)
-        rng = np.random.default_rng([plan.seed, number])
-        query.answer(ShuffledBatches().on_documents(documents, query.terms, context), clipped_sum, memory, rng)
+        clipped_sum, batch = ClippedRowSum(query.terms), query.terms.batch
+        drawn = documents.select(batch_rows(len(documents), batch, number, seed)) if batch and len(documents) else documents
+        query.answer(drawn, clipped_sum, memory, np.random.default_rng([seed, number]))
         state = model.update(state, Answer(clipped_sum.blocks()))
-        on_round(number + 1, rounds)
+        on_round(number + 1, len(numbers))
     return state
 
 

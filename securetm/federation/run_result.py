@@ -47,6 +47,7 @@ def summary(folder: RunFolder, trained: Trained, compared: Comparison, timer: Wo
         "epochs": folder.agreement.plan.training.epochs,  # that the plan asks for; 0: rounds
         "alone": {name: dict(own[name].alone) for name in folder.members if own[name].alone},
         "shared_at_party": {name: dict(own[name].shared) for name in folder.members},
+        "adapted_at_party": {name: dict(own[name].adapted) for name in folder.members if own[name].adapted},
         "topics_alone": {n: named_topics(one.topics, trained.vocabulary) for n, one in own.items() if one.topics is not None},
         "comparison": dict(compared.facts),
         "prevalence": {name: [round(float(share), 4) for share in own[name].prevalence] for name in folder.members},

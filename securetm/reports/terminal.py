@@ -167,22 +167,37 @@ def own_topics(result: Mapping[str, Any]) -> Table:
 
 
 def quality(result: Mapping[str, Any]) -> Table:
-    """The quality of each party's own model beside that of the shared one."""
-    heads = ("own:\nalone", "\nshared", "everybody's:\nalone", "\nshared", "NPMI:\nalone", "\nshared")
+    """The quality of each party's own model beside that of the shared one, and of that one adapted to its documents."""
+    heads = ("own:\nalone", "\nshared", "\nadapted", "everybody's:\nalone", "\nshared", "NPMI")
     columns = (Column(head, justify="right", overflow="fold", no_wrap=True) for head in heads)
     simulated = "known to the simulation only, since nothing pays for asking"
     source = simulated if result.get("quality_by_simulation") else "answers to the coordinator's questions"
-    alone = "Own documents: each party's own figures. Alone on everybody's: only a simulation can know."
+    alone = (
+        "Own documents: each party's own figures. Alone on everybody's: only a simulation can know. NPMI: of each party's own "
+        f"model, and below of the shared one.{_adapted_said(result)}"
+    )
     title, caption = "Quality: held-out perplexity, lower is better", f"All parties: {source}. {alone}"
     table, whole = titled(title, Column("", overflow="fold"), *columns, caption=caption), result["quality"]
     for name in result["parties"]:
         own_model, shared = result["alone"].get(name, {}), result["shared_at_party"][name]
+        adapted = result.get("adapted_at_party", {}).get(name, {})  # a run of an earlier version has none
         own = _pair(own_model.get("held_out"), shared["held_out"])
+        _, fitted = _pair(own_model.get("held_out"), adapted.get("held_out"))
         all_ = _pair(own_model.get("held_out_everywhere"), whole["held_out"])
-        table.add_row(escape(name), *own, *all_, _figure(own_model.get("npmi"), ".2f"), "")
+        table.add_row(escape(name), *own, fitted, *all_, _figure(own_model.get("npmi"), ".2f"))
     table.add_section()
-    table.add_row("all parties", "", "", "", _figure(whole["held_out"], ",.0f"), "", _figure(whole["npmi"], ".2f"))
+    table.add_row("all parties", "", "", "", "", _figure(whole["held_out"], ",.0f"), _figure(whole["npmi"], ".2f"))
     return table
+
+
+def _adapted_said(result: Mapping[str, Any]) -> str:
+    """What adapted means, where any party adapted the model."""
+    adapted = result.get("adapted_at_party", {}).values()
+    if not adapted:
+        return ""
+    own = max(one["own_topics"] for one in adapted)
+    more = f", with up to {counted(own, 'topic')} of its own beside the shared ones" if own else ""
+    return f" Adapted: the shared model after the party went on with it on its own documents{more}; nothing is sent."
 
 
 def spending(result: Mapping[str, Any]) -> Table:

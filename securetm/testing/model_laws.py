@@ -126,6 +126,17 @@ class ModelLaws:
         for name in together:
             np.testing.assert_allclose(federated[name], together[name], atol=self.tolerance, rtol=self.tolerance)
 
+    def test_a_training_goes_on_from_a_state(self, model: TopicModel, documents: Any) -> None:
+        state = model.shared(trained(model, split(documents)))
+        begun = [model.going_on(state, VOCABULARY, np.random.default_rng(seed)) for seed in (3, 3)]
+        for name, array in begun[0].items():
+            np.testing.assert_array_equal(array, begun[1][name])
+        assert model.fits(begun[0], len(VOCABULARY))
+        np.testing.assert_allclose(model.topics(begun[0]), model.topics(state), atol=self.tolerance)
+        after = one_round(model, model.weighing_earlier(begun[0], 0.5), split(documents), {})
+        assert model.fits(after, len(VOCABULARY))
+        sums_to_one(model.topics(after))
+
     def test_what_travels_is_enough_to_ask(self, model: TopicModel, documents: Any) -> None:
         state = trained(model, split(documents))
         travels = model.for_party(state, "party 0")

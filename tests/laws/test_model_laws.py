@@ -94,6 +94,13 @@ class Gloomy(Mixture):
         return super().log_likelihood(state, seen, unseen) - 1
 
 
+class Forgetful(Mixture):
+    """Begins anew where it should go on."""
+
+    def going_on(self, earlier: State, vocabulary: Any, rng: np.random.Generator) -> State:
+        return self.start(vocabulary, rng)
+
+
 LAWS = ModelLaws()
 
 
@@ -108,6 +115,7 @@ LAWS = ModelLaws()
         (LAWS.test_update_leaves_the_old_state_alone, InPlace()),
         (LAWS.test_training_moves_the_topics, Deaf()),
         (LAWS.test_likelihoods_are_of_each_document, Gloomy()),
+        (LAWS.test_a_training_goes_on_from_a_state, Forgetful()),
     ],
 )
 def test_the_law_catches_the_mutant(law: Any, mutant: TopicModel) -> None:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from securetm.contracts import Array, State
 from securetm.errors import BrokenPromise, check_setting
+from securetm.models.earlier_counts import WEIGHT, earlier_counts, earlier_fit, started_from, without_earlier
 from securetm.models.estimator import Estimator
 from securetm.models.gibbs.draws import MOST_TOPICS
 from securetm.models.gibbs.lda_documents import LdaDocuments
@@ -23,6 +25,8 @@ from securetm.models.noisy_counts import NoisedCounts, noised_fit, told_to_parti
 @dataclass(frozen=True)
 class CountedTopics(Estimator):
     """A model whose state holds counts of words in topics; its fields are public settings."""
+
+    gains_topics: ClassVar[bool] = True
 
     n_topics: int = 50  # of the shared model
     alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
@@ -47,17 +51,26 @@ class CountedTopics(Estimator):
         """The prior of each topic in a document, and the most passes over a document, for `infer`."""
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The state without the noised sums that are kept for the end."""
-        return told_to_parties(state)
+        """The state without the noised sums that are kept for the end, and without the counts of an earlier model."""
+        return without_earlier(told_to_parties(state))
 
     def fits(self, state: State, words: int) -> bool:
-        """Also of a state that keeps noised sums for the end."""
-        return super().fits(told_to_parties(state), words) and noised_fit(state, self.n_topics, words)
+        """Also of a state that keeps noised sums for the end, or goes on from an earlier model."""
+        kept = noised_fit(state, self.n_topics, words) and earlier_fit(state, self.n_topics, words)
+        return kept and super().fits(without_earlier(told_to_parties(state)), words)
+
+    def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """The earlier counts, as a prior of the same topics; further topics begin as noise around word frequencies."""
+        return {**self.start(vocabulary, rng), **started_from(earlier["counts"], self.n_topics, rng)}
+
+    def weighing_earlier(self, state: State, weight: float) -> State:
+        """The earlier counts times the weight are added to every sum of counts."""
+        return {**state, WEIGHT: np.full(1, float(weight))} if WEIGHT in state else state
 
     def topics(self, state: State) -> Array:
         """Each topic's words: its counts, smoothed by eta; from noised sums, the likely counts."""
         noised = NoisedCounts.kept_in(state)
-        counts = noised.likely() if noised else self.smoothed(state)
+        counts = noised.likely() + earlier_counts(state) if noised else self.smoothed(state)
         shares: Array = counts / counts.sum(axis=1, keepdims=True)
         return shares
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Domain, Memory, State, Terms
 from securetm.errors import check_setting
+from securetm.models.earlier_counts import earlier_counts
 from securetm.models.gibbs.counted_topics import CountedTopics
 from securetm.models.gibbs.draws import Assignments, CountTable, SampledDocuments
 from securetm.models.noisy_counts import NoisedCounts, above_noise
@@ -66,7 +67,13 @@ class Counting(CountedTopics):
         counts = np.asarray(answer.total["counts"], dtype=np.float64)
         noised = NoisedCounts.after(state, counts, answer.deviation)
         kept = noised.arrays() if noised else {}
-        return {**after, **kept, "counts": above_noise(counts, self.deviations, answer.deviation)}
+        return {**after, **kept, "counts": above_noise(counts, self.deviations, answer.deviation) + earlier_counts(state)}
+
+    def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """Also with the priors that were learned."""
+        state = super().going_on(earlier, vocabulary, rng)
+        alpha = np.concatenate([earlier["alpha"], state["alpha"][len(earlier["alpha"]) :]])
+        return {**state, "alpha": alpha, "eta": earlier["eta"]}
 
     def smoothed(self, state: State) -> Array:
         """The counts of a state with eta added."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Needs, State, Terms, Unit
+from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Needs, State, Terms, TopicModel, Unit
 from securetm.errors import check_setting
 from securetm.models.gibbs.counting import bounded
 from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, CountTable, SampledDocuments
@@ -39,6 +39,7 @@ class Matched(LDA):
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 10
     party_models: ClassVar[bool] = True
+    gains_topics: ClassVar[bool] = False
 
     form: str = "matched"
     sweeps: int = 20
@@ -91,6 +92,10 @@ class Matched(LDA):
             "step": np.zeros(1, dtype=np.int64),
             "seed": rng.integers(0, 2**64, 1, dtype=np.uint64),
         }
+
+    def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """The global topics, from which the parties restart. No prior holds them: each round composes topics anew."""
+        return TopicModel.going_on(self, earlier, vocabulary, rng)
 
     def query(self, state: State) -> TopicsQuery:  # type: ignore[override]  # it asks another question
         """The next question to one party: its own topics after training from the state that it was shown."""

@@ -15,6 +15,7 @@ from scipy.special import digamma
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms
 from securetm.errors import check_setting
+from securetm.models.earlier_counts import earlier_counts
 from securetm.models.gibbs.counted_topics import CountedTopics
 from securetm.models.gibbs.draws import on_ranges
 from securetm.models.gibbs.lda_documents import LdaDocuments
@@ -68,12 +69,13 @@ class VariationalLDA(CountedTopics):
         after = {**state, "step": state["step"] + 1}
         if not answer.total:
             return after
-        kept = 1.0 - self.forgetting if state["step"][0] else 0.0
+        kept, earlier = 1.0 - self.forgetting if state["step"][0] else 0.0, earlier_counts(state)
         noised = NoisedCounts.after(state, answer.total["counts"], answer.deviation, kept)
         if noised is None:
-            return {**after, "counts": kept * state["counts"] + answer.total["counts"]}
+            of_documents = kept * (state["counts"] - earlier) + answer.total["counts"]
+            return {**after, "counts": of_documents + earlier}
         counts = above_noise(noised.counts, self.deviations, float(np.sqrt(noised.variance)))
-        return {**after, **noised.arrays(), "counts": counts}
+        return {**after, **noised.arrays(), "counts": counts + earlier}
 
     def smoothed(self, state: State) -> Array:
         """The parameters of the topics' Dirichlet distributions: counts and eta. Their shares are the mean of each topic."""

@@ -1,0 +1,94 @@
+"""A party adapts the shared topics to its own documents after the training. Nothing of it is sent, and no budget is spent.
+
+The shared topics keep their numbers, and topics of the party's own come after them where the model can gain topics. The shared
+model counts less from stage to stage. Some of the party's own training documents are held back, and say at which stage to stop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import Memory, State, TopicModel
+from securetm.contracts.model import MOST_TOPICS
+from securetm.federation.local_training import OnRound, trained_on
+from securetm.models.quality import perplexity
+
+WEIGHTS = (1.0, 0.1, 0.01, 0.003, 0.003)  # of the shared model's documents, stage by stage
+_ROUNDS = 10  # a stage takes this part of the federation's rounds
+_LEAST_ROUNDS = 2
+_HELD_BACK = 0.2  # of the training documents, to choose the stage
+_SPLIT = 0x61646170  # beside the plan's seed, so that it is another split than that of held-out documents
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """A model that was adapted to one party's documents."""
+
+    model: TopicModel
+    state: State
+    shared_topics: int  # the first ones; those after them are the party's own
+    stages: int  # 0: the shared model predicts best, and was not changed
+    chosen_by: tuple[float, ...]  # perplexity of the documents that were held back: of the shared model, and after each stage
+
+    def facts(self) -> dict[str, Any]:
+        """Returns how it came about, ready for JSON."""
+        weight = WEIGHTS[self.stages - 1] if self.stages else None
+        finite = [round(value, 3) if np.isfinite(value) else None for value in self.chosen_by]
+        own = len(self.model.topics(self.state)) - self.shared_topics
+        topics = {"shared_topics": self.shared_topics, "own_topics": own}
+        return {**topics, "stages": self.stages, "shared_weight": weight, "chosen_by": finite}
+
+
+def adapt(
+    model: TopicModel, shared: State, documents: Any, rounds: int, seed: int, on_round: OnRound, own_topics: int | None = None
+) -> Adapted:
+    """Adapts a model that was trained for so many rounds. Without `own_topics`, as many are added as there are."""
+    held = len(model.topics(shared))
+    here, start = _begun(model, shared, documents, seed, held + (held if own_topics is None else own_topics))
+    fit, back = documents.split(1 - _HELD_BACK, seed ^ _SPLIT)
+    whole = rounds_of_adapting(rounds)
+    each = whole // (2 * len(WEIGHTS))
+    if not len(fit) or not back.lengths().sum():
+        return Adapted(model, shared, held, 0, ())
+    tried = [_unseen(model, shared, back, seed)]
+    state, memory = start, Memory()
+    for stage in range(len(WEIGHTS)):
+        state = _staged(here, state, fit, stage, each, seed, memory, lambda done: on_round(done, whole))
+        tried.append(_unseen(here, state, back, seed))
+    best = int(np.argmin([value if np.isfinite(value) else np.inf for value in tried]))
+    if not best:
+        return Adapted(model, shared, held, 0, tuple(tried))
+    state, memory, before = start, Memory(), len(WEIGHTS) * each
+    for stage in range(best):
+        state = _staged(here, state, documents, stage, each, seed, memory, lambda done: on_round(before + done, whole))
+    return Adapted(here, state, held, best, tuple(tried))
+
+
+def rounds_of_adapting(rounds: int) -> int:
+    """How many rounds it takes at most to adapt a model that was trained for so many."""
+    return 2 * len(WEIGHTS) * max(_LEAST_ROUNDS, -(-rounds // _ROUNDS))
+
+
+def _begun(model: TopicModel, shared: State, documents: Any, seed: int, topics: int) -> tuple[TopicModel, State]:
+    """The model with topics of the party's own, and the state from which it is adapted."""
+    if model.gains_topics:
+        model = replace(model, n_topics=min(topics, MOST_TOPICS))  # type: ignore[type-var]  # every model is a dataclass
+    return model, model.going_on(shared, documents.vocabulary, np.random.default_rng([seed, _SPLIT]))
+
+
+def _staged(
+    model: TopicModel, state: State, documents: Any, stage: int, rounds: int, seed: int, memory: Memory, on_round: Any
+) -> State:
+    """The state after one stage."""
+    state = model.weighing_earlier(state, WEIGHTS[stage])
+    numbers = range(stage * rounds, (stage + 1) * rounds)
+    return trained_on(model, state, documents, numbers, seed, memory, lambda done, _: on_round(done))
+
+
+def _unseen(model: TopicModel, state: State, documents: Any, seed: int) -> float:
+    """The perplexity of the unseen halves of documents."""
+    seen, unseen = documents.halves(seed)
+    return perplexity(model.log_likelihood(state, seen, unseen), unseen.lengths())

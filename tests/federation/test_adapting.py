@@ -1,0 +1,100 @@
+"""A party adapts the shared model to its own documents: topics keep their numbers, and held-out documents choose nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import securetm
+from securetm.contracts import Memory
+from securetm.corpus.corpus import Corpus
+from securetm.federation.adapting import WEIGHTS, adapt, rounds_of_adapting
+from securetm.federation.local_training import trained_on
+from securetm.federation.simulation import federate
+from securetm.models.gibbs.lda import LDA
+from securetm.models.matching.matched import MatchedLDA
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.variational.lda_vi import VariationalLDA
+
+MODELS = (
+    LDA(n_topics=2, sweeps=1),
+    VariationalLDA(n_topics=2),
+    ProdLDA(n_topics=2, hidden=8, batch=16),
+    MatchedLDA(n_topics=2),
+)
+
+
+def nothing(done: int, of: int) -> None:
+    """Shows no progress."""
+
+
+@pytest.fixture(scope="module")
+def shared() -> Mapping[str, Corpus]:
+    """Two parties that talk of different things."""
+    rng = np.random.default_rng(7)
+    words = tuple(f"w{n:02}" for n in range(40))
+    return {
+        name: Corpus.from_counts(rng.multinomial(20, rng.dirichlet(np.full(20, 0.3)), 80) @ np.eye(20, 40, shift, int), words)
+        for name, shift in (("low", 0), ("high", 20))
+    }
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_adapting_never_predicts_own_documents_worse_than_not_adapting(model: Any, shared: Mapping[str, Corpus]) -> None:
+    documents = shared["low"]
+    start = model.start(documents.vocabulary, np.random.default_rng(0))
+    state = model.shared(trained_on(model, start, shared["high"], range(4), 0, Memory(), nothing))
+    steps: list[tuple[int, int]] = []
+    adapted = adapt(model, state, documents, 4, 0, lambda *now: steps.append(now))
+    assert adapted.stages == int(np.argmin(adapted.chosen_by)) > 0
+    assert steps[-1][0] <= steps[-1][1] == rounds_of_adapting(4)
+    assert len(adapted.chosen_by) == 1 + len(WEIGHTS)
+    assert adapted.model.fits(adapted.state, len(documents.vocabulary))
+    again = adapt(model, state, documents, 4, 0, nothing)
+    for name, array in adapted.state.items():
+        np.testing.assert_array_equal(array, again.state[name])
+    gained = adapted.facts()["own_topics"]
+    assert gained == (2 if model.gains_topics else 0) or model.party_models
+
+
+def test_without_documents_the_shared_model_stays(shared: Mapping[str, Corpus]) -> None:
+    model, documents = MODELS[0], shared["low"]
+    state = model.start(documents.vocabulary, np.random.default_rng(0))
+    for few in (documents.select(np.zeros(0, np.int64)), documents.select(np.array([0]))):
+        adapted = adapt(model, state, few, 4, 0, nothing)
+        assert (adapted.stages, adapted.model) == (0, model)
+        assert adapted.state is state
+        assert adapted.facts()["own_topics"] == 0
+
+
+def test_a_heavy_earlier_model_keeps_its_topics(shared: Mapping[str, Corpus]) -> None:
+    documents = shared["low"]
+    for model in MODELS[:2]:
+        start = model.start(documents.vocabulary, np.random.default_rng(0))
+        earlier = model.shared(trained_on(model, start, shared["high"], range(4), 0, Memory(), nothing))
+        more = replace(model, n_topics=4)
+        moved = []
+        for weight in (100.0, 0.001):
+            begun = more.weighing_earlier(more.going_on(earlier, documents.vocabulary, np.random.default_rng(1)), weight)
+            after = trained_on(more, begun, documents, range(6), 0, Memory(), nothing)
+            held = earlier["counts"].sum(axis=1) > 1  # variational inference may leave a topic empty
+            moved.append(np.abs(more.topics(after)[:2] - model.topics(earlier))[held].sum())
+        assert moved[0] < 0.05 < moved[1]
+
+
+def test_a_run_shows_what_adapting_gives(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    settings = {"profile": "open", "model.name": "lda", "model.n_topics": 3, "training.rounds": 3}
+    result = federate(corpora, tmp_path / "run", settings)
+    assert set(result["adapted_at_party"]) == set(corpora)
+    for place, name in enumerate(result["parties"], start=1):
+        told = result["adapted_at_party"][name]
+        assert np.isfinite(told["held_out"])
+        assert np.isfinite(told["held_out_everywhere"])
+        assert (told["shared_topics"], told["stages"] > 0) == (3, told["own_topics"] > 0)
+        (file,) = (tmp_path / "run/parties").glob(f"{place:02}-*/adapted.safetensors")
+        assert len(securetm.load(file).topics()) == told["shared_topics"] + told["own_topics"]
