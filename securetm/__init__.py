@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from securetm.models.neural.prodlda import ProdLDA as ProdLDA
     from securetm.models.nmf.nmf import NMF as NMF
     from securetm.models.sentence.sentence_lda import SentenceLDA as SentenceLDA
+    from securetm.models.torch_module.topic_network import TopicNetwork as TopicNetwork
+    from securetm.models.torch_module.torch_module import TorchModule as TorchModule
     from securetm.models.variational.lda_vi import VariationalLDA as VariationalLDA
 
 _WHERE = {
@@ -38,6 +40,8 @@ _WHERE = {
     "ProdLDA": "securetm.models.neural.prodlda",
     "SentenceLDA": "securetm.models.sentence.sentence_lda",
     "Tokeniser": "securetm.corpus.tokeniser",
+    "TopicNetwork": "securetm.models.torch_module.topic_network",
+    "TorchModule": "securetm.models.torch_module.torch_module",
     "VariationalLDA": "securetm.models.variational.lda_vi",
     "ZeroShotTM": "securetm.models.neural.contextual",
     "audit": "securetm.leakage.auditor",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
-from securetm.contracts import Budget, Profile, Reads, TopicModel, Unit
+from securetm.contracts import Budget, Profile, TopicModel, Unit
 from securetm.plans import FederationChoice, Plan
 from securetm.profiles import ProfileFile, make_model
 from securetm.toml_settings import digest
@@ -36,11 +36,6 @@ class Agreement:
         """Whom the budget protects: a document, a person or a word."""
         return self.budget.unit if self.budget else Unit.DOCUMENT
 
-    @property
-    def reads_embeddings(self) -> bool:
-        """Whether the model learns from embeddings of texts."""
-        return Reads.EMBEDDINGS in self.model.reads
-
     @cached_property
     def digest(self) -> bytes:
         """The hash of all that the parties agree on: not where documents come from, nor how a coordinator is operated."""
@@ -49,7 +44,7 @@ class Agreement:
             del public["federation"]
         if not self.plan.training.epochs:
             del public["training"]["epochs"]
-        if self.reads_embeddings:
+        if self.model.embedding_size:
             public["embeddings"]["model"] = bool(self.plan.embeddings.model)  # the weights count, not where they lie
         else:  # then the plan keeps the hash that it had
             del public["embeddings"]

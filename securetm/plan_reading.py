@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from securetm.contracts import Budget, Profile, Reads, Unit
+from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.sentence_models import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
 from securetm.errors import NotFound
 from securetm.plans import (
@@ -145,10 +145,10 @@ def _resolved(plan: Plan, where: str, given: Mapping[str, Any]) -> Plan:
 
 def _with_sentence_model(plan: Plan) -> dict[str, Any]:
     """The digest of the sentence model's weights and the size of its embeddings, where the model reads what it makes."""
-    kind, chosen = model_class(plan.model.name, plan.model.settings), plan.embeddings
-    if kind is None or Reads.EMBEDDINGS not in kind.reads or not chosen.model or plan.corpus.embedding:
+    chosen, read = plan.embeddings, make_model(plan.model.name, plan.model.settings).embedding_size
+    if not read or not chosen.model or plan.corpus.embedding:
         return {}
-    asked = _settings_of(plan.model)["embedding_size"] if "embedding_size" in plan.model.settings else 0
+    asked = read if "embedding_size" in plan.model.settings else 0
     if is_usual(chosen.model):
         weights, size = USUAL_DIGEST, USUAL_SIZE
     elif chosen.digest and asked:  # a role that embeds nothing need not have the model

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Reads
 from securetm.corpus import docstrings, partitions
 from securetm.corpus.building import Embed
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
 from securetm.plans import CorpusChoice, Plan
-from securetm.profiles import model_class
+from securetm.profiles import make_model
 from securetm.stages import Stages
 from securetm.toml_settings import require
 
@@ -41,14 +40,9 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
 
 def embed_of(plan: Plan, stages: Stages) -> Embed | None:
     """What makes embeddings of texts under this plan; None where its model reads none, or documents must bring theirs."""
-    if not _reads_embeddings(plan) or not plan.embeddings.model:
+    if not plan.embeddings.model or not make_model(plan.model.name, plan.model.settings).embedding_size:
         return None
     return partial(plan.embeddings.embedder().embed, on_progress=partial(Shown(stages), "embedding texts"))
-
-
-def _reads_embeddings(plan: Plan) -> bool:
-    kind = model_class(plan.model.name, plan.model.settings)
-    return kind is not None and Reads.EMBEDDINGS in kind.reads
 
 
 def _first(parties: int, packages: Mapping[str, Corpus]) -> Mapping[str, Corpus]:

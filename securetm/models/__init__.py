@@ -21,6 +21,7 @@ MODELS = Registry(
         "prodlda": "securetm.models.neural.prodlda:ProdLDA",
         "sentence-lda": "securetm.models.sentence.sentence_lda:SentenceLDA",
         "sentence-lda-matched": "securetm.models.matching.matched:MatchedSentenceLDA",
+        "torch-module": "securetm.models.torch_module.torch_module:TorchModule",
         "zeroshot-tm": "securetm.models.neural.contextual:ZeroShotTM",
     },
     named=True,

@@ -12,7 +12,7 @@ def check_needs(model: TopicModel, documents: Any) -> None:
     """Raises unless the documents have the sentences, or embeddings of the size, that the model reads."""
     if Reads.SENTENCES in model.reads and documents.sentence_ends is None:
         raise NoSentences()
-    if Reads.EMBEDDINGS in model.reads:
+    if model.embedding_size:
         check_embeddings(documents.embeddings, model.embedding_size)
 
 

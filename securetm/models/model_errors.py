@@ -156,3 +156,39 @@ class OtherEmbeddings(Misuse, ValueError):
     hint = (
         "set the model's embedding_size to theirs (--set model.embedding_size={found}), or embed the documents as for the model"
     )
+
+
+class NoTorchModule(Misuse):
+    """the module {module!r} of a torch-module cannot be used: {problem}"""
+
+    module: str
+    problem: str
+    hint = (
+        "name a class that derives from securetm.TopicNetwork as package.module:Class (--set model.module=...), in a package "
+        "that is installed here or whose folder is in PYTHONPATH"
+    )
+
+
+class OtherTorchModule(Misuse):
+    """the source of {module!r} here has digest {found}, and the agreement says {agreed}"""
+
+    module: str
+    found: str
+    agreed: str
+    hint = "get the same version of the file as the others, or remove `source` from the plan to agree on another one"
+
+
+class BrokenTorchModule(Misuse):
+    """{module!r} does not do what a topic network must: {problem}"""
+
+    module: str
+    problem: str
+    hint = "forward gives a loss per document (of one document too), topics and infer give no negative numbers"
+
+
+class NotImported(Misuse):
+    """{path} was trained with {module!r}, and a model file never makes securetm import code"""
+
+    path: str
+    module: str
+    hint = "import that module yourself before you load the file, if you trust it"

@@ -6,6 +6,7 @@ The file holds the model's state and the words of its vocabulary; it holds no do
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -16,7 +17,7 @@ from safetensors import SafetensorError
 
 from securetm.contracts import State, TopicModel
 from securetm.errors import BadSetting, CannotWrite, NotFound
-from securetm.models.model_errors import DamagedModel, NewerModel, OtherModel
+from securetm.models.model_errors import DamagedModel, NewerModel, NotImported, OtherModel
 from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import writing
 from securetm.toml_settings import from_table
@@ -65,6 +66,8 @@ def read_any(path: Path, kind_of: Callable[[str], type[M]]) -> tuple[M, State, t
     kind = kind_of(str(facts.get("model")))
     with _damaged(path, "its settings or its vocabulary cannot be read", KeyError, ValueError, TypeError, RecursionError):
         settings, vocabulary = dict(json.loads(facts["settings"])), tuple(map(str, json.loads(facts["vocabulary"])))
+    if (module := str(settings.get("module", ""))) and module.partition(":")[0] not in sys.modules:
+        raise NotImported(str(path), module)
     with _damaged(path, "its settings are not this model's", NotFound, BadSetting):
         model = from_table(kind, settings, str(path))
     if len(set(vocabulary)) < len(vocabulary):

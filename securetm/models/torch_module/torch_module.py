@@ -1,0 +1,267 @@
+"""A federated topic model around a network that the user wrote in torch and names in the plan. It has no kernels of its own.
+
+Gradients are of one document at a time (`alone.py`): slow, and sound under a budget. Local epochs train in batches.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms, Unit
+from securetm.errors import check_setting
+from securetm.models.document_needs import check_embeddings
+from securetm.models.estimator import Estimator
+from securetm.models.model_errors import BrokenTorchModule
+from securetm.models.neural import optimisers
+from securetm.models.server_optimisers import AVERAGE, ServerOptimiser
+from securetm.models.torch_module.alone import Inputs, LossesAlone, seed_of
+from securetm.models.torch_module.named_class import check_source, class_named
+from securetm.models.torch_module.topic_network import TopicNetwork, divided
+
+_CHUNK = 256  # documents at a time in `infer` and `log_likelihood`
+_LEAST = 1e-12  # probability of a word
+
+
+@dataclass(frozen=True)
+class TorchModule(ServerOptimiser, Estimator):
+    """A topic model whose network is a class that derives from `securetm.TopicNetwork`.
+
+    The class is found on each machine by its name. Its source belongs to the agreement: a party with other source is refused.
+    """
+
+    name: ClassVar[str] = "torch-module"
+    module: str = ""  # the class, as package.module:Class
+    source: str = ""  # SHA-256 of the file it stands in; nothing: of the one that is found here
+    options: Mapping[str, Any] = field(default_factory=dict)  # for its constructor
+    n_topics: int = 50  # of the shared model
+    embedding_size: int = 0  # numbers of a document's embedding that the network reads; 0: none
+    batch: int = 64  # documents of each party in a step
+    learning_rate: float = 2e-3  # of a step
+    beta1: float = 0.9  # of Adam
+    optimiser: str = optimisers.ADAM  # adam or sgd
+    dtype: str = "float32"  # float32 or float64
+    local_epochs: int = 0  # at each party in a round; 0: a gradient per batch
+    federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
+    federated_epochs: ClassVar[float] = 30.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_setting(self, "module", bool(self.module), "must name a class, as package.module:Class")
+        check_setting(self, "n_topics", self.n_topics >= 2, "must be at least 2")
+        check_setting(self, "embedding_size", self.embedding_size >= 0, "must not be negative")
+        check_setting(self, "batch", self.batch >= 1, "must be at least 1")
+        check_setting(self, "learning_rate", self.learning_rate > 0, "must be positive")
+        check_setting(self, "beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
+        check_setting(self, "optimiser", self.optimiser in optimisers.KNOWN, f"must be one of {optimisers.KNOWN}")
+        check_setting(self, "dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
+        check_setting(self, "local_epochs", self.local_epochs >= 0, "must not be negative")
+        check_setting(self, "server", self.local_epochs > 0 or self.server == AVERAGE, "needs local_epochs of at least 1")
+        object.__setattr__(self, "source", check_source(self.module, self.source))
+
+    @property
+    def epochs_per_round(self) -> int:
+        """The epochs of a party in a round."""
+        return max(1, self.local_epochs)
+
+    # ---- contracts.TopicModel ----
+
+    def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """The network's own first weights, drawn from a seed of the rng. A network that does not do its part is refused."""
+        seed = rng.integers(0, 2**64, 1, dtype=np.uint64)
+        words = np.array([len(vocabulary)], dtype=np.int64)
+        flat = _flat(self._built(int(words[0]), int(seed[0])))
+        state = {"weights": flat, "step": np.zeros(1, dtype=np.int64), "seed": seed, "words": words}
+        self._try(state)
+        return {**state, **optimisers.moments(self.optimiser, flat), **self.server_moments(flat)}
+
+    def query(self, state: State) -> GradientsQuery | LocalEpochsQuery:
+        """The next question: a gradient over one batch, or the difference of each party's weights after local epochs."""
+        return LocalEpochsQuery(self, state) if self.local_epochs else GradientsQuery(self, state)
+
+    def update(self, state: State, answer: Answer) -> State:
+        """The state after one answer: a gradient step, or a federated average."""
+        total = answer.total or {}
+        count = float(total["documents"][0]) if "documents" in total else 0.0
+        after = {**state, "step": state["step"] + 1}
+        if count <= 0.0:  # no document was drawn, or noise made the count negative
+            return after
+        if self.local_epochs:
+            return {**after, **self.server_step(state, total["difference"] / count)}
+        memory = {name: state[name] for name in ("first", "second") if name in state}
+        stepped = state["weights"], total["gradient"], count, memory, int(after["step"][0]), self.learning_rate, self.beta1
+        weights, memory = optimisers.step(*stepped)
+        return {**after, "weights": weights, **memory}
+
+    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
+        """The weights, step and seed, without the optimiser's moments."""
+        return {name: state[name] for name in ("weights", "step", "seed", "words")}
+
+    def topics(self, state: State) -> Array:
+        """What the network says of its topics, each divided by its sum."""
+        with torch.no_grad():
+            return np.asarray(divided(self._network(state).eval().topics()).numpy())
+
+    def infer(self, state: State, documents: Any) -> Array:
+        """What the network says of each document without noise, divided by its sum."""
+        network, inputs, out = self._network(state).eval(), self._inputs(documents), np.empty((len(documents), self.n_topics))
+        with torch.no_grad():
+            for rows in _chunks(len(documents)):
+                out[rows] = divided(network.infer(*inputs.of(rows))).numpy()
+        return out
+
+    def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
+        """The log-likelihood of each document's unseen words, given the topic shares of its seen words."""
+        network, shares, out = self._network(state).eval(), self.infer(state, seen), np.zeros(len(unseen))
+        with torch.no_grad():
+            for rows in _chunks(len(unseen)):
+                words = divided(network.decode(torch.from_numpy(shares[rows]).to(self._real))).numpy()
+                out[rows] = unseen.counts[rows].multiply(np.log(np.maximum(words, _LEAST))).sum(axis=1)
+        return out
+
+    # ---- for the queries ----
+
+    def losses(self, state: State, documents: Any) -> LossesAlone:
+        """The losses of these documents, each computed by itself."""
+        return LossesAlone(self._network(state), self._inputs(documents), (int(state["seed"][0]), int(state["step"][0])))
+
+    def trained(self, state: State, documents: Any, rng: np.random.Generator) -> Array:
+        """The weights after the local epochs of one party. The optimiser starts without moments, since these never travel."""
+        inputs, weights = self._inputs(documents), state["weights"].copy()
+        memory: State = optimisers.moments(self.optimiser, weights)
+        orders = [rng.permutation(len(inputs)) for _ in range(self.local_epochs)]
+        batches = [rows for order in orders for rows in np.split(order, range(self.batch, len(order), self.batch))]
+        with torch.random.fork_rng(devices=[]):
+            for number, rows in enumerate(batches, start=1):
+                torch.manual_seed(seed_of(int(state["seed"][0]), int(state["step"][0]), number, int(inputs.keys[rows[0]])))
+                network = self._network({**state, "weights": weights})
+                network(*inputs.of(rows)).sum().backward()
+                gradient = torch.cat([_gradient(parameter) for parameter in network.parameters()]).numpy()
+                step = weights, gradient, len(rows), memory, number, self.learning_rate, self.beta1
+                weights, memory = optimisers.step(*step, in_place=True)
+        return weights
+
+    @property
+    def _real(self) -> torch.dtype:
+        return torch.float32 if self.dtype == "float32" else torch.float64
+
+    def _inputs(self, documents: Any) -> Inputs:
+        embeddings = check_embeddings(documents.embeddings, self.embedding_size) if self.embedding_size else None
+        return Inputs(documents.counts, embeddings, np.asarray(documents.keys), self._real)
+
+    def _built(self, words: int, seed: int) -> TopicNetwork:
+        sizes = (words, self.n_topics, self.embedding_size)
+        return _built(self.module, sizes, json.dumps(dict(self.options), sort_keys=True), seed, self.dtype)
+
+    def _network(self, state: State) -> TopicNetwork:
+        """The network with the weights of that state, ready to train."""
+        network = copy.deepcopy(self._built(int(state["words"][0]), int(state["seed"][0])))
+        torch.nn.utils.vector_to_parameters(torch.from_numpy(state["weights"].astype(self.dtype)), network.parameters())
+        return network.train()
+
+    def _try(self, state: State) -> None:
+        """Refuses a network whose loss, topics or shares have another form than they must, over one made-up document."""
+        words, topics = int(state["words"][0]), self.n_topics
+        counts, embedding = torch.ones((1, words), dtype=self._real), None
+        if self.embedding_size:
+            embedding = torch.full((1, self.embedding_size), self.embedding_size**-0.5, dtype=self._real)
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(0)
+            network = self._network(state)
+            _expect(self.module, "forward", (1,), lambda: network(counts, embedding))
+            network.eval()
+            _expect(self.module, "topics", (topics, words), network.topics)
+            _expect(self.module, "infer", (1, topics), lambda: network.infer(counts, embedding))
+            _expect(self.module, "decode", (1, words), lambda: network.decode(network.infer(counts, embedding)))
+
+
+@dataclass(frozen=True)
+class GradientsQuery:
+    """Asks for the sum of the documents' gradients at the current weights, each document's by itself."""
+
+    model: TorchModule
+    state: State
+
+    @property
+    def terms(self) -> Terms:
+        """One row per document: its gradient and a one."""
+        layout = (Block("gradient", self.state["weights"].shape), Block("documents", (1,)))
+        return Terms(layout, batch=self.model.batch, bits=_bits(self.model.dtype))
+
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """Adds the gradient of each given document. Their noise is public, so neither memory nor rng is used."""
+        if count := len(documents):
+            ones = np.ones((count, 1), dtype=self.model.dtype)
+            clipped_sum.add_losses(self.model.losses(self.state, documents), owners=np.arange(count), beside=ones)
+
+
+@dataclass(frozen=True)
+class LocalEpochsQuery:
+    """Asks each party to train by itself and to answer with the difference of its weights, as one row (FedAvg)."""
+
+    model: TorchModule
+    state: State
+
+    @property
+    def terms(self) -> Terms:
+        """One row per party: its difference times its number of documents, and that number."""
+        layout = (Block("difference", self.state["weights"].shape), Block("documents", (1,)))
+        return Terms(layout, unit=Unit.PARTY, bits=_bits(self.model.dtype))
+
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """Batches are shuffled by the rng."""
+        if count := len(documents):
+            difference = self.model.trained(self.state, documents, rng) - self.state["weights"]
+            row = np.append(count * difference, self.state["weights"].dtype.type(count))
+            clipped_sum.add(row[None, :], owners=np.zeros(1, dtype=np.int64))
+
+
+@lru_cache(maxsize=4)
+def _built(module: str, sizes: tuple[int, int, int], options: str, seed: int, dtype: str) -> TopicNetwork:
+    """The network as its constructor leaves it, with random numbers from this seed. It is never trained, only copied."""
+    kind, (words, topics, embedding) = class_named(module), sizes
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed_of(seed))
+        try:
+            network = kind(words=words, topics=topics, embedding=embedding, **json.loads(options))
+        except Exception as problem:  # the code of somebody else, and options that it may not know
+            raise BrokenTorchModule(module, f"making it ended in {type(problem).__name__}: {problem}") from problem
+    if not any(parameter.numel() for parameter in network.parameters()):
+        raise BrokenTorchModule(module, "it has no weights")
+    return network.to(torch.float32 if dtype == "float32" else torch.float64)
+
+
+def _expect(module: str, method: str, shape: tuple[int, ...], call: Any) -> None:
+    try:
+        found = call()
+    except Exception as problem:  # the code of somebody else
+        raise BrokenTorchModule(module, f"{method} of one document ended in {type(problem).__name__}: {problem}") from problem
+    if not isinstance(found, torch.Tensor) or tuple(found.shape) != shape:
+        raise BrokenTorchModule(module, f"{method} must return a tensor of shape {shape}")
+    if not bool(torch.isfinite(found).all()):
+        raise BrokenTorchModule(module, f"{method} returns what is not finite")
+
+
+def _flat(network: TopicNetwork) -> Array:
+    flat: Array = torch.nn.utils.parameters_to_vector(network.parameters()).detach().numpy().copy()
+    return flat
+
+
+def _gradient(parameter: torch.nn.Parameter) -> torch.Tensor:
+    return (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).reshape(-1)
+
+
+def _chunks(count: int) -> Iterator[slice]:
+    for first in range(0, count, _CHUNK):
+        yield slice(first, min(first + _CHUNK, count))
+
+
+def _bits(dtype: str) -> int:
+    return 32 if dtype == "float32" else 64

@@ -1,0 +1,160 @@
+"""A network that somebody else wrote: it passes the laws, its documents are computed alone, and other source is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.clipped_sum import ClippedRowSum
+from securetm.contracts import Query, TopicModel
+from securetm.models.additivity import check_additive
+from securetm.models.model_errors import BrokenTorchModule, NotImported, NoTorchModule, OtherTorchModule, RowsDepend
+from securetm.models.row_trial import check_rows
+from securetm.models.torch_module.torch_module import TorchModule
+from securetm.testing.few_documents import some_documents
+from securetm.testing.model_laws import VOCABULARY, ModelLaws
+from securetm.testing.query_laws import QueryLaws
+from tests.models.torch_module import networks
+
+HERE = networks.__name__
+PRECISE: dict[str, Any] = {"module": f"{HERE}:SmallNetwork", "n_topics": 3, "dtype": "float64", "batch": 8}
+
+
+def around(kind: type, **more: Any) -> TorchModule:
+    return TorchModule(**{**PRECISE, "module": f"{HERE}:{kind.__name__}", **more})
+
+
+class TestSteps(ModelLaws):
+    @pytest.fixture
+    def model(self) -> TopicModel:
+        return TorchModule(**PRECISE)
+
+
+class TestPlainSteps(ModelLaws):
+    @pytest.fixture
+    def model(self) -> TopicModel:
+        return TorchModule(**PRECISE, optimiser="sgd", options={"hidden": 5})
+
+
+class TestGradients(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        model = TorchModule(**PRECISE)
+        return model.query(model.start(VOCABULARY, np.random.default_rng(0)))
+
+
+class TestLocalEpochs(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        model = TorchModule(**PRECISE, local_epochs=2)
+        return model.query(model.start(VOCABULARY, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("kind", [networks.SmallNetwork, networks.Remembers, networks.Fails])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_row_depends_on_its_document_alone_to_the_last_bit(kind: type, dtype: str) -> None:
+    check_rows(around(kind, dtype=dtype))
+    check_additive(around(kind, dtype=dtype))
+
+
+@pytest.mark.parametrize("kind", [networks.RemembersEverywhere, networks.RollsDice])
+def test_a_network_whose_rows_depend_on_others_is_refused(kind: type) -> None:
+    with pytest.raises(RowsDepend, match="changes with the others"):
+        check_rows(around(kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        (networks.BatchNormalised, "forward of one document ended in ValueError: Expected more than 1 value"),
+        (networks.WrongTopics, r"topics must return a tensor of shape \(3, 12\)"),
+        (networks.OneLoss, r"forward must return a tensor of shape \(1,\)"),
+    ],
+)
+def test_a_network_that_does_not_do_its_part_is_refused(kind: type, problem: str) -> None:
+    with pytest.raises(BrokenTorchModule, match=problem):
+        around(kind).start(VOCABULARY, np.random.default_rng(0))
+
+
+def test_options_that_the_constructor_does_not_know() -> None:
+    with pytest.raises(BrokenTorchModule, match="unexpected keyword argument 'colour'"):
+        TorchModule(**PRECISE, options={"colour": 3}).start(VOCABULARY, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("module", "problem"),
+    [
+        ("networks", "package.module:Class"),
+        ("os:system or os", "package.module:Class"),
+        ("nothing_here.networks:Network", "looking for it ended in ModuleNotFoundError"),
+        ("nothing_here:Network", "no file of a module"),
+        (f"{HERE}:NoTopicNetwork", "no class that derives from"),
+        (f"{HERE}:Missing", "no class that derives from"),
+    ],
+)
+def test_a_name_of_no_network(module: str, problem: str) -> None:
+    with pytest.raises(NoTorchModule, match=problem):
+        TorchModule(module=module).start(VOCABULARY, np.random.default_rng(0))
+
+
+def test_other_source_is_refused_and_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "their_network.py").write_text("raise RuntimeError('this was imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    agreed = TorchModule(**PRECISE).source
+    with pytest.raises(OtherTorchModule, match="the agreement says"):
+        TorchModule(module="their_network:Network", source=agreed)
+    assert "their_network" not in sys.modules
+    with pytest.raises(NoTorchModule, match="importing it ended in RuntimeError: this was imported"):
+        TorchModule(module="their_network:Network").start(VOCABULARY, np.random.default_rng(0))
+
+
+def test_a_failing_document_counts_as_none() -> None:
+    documents = some_documents(6, seed=1)
+    model = around(networks.Fails)
+    state = model.start(VOCABULARY, np.random.default_rng(0))
+    row = np.asarray(documents.counts[[2]].todense())
+    row[0, 0] = 3
+    failing = type(documents)(np.vstack([np.asarray(documents.counts.todense()), row]), documents.vocabulary)
+    sums = []
+    for some in (failing, failing.select(np.arange(6))):
+        clipped_sum = ClippedRowSum(model.query(state).terms, radius=1.0)
+        model.query(state).answer(some, clipped_sum, {}, np.random.default_rng(0))
+        sums.append(clipped_sum.vector())
+    np.testing.assert_array_equal(sums[0], sums[1])
+
+
+def test_it_learns_and_is_kept(tmp_path: Path) -> None:
+    documents = some_documents(14, seed=5)
+    model = TorchModule(**PRECISE, learning_rate=0.02).fit(documents, epochs=15)
+    history = model.learned.history
+    assert history[-1].loss < history[0].loss
+    model.save(tmp_path / "model.safetensors")
+    again = TorchModule.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(again.transform(documents), model.transform(documents))
+
+
+def test_a_model_file_imports_nothing(tmp_path: Path) -> None:
+    (tmp_path / "their_network.py").write_text(Path(networks.__file__).read_text())
+    program = (
+        "import sys; from pathlib import Path; import securetm\n"
+        "from securetm.models.model_errors import NotImported\n"
+        "sys.path.insert(0, '.')\n"
+        "if sys.argv[1] == 'save':\n"
+        "    securetm.TorchModule(module='their_network:SmallNetwork', n_topics=2).fit(\n"
+        "        securetm.Corpus.from_strings(['cats sleep', 'dogs run']), epochs=1).save('model.safetensors')\n"
+        "else:\n"
+        "    try: securetm.load('model.safetensors')\n"
+        "    except NotImported: print('refused', 'their_network' in sys.modules)\n"
+        "    import their_network\n"
+        "    print(securetm.load('model.safetensors').model.module)\n"
+    )
+    for what in ("save", "load"):
+        done = subprocess.run([sys.executable, "-c", program, what], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split("\n")[:2] == ["refused False", "their_network:SmallNetwork"]
+    with pytest.raises(NotImported, match="never makes securetm import code"):
+        TorchModule.load(tmp_path / "model.safetensors")
