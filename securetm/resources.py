@@ -1,7 +1,8 @@
-"""Finds the three data folders, in the installed wheel or beside the checkout. It reads only the names of their files."""
+"""Finds the three data folders, in the installed wheel or beside the checkout, and the user's cache. It reads names only."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from securetm.errors import NotFound
@@ -35,3 +36,8 @@ def named_toml(folder: str, name: str, *, below: str = "", kind: str) -> Path:
     if name not in known:
         raise NotFound(kind, name, known)
     return data_folder(folder) / below / f"{name}.toml"
+
+
+def user_cache() -> Path:
+    """The folder of everything that this user's processes keep and could compute again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "securetm"

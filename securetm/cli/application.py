@@ -17,6 +17,7 @@ from securetm.cli.model_commands import topics, transform
 from securetm.cli.profile_commands import check, explain, parts, threats
 from securetm.cli.report_command import report
 from securetm.cli.run_command import run
+from securetm.cli.runs_commands import compare, runs
 from securetm.cli.serve_command import serve
 from securetm.version import __version__
 
@@ -38,6 +39,8 @@ for command, summary, example in (
     (topics, "Show the topics of a finished run.", "runs/demo --words 8"),
     (transform, "Find the topics of new documents.", "runs/demo new.jsonl --json"),
     (evaluate, "Measure the quality of topics.", "runs/demo --json"),
+    (runs, "List runs, or delete them.", "--sort perplexity"),
+    (compare, "Show runs side by side.", "demo"),
     (explain, "Say who sees what under a profile.", "open"),
     (check, "Name every gap of a profile.", "open --model prodlda"),
     (threats, "Say what each adversary was kept from, and what tried it.", "masked"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from securetm.errors import SecuretmError
+from securetm.errors import Misuse, SecuretmError
 
 
 class AuditInterrupted(SecuretmError):
@@ -21,3 +21,10 @@ class NothingLearned(SecuretmError):
         "`securetm budget ledger {path}` shows what was spent (with --ledgers, by all runs), `securetm budget profile NAME` "
         "what one round costs"
     )
+
+
+class NotDeleted(Misuse):
+    """nothing was deleted, because nobody agreed to it: {wanted}"""
+
+    wanted: tuple[str, ...]
+    hint = "answer y at the terminal, or give --yes"

@@ -168,7 +168,7 @@ def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> t
 
     _check_plan(plan)
     chosen = read_plan(plan, overrides)
-    path = out or RUNS / f"{chosen.model.name}-{Path(chosen.profile).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    path = out or RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{chosen.model.name}-{Path(chosen.profile).stem}"
     check_free(path)
     agreement = agree(chosen)
     check_answerable(agreement, agreement.profile.minimum_parties)

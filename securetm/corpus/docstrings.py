@@ -27,6 +27,7 @@ from securetm.corpus.plain_prose import prose
 from securetm.corpus.stop_words import ENGLISH
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import CannotWrite, NoSuchPath, Unreadable
+from securetm.resources import user_cache
 
 STANDARD_LIBRARY = "standard library"
 PACKAGES = {"numpy": "numpy", "scipy": "scipy", "torch": "torch", "scikit-learn": "sklearn"}  # distribution -> folder
@@ -59,7 +60,7 @@ def docstring_parties(
     folders = _installed()
     if len(folders) < 2:
         raise TooFewPackages(len(folders), tuple(PACKAGES))
-    kept_in = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "securetm"
+    kept_in = cache or user_cache()
     making = (embed, embedded_as)
     return {party: _corpus(party, folder, kept_in, on_progress, making) for party, folder in folders.items()}
 

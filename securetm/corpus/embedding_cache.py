@@ -7,7 +7,6 @@ damaged is computed again.
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -17,6 +16,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.private_files import check_database, private_file, private_folder
+from securetm.resources import user_cache
 
 KEPT_AS = np.dtype("<f2")
 _WAIT = 30.0  # seconds for another process that writes
@@ -26,7 +26,7 @@ _TABLE = "CREATE TABLE IF NOT EXISTS embeddings (text BLOB PRIMARY KEY, numbers 
 
 def cache_folder() -> Path:
     """The folder of all embeddings that this user's processes keep."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "securetm" / "embeddings"
+    return user_cache() / "embeddings"
 
 
 class EmbeddingCache:

@@ -106,3 +106,11 @@ class TooFewToTakePart(Misuse):
     need: int
     left: int  # parties over which a sum may be opened, where others are missing
     hint = "join with more documents, or agree on a profile with a smaller minimum_documents; the others are told nothing"
+
+
+class RunHoldsLedgers(Misuse):
+    """{path} holds a ledger that is not of this run alone: {ledger}"""
+
+    path: str
+    ledger: str
+    hint = "what was spent of documents has to outlive runs: move the folder of ledgers to another place first"

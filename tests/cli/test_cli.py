@@ -28,6 +28,8 @@ COMMANDS = (
     "topics",
     "transform",
     "evaluate",
+    "runs",
+    "compare",
     "explain",
     "check",
     "threats",

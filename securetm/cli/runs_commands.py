@@ -1,0 +1,125 @@
+"""`securetm runs` and `securetm compare`: the runs that there are, and several side by side."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from securetm.cli.command_errors import NotDeleted
+from securetm.cli.json_output import Json, print_json
+from securetm.cli.run_command import RUNS
+from securetm.toml_settings import require
+
+if TYPE_CHECKING:
+    from securetm.federation.kept_runs import KeptRun
+
+_ORDERS: dict[str, Callable[[Any], Any]] = {  # what is not known stands last
+    "begun": lambda run: run.begun,
+    "name": lambda run: run.name,
+    "model": lambda run: (run.model, run.begun),
+    "profile": lambda run: (run.profile, run.begun),
+    "perplexity": lambda run: (run.perplexity is None, run.perplexity),
+    "npmi": lambda run: (run.npmi is None, -(run.npmi or 0)),
+    "epsilon": lambda run: (run.epsilon is None, run.epsilon),
+    "size": lambda run: -run.size,
+}
+Place = Annotated[Path, typer.Option("--in", metavar="FOLDER", help="The folder that holds runs, or a party's home.")]
+
+
+def runs(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[RUN]...", help="Only these: names or folders.")] = None,
+    place: Place = RUNS,
+    sort: Annotated[str, typer.Option(help="begun, name, model, profile, perplexity, npmi, epsilon or size.")] = "begun",
+    delete: Annotated[bool, typer.Option("--delete", help="Delete these runs, after asking.")] = False,
+    cache: Annotated[
+        bool, typer.Option("--cache", help="With --delete: the cache of documentation strings and embeddings, too.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+    json: Json = False,
+) -> None:
+    """Lists the runs in a folder: when they began, what they are, how good, what they spent and their size.
+
+    With --delete it deletes the runs that are named: what each one kept, and nothing else. A ledger that belongs to documents
+    stays, and so does what a party has to remember of its answers.
+    """
+    from securetm.reports.run_tables import runs_table
+    from securetm.reports.terminal import results
+
+    require(sort in _ORDERS, "", "--sort", sort, known=tuple(_ORDERS))
+    require(delete or not (yes or cache), "", "--yes" if yes else "--cache", "given", "is of use with --delete only")
+    require(not delete or bool(names or cache), "", "--delete", "given", "needs the names of runs, or --cache")
+    if delete:
+        _delete(names or [], place, cache, yes, json)
+        return
+    found = sorted(_found(names, place), key=_ORDERS[sort])
+    results(json).print(runs_table(found) if found else f"No runs in {place}.")
+    if json:
+        print_json({"folder": str(place), "runs": [asdict(run) for run in found]})
+
+
+def compare(
+    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Finished runs: names or folders.")],
+    place: Place = RUNS,
+    json: Json = False,
+) -> None:
+    """Shows runs side by side: settings that differ, quality, privacy and cost.
+
+    Runs whose settings are equal but for the seed are one column, with the mean over seeds and its interval.
+    """
+    from securetm.federation.kept_runs import found_run
+    from securetm.federation.side_by_side import side_by_side
+    from securetm.reports.run_tables import comparison_tables
+    from securetm.reports.terminal import results
+
+    compared = side_by_side([found_run(name, place) for name in names])
+    results(json).print(comparison_tables(compared))
+    if json:
+        print_json(compared.table())
+
+
+def _found(names: Sequence[str] | None, place: Path) -> list[KeptRun]:
+    from securetm.federation.kept_runs import found_run, runs_in
+
+    if not names:
+        return runs_in(place)
+    return [run for name in names for run in runs_in(found_run(name, place))]
+
+
+def _delete(names: Sequence[str], place: Path, cache: bool, yes: bool, json: bool) -> None:
+    """Deletes all of them, or none before the user agreed."""
+    from securetm.federation.kept_runs import delete, delete_cache, found_run, kept_cache
+    from securetm.reports.terminal import results, screen
+
+    paths = list(dict.fromkeys(found_run(name, place) for name in names))
+    cached = kept_cache() if cache else None
+    wanted = [str(path) for path in (*paths, *([cached] if cached else []))]
+    if wanted and not (yes or _agreed(wanted)):
+        raise NotDeleted(tuple(wanted))
+    left = {str(path): delete(path) for path in paths}
+    if cached:
+        delete_cache(cached)
+    to = results(json)
+    for name in wanted:
+        to.print(f"Deleted: {name}", markup=False)
+    for name, files in left.items():
+        if files:
+            screen().print(
+                f"Left in {name}, as the run did not make it or has to remember it: {', '.join(files)}", markup=False
+            )
+    if json:
+        print_json({"deleted": wanted, "left": {name: list(files) for name, files in left.items() if files}})
+
+
+def _agreed(wanted: Sequence[str]) -> bool:
+    """Asks at a terminal, on standard error; nobody is asked anywhere else."""
+    if not sys.stdin.isatty():
+        return False
+    for name in wanted:
+        typer.echo(f"  {name}", err=True)
+    typer.echo("Delete? Nothing brings it back. [y/N] ", nl=False, err=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

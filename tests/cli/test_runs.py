@@ -1,0 +1,173 @@
+"""`securetm runs` and `securetm compare`: runs are listed, deleted and shown side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .conftest import Said, securetm
+from .keys.terminal import typed
+
+LDA = ("--model", "lda", "--profile", "open", "--rounds", "3", "--corpus", "documents.jsonl", "--partition", "column")
+FEW = ("--set", "vocabulary.min_documents=2", "--set", "vocabulary.max_share=1.0", "--no-comparison")
+
+
+def trained(name: str, *options: str) -> None:
+    said = securetm("run", *LDA, *FEW, "--out", name, *options)
+    assert said.code == 0, said.err
+
+
+@pytest.fixture(scope="module")
+def several(workplace: Path) -> Iterator[Path]:
+    """Three runs in the folder `kept`: two that differ in the seed, and one with fewer topics."""
+    before = Path.cwd()
+    os.chdir(workplace)
+    for name, options in (("a", ("--topics", "3")), ("b", ("--topics", "3", "--seed", "1")), ("c", ("--topics", "2"))):
+        trained(f"kept/{name}", *options)
+    yield workplace / "kept"
+    os.chdir(before)
+
+
+def listed(*arguments: str) -> dict[str, Any]:
+    found = securetm("runs", *arguments, "--json").json["runs"]
+    return {run["name"]: run for run in found}
+
+
+@pytest.fixture
+def copied(several: Path, here: Path, tmp_path: Path) -> Path:
+    """A folder with a copy of one run, to be deleted."""
+    shutil.copytree(several / "a", tmp_path / "runs" / "a")
+    return tmp_path / "runs"
+
+
+def test_runs_are_listed_with_what_they_are(several: Path, here: Path) -> None:
+    runs = listed("--in", "kept")
+    assert list(runs) == ["a", "b", "c"]
+    result = json.loads((several / "a" / "result.json").read_text())
+    assert (runs["a"]["perplexity"], runs["a"]["rounds"]) == (result["quality"]["held_out"], 3)
+    assert {run["model"] for run in runs.values()} == {"lda"}
+    assert all(run["finished"] and run["size"] > 1000 and run["epsilon"] is None for run in runs.values())
+    worst = max(runs, key=lambda name: runs[name]["perplexity"])
+    assert list(listed("--in", "kept", "--sort", "perplexity"))[-1] == worst
+    shown = securetm("runs", "--in", "kept").out
+    assert "perplexity" in shown
+    assert list(listed("b", "--in", "kept")) == ["b"]
+
+
+def test_names_of_runs_sort_by_time(here: Path) -> None:
+    said = securetm("run", *LDA, *FEW, "--topics", "2", "--json")
+    assert said.code == 0, said.err
+    assert said.json["run"][:2] == "20"
+    assert said.json["run"].endswith("-lda-open")
+    assert securetm("runs", said.json["run"], "--delete", "--yes").code == 0
+
+
+def test_what_is_no_run_is_not_listed_and_what_is_damaged_says_so(copied: Path) -> None:
+    (copied / "notes").mkdir()
+    (copied / "a" / "result.json").write_text("{}")
+    (run,) = securetm("runs", "--in", str(copied), "--json").json["runs"]
+    assert "result.json" in run["trouble"]
+    assert "cannot be read" in securetm("runs", "--in", str(copied)).out
+    assert securetm("runs", "--in", str(copied / "absent")).code == 0
+
+
+def test_an_unfinished_run_is_listed_as_such(copied: Path) -> None:
+    (copied / "a" / "result.json").unlink()
+    (run,) = securetm("runs", "--in", str(copied), "--json").json["runs"]
+    assert (run["finished"], run["model"], run["parties"], run["perplexity"]) == (False, "lda", 5, None)
+    assert "unfinished" in securetm("runs", "--in", str(copied)).out
+
+
+def test_one_command_deletes_a_run_and_nothing_else(copied: Path) -> None:
+    (copied / "a" / "my-corpus.csv").write_text("text\n")
+    said = securetm("runs", "a", "--in", str(copied), "--delete", "--yes", "--json")
+    assert said.json["left"] == {str(copied / "a"): ["my-corpus.csv"]}
+    assert [one.name for one in (copied / "a").iterdir()] == ["my-corpus.csv"]
+    assert securetm("runs", "a", "--in", str(copied), "--delete", "--yes").code == 2  # it is no run any more
+
+
+def test_nothing_is_deleted_unless_somebody_agrees(copied: Path) -> None:
+    before = sorted(copied.rglob("*"))
+    said = securetm("runs", "a", "--in", str(copied), "--delete")
+    assert (said.code, sorted(copied.rglob("*"))) == (2, before)
+    assert "--yes" in said.err
+    assert typed(["runs", "a", "--in", str(copied), "--delete"], "n\n").code == 2
+    assert sorted(copied.rglob("*")) == before
+    assert typed(["runs", "a", "--in", str(copied), "--delete"], "y\n").code == 0
+    assert list(copied.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["absent", "..", "/", "kept"])
+def test_what_is_no_run_is_never_deleted(several: Path, here: Path, name: str) -> None:
+    before = sorted(here.rglob("*"))
+    said = securetm("runs", name, "--in", "kept", "--delete", "--yes")
+    assert (said.code, sorted(here.rglob("*"))) == (2, before)
+
+
+def test_neither_a_link_nor_what_a_link_leads_to_is_deleted(copied: Path) -> None:
+    (copied / "link").symlink_to(copied / "a")
+    assert securetm("runs", "link", "--in", str(copied), "--delete", "--yes").code == 2
+    outside = copied.parent / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("kept")
+    (copied / "a" / "audits").mkdir()
+    (copied / "a" / "audits" / "away").symlink_to(outside)
+    assert securetm("runs", "a", "--in", str(copied), "--delete", "--yes").code == 0
+    assert (outside / "precious").read_text() == "kept"
+
+
+def test_ledgers_of_documents_are_never_deleted(copied: Path) -> None:
+    ledger = copied / "a" / "parties" / "north.ledger"
+    ledger.write_bytes(b"what was spent")
+    said = securetm("runs", "a", "--in", str(copied), "--delete", "--yes")
+    assert (said.code, ledger.read_bytes()) == (2, b"what was spent")
+    assert "north.ledger" in said.err
+
+
+def test_the_cache_is_deleted_by_the_same_command(here: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "securetm" / "embeddings").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    assert securetm("runs", "--delete", "--cache", "--yes").code == 0
+    assert [one.name for one in tmp_path.iterdir()] == ["other"]
+
+
+@pytest.mark.parametrize("options", [("--yes",), ("--cache",), ("--delete",), ("--sort", "beauty")])
+def test_options_that_make_no_sense_are_refused(here: Path, options: tuple[str, ...]) -> None:
+    assert securetm("runs", *options).code == 2
+
+
+# ---- side by side --------------------------------------------------------------------------------------------------
+
+
+def test_runs_side_by_side_with_intervals_over_seeds(several: Path, here: Path) -> None:
+    found = securetm("compare", "a", "c", "b", "--in", "kept", "--json").json
+    assert [(group["runs"], group["seeds"]) for group in found["groups"]] == [(["a", "b"], [0, 1]), (["c"], [0])]
+    assert found["differing"] == {"model.n_topics": [3, 2]}
+    each = [json.loads((several / name / "result.json").read_text())["quality"]["held_out"] for name in "ab"]
+    figure = found["groups"][0]["figures"]["perplexity"]
+    assert figure["values"] == each
+    reach = 12.706205 * np.std(each, ddof=1) / np.sqrt(2)  # Student's t with one degree of freedom
+    np.testing.assert_allclose([figure["low"], figure["high"]], [np.mean(each) - reach, np.mean(each) + reach], rtol=1e-6)
+    assert found["groups"][1]["figures"]["perplexity"]["low"] is None
+    shown = securetm("compare", "a", "b", "c", "--in", "kept").out
+    assert "±" in shown
+    assert "model.n_topics" in shown
+
+
+def test_only_finished_runs_are_compared(copied: Path) -> None:
+    (copied / "a" / "result.json").unlink()
+    said = securetm("compare", "a", "--in", str(copied))
+    assert said.code == 2
+    assert "finished run" in said.err
+
+
+def test_a_run_that_was_never_there(demo: Said, here: Path) -> None:
+    assert "absent" in securetm("compare", "demo", "absent").err
