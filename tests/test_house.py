@@ -38,6 +38,7 @@ GUESSES = {
     "securetm/cli/main.py: hasattr(…, 'format_message')": CLICK,
     "securetm/data_frames.py: getattr(…, 'index')": FRAME,
     "securetm/models/given_documents.py: getattr(…, 'columns')": FRAME,
+    "securetm/models/given_documents.py: getattr(…, 'ndim')": MATRIX,
     "securetm/models/given_documents.py: hasattr(…, 'counts')": MATRIX,
     "securetm/models/given_documents.py: hasattr(…, 'iloc')": FRAME,
     "securetm/models/given_documents.py: hasattr(…, 'keys')": MATRIX,

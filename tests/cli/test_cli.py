@@ -207,7 +207,8 @@ def test_settings_are_resolved_and_kept(demo: Said, here: Path) -> None:
 
 def test_topics(demo: Said, here: Path) -> None:
     found = securetm("topics", "runs/demo", "--words", "4", "--json").json
-    assert found == {"run": "demo", "model": "prodlda", "topics": [topic[:4] for topic in demo.json["topics"]]}
+    topics = [topic[:4] for topic in demo.json["topics"]]
+    assert found == {"run": "demo", "model": "prodlda", "topics": topics, "labels": {}}
 
 
 def test_transform(demo: Said, here: Path) -> None:
