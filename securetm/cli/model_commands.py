@@ -67,8 +67,8 @@ def topics(
     if over_time is not None:
         _show_over_time(over_time, found, named, json)
     if html is not None:
-        behind = held if documents else {}
-        _write_page(finished, html, labels=named.texts, model_only=model_only, documents=behind, over_time=over_time)
+        of_documents = {"documents": held, "quoted": documents, "over_time": over_time}
+        _write_page(finished, html, labels=named.texts, model_only=model_only, **of_documents)
     if json:
         more = {"by_date": over_time.table()} if over_time else {}
         print_json({"run": finished.name, "model": finished.plan.model.name, "topics": found, **named.table(), **more})

@@ -94,3 +94,15 @@ def test_documents_without_a_known_word_count_nowhere(run: FinishedRun, tmp_path
     assert found.documents.tolist() == [1]
     nothing = topics_by_date(run, {"new": corpus.select(np.array([0]))}, "year")
     assert nothing.table() == {"period": "year", "periods": [], "documents": [], "shares": []}
+
+
+def test_the_page_of_topics_shows_them_and_says_whose_they_are(run: FinishedRun, tmp_path: Path) -> None:
+    assert securetm("topics", RUN, "--by-date", "year", "--html", str(tmp_path / "all.html")).code == 0
+    text = (tmp_path / "all.html").read_text("utf-8")
+    assert '"periods":["2020","2021","2022","2023","2024"]' in text
+    assert '"whose":"all parties"' in text
+    one = securetm("topics", RUN, "--by-date", "year", "--party", "north", "--html", str(tmp_path / "north.html"))
+    assert one.code == 0, one.err
+    text = (tmp_path / "north.html").read_text("utf-8")
+    assert '"whose":"north"' in text
+    assert '"behind":null' in text  # no document is quoted

@@ -229,6 +229,7 @@ def test_documents_and_dates_are_shown_where_they_are_known(tab: Tab, tmp_path: 
     assert "63" in told
     assert "<i>sport" in told
     assert tab.asks("document.querySelectorAll('.time rect').length") == 3
+    assert "Over time, at all parties" in str(tab.asks("document.getElementById('over-time').innerText"))
     tab.asks("document.querySelector('#over-time details').open = true")
     assert "2026-10\t0\t–" in str(tab.asks("document.getElementById('over-time').innerText"))
     assert failures(tab) == []

@@ -48,7 +48,7 @@ def page_data(shown: ShownTopics) -> dict[str, Any]:
         "parties": [printable(name) for name in shown.by_party],
         "by_party": [_rounded(shares) for shares in shown.by_party.values()],
         "labels": {str(topic): printable(label) for topic, label in shown.labels.items()},
-        "over_time": _over_time(shown.over_time),
+        "over_time": _over_time(shown.over_time, shown.over_time_of),
         "behind": _behind(shown.behind),
     }
 
@@ -70,8 +70,8 @@ def _unsure(shown: ShownTopics, topic: int, words: Array) -> dict[str, str]:
     return {} if shown.sure is None else {"unsure": "".join("0" if sure else "1" for sure in shown.sure[topic, words])}
 
 
-def _over_time(time: TopicsByDate | None) -> dict[str, Any] | None:
-    return time.table() if time is not None and time.periods else None
+def _over_time(time: TopicsByDate | None, whose: str) -> dict[str, Any] | None:
+    return {**time.table(), "whose": printable(whose)} if time is not None and time.periods else None
 
 
 def _behind(behind: DocumentsBehind | None) -> dict[str, Any] | None:

@@ -52,6 +52,7 @@ class ShownTopics:
     labels: Mapping[int, str] = field(default_factory=dict)
     behind: DocumentsBehind | None = None
     over_time: TopicsByDate | None = None
+    over_time_of: str = "all parties"  # whose documents those are
 
 
 def above_noise(counts: Array, variance: float) -> Array:

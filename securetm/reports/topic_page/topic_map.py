@@ -10,7 +10,8 @@ from scipy.special import xlogy
 
 from securetm.contracts import Array
 
-_WORDS = 2000  # of a large vocabulary, the commonest ones; all others count as one word
+_MOST_WORDS, _LEAST_WORDS = 2000, 400  # of a large vocabulary, the commonest ones; all others count as one word
+_MOST_TERMS = 4 * 10**8  # of all divergences together: many topics are compared by fewer words
 
 
 def distances(topics: Array) -> Array:
@@ -19,9 +20,9 @@ def distances(topics: Array) -> Array:
     own = xlogy(few, few).sum(axis=1)
     found = np.zeros((len(few), len(few)))
     for number, topic in enumerate(few):
-        mean = (few + topic) / 2
-        found[number] = (own + own[number]) / 2 - xlogy(mean, mean).sum(axis=1)
-    roots: Array = np.sqrt(np.maximum(found + found.T, 0) / (2 * np.log(2)))
+        mean = (few[number:] + topic) / 2
+        found[number, number:] = (own[number:] + own[number]) / 2 - xlogy(mean, mean).sum(axis=1)
+    roots: Array = np.sqrt(np.maximum(found + found.T, 0) / np.log(2))
     return roots
 
 
@@ -39,7 +40,8 @@ def places(topics: Array) -> Array:
 
 
 def _fewer_words(topics: Array) -> Array:
-    if topics.shape[1] <= _WORDS:
+    most = max(_LEAST_WORDS, min(_MOST_WORDS, _MOST_TERMS // len(topics) ** 2))
+    if topics.shape[1] <= most:
         return topics
     order = np.argsort(-topics.sum(axis=0), kind="stable")
-    return np.column_stack([topics[:, order[:_WORDS]], topics[:, order[_WORDS:]].sum(axis=1)])
+    return np.column_stack([topics[:, order[:most]], topics[:, order[most:]].sum(axis=1)])

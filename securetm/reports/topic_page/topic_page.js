@@ -27,10 +27,19 @@ const fullTitle = (topic) => `Topic ${topic + 1}` + (state.labels[topic] ? `: ${
 
 // ---- words by relevance
 
+// How much of the topic a word is, and how much of the word's use falls in the topic.
+function parts(topic, at) {
+  const share = Math.exp(data.topics[topic].logs[at] / 1000), whole = Math.exp(data.overall[data.topics[topic].words[at]] / 1000);
+  return [share, Math.min(1, data.weights[topic] * share / whole)];
+}
+
+// The first words by relevance. A word that is hardly in the topic, and hardly used there, is left out.
 function ranked(topic, count) {
   const { words, logs } = data.topics[topic], rest = data.steps - state.step;
   const relevance = words.map((word, at) => data.steps * logs[at] - rest * data.overall[word]);
-  return words.map((_, at) => at).sort((a, b) => relevance[b] - relevance[a] || a - b).slice(0, count);
+  const order = words.map((_, at) => at).sort((a, b) => relevance[b] - relevance[a] || a - b).slice(0, count);
+  const found = order.filter((at) => Math.max(...parts(topic, at)) >= 0.0005);
+  return found.length ? found : order;
 }
 
 const wordsOf = (topic, count) => ranked(topic, count).map((at) => data.words[data.topics[topic].words[at]]);
@@ -45,11 +54,10 @@ function showWords() {
   const one = data.topics[state.topic], order = ranked(state.topic, data.shown);
   const most = Math.exp(Math.max(...one.logs) / 1000);
   byId("words").tBodies[0].replaceChildren(...order.map((at) => {
-    const share = Math.exp(one.logs[at] / 1000), whole = Math.exp(data.overall[one.words[at]] / 1000);
+    const [share, here] = parts(state.topic, at);
     const open = one.unsure !== undefined && one.unsure[at] === "1";
     const word = make("th", { scope: "row" }, data.words[one.words[at]]);
     if (open) word.append(make("span", { class: "unsure", title: "not clearly above the noise" }, "\u00a0?"));
-    const here = Math.min(1, data.weights[state.topic] * share / whole);
     return make("tr", open ? { class: "open" } : {}, word, make("td", { class: "long" }, bar(share, most)),
       make("td", { class: "number" }, percent(share)), make("td", { class: "number rest" }, percent(here)));
   }));
@@ -63,7 +71,7 @@ function showWords() {
 
 function rows(title, head, lines) {
   const table = make("table", { class: "small" }, make("caption", {}, title));
-  table.append(make("thead", {}, make("tr", {}, ...head.map((name, at) => make("th", { scope: "col", class: at ? "number" : "" }, name)))));
+  table.append(make("thead", {}, make("tr", {}, ...head.map((name, at) => make("th", { scope: "col", class: at && name ? "number" : "" }, name)))));
   table.append(make("tbody", {}, ...lines));
   return table;
 }
@@ -87,10 +95,10 @@ function showTime() {
     x: at * wide + wide * 0.1, width: wide * 0.8, y: 40 - 40 * share / most, height: 40 * share / most }));
   const picture = drawn("svg", { viewBox: "0 0 100 40", preserveAspectRatio: "none", class: "time", role: "img",
     "aria-label": `Shares from ${time.periods[0]} to ${time.periods.at(-1)}, at most ${percent(most)}; numbers below` }, ...columns);
-  const ends = make("p", { class: "ends note" }, make("span", {}, time.periods[0]), make("span", {}, time.periods.at(-1)));
+  const ends = make("p", { class: "ends note" }, make("span", {}, time.periods[0]), make("span", {}, `at most ${percent(most)}`), make("span", {}, time.periods.at(-1)));
   const numbers = rows("", ["period", "documents", "share"], shares.map((share, at) => make("tr", {}, make("th", { scope: "row" }, time.periods[at]),
     make("td", { class: "number" }, String(time.documents[at])), make("td", { class: "number" }, time.documents[at] ? percent(share) : "–"))));
-  place.replaceChildren(make("h3", {}, "Over time"), picture, ends, make("details", {}, make("summary", {}, "As numbers"), numbers));
+  place.replaceChildren(make("h3", {}, `Over time, at ${time.whose}`), picture, ends, make("details", {}, make("summary", {}, "As numbers"), numbers));
 }
 
 function showDocuments() {
@@ -180,12 +188,12 @@ function drawMap() {
 // Circles that hide each other move apart until at most a third of their radii overlap, so that each can be clicked.
 function moveApart(wide, high) {
   const inside = (value, r, end) => Math.min(Math.max(value, r + 2), end - r - 2);
-  for (let pass = 0; pass < 60; pass += 1) {
-    for (const a of spots) {
-      for (const b of spots) {
-        const dx = b.x - a.x, dy = b.y - a.y, wanted = (a.r + b.r) * 0.68, far = Math.hypot(dx, dy);
-        if (a.topic >= b.topic || far >= wanted) continue;
-        const angle = far < 0.01 ? a.topic + b.topic : Math.atan2(dy, dx), push = (wanted - far) / 4;
+  for (let pass = 0; pass < (spots.length > 300 ? 15 : 60); pass += 1) {
+    for (let first = 0; first < spots.length; first += 1) {
+      for (let second = first + 1; second < spots.length; second += 1) {
+        const a = spots[first], b = spots[second], dx = b.x - a.x, dy = b.y - a.y, wanted = (a.r + b.r) * 0.68;
+        if (Math.abs(dx) >= wanted || Math.abs(dy) >= wanted) continue;
+        const far = Math.hypot(dx, dy), push = Math.max(0, wanted - far) / 4, angle = far < 0.01 ? first + second : Math.atan2(dy, dx);
         a.x -= Math.cos(angle) * push, a.y -= Math.sin(angle) * push, b.x += Math.cos(angle) * push, b.y += Math.sin(angle) * push;
       }
     }

@@ -30,8 +30,8 @@ _IN_LIST = 8  # words of a topic
 _NO_TEXT = "No document is in this page, and no word that is not in the model's list of words."
 _QUOTES = "This page shows words of documents in their order. It is for whoever may read these documents, and for nobody else."
 _SHARES = (
-    "The shares of topics were measured on the parties' documents, after the training and without noise. No privacy budget "
-    "covers them. A page made with --model-only leaves them out."
+    "The shares of topics were measured on documents, after the training and without noise. No privacy budget covers them. A "
+    "page made with --model-only leaves them out."
 )
 _MODEL_ONLY = "Everything here follows from the model alone. Whoever has the model knows it already."
 _SCALING = (
@@ -161,8 +161,7 @@ def _foot(shown: ShownTopics) -> str:
 
 
 def _notes(shown: ShownTopics) -> Iterable[str]:
-    measured = shown.by_party or shown.behind or shown.shares is not None
-    yield _SHARES if shown.by_party else "" if measured else _MODEL_ONLY
+    yield _MODEL_ONLY if shown.shares is None and shown.over_time is None else _SHARES
     yield "" if shown.behind else _NO_TEXT
     yield f"{_SCALING} {_RELEVANCE}"
     yield f"{_ALONE} Made by securetm {__version__}."

@@ -37,15 +37,17 @@ def shown_topics(
     labels: Mapping[int, str] | None = None,
     model_only: bool = False,
     documents: Mapping[str, Corpus] | None = None,
+    quoted: bool = False,
     over_time: TopicsByDate | None = None,
 ) -> ShownTopics:
     """What the page of this run shows. With `model_only`, nothing but what whoever has the model knows.
 
-    `documents` are shown behind the topics, by whose they are.
+    `documents`, by whose they are, are those of `over_time`. Only if they are `quoted`, the page shows their words.
     """
     result, profile = _result(finished.folder), read_profile(finished.plan.profile)
     by_party = {} if model_only else _by_party(result)
-    behind = next((documents_behind(finished, held, whose) for whose, held in (documents or {}).items()), None)
+    given = documents or {}
+    behind = next((documents_behind(finished, held, whose) for whose, held in given.items()), None) if quoted else None
     shares, shares_of = _everywhere(result, by_party)
     if behind is not None and shares is None:
         shares, shares_of = behind.shares, f"the documents of {behind.whose}"
@@ -64,6 +66,7 @@ def shown_topics(
         labels=labels or {},
         behind=behind,
         over_time=over_time,
+        over_time_of=next(iter(given)) if len(given) == 1 else "all parties",
     )
 
 
