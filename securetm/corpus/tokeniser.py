@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import re
-import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.corpus.corpus_errors import WrongEncoding
 from securetm.corpus.stop_words import ENGLISH
+from securetm.corpus.unspaced_scripts import SHORTEST, combining_marks, cut, has_unspaced
 from securetm.errors import BadSetting, NoSuchPath
 
 Tokenised = Sequence[str] | Sequence[Sequence[str]]  # words, or sentences of words
@@ -39,7 +39,8 @@ class Tokeniser:
     """How texts become words. Two parties with equal tokenisers turn equal texts into equal words.
 
     `stop_words` is "english", "none", a tuple of words, or the path of a file with one word a line. `ngrams = 2` adds pairs of
-    neighbouring kept words, joined by "_", within a sentence. `pattern` replaces the rule that finds words. `words` replaces
+    neighbouring kept words, joined by "_", within a sentence. Scripts without spaces between words are cut by
+    `unspaced_scripts.py`; their words may have two characters. `pattern` replaces the rule that finds words. `words` replaces
     everything: your own function from a text to a list of words, or to a list of sentences of words, which stay as they are.
     """
 
@@ -79,7 +80,10 @@ class Tokeniser:
             parts = [[item] if isinstance(item, str) else [*item, BREAK] for item in self.words(text)]
             return [word for part in parts for word in part]
         if self.pattern is None:
-            return (_ascii_pattern() if text.isascii() else _own_pattern()).findall(text)
+            if text.isascii():
+                return _ascii_pattern().findall(text)
+            found: list[str] = _own_pattern().findall(text)
+            return cut(found) if has_unspaced(text) else found
         find = _compiled(self.pattern).findall
         return [piece for sentence in _sentence_end().split(text) for piece in (*find(sentence), BREAK)]
 
@@ -95,9 +99,11 @@ class Tokeniser:
         return word if self._is_kept(word) else None
 
     def _is_kept(self, word: str) -> bool:
-        if not self.min_length <= len(word) <= self.max_length or word.lower() in self._stopped:
+        unspaced = has_unspaced(word[:1])
+        least = min(self.min_length, SHORTEST) if unspaced else self.min_length
+        if not least <= len(word) <= self.max_length or word.lower() in self._stopped:
             return False
-        return self.pattern is not None or self.numbers or not word[0].isnumeric()
+        return self.pattern is not None or self.numbers or unspaced or not word[0].isnumeric()
 
     @functools.cached_property
     def _stopped(self) -> frozenset[str]:
@@ -158,7 +164,7 @@ def _own_pattern() -> re.Pattern[str]:
 
     Python's \\w leaves out combining marks, without which words of India's scripts and many others would be cut.
     """
-    word = rf"[^\W_]+(?:[{_marks()}]+[^\W_]*)*(?:['’][^\W\d_]+)*"
+    word = rf"[^\W_]+(?:[{combining_marks()}]+[^\W_]*)*(?:['’][^\W\d_]+)*"
     return re.compile(rf"({word})|(?:{_SENTENCE_END})")
 
 
@@ -171,15 +177,6 @@ def _ascii_pattern() -> re.Pattern[str]:
 @functools.cache
 def _sentence_end() -> re.Pattern[str]:
     return re.compile(_SENTENCE_END)
-
-
-@functools.cache
-def _marks() -> str:
-    """All combining marks and joiners, as the inside of a character class."""
-    marks = [c for c in range(0x300, min(sys.maxunicode, 0x1FFFF)) if unicodedata.category(chr(c)).startswith("M")]
-    starts = [c for c in marks if unicodedata.category(chr(c - 1))[0] != "M"]
-    ends = [c for c in marks if unicodedata.category(chr(c + 1))[0] != "M"]
-    return "".join(f"{chr(a)}-{chr(b)}" for a, b in zip(starts, ends, strict=True)) + "\u200c\u200d"
 
 
 @functools.cache

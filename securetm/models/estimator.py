@@ -18,7 +18,7 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, Needs, State, Terms, TopicModel, Unit
 from securetm.errors import BadSetting, NeedsSum
 from securetm.models.given_documents import SPREAD, as_documents, over, warn_of_unknown, words_of
-from securetm.models.model_errors import NoSums
+from securetm.models.model_errors import NoSums, NoWordToLearn
 from securetm.models.sklearn_conventions import SklearnConventions, unfitted
 from securetm.models.stored_model import read_model, write_model
 
@@ -200,6 +200,8 @@ class Estimator(SklearnConventions, TopicModel):
     def _begun(self, train: Any, tokeniser: Tokeniser | None, seed: int) -> tuple[LearnedState, np.random.Generator]:
         """The state before anything is learned, and the generator that it was drawn from."""
         words, rng = tuple(train.vocabulary), np.random.default_rng(seed)
+        if not words:
+            raise NoWordToLearn()
         return LearnedState(self.start(words, rng), words, tokeniser=tokeniser), rng
 
     def _epochs(

@@ -105,6 +105,12 @@ class BadWordList(Refused):
     hint = "the party runs another version, or is not honest; leave it out or correct its software"
 
 
+class NoWordToLearn(SecuretmError):
+    """the documents have no word at all, so there is nothing to learn from them"""
+
+    hint = "is it the right column or list of words? do the tokeniser's settings fit the language (min_length, pattern)?"
+
+
 class EmptyVocabulary(Misuse):
     """none of {words:word|words} is in enough and not too many documents (at least {min_df}, at most {max_df})"""
 
