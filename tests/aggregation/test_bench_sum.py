@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from securetm.experiments.bench_sum import bench
 
 
+@pytest.mark.slow
 def test_the_record_has_every_phase_and_a_limit() -> None:
     told: list[tuple[int, int]] = []
     record = bench(parties=4, length=50_000, on_progress=lambda done, total: told.append((done, total)))
@@ -17,6 +20,7 @@ def test_the_record_has_every_phase_and_a_limit() -> None:
     assert told == [(done, 5) for done in range(1, 6)]
 
 
+@pytest.mark.slow
 def test_the_coordinators_memory_is_the_same_for_three_times_the_parties() -> None:
     growth = [row["ours"] for row in bench(parties=2, length=100_000)["rows"] if "memory, 30 parties against 10" in row["case"]]
     assert growth[0] < 1.2

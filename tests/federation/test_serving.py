@@ -104,7 +104,7 @@ def test_it_ends_with_the_model_of_a_simulation(site: Site, model: bytes) -> Non
     assert [event["round"] for event in site.events("kept")] == list(range(13))
 
 
-@pytest.mark.parametrize("wave", [2, 5, 9, 13, 30])
+@pytest.mark.parametrize("wave", [5, *(pytest.param(wave, marks=pytest.mark.slow) for wave in (2, 9, 13, 30))])
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_party_that_vanishes_and_comes_back_changes_nothing(site: Site, model: bytes, wave: int, killed: bool) -> None:
     back = threading.Timer(0.2, site.parties.come, FIVE)
@@ -293,6 +293,7 @@ def test_a_folder_of_another_federation_is_refused_and_a_newcomer_is_not(site: S
     assert served_folder(site.path, folder.agreement, "clinics", keys).members == tuple(keys)
 
 
+@pytest.mark.slow
 def test_a_session_after_another_looks_back_at_the_same_weights(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     looks = {"training__stop": "weights", "training__every": 5}
     plan = small_plan(profile="open", **looks)  # every wave of rounds is one message
