@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from securetm.models.neural.contextual import ZeroShotTM as ZeroShotTM
     from securetm.models.neural.neural_lda import NeuralLDA as NeuralLDA
     from securetm.models.neural.prodlda import ProdLDA as ProdLDA
+    from securetm.models.nmf.fednmf import FedNMF as FedNMF
     from securetm.models.nmf.nmf import NMF as NMF
     from securetm.models.sentence.sentence_lda import SentenceLDA as SentenceLDA
     from securetm.models.torch_module.topic_network import TopicNetwork as TopicNetwork
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "CombinedTM": "securetm.models.neural.contextual",
     "Corpus": "securetm.corpus.corpus",
+    "FedNMF": "securetm.models.nmf.fednmf",
     "LDA": "securetm.models.gibbs.lda",
     "NMF": "securetm.models.nmf.nmf",
     "NeuralLDA": "securetm.models.neural.neural_lda",

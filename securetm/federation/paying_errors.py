@@ -51,7 +51,10 @@ class OtherUnit(Unsound):
     question: str
     bounded: str
     protected: str
-    hint = "one {protected} can turn a {bounded}'s row into any other: ask for a row for each {protected} (local_epochs = 0)"
+    hint = (
+        "one {protected} can turn a {bounded}'s row into any other: ask for a row for each {protected} (local_epochs = 0; "
+        "nmf instead of fednmf)"
+    )
 
 
 class NotPaidFor(Refused):

@@ -13,6 +13,7 @@ MODELS = Registry(
     "securetm.contracts:TopicModel",
     {
         "combined-tm": "securetm.models.neural.contextual:CombinedTM",
+        "fednmf": "securetm.models.nmf.fednmf:FedNMF",
         "lda": "securetm.models.gibbs.lda:LDA",
         "lda-matched": "securetm.models.matching.matched:MatchedLDA",
         "lda-vi": "securetm.models.variational.lda_vi:VariationalLDA",

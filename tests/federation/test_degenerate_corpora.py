@@ -24,6 +24,7 @@ FORMS: Mapping[str, Mapping[str, Any]] = {
     "sentence-lda by mh": {"model.name": "sentence-lda", "model.sampler": "mh"},
     "lda-vi": {"model.name": "lda-vi"},
     "nmf": {"model.name": "nmf"},
+    "fednmf": {"model.name": "fednmf"},
     "matched lda": {"model.name": "lda", "model.form": "matched"},
     "matched sentence-lda": {"model.name": "sentence-lda", "model.form": "matched"},
 }
@@ -76,6 +77,8 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
     "nmf": {},
     "nmf, counts": {"weighting": "counts"},
     "nmf, log": {"weighting": "log"},
+    "fednmf": {},
+    "fednmf, adam": {"server": "adam", "mutual_information": 0.0, "weighting": "l2"},
 }
 DOCUMENTS: Mapping[str, list[str]] = {
     "one document": ["river lake boat. lake"],

@@ -33,6 +33,7 @@ from .private import public_words
 
 MODELS_NAMED = {place.partition(":")[2]: name for name, place in MODELS.own.items()}
 SMALL: Mapping[str, Mapping[str, Any]] = {
+    "fednmf": {"local_epochs": 1},
     "lda": {"sweeps": 1},
     "lda-matched": {"sweeps": 2},
     "lda-vi": {"passes": 5},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,10 +27,11 @@ from .played import Played
 from .private import paying_parties, private_plan
 
 
+@pytest.mark.parametrize("model", [{"model__local_epochs": 1}, {"model": {"name": "fednmf"}}])
 @pytest.mark.parametrize("unit", ["document", "person"])
-def test_a_row_for_each_party_is_no_bound_for_a_document(unit: str, tmp_path: Path) -> None:
+def test_a_row_for_each_party_is_no_bound_for_a_document(unit: str, model: dict[str, Any], tmp_path: Path) -> None:
     """Without one document the party's row is another one, and two rows of length r lie up to 2 r apart."""
-    plan = private_plan(tmp_path, "dp-local", model__local_epochs=1, privacy__unit=unit)
+    plan = private_plan(tmp_path, "dp-local", privacy__unit=unit, **model)
     with pytest.raises(OtherUnit, match=f"for each party, and the budget protects each {unit}"):
         bill_of(agree(plan), 5)
 

@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
-from securetm.models.estimator import BagOfWords
+from securetm.models.given_documents import BagOfWords
 from securetm.models.nmf.nmf import NMF, DocumentProducts
 from securetm.testing.query_laws import rows_of
 

@@ -1,4 +1,4 @@
-"""NMF passes the laws of models and of queries, over toys and over a real corpus."""
+"""NMF and FedNMF pass the laws of models and of queries, over toys and over a real corpus."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.models.additivity import check_additive
+from securetm.models.nmf.fednmf import FedNMF
 from securetm.models.nmf.nmf import NMF
 from securetm.models.queries import HeldOut
 from securetm.testing.few_documents import some_documents
@@ -64,3 +65,26 @@ class TestHeldOutUnderNMF(QueryLaws):
 def test_no_document_moves_anothers_row() -> None:
     for settings in SETTINGS:
         check_additive(small(**settings))
+
+
+STEPS = ({}, {"mutual_information": 0.0, "weighting": "l2"}, {"server": "yogi", "batch": 2})
+
+
+def stepping(**settings: Any) -> FedNMF:
+    return FedNMF(**{"n_topics": 3, "local_epochs": 2, **settings})
+
+
+class TestFedNMF(ModelLaws):
+    @pytest.fixture(params=STEPS)
+    def model(self, request: pytest.FixtureRequest) -> TopicModel:
+        return stepping(**request.param)
+
+    def test_federated_is_concatenated(self, model: TopicModel, documents: Any) -> None:
+        """It is not, as parties take steps of their own; the mean over parties is tried in `test_fednmf.py`."""
+
+
+@pytest.mark.parametrize("settings", STEPS)
+class TestLocalStepsQuery(QueryLaws):
+    @pytest.fixture
+    def query(self, settings: dict[str, Any]) -> Query:
+        return stepping(**settings).query(stepping(**settings).start(VOCABULARY, np.random.default_rng(0)))
