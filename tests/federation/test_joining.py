@@ -18,8 +18,10 @@ from securetm.federation.joining.joining_party import join
 from securetm.federation.joining_errors import DocumentsChanged, HomeBusy, LeftEarly, NotAllowedHere
 from securetm.federation.joining_result import REPORT
 from securetm.federation.party_state import UnwatchedParty
-from securetm.federation.running_errors import NotARun
+from securetm.federation.running_errors import DamagedStore, NotARun
 from securetm.federation.store import read_json
+from securetm.reports.topic_page.topic_page import topic_page
+from securetm.reports.topic_page.topic_sources import shown_topics
 
 from .conftest import FIVE, texts
 from .joined import NAMES, Organisations, make_keys, trained
@@ -76,6 +78,25 @@ def test_the_partys_folder_is_read_like_a_run(organisations: Organisations, tmp_
     (folder / "model.safetensors").unlink()
     with pytest.raises(NotARun):
         FinishedRun.open(folder)
+
+
+def test_the_partys_page_shows_its_own_documents_and_knows_no_other_party(organisations: Organisations, tmp_path: Path) -> None:
+    _, joined = trained(organisations, tmp_path / "coordinator")
+    finished = FinishedRun.open(Path(joined.reports["torch"]["directory"]))
+    alone = shown_topics(finished)
+    assert alone.shares is None
+    assert dict(alone.facts)["Trained by"] == f"torch in federation {joined.reports['torch']['federation']}, 2 rounds"
+    assert "follows from the model alone" in topic_page(alone)
+    mine = organisations.file("torch").parent / "documents.jsonl"
+    own = shown_topics(finished, documents={"torch": finished.read(mine, None)}, quoted=True)
+    assert own.shares_of == "the documents of torch"
+    assert own.behind is not None
+    assert any(own.behind.topics)
+    assert np.sum(own.shares) == pytest.approx(1)
+    assert "numpy" not in topic_page(own)
+    (finished.folder / REPORT).write_text('{"party": "torch"}', "utf-8")
+    with pytest.raises(DamagedStore):
+        shown_topics(finished)
 
 
 # ---- what the party's own file forbids -------------------------------------------------------------------------------
