@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.contracts import Needs, Reads
+from securetm.contracts import Needs
 from securetm.federation.finished import FinishedRun
 from securetm.profiles import make_model
 
@@ -55,8 +55,10 @@ def test_from_documents_to_topics_and_figures(model: str, embedded: Path, here: 
     run = FinishedRun.open(Path(out))
     assert np.isfinite(run.components_).all()
     np.testing.assert_allclose(run.components_.sum(axis=1), 1, rtol=1e-5)
-    documents = "embedded.jsonl" if Reads.EMBEDDINGS in run.model.reads else "new.jsonl"
-    shares = np.array(securetm("transform", out, documents, "--json").json["documents"])
+    documents = "embedded.jsonl" if "embedding_size" in small_settings(model, 3) else "new.jsonl"
+    transformed = securetm("transform", out, documents, "--json")
+    assert transformed.code == 0, transformed.err
+    shares = np.array(transformed.json["documents"])
     np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-4)
     judged = {row["figure"]: row["value"] for row in securetm("evaluate", out, "--json").json["rows"]}
     assert judged["held_out"] > 1
