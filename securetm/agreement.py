@@ -5,14 +5,35 @@ All of it is read once, so that editing a file during a run changes nothing in t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
-from securetm.contracts import Budget, Profile, TopicModel, Unit
+import numpy as np
+
+from securetm.contracts import Budget, Profile, State, TopicModel, Unit
+from securetm.models.stored_model import read_any
 from securetm.plans import FederationChoice, Plan
 from securetm.profiles import ProfileFile, make_model
-from securetm.toml_settings import digest
+from securetm.toml_settings import digest, require
+
+
+@dataclass(frozen=True)
+class EarlierModel:
+    """A finished model that a training goes on from: the words and the topics that it had."""
+
+    model: TopicModel
+    state: State
+    vocabulary: tuple[str, ...]
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The hash of what every party of the earlier training has: its public state and its words."""
+        public = self.model.shared(self.state)
+        arrays = {name: [array.dtype.str, list(array.shape), array.tobytes().hex()] for name, array in public.items()}
+        return digest([self.model.name, list(self.vocabulary), dict(sorted(arrays.items()))])
 
 
 @dataclass(frozen=True)
@@ -25,6 +46,15 @@ class Agreement:
     model: TopicModel
     words: tuple[str, ...] | None  # of the public list; None where the parties unite their own words
     stop_words: str | tuple[str, ...]
+    earlier: EarlierModel | None = None  # that the training goes on from
+
+    def start(self, vocabulary: Sequence[str]) -> State:
+        """Returns the state that the training starts from. The plan's public seed decides it, and the earlier model."""
+        rng = np.random.default_rng(self.plan.seed)
+        if self.earlier is None:
+            return self.model.start(vocabulary, rng)
+        begun = self.model.going_on(self.earlier.state, vocabulary, rng)
+        return self.model.weighing_earlier(begun, self.plan.training.earlier_weight)
 
     @property
     def budget(self) -> Budget | None:
@@ -44,6 +74,10 @@ class Agreement:
             del public["federation"]
         if not self.plan.training.epochs:
             del public["training"]["epochs"]
+        if self.earlier is None:  # then the plan keeps the hash that it had
+            del public["training"]["continue_from"], public["training"]["earlier_weight"]
+        else:
+            public["training"]["continue_from"] = self.earlier.digest.hex()  # what it learned counts, not where it lies
         if self.model.embedding_size:
             public["embeddings"]["model"] = bool(self.plan.embeddings.model)  # the weights count, not where they lie
         else:  # then the plan keeps the hash that it had
@@ -64,4 +98,25 @@ def agree(plan: Plan, *, listed: tuple[str, ...] | None = None) -> Agreement:
     words = listed or plan.vocabulary.public_words()
     stop_words = plan.tokeniser.listed()
     model = make_model(plan.model.name, plan.model.settings)
-    return Agreement(plan, file, plan.profile_in(file), model, words, stop_words)
+    earlier = _earlier(plan, model) if plan.training.continue_from else None
+    return Agreement(plan, file, plan.profile_in(file), model, words, stop_words, earlier)
+
+
+def _earlier(plan: Plan, model: TopicModel) -> EarlierModel:
+    """Reads the model to go on from, if this plan's model can: it is of the same kind and size, with as many topics or more."""
+    path = plan.training.continue_from
+
+    def kind_of(name: str) -> type[Any]:
+        problem = f"cannot go on from {path}, which is of the model {name}"
+        require(name == model.name, "[model]", "name", plan.model.name, problem)
+        return type(model)
+
+    earlier = EarlierModel(*read_any(Path(path), kind_of))
+    rng, words = np.random.default_rng(plan.seed), earlier.vocabulary
+    had, has = (len(one.topics(state)) for one, state in ((earlier.model, earlier.state), (model, model.start(words, rng))))
+    problem = f"has {had} topics, and the plan's model {has}: set model.n_topics to {had}" + (" or more" * model.gains_topics)
+    require(has == had or (has > had and model.gains_topics), "[training]", "continue_from", path, problem)
+    problem = "has other sizes than the plan's model: give the plan the settings that the earlier run had"
+    fits = model.fits(model.going_on(earlier.state, words, rng), len(words))
+    require(fits, "[training]", "continue_from", path, problem)
+    return earlier

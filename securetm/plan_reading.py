@@ -29,6 +29,7 @@ from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
 from securetm.toml_settings import from_table, read_toml, require
 
 T = TypeVar("T")
+_NOT_TO_GO_ON = ("training.continue_from", "training.earlier_weight")
 _ROLES = ("text", "label", "party", "date", "person", "embedding")  # of columns
 
 
@@ -75,6 +76,17 @@ def unusual_settings(plan: Plan) -> dict[str, Any]:
     form = {name: value for name, value in plan.model.settings.items() if name == "form"}
     usual = make_model(plan.model.name, _model_choice({"name": plan.model.name, **form}).settings)
     return {name: value for name, value in plan.model.settings.items() if getattr(usual, name, None) != value}
+
+
+def settings_to_go_on(plan: Plan, *, own_corpus: bool) -> dict[str, Any]:
+    """The settings of a plan, by dotted name, for a run that goes on from its model. Words come with the model."""
+    found: dict[str, Any] = {"profile": plan.profile, "seed": plan.seed, "model.name": plan.model.name}
+    found |= {f"model.settings.{name}": value for name, value in plan.model.settings.items()}
+    for section in ("tokeniser", "training", "privacy", "federation", *(() if own_corpus else ("corpus",))):
+        chosen = getattr(plan, section)
+        usual = type(chosen)()
+        found |= {f"{section}.{name}": value for name, value in vars(chosen).items() if value != getattr(usual, name)}
+    return {name: value for name, value in found.items() if name not in _NOT_TO_GO_ON}
 
 
 def _place(tables: dict[str, Any], path: list[str], value: Any) -> None:
@@ -175,8 +187,14 @@ def _with_unit(plan: Plan, budget: Budget | None) -> PrivacyChoice:
 
 def _with_source(plan: Plan, profile: Profile) -> VocabularyChoice:
     """The first source of a vocabulary that the profile allows, where the plan names none."""
-    source = plan.vocabulary.source or profile.vocabularies[0]
-    choice = dataclasses.replace(plan.vocabulary, source=source)
+    given = plan.vocabulary
+    if earlier := plan.training.continue_from:
+        problem = "cannot be set beside continue_from of [training]: the words are those of the earlier model"
+        require(given.source in ("", "file"), "[vocabulary]", "source", given.source, problem)
+        require(given.file in ("", earlier), "[vocabulary]", "file", given.file, problem)
+        given = dataclasses.replace(given, source="file", file=earlier)
+    source = given.source or profile.vocabularies[0]
+    choice = dataclasses.replace(given, source=source)
     problem = f"is not sound under profile {profile.name!r}, which allows {', '.join(profile.vocabularies)}"
     require(source in profile.vocabularies, "[vocabulary]", "source", source, problem)
     return choice

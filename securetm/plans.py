@@ -17,6 +17,7 @@ from securetm.corpus.sentence_models import USUAL
 from securetm.corpus.text_embeddings import MAX_TOKENS, TextEmbedder
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
+from securetm.models.stored_model import words_of_model
 from securetm.profiles import VOCABULARIES, ProfileFile
 from securetm.toml_settings import require, require_at_least
 
@@ -26,6 +27,7 @@ MOST_ROUNDS_OF_EPOCHS = 10_000  # that parties answer where a plan gives epochs,
 PUBLIC_LIST = "name a public list of words, one a line (--vocabulary FILE)"
 PARTITIONS = ("column", "equal", "dirichlet")
 ALL = "all"
+MODEL_ENDING = ".safetensors"
 _PORTS = 1 << 16
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -117,7 +119,7 @@ class VocabularyChoice:
     """
 
     source: str = ""  # union, joint or file; nothing: the first that the profile allows
-    file: str = ""  # a public list, one word a line
+    file: str = ""  # a public list, one word a line; or the file of a model, whose words are taken
     max_words: int = 2000  # the most frequent ones are kept
     most_candidates: int = 100_000  # words of all parties together that `joint` has room for, at 144 bytes from every party
     min_documents: int = 5  # that a word is in at least
@@ -138,12 +140,21 @@ class VocabularyChoice:
         """Reads the words of the public file, alphabetically; None where the parties unite their own."""
         if self.source != "file":
             return None
+        if self.file.endswith(MODEL_ENDING):
+            return self._words_of_model()
         try:
             lines = Path(self.file).read_text("utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as problem:
             raise BadSetting("[vocabulary]", "file", self.file, _unread(problem)) from problem
         words = tuple(sorted({line.strip() for line in lines} - {""}))  # an editor may end lines in two characters
         require(len(words) >= 2, "[vocabulary]", "file", self.file, "must hold at least two words, one a line, in UTF-8")
+        return words
+
+    def _words_of_model(self) -> tuple[str, ...]:
+        """Reads the words of a model, which must be in alphabetical order as every list of a federation is."""
+        words = words_of_model(Path(self.file))
+        fine = len(words) >= 2 and words == tuple(sorted(set(words)))
+        require(fine, "[vocabulary]", "file", self.file, "must be a model with two words or more, in alphabetical order")
         return words
 
 
@@ -158,6 +169,8 @@ class TrainingChoice:
     tolerance: float = 1e-3  # a smaller change counts as none
     patience: int = 3  # looks without a change before training ends
     held_out: float = 0.1  # share of the documents that is not trained on
+    continue_from: str = ""  # the file of a model to go on from: its words are the words, its topics keep their numbers
+    earlier_weight: float = 1.0  # of each document that it learned from, beside a new one, where topics are counts of words
 
     def __post_init__(self) -> None:
         """Refuses a training that would never begin or never end."""
@@ -167,6 +180,10 @@ class TrainingChoice:
         require(self.stop in STOPS, "[training]", "stop", self.stop, known=tuple(STOPS))
         require_at_least(self, "[training]", every=1, patience=1, tolerance=0)
         require(0 < self.held_out < 1, "[training]", "held_out", self.held_out, "must lie between 0 and 1")
+        weight = self.earlier_weight
+        require(0 <= weight <= 1e6, "[training]", "earlier_weight", weight, "must be from 0 to 1,000,000")
+        problem = "means nothing without continue_from, the model to go on from"
+        require(bool(self.continue_from) or weight == 1, "[training]", "earlier_weight", weight, problem)
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ def topics(
 ) -> None:
     """Shows the topics of a finished run, heaviest words first. Labels that people gave to topics stand beside them."""
     from securetm.reports.exported_tables import STANDARD_OUTPUT, topics_csv
+    from securetm.reports.moved_topics_table import moved_table
     from securetm.reports.terminal import results
     from securetm.reports.topic_page.topic_sources import shares_everywhere
     from securetm.reports.topics_table import topics_table
@@ -62,6 +63,8 @@ def topics(
     over_time = _over_time(finished, held, by_date)
     found, named = finished.topics(words), _labelled(finished, label or [], labels)
     results(json or csv == STANDARD_OUTPUT).print(topics_table(found, named.texts, *shares_everywhere(finished)))
+    if moved := finished.moved():
+        results(json or csv == STANDARD_OUTPUT).print(moved_table(moved, found, named.texts))
     if csv is not None:
         topics_csv(finished.heaviest_words(words), named.texts, csv)
     if over_time is not None:
@@ -71,7 +74,9 @@ def topics(
         _write_page(finished, html, labels=named.texts, model_only=model_only, **of_documents)
     if json:
         more = {"by_date": over_time.table()} if over_time else {}
-        print_json({"run": finished.name, "model": finished.plan.model.name, "topics": found, **named.table(), **more})
+        print_json(
+            {"run": finished.name, "model": finished.plan.model.name, "topics": found, **named.table(), "moved": moved, **more}
+        )
 
 
 def transform(

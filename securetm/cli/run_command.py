@@ -74,7 +74,11 @@ def run(
     ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting of a plan, as section.name=value.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; must not hold one yet.")] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder, which was interrupted.")] = None,
+    continue_: Annotated[
+        Path | None,
+        typer.Option("--continue", help="Train on from the model of this finished run: topics keep their numbers and labels."),
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Worker processes for the parties.")] = 1,
     record: Annotated[bool, typer.Option("--record", help="Keep the content of every message, for an audit.")] = False,
     comparison: Annotated[
@@ -85,6 +89,8 @@ def run(
     """Trains one topic model over the documents of several parties, on this machine."""
     given = locals()
     overrides = _chosen(given) | plan_settings(set_ or [])
+    if continue_ is not None:
+        overrides = _going_on(continue_, plan, overrides)
     _check_resume(resume, plan, overrides, out or ledgers, record)
     result = _run(resume, plan, overrides, (out, ledgers), workers, (record, comparison), json)
     if json:
@@ -93,6 +99,18 @@ def run(
         raise NothingLearned(result["directory"])
     if _paid_for_less_than_a_guess(result):
         raise typer.Exit(1)
+
+
+def _going_on(run: Path, plan: Path | None, overrides: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a run that goes on from a finished one: those of its plan, unless a plan or options say otherwise."""
+    from securetm.federation.finished import FinishedRun, model_of
+    from securetm.plan_reading import settings_to_go_on
+
+    finished = FinishedRun.open(run)
+    usual = settings_to_go_on(finished.plan, own_corpus=any(name.startswith("corpus.") for name in overrides))
+    if overrides.get("model.name", finished.plan.model.name) != finished.plan.model.name:
+        usual = {name: value for name, value in usual.items() if not name.startswith("model.")}
+    return {**(usual if plan is None else {}), **overrides, "training.continue_from": str(model_of(run).resolve())}
 
 
 def option_for(where: str, setting: str) -> str:

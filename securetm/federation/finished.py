@@ -16,7 +16,7 @@ from securetm.corpus.tokeniser import Tokeniser
 from securetm.data_frames import library
 from securetm.errors import NotFound
 from securetm.federation.file_digests import RUN, check, is_bound
-from securetm.federation.folder import MODEL, RunFolder, reopen
+from securetm.federation.folder import MODEL, RESULT, RunFolder, reopen
 from securetm.federation.joining_result import REPORT
 from securetm.federation.running_errors import ChangedFile, DamagedStore, NotARun
 from securetm.federation.sources import embed_of
@@ -45,6 +45,11 @@ def load(path: str | Path) -> LearnedModel:
     if not place.exists():
         raise NotFound("run or model file", str(place), ("the folder of a run, and model.safetensors in it",))
     return LearnedModel(place.name, *_read(place))
+
+
+def model_of(path: Path) -> Path:
+    """Returns the file of the model in the folder of a finished run, or of what a party has of one."""
+    return reopen(path).model if (path / RUN).is_file() else path / MODEL
 
 
 def _read(path: Path) -> tuple[Any, State, tuple[str, ...]]:
@@ -153,6 +158,11 @@ class FinishedRun(LearnedModel):
     def labels(self) -> TopicLabels:
         """Reads the labels that people gave to the topics of this run."""
         return TopicLabels.of(self.folder, len(self.components_))
+
+    def moved(self) -> list[dict[str, Any]]:
+        """Returns how far each topic moved since the model that the run went on from; nothing where it began anew."""
+        told = next((self.folder / name for name in (RESULT, REPORT) if (self.folder / name).is_file()), None)
+        return list((read_json(told).get("moved") if told else None) or ())
 
     def read(self, file: Path, text: str | None, date: str | None = None, stages: Stages | None = None) -> Corpus:
         """Reads new documents in the words of this run, also those that have none of these words.

@@ -23,6 +23,8 @@ from securetm.federation.paying import calibrated
 from securetm.federation.running_errors import DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import PartyStore, read_json, write_json
+from securetm.federation.topic_labels import TopicLabels
+from securetm.models.stored_model import write_model
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import Plan
 from securetm.private_files import check_private, private_file, private_folder
@@ -31,6 +33,7 @@ from securetm.sessions.identities import public_identity
 from securetm.toml_settings import require
 
 RESULT, MODEL, LEDGERS = "result.json", "model.safetensors", "ledgers"
+EARLIER = "earlier.safetensors"  # the model that the training went on from
 VERSION = 1
 
 
@@ -134,6 +137,11 @@ def write_record(folder: RunFolder, more: Mapping[str, Any]) -> None:
         "digests": KEPT,
     }
     write_json(folder.path / RUN, {**facts, **more})
+    if (earlier := folder.agreement.earlier) is not None:
+        write_model(folder.path / EARLIER, earlier.model, earlier.state, earlier.vocabulary)
+        bind(folder.path, [folder.path / EARLIER])
+        topics = len(earlier.model.topics(earlier.state))
+        TopicLabels.beside(Path(folder.agreement.plan.training.continue_from), topics).write(folder.path)
 
 
 def _check_parties(agreement: Agreement, corpora: Mapping[str, Corpus]) -> None:
@@ -174,6 +182,9 @@ def reopen(path: Path) -> RunFolder:
         tables, members, with_content = dict(facts["plan"]), tuple(facts["members"]), bool(facts["with_content"])
         keys = {name: bytes.fromhex(facts["keys"][name]) for name in members}
         name, ledgers = str(facts["name"]), path / facts["ledgers"]
+        if (path / EARLIER).is_file():  # wherever the earlier model was
+            tables["training"] = {**tables["training"], "continue_from": str(path / EARLIER)}
+            tables["vocabulary"] = {**tables["vocabulary"], "file": str(path / EARLIER)}
     except (KeyError, TypeError, ValueError) as problem:
         raise DamagedStore(str(path / RUN), "it is not the record of a run") from problem
     return RunFolder(path, agree(plan_from_tables(tables, str(path / RUN))), members, with_content, keys, name, ledgers)

@@ -19,8 +19,10 @@ from securetm.contracts import State
 from securetm.federation.finishing import WORDS
 from securetm.federation.folder import MODEL
 from securetm.federation.local_training import judge, keep_figures, kept_figures
+from securetm.federation.moved_topics import moved_since
 from securetm.federation.party import Party
 from securetm.federation.store import read_arrays, write_json
+from securetm.federation.topic_labels import LABELS, TopicLabels
 from securetm.models.quality import named_topics
 
 REPORT = "report.json"
@@ -31,6 +33,8 @@ def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Measures the finished model on the party's own documents, and writes the report."""
     folder, rounds = party.store.folder, party.finished or 0
     state = read_arrays(folder / MODEL, bare=True)[0] if rounds else {}
+    with party.failure_log.logged():
+        _keep_labels(party, folder)
     with party.failure_log.logged():
         if rounds:
             keep_figures(party.store, "shared", judge(party.agreement.model, state, party.documents, party.agreement.plan.seed))
@@ -45,9 +49,17 @@ def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
     return report
 
 
+def _keep_labels(party: Party, folder: Path) -> None:
+    """Carries over the labels beside the model that the training went on from."""
+    if (earlier := party.agreement.earlier) is not None and not (folder / LABELS).exists():
+        topics = len(earlier.model.topics(earlier.state))
+        TopicLabels.beside(Path(party.agreement.plan.training.continue_from), topics).write(folder)
+
+
 def _of_model(party: Party, state: State) -> dict[str, Any]:
     model, words = party.agreement.model, party.questions.vocabulary
-    return {"model": party.agreement.plan.model.name, "topics": named_topics(model.topics(state), words) if state else []}
+    topics = named_topics(model.topics(state), words) if state else []
+    return {"model": party.agreement.plan.model.name, "topics": topics, "moved": moved_since(party.agreement, state, words)}
 
 
 def what_was_told(party: Party) -> dict[str, Any]:
@@ -80,4 +92,5 @@ def _plan_with_own_words(agreement: Agreement, folder: Path) -> dict[str, Any]:
     tables = agreement.plan.tables()
     if agreement.words is not None:
         tables["vocabulary"]["file"] = str((folder / WORDS).resolve())
+    tables["training"] |= {"continue_from": "", "earlier_weight": 1.0}  # the report says how far its topics moved
     return tables

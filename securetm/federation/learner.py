@@ -32,9 +32,7 @@ class Learner:
 
     def begin(self, vocabulary: tuple[str, ...], memory: Memory) -> None:
         """Starts the training at the plan's seed, or goes on from the party's kept memory."""
-        self._state = learned_in(memory) or self.agreement.model.start(
-            vocabulary, np.random.default_rng(self.agreement.plan.seed)
-        )
+        self._state = learned_in(memory) or self.agreement.start(vocabulary)
 
     def about(self) -> State:
         """Returns the state that questions of the training are about."""

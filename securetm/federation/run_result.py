@@ -19,6 +19,7 @@ from securetm.federation.failure_log import lost_in
 from securetm.federation.file_digests import RUN
 from securetm.federation.folder import RunFolder
 from securetm.federation.local_training import kept_figures
+from securetm.federation.moved_topics import moved_since
 from securetm.federation.store import (
     PartyStore,
     read_json,
@@ -41,6 +42,7 @@ def summary(folder: RunFolder, trained: Trained, compared: Comparison, timer: Wo
         "topics": named_topics(model.topics(trained.state), trained.vocabulary) if trained.rounds else [],
         **compared.useful,
         **model.findings(trained.state),
+        "moved": moved_since(folder.agreement, trained.state if trained.rounds else {}, trained.vocabulary),
         "quality": {**everywhere, **_known(trained.quality)},
         "quality_by_simulation": sorted(set(everywhere) - set(_known(trained.quality))),  # nobody in a federation could say
         "stopped": trained.stopped,

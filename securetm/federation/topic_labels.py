@@ -51,6 +51,12 @@ class TopicLabels:
         """Reads the labels in the folder of a run, or of a model; there may be none."""
         return cls.read(folder / LABELS, topics) if (folder / LABELS).exists() else cls()
 
+    @classmethod
+    def beside(cls, model: Path, topics: int) -> Self:
+        """Reads the labels of a model in a file: those in its folder, or in that of its run; there may be none."""
+        near = [folder for folder in list(model.resolve().parents)[:3] if (folder / LABELS).exists()]
+        return cls.of(near[0], topics) if near else cls()
+
     def write(self, folder: Path) -> None:
         """Writes the labels into the folder of a run, whole or not at all. No label leaves no file."""
         if self.texts:

@@ -193,8 +193,8 @@ class TrainingPhase:
 
 
 def start(rounds: Rounds, vocabulary: Sequence[str]) -> State:
-    """Returns the state that the training starts from. The plan's public seed decides it."""
-    return rounds.agreement.model.start(vocabulary, np.random.default_rng(rounds.agreement.plan.seed))
+    """Returns the state that the training starts from. It follows from public facts alone."""
+    return rounds.agreement.start(vocabulary)
 
 
 def relative_change(before: State, after: State) -> float:

@@ -79,6 +79,14 @@ def read_any(path: Path, kind_of: Callable[[str], type[M]]) -> tuple[M, State, t
     return model, state, vocabulary
 
 
+def words_of_model(path: Path) -> tuple[str, ...]:
+    """The vocabulary in such a file, whatever its model is."""
+    if not path.is_file():
+        raise NotFound("model file", str(path))
+    with _damaged(path, "it is no model with words", SafetensorError, KeyError, ValueError, TypeError, RecursionError):
+        return tuple(map(str, json.loads(unpacked(path)[0]["vocabulary"])))
+
+
 @contextmanager
 def _damaged(path: Path, problem: str, *faults: type[Exception]) -> Iterator[None]:
     """Reports these faults of a file as a damaged model."""

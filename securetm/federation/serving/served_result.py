@@ -7,12 +7,13 @@ from typing import Any
 
 from securetm.federation.coordinator import Trained
 from securetm.federation.folder import RunFolder
+from securetm.federation.moved_topics import moved_since
 from securetm.federation.work_time import WorkTimer
 from securetm.models.quality import named_topics
 
 UNKNOWN = (
-    "useful", "baseline", "alone", "shared_at_party", "topics_alone", "comparison", "prevalence", "documents", "source",
-    "dropped", "not_finite",
+    "useful", "baseline", "alone", "shared_at_party", "adapted_at_party", "topics_alone", "comparison", "prevalence",
+    "documents", "source", "dropped", "not_finite",
 )  # fmt: skip
 
 
@@ -32,6 +33,7 @@ def served_result(
         "rounds": trained.rounds,
         "topics": named_topics(model.topics(trained.state), trained.vocabulary) if seen else [],
         **(model.findings(trained.state) if seen else {}),
+        "moved": moved_since(folder.agreement, trained.state if seen else {}, trained.vocabulary),
         "quality": {name: value for name, value in trained.quality.items() if value == value},
         "quality_by_simulation": [],
         "stopped": trained.stopped,
