@@ -52,6 +52,7 @@ class PolicyChoice:
 
     profiles: tuple[str, ...] = ()  # allowed, by name, or by digest (64 hex digits) so that no edited file passes
     models: tuple[str, ...] = ()  # allowed, by name
+    modules: tuple[str, ...] = ()  # of the model torch-module, allowed to be imported here, as package.module:Class
     least_parties: int = 0  # in a sum over documents
     most_epsilon: float = 0.0  # that one run may spend, of each document or person
     questions: tuple[str, ...] = ()  # that may be asked of the documents
@@ -73,6 +74,10 @@ class PolicyChoice:
     def allows_model(self, name: str) -> bool:
         """Whether this model is allowed."""
         return not self.models or name in self.models
+
+    def allows_module(self, module: str) -> bool:
+        """Whether this class may be imported here."""
+        return not self.modules or module in self.modules
 
     def allows_question(self, name: str) -> bool:
         """Whether this question may run on the documents."""

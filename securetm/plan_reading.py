@@ -250,6 +250,9 @@ def _check_under_budget(plan: Plan, budget: Budget | None, where: str) -> None:
     runs, by_word = plan.tokeniser.ngrams, budget is not None and budget.unit is Unit.WORD
     problem = f"puts one word into up to {runs * (runs + 1) // 2} slots, and a budget of words pays for one"
     require(not by_word or runs == 1, where, "tokeniser.ngrams", runs, problem)
+    embedded = "reads embeddings of texts, which noise on single word occurrences does not cover"
+    reads = make_model(plan.model.name, plan.model.settings).embedding_size > 0
+    require(not (by_word and reads), "[model]", "name", plan.model.name, embedded)
     together = "lets an embedding depend on other documents, and a budget needs it not to (leave it at 1)"
     require(not paid or plan.embeddings.batch == 1, "[embeddings]", "batch", plan.embeddings.batch, together)
     problem = "asks the documents, and no budget pays for it under this profile"

@@ -38,6 +38,7 @@ from securetm.federation.witness import TAG
 from securetm.party_policy import PartyFile, PolicyChoice
 from securetm.plan_reading import read_plan
 from securetm.stages import Stages
+from securetm.toml_settings import read_toml
 
 
 class Carrier(Protocol):
@@ -118,6 +119,7 @@ def prepare(path: Path, passphrase_of: Callable[[Path], Passphrase | None], stag
     check_accepted(home.path, roster)
     keys = Keys.open(home.path / KEYS, passphrase_of(home.path / KEYS))
     check_own(file.name, keys, roster, now_utc())
+    check_module(file)
     agreement = agreed_apart(read_plan(file.place(file.plan), {}), roster.members)
     check_policy(file, agreement, roster)
     corpus = documents_of(file, agreement, stages)
@@ -125,6 +127,14 @@ def prepare(path: Path, passphrase_of: Callable[[Path], Passphrase | None], stag
     check_delta(file.name, corpus, agreement.profile, None)  # the ledger's own is checked when it is opened
     check_kind(corpus, agreement)
     return Joining(file, home, roster, keys, agreement, corpus)
+
+
+def check_module(file: PartyFile) -> None:
+    """Refuses, before anything of it is imported, a module in the party's own plan that its policy does not allow."""
+    table = read_toml(file.place(file.plan)).get("model")
+    module = table.get("module", "") if isinstance(table, Mapping) else ""
+    if module and not (file.policy.allows_module(str(module)) and file.policy.allows_model("torch-module")):
+        raise NotAllowedHere("the module", str(module), "plan", _listed(file.policy.modules or file.policy.models))
 
 
 def check_policy(file: PartyFile, agreement: Agreement, roster: FederationRoster) -> None:

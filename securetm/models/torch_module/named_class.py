@@ -41,7 +41,7 @@ def class_named(module: str) -> type[TopicNetwork]:
     """The class. It must derive from `TopicNetwork`."""
     name, _, kind = module.partition(":")
     try:
-        found = getattr(importlib.import_module(name), kind, None)
+        found = vars(importlib.import_module(name)).get(kind)
     except Exception as problem:  # the code of somebody else
         raise NoTorchModule(module, f"importing it ended in {type(problem).__name__}: {problem}") from problem
     if not isinstance(found, type) or not issubclass(found, TopicNetwork):
