@@ -22,7 +22,7 @@ REPRODUCTIONS: Mapping[str, str] = {
 }
 BENCHES: Mapping[str, str] = {
     name: f"bench_{name.replace('-', '_')}"
-    for name in ("dp", "federation", "he", "lda", "noise", "private-mh", "prodlda", "sum")
+    for name in ("dp", "federation", "he", "lda", "neural", "noise", "private-mh", "prodlda", "sum")
 }
 KINDS = {"reproduction": ("reproduce", REPRODUCTIONS), "bench": ("bench", BENCHES)}
 

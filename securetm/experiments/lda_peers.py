@@ -1,4 +1,4 @@
-"""Other people's LDA, run in an environment of its own and asked to train a slice at a time. It imports none of them.
+"""Other people's topic models, run in an environment of its own and asked to train a slice at a time. It imports none of them.
 
 `make bench-peers` makes that environment; without it a peer is missing, and said to be.
 """
@@ -32,12 +32,11 @@ class PeerMissing(Exception):
 class PeerProcess:
     """One peer's model in a process of its own, which waits while others train."""
 
-    def __init__(self, name: str, counts: Path, settings: tuple[Any, ...]) -> None:
+    def __init__(self, name: str, counts: Path, settings: tuple[Any, ...], script: str = "lda_slices.py") -> None:
         python = interpreter()
         if python is None:
             raise PeerMissing(name)
-        script = Path(peers.__file__).with_name("lda_slices.py")
-        command = [str(python), str(script), name, str(counts), *map(str, settings)]
+        command = [str(python), str(Path(peers.__file__).with_name(script)), name, str(counts), *map(str, settings)]
         self._process = subprocess.Popen(  # noqa: S603
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -50,8 +49,12 @@ class PeerProcess:
         """Passes over the documents for about a second, or for what is left until then; never less than one."""
         each = self.seconds / self.passes if self.passes else _SLICE
         passes = max(1, int(min(_SLICE, at_most - self.seconds) / each))
-        self.seconds += self._told(passes, "-")
+        self.seconds += self.train(passes)
+
+    def train(self, passes: int) -> float:
+        """So many passes over the documents, and the seconds that they took."""
         self.passes += passes
+        return self._told(passes, "-")
 
     def topics(self) -> tuple[Array, Array]:
         """Topics x words, and each topic's prior, as they are now."""

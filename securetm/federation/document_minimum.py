@@ -9,9 +9,9 @@ import numpy as np
 
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
-from securetm.contracts import Cohort, Profile, Terms, Unit
+from securetm.contracts import Cohort, Profile, Reads, Terms, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import NoPersons
+from securetm.errors import BadSetting, NoPersons
 from securetm.federation.paying_errors import DeltaTooLarge
 from securetm.federation.refusal_errors import BelowMinimum
 from securetm.federation.running_errors import TooFewToTakePart
@@ -41,6 +41,9 @@ def check_kind(documents: Corpus, agreement: Agreement) -> None:
     """Refuses documents that would add nothing to any answer, before anything is spent."""
     if agreement.unit is Unit.PERSON and documents.persons is None:
         raise NoPersons()
+    if agreement.unit is Unit.WORD and Reads.EMBEDDINGS in agreement.model.reads:
+        name = agreement.model.name
+        raise BadSetting("model", "name", name, "reads embeddings, which tell the words that noise is to hide: take another")
     check_needs(agreement.model, documents)
 
 

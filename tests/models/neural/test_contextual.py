@@ -88,3 +88,15 @@ def test_embeddings_of_zeros_are_embeddings():
     counts, _, _ = planted()
     model = ZeroShotTM(n_topics=3, hidden=8, embedding_size=SIZE, device="cpu").fit((counts, np.zeros((120, SIZE))), epochs=1)
     assert np.isfinite(model.components_).all()
+
+
+@pytest.mark.parametrize("kind", ["combined-tm", "zeroshot-tm"])
+def test_where_noise_hides_words_no_embedding_is_read(kind, tmp_path):
+    texts = ["a boat on the lake", "the river and the lake", "the judge of the court", "the court and the law"] * 5
+    corpus = securetm.Corpus.from_strings(texts, embeddings=np.ones((len(texts), SIZE)))
+    parties = {f"p{n}": corpus.select(np.arange(n, len(texts), 3)) for n in range(3)}
+    (tmp_path / "words.txt").write_text("\n".join(["boat", "court", "judge", "lake", "law", "river"]) + "\n")
+    words = {"vocabulary.source": "file", "vocabulary.file": str(tmp_path / "words.txt")}
+    plan = {"profile": "iftm", "model.name": kind, "model.embedding_size": SIZE, "embeddings.model": "", **words}
+    with pytest.raises(BadSetting, match="reads embeddings"):
+        securetm.federate(parties, tmp_path / "run", plan)
