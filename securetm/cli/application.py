@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from securetm.cli import budget_commands, keys_commands
+from securetm.cli.adapt_command import adapt
 from securetm.cli.audit_command import audit
 from securetm.cli.bench_commands import bench, reproduce
 from securetm.cli.evaluate_command import evaluate
@@ -38,6 +39,7 @@ for command, summary, example in (
     (health, "Say whether a member's process works.", "plan.toml"),
     (topics, "Show the topics of a finished run.", "runs/demo --words 8"),
     (transform, "Find the topics of new documents.", "runs/demo new.jsonl --json"),
+    (adapt, "Adapt a model to your own documents.", "runs/demo --corpus mine.jsonl --out mine"),
     (evaluate, "Measure the quality of topics.", "runs/demo --json"),
     (runs, "List runs, or delete them.", "--sort perplexity"),
     (compare, "Show runs side by side.", "demo"),

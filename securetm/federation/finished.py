@@ -161,8 +161,15 @@ class FinishedRun(LearnedModel):
 
     def moved(self) -> list[dict[str, Any]]:
         """Returns how far each topic moved since the model that the run went on from; nothing where it began anew."""
+        return list(self._told().get("moved") or ())
+
+    def rounds(self) -> int:
+        """Returns how many rounds the model was trained for, as far as its folder says; else as many as its plan asked for."""
+        return int(self._told().get("rounds") or self.plan.training.rounds)
+
+    def _told(self) -> dict[str, Any]:
         told = next((self.folder / name for name in (RESULT, REPORT) if (self.folder / name).is_file()), None)
-        return list((read_json(told).get("moved") if told else None) or ())
+        return read_json(told) if told else {}
 
     def read(self, file: Path, text: str | None, date: str | None = None, stages: Stages | None = None) -> Corpus:
         """Reads new documents in the words of this run, also those that have none of these words.

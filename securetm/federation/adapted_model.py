@@ -1,0 +1,89 @@
+"""A party's own adapted model in a folder of its own, which is read like the folder in which a finished model landed.
+
+Everything in it was made of the party's own documents, so it is as secret as these. Nothing of it was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import CannotWrite
+from securetm.federation.adapting import Adapted, adapt, rounds_of_adapting
+from securetm.federation.adapting_errors import TooFewToAdapt
+from securetm.federation.finished import FinishedRun
+from securetm.federation.finishing import WORDS
+from securetm.federation.folder import MODEL, check_free
+from securetm.federation.joining_result import REPORT, VERSION
+from securetm.federation.moved_topics import moved
+from securetm.federation.store import write_bytes, write_json
+from securetm.models.quality import named_topics, perplexity_with_interval
+from securetm.models.stored_model import write_model
+from securetm.private_files import private_folder
+from securetm.stages import Stages
+
+_TITLE = "adapting the topics"
+
+
+def check_free_folder(path: Path) -> None:
+    """Refuses a folder that holds a run or a model already, or cannot be made."""
+    check_free(path)
+    if (path / REPORT).exists() or (path / MODEL).exists():
+        raise CannotWrite(str(path), "it holds a model already")
+
+
+def adapted_to(run: FinishedRun, documents: Corpus, own_topics: int | None, stages: Stages) -> tuple[Adapted, dict[str, Any]]:
+    """Adapts a run's model to these documents. Returns it with its figures on documents that it did not learn from."""
+    known = documents.project(run.vocabulary)
+    known = known.select(np.flatnonzero(known.lengths() > 0))
+    seed, rounds = run.plan.seed, run.rounds()
+    train, held_out = known.split(1 - run.plan.training.held_out, seed)
+    shared = run.model.shared(run.state)
+    stages.stage(_TITLE, rounds_of_adapting(rounds))
+    adapted = adapt(run.model, shared, train, rounds, seed, lambda done, _: stages.step(done), own_topics)
+    if not adapted.chosen_by:
+        raise TooFewToAdapt(len(known))
+    seen, unseen = held_out.halves(seed)
+    words = unseen.lengths()
+    figures = {
+        name: _finite(perplexity_with_interval(np.asarray(model.log_likelihood(state, seen, unseen)), words))
+        for name, model, state in (("shared", run.model, shared), ("adapted", adapted.model, adapted.state))
+    }
+    return adapted, {"documents": {"train": len(train), "held_out": len(held_out)}, "held_out": figures}
+
+
+def _finite(figures: Mapping[str, float]) -> dict[str, float | None]:
+    """Figures ready for JSON; None where there was nothing to measure them by."""
+    return {name: value if np.isfinite(value) else None for name, value in figures.items()}
+
+
+def write_adapted(path: Path, run: FinishedRun, adapted: Adapted, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Writes the model, its words, its labels and a report. `securetm topics` and `securetm transform` take the folder."""
+    private_folder(path)
+    tables = run.plan.tables()
+    tables["training"] |= {"continue_from": "", "earlier_weight": 1.0}
+    tables["vocabulary"] |= {"source": "file", "file": str((path / WORDS).resolve())}
+    topics = adapted.model.topics(adapted.state)
+    write_bytes(path / WORDS, "\n".join(run.vocabulary).encode())
+    write_model(path / MODEL, adapted.model, adapted.state, run.vocabulary)
+    run.labels().write(path)
+    report = {
+        "version": VERSION,
+        "federation": run.name,
+        "party": "adapted",
+        "directory": str(path),
+        "model": run.plan.model.name,
+        "rounds": run.rounds(),
+        "topics": named_topics(topics, run.vocabulary),
+        "adapted": {**adapted.facts(), **figures},
+        "moved": moved(run.components_, topics, run.vocabulary),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "plan": tables,
+    }
+    write_json(path / REPORT, report)
+    return report
