@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from securetm.agreement import Agreement, agree
-from securetm.contracts import Profile, State, Unit
+from securetm.contracts import Profile, Reads, State, Unit
 from securetm.errors import Unsound
 from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import COHERENCE, HELD_OUT, QUESTIONS_OF, TRAIN, Questions
 from securetm.models.additivity import check_additive
-from securetm.models.model_errors import CouplesDocuments
+from securetm.models.model_errors import CouplesDocuments, EmbeddingsWithoutNoise
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import ModelChoice, Plan, VocabularyChoice
 from securetm.profile_errors import TooFewForProfile
@@ -119,6 +119,9 @@ def refused_questions(agreement: Agreement, parties: int) -> list[Gap]:
 
 def _refusals(agreement: Agreement, parties: int) -> Iterator[tuple[str, Unsound]]:
     """Returns each question that is refused, with the refusal."""
+    if agreement.unit is Unit.WORD and Reads.EMBEDDINGS in agreement.model.reads:
+        yield TRAIN, EmbeddingsWithoutNoise(agreement.model.name, agreement.profile.name)
+        return
     questions, start = _of_some_words(agreement)
     about: dict[str, State] = {name: questions.shown(name, start, "") for name in (TRAIN, HELD_OUT)}
     about[COHERENCE] = {"top": np.arange(5).reshape(1, 5)}

@@ -89,6 +89,14 @@ class CouplesDocuments(Unsound):
     hint = "normalise each document by itself (layer normalisation instead of batch normalisation): no clip bounds the others"
 
 
+class EmbeddingsWithoutNoise(Unsound):
+    """{model} reads embeddings, and the noise of {profile} is in single words: an embedding is made of the words without it"""
+
+    model: str
+    profile: str
+    hint = "use a model that reads words alone, such as lda or prodlda, or a profile whose noise is in the sums"
+
+
 class RowsDepend(Refused):
     """{model} cannot bound the part of one document in a sum here: {how}"""
 
