@@ -82,7 +82,7 @@ def _evaluated(
     opened = [_opened(path) for path in (judged, *([others[0]] if others[0] else []), *others[1])]
     topics = [_topics_of(one) for one in opened]
     against = topics[1] if others[0] else None
-    documents, held_out, lacking = _documents(opened[: 2 if others[0] else 1], corpus, columns)
+    documents, held_out, lacking = _documents(opened[: 2 if others[0] else 1], corpus, columns, bars)
     words = {word for one in topics for word in (*one.vocabulary, *(w for listed in one.lists for w in listed))}
     words |= set(documents.vocabulary) if documents is not None and not topics[0].vocabulary else set()
     vectors = None if source is None else read_vectors(source, words)
@@ -107,7 +107,7 @@ def _topics_of(opened: FinishedRun | Path) -> JudgedTopics:
 
 
 def _documents(
-    opened: list[FinishedRun | Path], corpus: Path | None, columns: tuple[str | None, str | None]
+    opened: list[FinishedRun | Path], corpus: Path | None, columns: tuple[str | None, str | None], bars: Stages
 ) -> tuple[Corpus | None, Array | None, Mapping[str, str]]:
     """The documents to judge by, which of them nobody trained on, and why something is not there."""
     import numpy as np
@@ -117,8 +117,11 @@ def _documents(
 
     first = opened[0]
     if corpus is not None:
-        tokeniser = None if isinstance(first, Path) else first.plan.tokeniser.make()
-        read = read_corpus(corpus, text=columns[0], label=columns[1], tokeniser=tokeniser)
+        text, label = columns
+        if isinstance(first, Path):
+            read = read_corpus(corpus, text=text, label=label)
+        else:
+            read = first.read_whole(corpus, bars, text=text, label=label)
         return read, np.arange(len(read)), {}
     if isinstance(first, Path):
         return None, None, {}

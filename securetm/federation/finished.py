@@ -172,12 +172,18 @@ class FinishedRun(LearnedModel):
         return read_json(told) if told else {}
 
     def read(self, file: Path, text: str | None, date: str | None = None, stages: Stages | None = None) -> Corpus:
-        """Reads new documents in the words of this run, also those that have none of these words.
+        """Reads new documents in the words of this run, also those that have none of these words."""
+        return self.read_whole(file, stages, text=text, date=date).project(self.vocabulary)
+
+    def read_whole(
+        self, file: Path, stages: Stages | None = None, *, text: str | None, date: str | None = None, label: str | None = None
+    ) -> Corpus:
+        """Reads new documents in all their words.
 
         Where the model reads embeddings and the file has none, they are made as the plan says.
         """
         made: dict[str, Any] = {"tokeniser": self.plan.tokeniser.make(), "embed": embed_of(self.plan, stages or Unwatched())}
-        return read_corpus(file, text=text, date=date, keep_empty=True, **made).project(self.vocabulary)
+        return read_corpus(file, text=text, date=date, label=label, keep_empty=True, **made)
 
 
 def _check_together(folder: RunFolder, model: Any, vocabulary: tuple[str, ...]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from securetm.models.quality import perplexity
 from securetm.quality.control_topics import clustered_topics, random_topics
-from securetm.quality.figures import FIGURES, HELD_OUT, LABELS, Figure, FigureValue
+from securetm.quality.figures import FIGURES, HELD_OUT, LABELS, MODEL_OF_WORDS, Figure, FigureValue
 from securetm.quality.judged_topics import JudgedTopics
 from securetm.quality.quality_errors import TooFewLabels
 from securetm.quality.significance import Difference, paired_difference
@@ -28,6 +28,7 @@ NEEDED = {
     "weights": "needs a run, or topics with the weights of words",
     "labels": "needs labels: --label COLUMN",
     "held_out": "needs documents that nobody trained on: --corpus FILE",
+    "model_of_words": "its model reads embeddings of whole texts, the words to be predicted too; folded-in topics read no text",
     "against": "needs other topics: --against RUN or FILE",
     "against_weights": "needs a run or weights of words in --against too",
     "other_seeds": "needs runs of other seeds: --other-seed RUN",
@@ -114,7 +115,7 @@ def _row(figure: Figure, judged: TopicsOnDocuments, controls: list[TopicsOnDocum
     except TooFewLabels as problem:
         return Row(*facts, needs=f"{problem}; {problem.advice()}")
     beside = {one.topics.name: figure.measure(one).value for one in controls}
-    if HELD_OUT in figure.needs:
+    if figure.name == "held_out_folded":
         beside[FREQUENCIES] = perplexity(judged.likelihood_by_frequencies, judged.unseen_words)
     return Row(*facts, measured, beside)
 
@@ -129,6 +130,7 @@ def has(need: str, judged: TopicsOnDocuments) -> bool:
         "weights": lambda: judged.topics.weights is not None,
         LABELS: lambda: given.labels is not None,
         HELD_OUT: lambda: given.held_out is not None and judged.unseen_words.sum() > 0,
+        MODEL_OF_WORDS: lambda: not judged.topics.reads_whole_texts,
         "against": lambda: given.against is not None,
         "against_weights": lambda: given.against is not None and given.against.weights is not None,
     }
@@ -186,10 +188,12 @@ def _compared_words(judged: TopicsOnDocuments, other: TopicsOnDocuments) -> Comp
         missing = NEEDED["same_words"]
     if missing:
         return _not_compared(name, title, missing)
-    words = judged.unseen_words
-    mine, theirs = (float(one.likelihood.sum() / words.sum()) for one in (judged, other))
-    apart = paired_difference(judged.likelihood, other.likelihood, words, judged.given.seed)
-    return Compared(name, title, mine, theirs, apart, int((words > 0).sum()))
+    words, folded = judged.unseen_words, judged.topics.reads_whole_texts or other.topics.reads_whole_texts
+    mine, theirs = (one.folded_likelihood if folded else one.likelihood for one in (judged, other))
+    apart = paired_difference(mine, theirs, words, judged.given.seed)
+    whole = words.sum()
+    said = f"{title}, topics folded in" if folded else title
+    return Compared(name, said, float(mine.sum() / whole), float(theirs.sum() / whole), apart, int((words > 0).sum()))
 
 
 def _compared_labels(judged: TopicsOnDocuments, other: TopicsOnDocuments) -> Compared:

@@ -90,6 +90,11 @@ def _held_out(judged: TopicsOnDocuments) -> FigureValue:
     return FigureValue(found["held_out"], found["held_out_low"], found["held_out_high"])
 
 
+def _folded(judged: TopicsOnDocuments) -> FigureValue:
+    found = perplexity_with_interval(judged.folded_likelihood, judged.unseen_words)
+    return FigureValue(found["held_out"], found["held_out_low"], found["held_out_high"])
+
+
 def _tss(judged: TopicsOnDocuments) -> FigureValue:
     assert judged.given.against is not None
     mine, other = on_common_words(judged.topics, judged.given.against)
@@ -114,7 +119,7 @@ def _amwmd(judged: TopicsOnDocuments) -> FigureValue:
 
 
 DOCUMENTS, ORDER, VECTORS, WEIGHTS, LABELS = "documents", "order", "vectors", "weights", "labels"
-HELD_OUT, AGAINST, AGAINST_WEIGHTS = "held_out", "against", "against_weights"
+HELD_OUT, MODEL_OF_WORDS, AGAINST, AGAINST_WEIGHTS = "held_out", "model_of_words", "against", "against_weights"
 
 FIGURES = (
     Figure("npmi_documents", "NPMI by documents", "-1 to 1", "higher", (DOCUMENTS,), _npmi_documents),
@@ -122,7 +127,15 @@ FIGURES = (
     Figure("c_v", "c_v by windows of 110", "0 to 1", "higher", (DOCUMENTS, ORDER), _c_v),
     Figure("embedding_coherence", "coherence by vectors", "-1 to 1", "higher", (VECTORS,), _embedding_coherence),
     Figure("diversity", "diversity", "0 to 1", "higher", (), _diversity),
-    Figure("held_out", "held-out perplexity", "1 or more", "lower", (WEIGHTS, DOCUMENTS, HELD_OUT), _held_out),
+    Figure(
+        "held_out",
+        "held-out perplexity",
+        "1 or more",
+        "lower",
+        (WEIGHTS, DOCUMENTS, HELD_OUT, MODEL_OF_WORDS),
+        _held_out,
+    ),
+    Figure("held_out_folded", "  topics folded in", "1 or more", "lower", (WEIGHTS, DOCUMENTS, HELD_OUT), _folded),
     Figure("accuracy", "accuracy of a classifier", "0 to 1", "higher", (WEIGHTS, DOCUMENTS, LABELS), _accuracy),
     Figure("macro_f1", "macro F1 of a classifier", "0 to 1", "higher", (WEIGHTS, DOCUMENTS, LABELS), _macro_f1),
     Figure("tss", "TSS to the other topics", "0 to their number", "higher", (AGAINST, WEIGHTS, AGAINST_WEIGHTS), _tss),

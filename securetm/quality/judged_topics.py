@@ -65,6 +65,15 @@ class JudgedTopics:
             return np.asarray(self.model.log_likelihood(self.state, given, asked))  # type: ignore[arg-type]
         return _held(asked, self.vocabulary).log_likelihood(self._by_word(), self.shares(given), 1)
 
+    def folded(self) -> JudgedTopics:
+        """The same topics without their model: documents get topics by folding in."""
+        return replace(self, model=None, state=None)
+
+    @property
+    def reads_whole_texts(self) -> bool:
+        """Whether its model reads embeddings: these are made of all words of a document, those to be predicted too."""
+        return self.model is not None and self.model.embedding_size > 0
+
     def _by_word(self) -> Array:
         """Words x topics. A word is impossible in no topic: each weight is raised by a thousandth of an equal share."""
         assert self.weights is not None

@@ -71,6 +71,11 @@ class TopicsOnDocuments:
         return self.topics.log_likelihood(*self._held)
 
     @cached_property
+    def folded_likelihood(self) -> Array:
+        """The same by folding in under fixed topics, which asks no model. It is what topics of any origin have."""
+        return self.topics.folded().log_likelihood(*self._held)
+
+    @cached_property
     def likelihood_by_frequencies(self) -> Array:
         """The same by the frequencies of words alone: those of all words but the unseen ones, each raised by one."""
         known = self.given.documents.project(self.topics.vocabulary)

@@ -61,5 +61,6 @@ def test_from_documents_to_topics_and_figures(model: str, embedded: Path, here: 
     shares = np.array(transformed.json["documents"])
     np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-4)
     judged = {row["figure"]: row["value"] for row in securetm("evaluate", out, "--json").json["rows"]}
-    assert judged["held_out"] > 1
+    assert judged["held_out_folded"] > 1
+    assert (judged["held_out"] is None) == ("embedding_size" in small_settings(model, 3))  # such a model reads whole texts
     assert judged["npmi_documents"] is not None
