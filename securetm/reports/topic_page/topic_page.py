@@ -27,7 +27,7 @@ _TINTS = 8  # of its cells
 _FEW_PARTIES = 12  # by which the topics can be sorted
 _IN_LIST = 8  # words of a topic
 
-_NO_TEXT = "No document is in this page, and no word that is not in the model's list of words."
+_NO_TEXT = "This page holds no document. All words in it are from the model's list of words."
 _QUOTES = "This page shows words of documents in their order. It is for whoever may read these documents, and for nobody else."
 _SHARES = (
     "The shares of topics were measured on documents, after the training and without noise. No privacy budget covers them. A "
