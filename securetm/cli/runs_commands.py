@@ -65,21 +65,33 @@ def runs(
 def compare(
     names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Finished runs: names or folders.")],
     place: Place = RUNS,
+    paired: Annotated[
+        bool, typer.Option("--paired/--no-paired", help="Also test over held-out documents whether the first run is as good.")
+    ] = True,
     json: Json = False,
 ) -> None:
     """Shows runs side by side: settings that differ, quality, privacy and cost.
 
-    Runs whose settings are equal but for the seed are one column, with the mean over seeds and its interval.
+    Runs whose settings are equal but for the seed are one column, with the mean over seeds and its interval. Where runs have
+    the same held-out documents and words, a paired bootstrap over documents says whether the first run of a column predicts
+    them better or worse than the first run of all by more than chance.
     """
     from securetm.federation.kept_runs import found_run
+    from securetm.federation.paired_runs import paired_runs
     from securetm.federation.side_by_side import side_by_side
-    from securetm.reports.run_tables import comparison_tables
+    from securetm.reports.run_tables import comparison_tables, paired_sentences
     from securetm.reports.terminal import results
 
-    compared = side_by_side([found_run(name, place) for name in names])
-    results(json).print(comparison_tables(compared))
+    paths = [found_run(name, place) for name in names]
+    compared = side_by_side(paths)
+    firsts = [next(path for path in paths if path.resolve().name == group.runs[0]) for group in compared.groups]
+    tested = paired_runs(firsts[0], firsts[1:]) if paired and len(firsts) > 1 else []
+    to = results(json)
+    to.print(comparison_tables(compared))
+    for sentence in paired_sentences(tested):
+        to.print(sentence, markup=False)
     if json:
-        print_json(compared.table())
+        print_json({**compared.table(), "paired": [one.table() for one in tested]})
 
 
 def _found(names: Sequence[str] | None, place: Path) -> list[KeptRun]:

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 
 from securetm.federation.kept_runs import KeptRun
+from securetm.federation.paired_runs import PairedRuns
 from securetm.federation.side_by_side import COMPARED, SEED, SeedFigure, SideBySide
 from securetm.reports.terminal import titled
 from securetm.wording import counted, upward
@@ -54,6 +55,21 @@ def comparison_tables(compared: SideBySide) -> RenderableType:
         figures.add_row(_NAMES.get(measure.name, measure.name), *marked)
     several_named = [f"{n}: {_plain(', '.join(g.runs))}" for n, g in enumerate(compared.groups, 1) if len(g.runs) > 1]
     return Group(*several_named, settings, figures)
+
+
+def paired_sentences(tested: Sequence[PairedRuns]) -> list[str]:
+    """What the test over documents says of each pair of runs."""
+    return [_paired(one) for one in tested]
+
+
+def _paired(tested: PairedRuns) -> str:
+    first, other = tested.runs
+    if tested.difference is None:
+        return f"{other} and {first} are not tested over documents; that needs {tested.needs}."
+    apart = tested.difference
+    said = "no difference beyond chance" if not apart.sure else "better" if apart.value > 0 else "worse"
+    ends = f"{apart.value:+.3f} ({apart.low:+.3f} to {apart.high:+.3f}) nats per word"
+    return f"{other} against {first}, on the same {counted(tested.documents, 'held-out document')}: {said}, {ends}."
 
 
 def _head(number: int, runs: Sequence[str]) -> str:

@@ -162,6 +162,21 @@ def test_runs_side_by_side_with_intervals_over_seeds(several: Path, here: Path) 
     assert "model.n_topics" in shown
 
 
+def test_the_same_documents_test_whether_a_difference_is_chance(several: Path, here: Path) -> None:
+    (first,) = securetm("compare", "a", "c", "b", "--in", "kept", "--json").json["paired"]
+    results = [json.loads((several / name / "result.json").read_text())["quality"]["held_out"] for name in "ac"]
+    np.testing.assert_allclose(first["difference"], np.log(results[0]) - np.log(results[1]), atol=1e-3)
+    assert first["low"] < first["difference"] < first["high"]
+    assert (first["runs"], first["needs"]) == (["a", "c"], None)
+    assert "against a, on the same" in securetm("compare", "a", "c", "--in", "kept").out
+    trained("kept/d", "--topics", "2", "--seed", "5")
+    (second,) = securetm("compare", "a", "d", "--in", "kept", "--json").json["paired"]
+    assert second["difference"] is None
+    assert "same held-out documents" in second["needs"]
+    assert securetm("runs", "d", "--in", "kept", "--delete", "--yes").code == 0
+    assert securetm("compare", "a", "c", "--in", "kept", "--json", "--no-paired").json["paired"] == []
+
+
 def test_only_finished_runs_are_compared(copied: Path) -> None:
     (copied / "a" / "result.json").unlink()
     said = securetm("compare", "a", "--in", str(copied))

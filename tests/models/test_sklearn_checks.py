@@ -63,10 +63,17 @@ class WholeVariationalLDA(WholeCounts, securetm.VariationalLDA):
     pass
 
 
+@dataclass(frozen=True)
+class WholeNMF(WholeCounts, securetm.NMF):
+    pass
+
+
 MODELS = [
     WholeLDA(n_topics=3),
     WholeVariationalLDA(n_topics=3),
+    WholeNMF(n_topics=3),
     securetm.ProdLDA(n_topics=3, hidden=8, batch=32),
+    securetm.NeuralLDA(n_topics=3, hidden=8, batch=32),
 ]
 
 
