@@ -11,11 +11,12 @@ from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
 from securetm.contracts import Cohort, Profile, Reads, Terms, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, NoPersons
+from securetm.errors import NoPersons
 from securetm.federation.paying_errors import DeltaTooLarge
 from securetm.federation.refusal_errors import BelowMinimum
 from securetm.federation.running_errors import TooFewToTakePart
 from securetm.models.document_needs import check_needs
+from securetm.models.model_errors import EmbeddingsWithoutNoise
 from securetm.profiles import cohort_of
 
 
@@ -42,8 +43,7 @@ def check_kind(documents: Corpus, agreement: Agreement) -> None:
     if agreement.unit is Unit.PERSON and documents.persons is None:
         raise NoPersons()
     if agreement.unit is Unit.WORD and Reads.EMBEDDINGS in agreement.model.reads:
-        name = agreement.model.name
-        raise BadSetting("model", "name", name, "reads embeddings, which tell the words that noise is to hide: take another")
+        raise EmbeddingsWithoutNoise(agreement.model.name, agreement.profile.name)
     check_needs(agreement.model, documents)
 
 

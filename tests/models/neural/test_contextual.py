@@ -5,7 +5,7 @@ from scipy import sparse
 
 import securetm
 from securetm.errors import BadSetting
-from securetm.models.model_errors import NoEmbeddings, OtherEmbeddings
+from securetm.models.model_errors import EmbeddingsWithoutNoise, NoEmbeddings, OtherEmbeddings
 from securetm.models.neural.contextual import CombinedTM, ZeroShotTM
 
 torch.set_num_threads(1)
@@ -98,5 +98,5 @@ def test_where_noise_hides_words_no_embedding_is_read(kind, tmp_path):
     (tmp_path / "words.txt").write_text("\n".join(["boat", "court", "judge", "lake", "law", "river"]) + "\n")
     words = {"vocabulary.source": "file", "vocabulary.file": str(tmp_path / "words.txt")}
     plan = {"profile": "iftm", "model.name": kind, "model.embedding_size": SIZE, "embeddings.model": "", **words}
-    with pytest.raises(BadSetting, match="reads embeddings"):
+    with pytest.raises(EmbeddingsWithoutNoise, match="reads embeddings"):
         securetm.federate(parties, tmp_path / "run", plan)
