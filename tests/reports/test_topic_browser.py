@@ -83,6 +83,15 @@ def typed(tab: Tab, selector: str, text: str) -> None:
     tab.call("Input.insertText", text=text)
 
 
+def load(tab: Tab, file: Path) -> None:
+    """The file is chosen, and read."""
+    tab.asks("document.getElementById('labels-said').textContent = ''")
+    field = tab.call("Runtime.evaluate", expression="document.getElementById('load')")["result"]["objectId"]
+    tab.call("DOM.setFileInputFiles", files=[str(file)], objectId=field)
+    look = "const look = () => document.getElementById('labels-said').textContent ? done(1) : requestAnimationFrame(look);"
+    tab.call("Runtime.evaluate", expression=f"new Promise(done => {{ {look} look(); }})", awaitPromise=True)
+
+
 def until(tab: Tab, method: str, **wanted: Any) -> dict[str, Any]:
     """Waits for an event of the browser."""
     while True:
@@ -198,13 +207,22 @@ def test_a_label_is_shown_saved_and_read_again(opened: Tab, page: Path, tmp_path
     assert saved.texts == {1: HOSTILE, 2: "Weather <b>"}
     opened.open(page)
     assert opened.asks("state.labels[2]") is None
-    file = opened.call("Runtime.evaluate", expression="document.getElementById('load')")["result"]["objectId"]
-    opened.call("DOM.setFileInputFiles", files=[str(tmp_path / "labels.json")], objectId=file)
-    look = "const look = () => document.getElementById('labels-said').textContent ? done(1) : requestAnimationFrame(look);"
-    opened.call("Runtime.evaluate", expression=f"new Promise(done => {{ {look} look(); }})", awaitPromise=True)
+    load(opened, tmp_path / "labels.json")
     assert opened.asks("document.getElementById('labels-said').textContent") == "2 labels read"
     assert opened.asks("document.querySelector('#topics tr[data-topic=\"2\"] .named').textContent") == "Weather <b>"
     assert failures(opened) == []
+
+
+def test_what_the_page_saves_can_be_read_whatever_was_in_a_file(opened: Tab, tmp_path: Path) -> None:
+    odd = {"0": "x" * 99 + "\U0001f30a" * 3, "1": "a\u202eb\u00a0c\n", "2": "\x00", "__proto__": "x", "8": "none", "3": 7}
+    (tmp_path / "odd.json").write_text(json.dumps({"labels": odd}), "utf-8")
+    load(opened, tmp_path / "odd.json")
+    saved = str(opened.asks("JSON.stringify({labels: state.labels})"))
+    (tmp_path / "saved.json").write_text(saved, "utf-8")
+    assert TopicLabels.read(tmp_path / "saved.json", 8).texts == {0: "x" * 99 + "\U0001f30a", 1: "ab c"}
+    (tmp_path / "none.json").write_text("[]", "utf-8")
+    load(opened, tmp_path / "none.json")
+    assert "No labels" in str(opened.asks("document.getElementById('labels-said').textContent"))
 
 
 def test_words_that_noise_may_have_made_are_marked(tab: Tab, tmp_path: Path) -> None:

@@ -248,8 +248,14 @@ const KEYS = {
 
 // ---- labels of topics
 
+// One line of printable text, as `securetm topics --labels` takes it.
+function cleaned(text) {
+  const shown = text.replace(/(?![\u200c\u200d])[\p{C}\p{Zl}\p{Zp}]/gu, "").replace(/\p{Zs}/gu, " ");
+  return [...shown.trim()].slice(0, data.longest_label).join("");
+}
+
 function labelled(topic, label) {
-  if (label.trim()) state.labels[topic] = label.trim();
+  if (cleaned(label)) state.labels[topic] = cleaned(label);
   else delete state.labels[topic];
   showLists(), drawMap();
 }
@@ -271,7 +277,7 @@ async function readLabels(file) {
   const fits = (key, name) => /^\d+$/.test(key) && Number(key) < data.topics.length && typeof name === "string";
   const names = found && typeof found === "object" ? Object.entries(found).filter(([key, name]) => fits(key, name)) : [];
   if (!names.length) return tell("No labels of these topics are in that file");
-  for (const [key, name] of names) state.labels[Number(key)] = name.trim().slice(0, data.longest_label);
+  for (const [key, name] of names) if (cleaned(name)) state.labels[Number(key)] = cleaned(name);
   showLists(), drawMap(), arrange(), showTopic();
   return tell(`${names.length} labels read`);
 }
