@@ -19,6 +19,7 @@ REPRODUCTIONS: Mapping[str, str] = {
     "lda-frontier": "lda_frontier",
     "iftm": "iftm",
     "privacy-utility": "privacy_utility",
+    "together-and-alone": "together_and_alone",
 }
 BENCHES: Mapping[str, str] = {
     name: f"bench_{name.replace('-', '_')}"

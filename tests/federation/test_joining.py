@@ -18,8 +18,10 @@ from securetm.federation.joining.joining_party import join
 from securetm.federation.joining_errors import DocumentsChanged, HomeBusy, LeftEarly, NotAllowedHere
 from securetm.federation.joining_result import REPORT
 from securetm.federation.party_state import UnwatchedParty
-from securetm.federation.running_errors import DamagedStore, NotARun
+from securetm.federation.running_errors import DamagedStore, NotARun, PartyRefused
 from securetm.federation.store import read_json
+from securetm.federation.topic_labels import TopicLabels
+from securetm.models.stored_model import write_model
 from securetm.reports.topic_page.topic_page import topic_page
 from securetm.reports.topic_page.topic_sources import shown_topics
 
@@ -65,6 +67,54 @@ def test_model_words_figures_and_report_land_at_every_party(organisations: Organ
         assert report["answered"] == {"joint": 1, "train": 2, "coherence": 1, "held_out": 1}
         assert {"npmi", "held_out", "diversity"} <= set(report["quality"])
         assert read_json(Path(report["directory"]) / REPORT) == report
+
+
+def test_a_federation_goes_on_from_the_model_that_each_party_has(organisations: Organisations, tmp_path: Path) -> None:
+    first, joined = trained(organisations, tmp_path / "coordinator")
+    landed = {name: Path(joined.reports[name]["directory"]) for name in NAMES}
+    TopicLabels({1: "water"}).write(landed["torch"])
+    for seed, (name, subject) in enumerate(zip(NAMES, FIVE, strict=True)):  # a year later, with other documents
+        organisations.write(name, identity="next-year")
+        organisations.bring(name, texts(FIVE[subject], 40, 90 + seed))
+    plans = {name: _going_on_from(folder / "model.safetensors") for name, folder in landed.items()}
+    for name, plan in plans.items():
+        (organisations.file(name).parent / "plan.toml").write_text(plan, "utf-8")
+    organisations.plan = plans["numpy"]
+    assert len({organisations.prepared(name).agreement.digest for name in NAMES}) == 1  # wherever each has its file
+    second, joined = trained(organisations, tmp_path / "next coordinator")
+    assert joined.problems == {}
+    assert second.vocabulary == first.vocabulary
+    report = joined.reports["torch"]
+    assert report["answered"]["train"] == 2
+    assert "joint" not in report["answered"]  # the words came with the model
+    assert [row["topic"] for row in report["moved"]] == [0, 1, 2]
+    assert all(row["distance"] < 0.5 for row in report["moved"])
+    finished = FinishedRun.open(Path(report["directory"]))
+    assert finished.labels().texts == {1: "water"}
+    assert finished.moved() == report["moved"]
+
+
+def test_a_party_with_another_earlier_model_takes_no_part(organisations: Organisations, tmp_path: Path) -> None:
+    _, joined = trained(organisations, tmp_path / "coordinator")
+    theirs = load(Path(joined.reports["numpy"]["directory"]))
+    other = {**theirs.state, "counts": theirs.state["counts"][::-1].copy()}
+    write_model(tmp_path / "other.safetensors", theirs.model, other, theirs.vocabulary)
+    theirs.save(tmp_path / "same.safetensors")
+    plans = {name: _going_on_from(tmp_path / "same.safetensors") for name in NAMES}
+    plans["torch"] = _going_on_from(tmp_path / "other.safetensors")
+    for name, plan in plans.items():
+        (organisations.file(name).parent / "plan.toml").write_text(plan, "utf-8")
+    digests = {name: organisations.prepared(name).agreement.digest for name in NAMES}
+    assert [name for name in NAMES if digests[name] != digests["numpy"]] == ["torch"]
+    organisations.plan = plans["numpy"]
+    with pytest.raises(PartyRefused, match="torch refused"):
+        trained(organisations, tmp_path / "next coordinator")
+
+
+def _going_on_from(model: Path) -> str:
+    """The plan of a training that goes on from this file."""
+    words = PLAN[PLAN.index("[vocabulary]") : PLAN.index("[training]")]
+    return PLAN.replace(words, "") + f'continue_from = "{model}"\nearlier_weight = 2.0\n'
 
 
 def test_the_partys_folder_is_read_like_a_run(organisations: Organisations, tmp_path: Path) -> None:

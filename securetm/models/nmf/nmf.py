@@ -31,6 +31,7 @@ class NMF(FactoredTopics):
     sweeps: int = 10  # over the topics in a round, documents' topic weights being fixed
     deviations: float = 2.0  # of noise, if a total has any: a smaller weight of a word is replaced by the word's mean of such
     name: ClassVar[str] = "nmf"
+    gains_topics: ClassVar[bool] = True
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
 
@@ -48,6 +49,12 @@ class NMF(FactoredTopics):
             "words": np.full(len(vocabulary), 1.0 / len(vocabulary)),
             "step": np.zeros(1, dtype=np.int64),
         }
+
+    def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """The earlier topics, and random ones beside them where the model has more."""
+        fresh = self.start(vocabulary, rng)
+        weights = np.concatenate([earlier["weights"], fresh["weights"][len(earlier["weights"]) :]])
+        return {**fresh, "weights": weights, "words": earlier["words"]}
 
     def query(self, state: State) -> ProductsQuery:
         """The next question: the sums of two products over all documents."""
