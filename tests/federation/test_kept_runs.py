@@ -1,0 +1,98 @@
+"""Runs at a party's home: they are listed and deleted, and what the party has to remember of its answers stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from securetm.errors import BadSetting
+from securetm.federation.folder import alone_in
+from securetm.federation.joining_result import REPORT
+from securetm.federation.kept_runs import PARTY, delete, found_run, runs_in
+from securetm.federation.running_errors import NotARun, RunBusy, RunHoldsLedgers
+from securetm.federation.store import write_json
+
+from .joined import Organisations, make_keys, trained
+
+PLAN = """
+profile = "masked"
+[model]
+name = "lda"
+n_topics = 3
+[vocabulary]
+min_documents = 2
+max_share = 1.0
+most_candidates = 500
+[training]
+rounds = 2
+held_out = 0.2
+"""
+
+
+def test_a_party_deletes_its_results_and_keeps_what_it_has_to_remember(tmp_path: Path) -> None:
+    organisations = Organisations.of(make_keys(tmp_path / "trial"), tmp_path / "all", PLAN)
+    _, joined = trained(organisations, tmp_path / "coordinator")
+    report, home = joined.reports["torch"], organisations.home("torch")
+    (run,) = runs_in(home)
+    assert (run.kind, run.model, run.rounds, run.finished) == (PARTY, "lda", 2, True)
+    assert run.perplexity == report["quality"]["held_out"]
+    folder = Path(run.directory)
+    assert folder == Path(report["directory"])
+    left = delete(folder)
+    assert any(name.endswith(".sqlite") for name in left)  # its counters: the same question would be answered twice without
+    assert not {REPORT, "model.safetensors", "vocabulary.txt"} & set(left)
+    assert runs_in(home) == []
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A folder that says that it is a run."""
+    folder = tmp_path / "runs" / "one"
+    folder.mkdir(0o700, parents=True)
+    write_json(folder / "run.json", {"ledgers": "ledgers", "members": [], "plan": {}})
+    return folder
+
+
+def test_a_run_that_a_process_works_on_is_not_deleted(run: Path) -> None:
+    with alone_in(run), pytest.raises(RunBusy):
+        delete(run)
+    assert delete(run) == ()
+    assert not run.exists()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        lambda run: write_json(run / "run.json", {"ledgers": str(run / "kept"), "plan": {}}),  # of documents
+        lambda run: (run / "run.json").write_text("[]"),  # nobody can say whose they are
+    ],
+)
+def test_ledgers_that_may_be_of_documents_are_not_deleted(run: Path, record: Callable[[Path], None]) -> None:
+    record(run)
+    (run / "ledgers").mkdir()
+    (run / "ledgers" / "north.ledger").write_bytes(b"spent")
+    with pytest.raises(RunHoldsLedgers):
+        delete(run)
+    assert (run / "ledgers" / "north.ledger").read_bytes() == b"spent"
+
+
+def test_a_run_of_damaged_files_is_listed_with_what_is_wrong_and_can_be_deleted(run: Path) -> None:
+    for content in ("", "[]", "{}", '{"plan": 3, "members": 5}', "\xff"):
+        (run / "run.json").write_bytes(content.encode("latin1"))
+        (listed,) = runs_in(run.parent)
+        assert listed.trouble
+    assert delete(run) == ()
+
+
+def test_only_runs_are_found(run: Path, tmp_path: Path) -> None:
+    assert found_run("one", run.parent) == run
+    assert found_run(str(run), Path("absent")) == run
+    (run.parent / "link").symlink_to(run)
+    with pytest.raises(BadSetting, match="link"):
+        found_run("link", run.parent)
+    with pytest.raises(NotARun):
+        found_run("absent", run.parent)
+    with pytest.raises(NotARun):
+        delete(tmp_path)
