@@ -111,7 +111,7 @@ def _earlier(plan: Plan, model: TopicModel) -> EarlierModel:
         require(name == model.name, "[model]", "name", plan.model.name, problem)
         return type(model)
 
-    earlier = EarlierModel(*read_any(Path(path), kind_of))
+    earlier = EarlierModel(*read_any(Path(path), kind_of, plan.model.settings.get("module", "")))
     rng, words = np.random.default_rng(plan.seed), earlier.vocabulary
     had, has = (len(one.topics(state)) for one, state in ((earlier.model, earlier.state), (model, model.start(words, rng))))
     problem = f"has {had} topics, and the plan's model {has}: set model.n_topics to {had}" + (" or more" * model.gains_topics)

@@ -158,7 +158,7 @@ def _all_adapted(
             keep_figures(one.party.store, "adapted", judge(found.model, found.state, one.documents, seed))
             write_json(kept.with_suffix(".json"), found.facts())
             write_model(kept, found.model, found.state, trained.vocabulary)
-        model, state, _ = read_any(kept, lambda _: type(agreement.model))
+        model, state, _ = read_any(kept, lambda _: type(agreement.model), agreement.plan.model.settings.get("module", ""))
         models[name] = model, state
     return models
 

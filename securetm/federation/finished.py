@@ -52,14 +52,14 @@ def model_of(path: Path) -> Path:
     return reopen(path).model if (path / RUN).is_file() else path / MODEL
 
 
-def _read(path: Path) -> tuple[Any, State, tuple[str, ...]]:
+def _read(path: Path, plan: Plan | None = None) -> tuple[Any, State, tuple[str, ...]]:
     def kind_of(name: str) -> type[Any]:
         kind = model_class(name)
         if kind is None:
             raise UnknownModel(str(path), name, MODELS.names())
         return kind
 
-    return read_any(path, kind_of)
+    return read_any(path, kind_of, plan.model.settings.get("module", "") if plan else "")
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class FinishedRun(LearnedModel):
         if not folder.model.is_file():
             raise NotARun(str(path), "finished model")
         check(path, folder.model, folder.words)
-        model, state, vocabulary = _read(folder.model)
+        model, state, vocabulary = _read(folder.model, folder.agreement.plan)
         _check_together(folder, model, vocabulary)
         return cls(folder.path.name, model, state, vocabulary, folder.agreement.plan, is_bound(path), path)
 
@@ -148,11 +148,11 @@ class FinishedRun(LearnedModel):
         report = read_json(path / REPORT)
         if not (path / MODEL).is_file():
             raise NotARun(str(path), "finished model")
-        model, state, vocabulary = _read(path / MODEL)
         try:
             plan, name = plan_from_tables(report["plan"], str(path / REPORT)), f"{report['federation']} {report['party']}"
         except (KeyError, TypeError, AttributeError) as problem:
             raise DamagedStore(str(path / REPORT), "it is not the report of a party") from problem
+        model, state, vocabulary = _read(path / MODEL, plan)
         return cls(name, model, state, vocabulary, plan, folder=path)
 
     def labels(self) -> TopicLabels:

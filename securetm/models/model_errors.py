@@ -205,4 +205,4 @@ class NotImported(Misuse):
 
     path: str
     module: str
-    hint = "import that module yourself before you load the file, if you trust it"
+    hint = "if you trust it, import that module yourself before you load the file, or open the folder of the run"

@@ -51,8 +51,12 @@ def read_model(path: Path, kind: type[M]) -> tuple[M, State, tuple[str, ...]]:
     return read_any(path, only)
 
 
-def read_any(path: Path, kind_of: Callable[[str], type[M]]) -> tuple[M, State, tuple[str, ...]]:
-    """The model from a file that `write_model` wrote, its state and its vocabulary. `kind_of` gives the class of that name."""
+def read_any(path: Path, kind_of: Callable[[str], type[M]], module: object = "") -> tuple[M, State, tuple[str, ...]]:
+    """The model from a file that `write_model` wrote, its state and its vocabulary. `kind_of` gives the class of that name.
+
+    A file never causes an import by itself: a module of torch that it names must be `module`, which the reader's plan names,
+    or must have been imported.
+    """
     if not path.is_file():
         raise NotFound("model file", str(path))
     try:
@@ -66,8 +70,9 @@ def read_any(path: Path, kind_of: Callable[[str], type[M]]) -> tuple[M, State, t
     kind = kind_of(str(facts.get("model")))
     with _damaged(path, "its settings or its vocabulary cannot be read", KeyError, ValueError, TypeError, RecursionError):
         settings, vocabulary = dict(json.loads(facts["settings"])), tuple(map(str, json.loads(facts["vocabulary"])))
-    if (module := str(settings.get("module", ""))) and module.partition(":")[0] not in sys.modules:
-        raise NotImported(str(path), module)
+    named = str(settings.get("module", ""))
+    if named not in ("", module) and named.partition(":")[0] not in sys.modules:
+        raise NotImported(str(path), named)
     with _damaged(path, "its settings are not this model's", NotFound, BadSetting):
         model = from_table(kind, settings, str(path))
     if len(set(vocabulary)) < len(vocabulary):

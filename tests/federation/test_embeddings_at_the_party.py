@@ -19,6 +19,7 @@ from securetm.errors import BadSetting
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
+from securetm.federation.soundness import check
 from securetm.federation.sources import corpora_of
 from securetm.models.model_errors import NoEmbeddings
 from securetm.plans import Plan
@@ -173,3 +174,9 @@ def test_noise_on_words_covers_no_embedding(sentence_model: Path, tmp_path: Path
     words = {"vocabulary__source": "file", "vocabulary__file": str(tmp_path / "words.txt")}
     with pytest.raises(BadSetting, match="noise on single word occurrences does not cover"):
         plan_of(sentence_model, profile="iftm", **words)
+
+
+def test_a_check_names_the_gap() -> None:
+    (gap,) = [one for one in check("iftm", "zeroshot-tm", None, 5) if "embedding" in one["reason"]]
+    assert gap["claim"] == "a budget covers the model's answers"
+    assert not [one for one in check("dp-distributed", "zeroshot-tm", None, 5) if "embedding" in one["reason"]]

@@ -10,6 +10,7 @@ import pytest
 
 from securetm.agreement import agree
 from securetm.errors import BadSetting
+from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import begin
 from securetm.federation.joining_errors import NotAllowedHere
 from securetm.federation.simulation import execute
@@ -52,6 +53,8 @@ def test_a_run_in_the_open(epochs: int, corpora: dict, tmp_path: Path) -> None:
     result = execute(folder, Unwatched(), comparison=False)
     assert result["rounds"] == 3
     assert np.isfinite(result["quality"]["held_out"])
+    run = FinishedRun.open(tmp_path / "run")
+    assert run.transform(corpora["north"]).shape == (len(corpora["north"]), 3)
 
 
 def test_a_run_under_a_budget(five: dict, tmp_path: Path) -> None:
@@ -91,6 +94,7 @@ def test_organisations_train_it_and_a_policy_may_forbid_it_before_it_is_imported
     _, joined = trained(organisations, tmp_path / "coordinator")
     assert joined.problems == {}
     assert joined.reports["numpy"]["rounds"] == 2
+    assert len(FinishedRun.open(Path(joined.reports["numpy"]["directory"])).topics(5)) == 3
     (tmp_path / "forbidden_network.py").write_text(Path(networks.__file__).read_text("utf-8"), "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     plan = organisations.file("numpy").parent / "plan.toml"

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms, Unit
-from securetm.errors import check_setting
+from securetm.errors import BadSetting, check_setting
 from securetm.models.document_needs import check_embeddings
 from securetm.models.estimator import Estimator
 from securetm.models.model_errors import BrokenTorchModule
@@ -54,7 +54,8 @@ class TorchModule(ServerOptimiser, Estimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_setting(self, "module", bool(self.module), "must name a class, as package.module:Class")
+        if not self.module:
+            raise BadSetting(type(self).__name__, "module", None, "must name a class, as package.module:Class")
         check_setting(self, "n_topics", self.n_topics >= 2, "must be at least 2")
         check_setting(self, "embedding_size", self.embedding_size >= 0, "must not be negative")
         check_setting(self, "batch", self.batch >= 1, "must be at least 1")
