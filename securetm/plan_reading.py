@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.sentence_models import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
 from securetm.errors import NotFound
+from securetm.models.model_errors import EmbeddingsWithoutNoise
 from securetm.plans import (
     DEFAULT_MODEL,
     MOST_ROUNDS_OF_EPOCHS,
@@ -250,9 +251,8 @@ def _check_under_budget(plan: Plan, budget: Budget | None, where: str) -> None:
     runs, by_word = plan.tokeniser.ngrams, budget is not None and budget.unit is Unit.WORD
     problem = f"puts one word into up to {runs * (runs + 1) // 2} slots, and a budget of words pays for one"
     require(not by_word or runs == 1, where, "tokeniser.ngrams", runs, problem)
-    embedded = "reads embeddings of texts, which noise on single word occurrences does not cover"
-    reads = make_model(plan.model.name, plan.model.settings).embedding_size > 0
-    require(not (by_word and reads), "[model]", "name", plan.model.name, embedded)
+    if by_word and make_model(plan.model.name, plan.model.settings).embedding_size > 0:
+        raise EmbeddingsWithoutNoise(plan.model.name, Path(plan.profile).stem)
     together = "lets an embedding depend on other documents, and a budget needs it not to (leave it at 1)"
     require(not paid or plan.embeddings.batch == 1, "[embeddings]", "batch", plan.embeddings.batch, together)
     problem = "asks the documents, and no budget pays for it under this profile"

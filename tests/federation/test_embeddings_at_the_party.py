@@ -21,7 +21,7 @@ from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.sources import corpora_of
-from securetm.models.model_errors import NoEmbeddings
+from securetm.models.model_errors import EmbeddingsWithoutNoise, NoEmbeddings
 from securetm.plans import Plan
 from securetm.stages import Unwatched
 from tests.corpus.tiny_sentence_model import tiny_model
@@ -172,7 +172,7 @@ def test_a_budget_embeds_each_text_alone(sentence_model: Path) -> None:
 def test_noise_on_words_covers_no_embedding(sentence_model: Path, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("\n".join(WORDS), "utf-8")
     words = {"vocabulary__source": "file", "vocabulary__file": str(tmp_path / "words.txt")}
-    with pytest.raises(BadSetting, match="noise on single word occurrences does not cover"):
+    with pytest.raises(EmbeddingsWithoutNoise, match="made of the words without it"):
         plan_of(sentence_model, profile="iftm", **words)
 
 
