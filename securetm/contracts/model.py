@@ -96,6 +96,7 @@ class TopicModel(Protocol):
 
     name: ClassVar[str]  # under which it is declared, and kept in files
     reads: ClassVar[frozenset[Reads]] = frozenset({Reads.COUNTS})
+    reads_words: ClassVar[bool] = True  # whether `infer` reads words; learning always does
     federated_defaults: ClassVar[Mapping[str, Any]] = {}  # settings of a federation that differ from those of one machine
     federated_rounds: ClassVar[int] = 1000  # of training, where a plan does not say
     federated_epochs: ClassVar[float] = 0.0  # instead of rounds, where the number of documents is public; 0: rounds

@@ -86,7 +86,8 @@ class LearnedModel:
         For a document without a known word it returns what it expects of any document; a warning counts such documents.
         """
         known = self._known(documents)
-        warn_of_unknown(known)
+        if self.model.reads_words:
+            warn_of_unknown(known)
         return np.asarray(self.model.infer(self.state, known))
 
     def known_words(self, documents: Any) -> Array:

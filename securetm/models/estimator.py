@@ -144,7 +144,8 @@ class Estimator(SklearnConventions, TopicModel):
         A document without a known word gets the model's expectation of any document; a warning counts such documents.
         """
         known = self._known(documents)
-        warn_of_unknown(known)
+        if self.reads_words:
+            warn_of_unknown(known)
         return self._as_output(self.infer(self.learned.state, known), documents)
 
     def known_words(self, documents: Any) -> Array:

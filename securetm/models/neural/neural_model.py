@@ -60,7 +60,6 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
     dtype: str = "float32"  # float32 or float64
     local_epochs: int = 0  # at each party in a round; 0: a gradient per batch
     device: str = "auto"  # cpu, cuda or auto
-    reads_words: ClassVar[bool] = True  # whether the encoder reads words; the decoder always does
     # A round's batch is all parties' batches together, so a federation steps further than one machine would.
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "learning_rate": 5e-3}
     federated_epochs: ClassVar[float] = 30.0

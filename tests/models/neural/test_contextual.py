@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -5,7 +7,7 @@ from scipy import sparse
 
 import securetm
 from securetm.errors import BadSetting
-from securetm.models.model_errors import EmbeddingsWithoutNoise, NoEmbeddings, OtherEmbeddings
+from securetm.models.model_errors import EmbeddingsWithoutNoise, NoEmbeddings, NoKnownWords, OtherEmbeddings
 from securetm.models.neural.contextual import CombinedTM, ZeroShotTM
 
 torch.set_num_threads(1)
@@ -47,6 +49,11 @@ def test_zeroshot_reads_no_word_and_combined_reads_both():
         for kind in (ZeroShotTM, CombinedTM)
     )
     np.testing.assert_array_equal(zero.transform((counts, embeddings)), zero.transform((others, embeddings)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no word is missed
+        zero.transform((sparse.csr_array(counts.shape), embeddings))
+    with pytest.warns(NoKnownWords):
+        both.transform((sparse.csr_array(counts.shape), embeddings))
     assert np.abs(both.transform((counts, embeddings)) - both.transform((others, embeddings))).max() > 1e-3
     assert np.abs(both.transform((counts, embeddings)) - both.transform((counts, embeddings[::-1]))).max() > 1e-3
 

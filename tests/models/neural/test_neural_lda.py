@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from torch.nn import functional
+
+from securetm.models.given_documents import as_documents
+from securetm.models.neural.network_shape import NetworkShape, Prior
+from securetm.models.neural.neural_lda import NeuralLDA
+from securetm.models.neural.torch_kernels import TorchKernels
+
+torch.set_num_threads(1)
+WORDS = 40
+VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
+
+
+def model(**settings):
+    return NeuralLDA(**{"n_topics": 5, "hidden": 7, "dtype": "float64", "theta_dropout": 0.2, "device": "cpu", **settings})
+
+
+@pytest.fixture
+def documents():
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(rng.gamma(0.3, 2.0, (24, WORDS)))
+    counts[:, 0] += 1
+    return as_documents(counts.astype(np.int32), VOCABULARY)
+
+
+@pytest.fixture
+def state():
+    rng = np.random.default_rng(1)
+    fresh = model().start(VOCABULARY, rng)
+    return {**fresh, "weights": fresh["weights"] + rng.normal(0, 0.2, fresh["weights"].shape), "step": np.array([3])}
+
+
+def spelled_loss(net, flat, counts, hidden, normal, theta):
+    """The loss in torch's own words."""
+    layer = NetworkShape(WORDS, net.hidden, net.n_topics).views(flat)
+    counts, k = torch.from_numpy(counts.astype(float)), net.n_topics
+    rest = functional.softplus(functional.normalize(torch.log1p(counts), dim=1) @ layer["words"] + layer["words_bias"])
+    rest = functional.softplus(rest @ layer["inner"] + layer["inner_bias"]) * hidden
+    head = rest @ layer["head"] + layer["head_bias"]
+    mean, spread = (functional.layer_norm(x, (k,)) for x in (head[:, :k], head[:, k:]))
+    share = torch.softmax(mean + torch.exp(0.5 * spread) * normal, 1) * theta
+    likely = torch.softmax(net.gain / net.word_spread * layer["topics"] + layer["background"], 1)
+    prior = Prior.laplace(net.alpha, k, net.prior_weight)
+    apart = 0.5 * ((spread.exp() + mean**2) / prior.variance - 1 + np.log(prior.variance) - spread).sum(1)
+    return -(counts * torch.log(share @ likely)).sum(1) + prior.weight * apart
+
+
+def autograd_rows(net, state, documents):
+    noise = net._noise(state, documents.keys)
+    rows, values = [], []
+    for i in range(len(documents)):
+        flat = torch.from_numpy(state["weights"].copy()).requires_grad_()
+        one = [torch.from_numpy(x[i : i + 1]) for x in (noise.hidden, noise.normal, noise.theta)]
+        loss = spelled_loss(net, flat, documents.counts[[i]].toarray(), *one).sum()
+        loss.backward()
+        rows.append(flat.grad.numpy())
+        values.append(loss.item())
+    return np.array(rows), np.array(values)
+
+
+@pytest.mark.parametrize("kernels", ["fixed order", "torch"])
+def test_values_norms_and_gradients_are_those_of_autograd(kernels, state, documents):
+    net = model()
+    if kernels == "torch":
+        net.__dict__["_kernels"] = TorchKernels(torch.device("cpu"))
+    losses = net.losses(state, documents.counts, documents.keys)
+    rows, values = autograd_rows(net, state, documents)
+    weights = np.random.default_rng(2).uniform(size=len(documents))
+    np.testing.assert_allclose(losses.values, values, rtol=1e-11)
+    np.testing.assert_allclose(losses.gradient(weights), weights @ rows, atol=1e-9)
+    np.testing.assert_allclose(losses.norms(np.arange(len(documents))), np.linalg.norm(rows, axis=1), rtol=1e-9)
+    owners = np.random.default_rng(3).permutation(np.arange(len(documents)) % 7)
+    together = [np.linalg.norm(rows[owners == owner].sum(0)) for owner in range(7)]
+    np.testing.assert_allclose(losses.norms(owners), together, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [1.0, 100.0, 1e6])
+def test_a_norm_bounds_the_gradient_that_is_summed(dtype, size, documents):
+    """Also where weights make probabilities of 0 and 1, so that the terms of a gradient cancel."""
+    net, rng = model(dtype=dtype), np.random.default_rng(4)
+    fresh = net.start(VOCABULARY, rng)
+    weights = (size * rng.standard_normal(fresh["weights"].shape)).astype(dtype)
+    losses = net.losses({**fresh, "weights": weights}, documents.counts, documents.keys)
+    norms = losses.norms(np.arange(len(documents)))
+    for row, norm in enumerate(norms):
+        if np.isfinite(norm):
+            gradient = losses.gradient((np.arange(len(documents)) == row).astype(np.float64))
+            assert np.linalg.norm(gradient) <= norm * (1 + 2.0**-38)
+
+
+def test_likelihood_and_topics_are_those_of_the_mixture(state, documents):
+    net = model(relevance=1.0)
+    layer = NetworkShape(WORDS, net.hidden, net.n_topics).views(torch.from_numpy(state["weights"]))
+    likely = torch.softmax(net.gain / net.word_spread * layer["topics"] + layer["background"], 1).numpy()
+    np.testing.assert_allclose(net.topics(state), likely, rtol=1e-10)
+    expected = (documents.counts.toarray() * np.log(net.infer(state, documents) @ likely)).sum(1)
+    np.testing.assert_allclose(net.log_likelihood(state, documents, documents), expected, rtol=1e-9)
+
+
+def test_a_word_that_no_topic_gives_costs_much_and_breaks_nothing():
+    net = model(dtype="float32", theta_dropout=0.0)
+    state = net.start(VOCABULARY, np.random.default_rng(0))
+    layers = NetworkShape(WORDS, net.hidden, net.n_topics).views(state["weights"])
+    layers["background"][7] = -1e4
+    documents = as_documents(sparse.csr_array(np.eye(WORDS, dtype=np.int32)), VOCABULARY)
+    losses = net.losses(state, documents.counts, documents.keys)
+    assert np.isfinite(losses.values).all()
+    assert np.isfinite(losses.gradient(np.ones(WORDS))).all()
