@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,12 @@ from typing import Any
 import pytest
 
 from .conftest import Said, securetm
+
+
+def _umask() -> int:
+    before = os.umask(0o022)
+    os.umask(before)
+    return before
 
 
 def data_of(page: Path) -> Any:
@@ -33,6 +40,7 @@ def test_the_page_of_a_simulation(here: Path, demo: Said) -> None:
     ):
         assert wanted in text
     assert data["parties"] == demo.json["parties"]
+    assert Path("topics.html").stat().st_mode & 0o077 == 0
     assert data["by_party"] == [pytest.approx(demo.json["prevalence"][name], abs=1e-3) for name in data["parties"]]
     assert sum(data["shares"]) == pytest.approx(1, abs=0.01)
     assert data["behind"] is None
@@ -44,6 +52,7 @@ def test_a_page_of_nothing_but_the_model(here: Path, demo: Said) -> None:
     text, data = Path("model.html").read_text("utf-8"), data_of(Path("model.html"))
     assert data["shares"] is None
     assert data["parties"] == []
+    assert Path("model.html").stat().st_mode & 0o777 == 0o666 & ~_umask()
     for name in ("north", "perplexity", "Topics by party", "300 documents"):
         assert name not in text
 

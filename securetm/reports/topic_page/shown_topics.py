@@ -54,6 +54,11 @@ class ShownTopics:
     over_time: TopicsByDate | None = None
     over_time_of: str = "all parties"  # whose documents those are
 
+    @property
+    def measured(self) -> bool:
+        """Whether anything here was measured on documents, and so does not follow from the model."""
+        return bool(self.judged) or any(one is not None for one in (self.shares, self.over_time, self.behind))
+
 
 def above_noise(counts: Array, variance: float) -> Array:
     """Whether each count stands three deviations above zero."""

@@ -30,8 +30,8 @@ _IN_LIST = 8  # words of a topic
 _NO_TEXT = "This page holds no document. All words in it are from the model's list of words."
 _QUOTES = "This page shows words of documents in their order. It is for whoever may read these documents, and for nobody else."
 _SHARES = (
-    "The shares of topics were measured on documents, after the training and without noise. No privacy budget covers them. A "
-    "page made with --model-only leaves them out."
+    "Shares of topics, and how well the model predicts, were measured on documents, after the training and without noise. No "
+    "privacy budget covers them. A page made with --model-only leaves them out."
 )
 _MODEL_ONLY = "Everything here follows from the model alone. Whoever has the model knows it already."
 _SCALING = (
@@ -42,8 +42,8 @@ _RELEVANCE = "Relevance is that of Sievert and Shirley (2014)."
 
 
 def write_topic_page(shown: ShownTopics, path: Path) -> None:
-    """Writes the page: for its owner alone, if it shows documents."""
-    write_report(path, topic_page(shown), private=shown.behind is not None)
+    """Writes the page: for its owner alone, if anything in it was measured on documents."""
+    write_report(path, topic_page(shown), private=shown.measured)
 
 
 def topic_page(shown: ShownTopics) -> str:
@@ -161,7 +161,7 @@ def _foot(shown: ShownTopics) -> str:
 
 
 def _notes(shown: ShownTopics) -> Iterable[str]:
-    yield _MODEL_ONLY if shown.shares is None and shown.over_time is None else _SHARES
+    yield _SHARES if shown.measured else _MODEL_ONLY
     yield "" if shown.behind else _NO_TEXT
     yield f"{_SCALING} {_RELEVANCE}"
     yield f"{_ALONE} Made by securetm {__version__}."
