@@ -16,9 +16,11 @@ from securetm.contracts.model import MOST_TOPICS
 from securetm.federation.local_training import OnRound, trained_on
 from securetm.models.quality import perplexity
 
-WEIGHTS = (1.0, 0.1, 0.01, 0.003, 0.003)  # of the shared model's documents, stage by stage
-_ROUNDS = 10  # a stage takes this part of the federation's rounds
-_LEAST_ROUNDS = 2
+# Stage by stage: the weight of the shared model's documents, and how long the stage is.
+STAGES = ((1.0, 1), (0.1, 1), (0.01, 2), (0.003, 3), (0.003, 3))
+_FINISH = 2  # as long the model that was chosen is trained on all training documents
+_ROUNDS = 10  # a stage of length 1 takes this part of the federation's rounds
+_LENGTH = sum(length for _, length in STAGES) + _FINISH
 _HELD_BACK = 0.2  # of the training documents, to choose the stage
 _SPLIT = 0x61646170  # beside the plan's seed, so that it is another split than that of held-out documents
 
@@ -35,7 +37,7 @@ class Adapted:
 
     def facts(self) -> dict[str, Any]:
         """Returns how it came about, ready for JSON."""
-        weight = WEIGHTS[self.stages - 1] if self.stages else None
+        weight = STAGES[self.stages - 1][0] if self.stages else None
         finite = [round(value, 3) if np.isfinite(value) else None for value in self.chosen_by]
         own = len(self.model.topics(self.state)) - self.shared_topics
         topics = {"shared_topics": self.shared_topics, "own_topics": own}
@@ -49,27 +51,44 @@ def adapt(
     held = len(model.topics(shared))
     here, start = _begun(model, shared, documents, seed, held + (held if own_topics is None else own_topics))
     fit, back = documents.split(1 - _HELD_BACK, seed ^ _SPLIT)
-    whole = rounds_of_adapting(rounds)
-    each = whole // (2 * len(WEIGHTS))
     if not len(fit) or not back.lengths().sum():
         return Adapted(model, shared, held, 0, ())
-    tried = [_unseen(model, shared, back, seed)]
+    step = _Steps(here, max(1, -(-rounds // _ROUNDS)), seed, on_round)
     state, memory = start, Memory()
-    for stage in range(len(WEIGHTS)):
-        state = _staged(here, state, fit, stage, each, seed, memory, lambda done: on_round(done, whole))
+    tried, kept = [_unseen(model, shared, back, seed)], [(start, memory)]
+    for weight, length in STAGES:
+        state, memory = step(state, fit, weight, length, memory)
         tried.append(_unseen(here, state, back, seed))
+        kept.append((state, memory))
     best = int(np.argmin([value if np.isfinite(value) else np.inf for value in tried]))
     if not best:
         return Adapted(model, shared, held, 0, tuple(tried))
-    state, memory, before = start, Memory(), len(WEIGHTS) * each
-    for stage in range(best):
-        state = _staged(here, state, documents, stage, each, seed, memory, lambda done: on_round(before + done, whole))
+    state, _ = step(kept[best][0], documents, STAGES[best - 1][0], _FINISH, kept[best][1])
     return Adapted(here, state, held, best, tuple(tried))
+
+
+@dataclass
+class _Steps:
+    """Trains a stage at a time, and counts the rounds of all of them."""
+
+    model: TopicModel
+    unit: int  # rounds of a stage of length 1
+    seed: int
+    on_round: OnRound
+    done: int = 0
+
+    def __call__(self, state: State, documents: Any, weight: float, length: int, memory: Memory) -> tuple[State, Memory]:
+        numbers = range(self.done, self.done + length * self.unit)
+        memory, whole = dict(memory), _LENGTH * self.unit
+        begun = self.model.weighing_earlier(state, weight)
+        state = trained_on(self.model, begun, documents, numbers, self.seed, memory, lambda done, _: self.on_round(done, whole))
+        self.done = numbers.stop
+        return state, memory
 
 
 def rounds_of_adapting(rounds: int) -> int:
     """How many rounds it takes at most to adapt a model that was trained for so many."""
-    return 2 * len(WEIGHTS) * max(_LEAST_ROUNDS, -(-rounds // _ROUNDS))
+    return _LENGTH * max(1, -(-rounds // _ROUNDS))
 
 
 def _begun(model: TopicModel, shared: State, documents: Any, seed: int, topics: int) -> tuple[TopicModel, State]:
@@ -77,15 +96,6 @@ def _begun(model: TopicModel, shared: State, documents: Any, seed: int, topics: 
     if model.gains_topics:
         model = replace(model, n_topics=min(topics, MOST_TOPICS))  # type: ignore[type-var]  # every model is a dataclass
     return model, model.going_on(shared, documents.vocabulary, np.random.default_rng([seed, _SPLIT]))
-
-
-def _staged(
-    model: TopicModel, state: State, documents: Any, stage: int, rounds: int, seed: int, memory: Memory, on_round: Any
-) -> State:
-    """The state after one stage."""
-    state = model.weighing_earlier(state, WEIGHTS[stage])
-    numbers = range(stage * rounds, (stage + 1) * rounds)
-    return trained_on(model, state, documents, numbers, seed, memory, lambda done, _: on_round(done))
 
 
 def _unseen(model: TopicModel, state: State, documents: Any, seed: int) -> float:

@@ -13,7 +13,7 @@ import pytest
 import securetm
 from securetm.contracts import Memory
 from securetm.corpus.corpus import Corpus
-from securetm.federation.adapting import WEIGHTS, adapt, rounds_of_adapting
+from securetm.federation.adapting import STAGES, adapt, rounds_of_adapting
 from securetm.federation.local_training import trained_on
 from securetm.federation.simulation import federate
 from securetm.models.gibbs.lda import LDA
@@ -53,7 +53,7 @@ def test_adapting_never_predicts_own_documents_worse_than_not_adapting(model: An
     adapted = adapt(model, state, documents, 4, 0, lambda *now: steps.append(now))
     assert adapted.stages == int(np.argmin(adapted.chosen_by)) > 0
     assert steps[-1][0] <= steps[-1][1] == rounds_of_adapting(4)
-    assert len(adapted.chosen_by) == 1 + len(WEIGHTS)
+    assert len(adapted.chosen_by) == 1 + len(STAGES)
     assert adapted.model.fits(adapted.state, len(documents.vocabulary))
     again = adapt(model, state, documents, 4, 0, nothing)
     for name, array in adapted.state.items():
