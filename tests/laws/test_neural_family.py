@@ -65,3 +65,15 @@ def test_no_document_and_no_person_changes_a_bit_of_another_ones_row(name: str, 
 @pytest.mark.parametrize("name", FAMILY)
 def test_answers_are_sums(name: str) -> None:
     check_additive(small(name))
+
+
+@pytest.mark.parametrize("server", ["average", "adam", "yogi", "adagrad"])
+@pytest.mark.parametrize("name", FAMILY)
+def test_every_server_optimiser_steps_along_the_mean_difference(name: str, server: str) -> None:
+    model, parties = small(name, local_epochs=1, batch=4, server=server), split(some_documents(14, seed=5))
+    state = trained(model, parties, rounds=3)
+    assert all(np.isfinite(array).all() for array in state.values())
+    assert set(model.for_party(state, "party 0")) == {"weights", "step", "seed"}  # no moment travels
+    assert ("server_second" in state) == (server != "average")
+    average = trained(small(name, local_epochs=1, batch=4), parties, rounds=3)
+    assert np.any(state["weights"] != average["weights"]) == (server != "average")
