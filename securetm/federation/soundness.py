@@ -64,11 +64,6 @@ def _coupled(agreement: Agreement) -> list[Gap]:
 
     Noise on single words clips nothing: it is in the documents before they meet.
     """
-    if agreement.unit is Unit.WORD and agreement.model.embedding_size:
-        why = "noise on single word occurrences does not cover embeddings of texts"
-        return [
-            Gap("a budget covers the model's answers", "", why, "choose a profile that protects documents, or another model")
-        ]
     if agreement.budget is None or agreement.unit is Unit.WORD:
         return []
     try:
