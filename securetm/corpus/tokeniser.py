@@ -8,10 +8,10 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -62,6 +62,19 @@ class Tokeniser:
             raise BadSetting("Tokeniser", "stop_words", repr(self.stop_words), 'must be "english", "none", a tuple or a Path')
         if self.pattern is not None:
             _compiled(self.pattern)
+
+    def settings(self) -> dict[str, Any] | None:
+        """These settings ready for JSON, words of a file as words; None where a function of the user's own finds the words."""
+        if self.words is not None:
+            return None
+        found = {setting.name: getattr(self, setting.name) for setting in fields(self) if setting.name != "words"}
+        return found if isinstance(self.stop_words, str) else {**found, "stop_words": sorted(self._stopped)}
+
+    @classmethod
+    def of_settings(cls, found: Mapping[str, Any]) -> Self:
+        """The tokeniser of such settings."""
+        stop_words = found["stop_words"]
+        return cls(**{**found, "stop_words": stop_words if isinstance(stop_words, str) else tuple(map(str, stop_words))})
 
     def sentences(self, text: str) -> list[list[str]]:
         """The words of a text, sentence by sentence; sentences without a kept word are left out."""

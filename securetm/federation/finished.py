@@ -26,7 +26,7 @@ from securetm.models import MODELS
 from securetm.models.given_documents import over, warn_of_unknown, words_of
 from securetm.models.model_errors import UnknownModel
 from securetm.models.quality import named_topics
-from securetm.models.stored_model import read_any, write_model
+from securetm.models.stored_model import read_any, read_tokeniser, write_model
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import Plan
 from securetm.private_files import check_private
@@ -44,7 +44,7 @@ def load(path: str | Path) -> LearnedModel:
         return FinishedRun.open(place)
     if not place.exists():
         raise NotFound("run or model file", str(place), ("the folder of a run, and model.safetensors in it",))
-    return LearnedModel(place.name, *_read(place))
+    return SavedModel(place.name, *_read(place), read_tokeniser(place))
 
 
 def model_of(path: Path) -> Path:
@@ -116,6 +116,20 @@ class LearnedModel:
     def _tokeniser(self) -> Tokeniser | None:
         """Returns what reads texts; None stands for the usual tokeniser."""
         return None
+
+
+@dataclass(frozen=True)
+class SavedModel(LearnedModel):
+    """A model from a file, and what reads texts for it."""
+
+    tokeniser: Tokeniser | None = None
+
+    def save(self, path: str | Path) -> None:
+        """Writes the same file as it was read from."""
+        write_model(Path(path), self.model, self.state, self.vocabulary, self.tokeniser)
+
+    def _tokeniser(self) -> Tokeniser | None:
+        return self.tokeniser
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from securetm.errors import BadSetting, NeedsSum
 from securetm.models.given_documents import SPREAD, as_documents, over, warn_of_unknown, words_of
 from securetm.models.model_errors import NoSums, NoWordToLearn
 from securetm.models.sklearn_conventions import SklearnConventions, unfitted
-from securetm.models.stored_model import read_model, write_model
+from securetm.models.stored_model import read_model, read_tokeniser, write_model
 
 if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser
@@ -180,13 +180,15 @@ class Estimator(SklearnConventions, TopicModel):
 
     def save(self, path: str | Path) -> None:
         """Writes weights, vocabulary and settings as one safetensors file: no code in it, nothing of the documents."""
-        write_model(Path(path), self, self.learned.state, self.learned.vocabulary)
+        write_model(Path(path), self, self.learned.state, self.learned.vocabulary, self.learned.tokeniser)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The model that `save` wrote, ready to transform or to be fitted anew."""
         model, state, vocabulary = read_model(Path(path), cls)
-        object.__setattr__(model, "_learned", LearnedState(state, vocabulary, from_file=True))
+        object.__setattr__(
+            model, "_learned", LearnedState(state, vocabulary, tokeniser=read_tokeniser(Path(path)), from_file=True)
+        )
         return model
 
     # ---- one machine's side of the query path ----

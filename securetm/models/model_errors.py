@@ -145,6 +145,12 @@ class NoSentences(Misuse, ValueError):
     )
 
 
+class OwnTokeniser(Misuse):
+    """this model learned from texts whose words a function found, and no file holds that function"""
+
+    hint = "read texts by it: Corpus.from_strings(texts, tokeniser=Tokeniser(words=...)).project(model.learned.vocabulary)"
+
+
 class NoSums(Misuse):
     """this {model} does not hold the sums that it learned from, so no documents can be added to them"""
 

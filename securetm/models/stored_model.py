@@ -11,26 +11,32 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
 from securetm.contracts import State, TopicModel
 from securetm.errors import BadSetting, CannotWrite, NotFound
-from securetm.models.model_errors import DamagedModel, NewerModel, NotImported, OtherModel
+from securetm.models.model_errors import DamagedModel, NewerModel, NotImported, OtherModel, OwnTokeniser
 from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import writing
 from securetm.toml_settings import from_table
 
+if TYPE_CHECKING:
+    from securetm.corpus.tokeniser import Tokeniser
+
 VERSION = 1
 _KIND = "securetm topic model"
+_TOKENISER = "tokeniser"  # of the texts that were learned from, where it was not the usual one
 M = TypeVar("M", bound=TopicModel)
 
 
-def write_model(path: Path, model: Any, state: State, vocabulary: tuple[str, ...]) -> None:
+def write_model(path: Path, model: Any, state: State, vocabulary: tuple[str, ...], tokeniser: Tokeniser | None = None) -> None:
     """Writes the file whole or not at all, readable by its owner only. The same model gives the same bytes."""
     settings = {f.name: getattr(model, f.name) for f in fields(model)}
     facts = {"kind": _KIND, "version": str(VERSION), "model": model.name, "settings": json.dumps(settings, sort_keys=True)}
+    if tokeniser is not None:
+        facts |= {_TOKENISER: json.dumps(tokeniser.settings(), sort_keys=True)}
     half = path.with_name(path.name + ".part")
     try:
         with writing(half) as stream:
@@ -90,6 +96,24 @@ def words_of_model(path: Path) -> tuple[str, ...]:
         raise NotFound("model file", str(path))
     with _damaged(path, "it is no model with words", SafetensorError, KeyError, ValueError, TypeError, RecursionError):
         return tuple(map(str, json.loads(unpacked(path)[0]["vocabulary"])))
+
+
+def read_tokeniser(path: Path) -> Tokeniser | None:
+    """What reads texts for the model in a file that `read_any` has read; None for the usual tokeniser."""
+    with safe_open(path, framework="numpy") as stored:
+        written = (stored.metadata() or {}).get(_TOKENISER)
+    if written is None:
+        return None
+    from securetm.corpus.tokeniser import Tokeniser
+
+    with _damaged(path, "its tokeniser cannot be read", KeyError, ValueError, TypeError, RecursionError):
+        settings = json.loads(written)
+        return Tokeniser(words=_own_function) if settings is None else Tokeniser.of_settings(settings)
+
+
+def _own_function(text: str) -> list[str]:  # noqa: ARG001 - it is called as that function would be
+    """Stands for a function of the user's own, which no file holds."""
+    raise OwnTokeniser()
 
 
 @contextmanager

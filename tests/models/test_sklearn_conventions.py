@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import random
 import subprocess
@@ -27,7 +28,8 @@ import securetm
 from securetm.errors import BadSetting, NeedsSum, NotFound
 from securetm.models import MODELS
 from securetm.models.matching.matched import MatchedLDA
-from securetm.models.model_errors import NoKnownWords, NoSums, NotFitted, OtherVocabulary
+from securetm.models.model_errors import DamagedModel, NoKnownWords, NoSums, NotFitted, OtherVocabulary, OwnTokeniser
+from securetm.models.tensor_file import packed
 
 SUBJECTS = ("river lake water boat shore fish", "goal match team score player ball", "law court judge trial jury witness")
 draw = random.Random(0)
@@ -78,6 +80,41 @@ def test_the_tokeniser_of_fit_reads_new_texts() -> None:
     fitted = model(securetm.LDA).fit(["Ab Cd"] * 4, epochs=1, tokeniser=securetm.Tokeniser(lower=False, min_length=2))
     assert list(fitted.feature_names_in_) == ["Ab", "Cd"]
     assert fitted.known_words(["Ab ab Cd"]).tolist() == [2]
+
+
+@pytest.mark.parametrize("stop_words", ["none", ("river", "Lake"), "file"])
+def test_a_saved_model_reads_texts_as_it_learned_to(tmp_path: Path, stop_words: Any) -> None:
+    (tmp_path / "stop").write_text("river\nlake")
+    tokeniser = securetm.Tokeniser(ngrams=2, stop_words=tmp_path / "stop" if stop_words == "file" else stop_words)
+    fitted = model(securetm.LDA).fit(TEXTS, epochs=2, tokeniser=tokeniser)
+    fitted.save(tmp_path / "model")
+    (tmp_path / "stop").unlink()
+    for again in (securetm.LDA.load(tmp_path / "model"), securetm.load(tmp_path / "model")):
+        np.testing.assert_array_equal(again.transform(TEXTS), fitted.transform(TEXTS))
+        again.save(tmp_path / "again")
+        assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_a_function_that_finds_words_is_in_no_file(tmp_path: Path) -> None:
+    fitted = model(securetm.LDA).fit(TEXTS, epochs=1, tokeniser=securetm.Tokeniser(words=str.split))
+    fitted.save(tmp_path / "model")
+    with pytest.raises(OwnTokeniser):
+        securetm.LDA.load(tmp_path / "model").transform(TEXTS)
+
+
+@pytest.mark.parametrize("written", ["{", "[]", '{"stop_words": 3}', '{"stop_words": "none", "surprise": 1}'])
+def test_a_damaged_tokeniser_is_named(tmp_path: Path, written: str) -> None:
+    fitted = model(securetm.LDA).fit(TEXTS, epochs=1)
+    facts = {
+        "kind": "securetm topic model",
+        "version": "1",
+        "model": "lda",
+        "vocabulary": json.dumps(fitted.learned.vocabulary),
+    }
+    settings = json.dumps(fitted.get_params())
+    (tmp_path / "model").write_bytes(packed(fitted.learned.state, {**facts, "settings": settings, "tokeniser": written}))
+    with pytest.raises(DamagedModel, match="tokeniser"):
+        securetm.LDA.load(tmp_path / "model")
 
 
 def test_a_data_frame_of_counts_names_its_words() -> None:
