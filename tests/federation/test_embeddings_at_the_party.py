@@ -178,5 +178,5 @@ def test_noise_on_words_covers_no_embedding(sentence_model: Path, tmp_path: Path
 
 def test_a_check_names_the_gap() -> None:
     (gap,) = [one for one in check("iftm", "zeroshot-tm", None, 5) if "embedding" in one["reason"]]
-    assert gap["claim"] == "a budget covers the model's answers"
+    assert gap["claim"] == "the question “train” can be answered"
     assert not [one for one in check("dp-distributed", "zeroshot-tm", None, 5) if "embedding" in one["reason"]]
