@@ -52,7 +52,7 @@ def adapt(
     here, start = _begun(model, shared, documents, seed, held + (held if own_topics is None else own_topics))
     fit, back = documents.split(1 - _HELD_BACK, seed ^ _SPLIT)
     if not len(fit) or not back.lengths().sum():
-        return Adapted(model, shared, held, 0, ())
+        return Adapted(model, _whole(model, shared, documents, seed), held, 0, ())
     step = _Steps(here, max(1, -(-rounds // _ROUNDS)), seed, on_round)
     state, memory = start, Memory()
     tried, kept = [_unseen(model, shared, back, seed)], [(start, memory)]
@@ -62,7 +62,7 @@ def adapt(
         kept.append((state, memory))
     best = int(np.argmin([value if np.isfinite(value) else np.inf for value in tried]))
     if not best:
-        return Adapted(model, shared, held, 0, tuple(tried))
+        return Adapted(model, _whole(model, shared, documents, seed), held, 0, tuple(tried))
     state, _ = step(kept[best][0], documents, STAGES[best - 1][0], _FINISH, kept[best][1])
     return Adapted(here, state, held, best, tuple(tried))
 
@@ -89,6 +89,13 @@ class _Steps:
 def rounds_of_adapting(rounds: int) -> int:
     """How many rounds it takes at most to adapt a model that was trained for so many."""
     return _LENGTH * max(1, -(-rounds // _ROUNDS))
+
+
+def _whole(model: TopicModel, shared: State, documents: Any, seed: int) -> State:
+    """The shared state with what a training keeps beside it, such as an optimiser's memory: only a whole state is read back."""
+    if model.fits(shared, len(documents.vocabulary)):
+        return shared
+    return model.going_on(shared, documents.vocabulary, np.random.default_rng([seed, _SPLIT]))
 
 
 def _begun(model: TopicModel, shared: State, documents: Any, seed: int, topics: int) -> tuple[TopicModel, State]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,14 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
+from securetm.federation.finished import FinishedRun
 from securetm.federation.running_errors import TooFewToTakePart
 from securetm.federation.simulation import federate
 from securetm.federation.store import read_arrays
 from securetm.models.estimator import Estimator
 from securetm.profiles import make_model
+
+from ..models.small_models import EMBEDDED, OURS, small_settings
 
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "lda": {"model.name": "lda"},
@@ -43,6 +47,40 @@ def corpora(texts: Mapping[str, list[str]]) -> dict[str, Corpus]:
     """Readers refuse a source without a document, so an empty party is one whose documents are all left out."""
     made = {name: Corpus.from_strings(each or ENOUGH, name=name) for name, each in texts.items()}
     return {name: corpus.select(np.arange(len(texts[name]))) for name, corpus in made.items()}
+
+
+OTHERS = tuple(name for name in OURS if name not in {*FORMS, "lda-matched", "sentence-lda-matched"})
+
+
+def embedded(corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
+    """The same documents with embeddings, which some models read."""
+    draw = np.random.default_rng(0)
+    return {
+        name: replace(corpus, embeddings=draw.normal(size=(len(corpus), EMBEDDED)).astype(np.float32))
+        for name, corpus in corpora.items()
+    }
+
+
+@pytest.mark.parametrize("parties", PARTIES)
+@pytest.mark.parametrize("model", OTHERS)
+def test_every_other_model_ends_in_topics_or_in_a_named_error(model: str, parties: str, tmp_path: Path) -> None:
+    listed = tmp_path / "words.txt"
+    listed.write_text("\n".join(WORDS), "utf-8")
+    settings: dict[str, Any] = {f"model.{name}": value for name, value in small_settings(model, 7).items()}
+    settings |= {"profile": "open", "model.name": model, "training.rounds": 3, "embeddings.model": ""}
+    settings |= {"vocabulary.source": "file", "vocabulary.file": str(listed)}
+    made = embedded(corpora(PARTIES[parties]))
+    if parties == "an empty party":
+        with pytest.raises(TooFewToTakePart):
+            federate(made, tmp_path / "run", settings)
+        return
+    quick = model != "torch-module"  # it sees each document alone, at each party for every stage of adapting
+    result = federate(made, tmp_path / "run", settings, comparison=quick)
+    run = FinishedRun.open(tmp_path / "run")
+    assert np.isfinite(run.components_).all()
+    np.testing.assert_allclose(run.components_.sum(axis=1), 1.0, rtol=1e-5)
+    assert all(np.isfinite(array).all() for array in run.state.values())
+    assert all(len(topic) for topic in result["topics"])
 
 
 def by_turns(first: int) -> Iterator[tuple[str, str, str]]:
