@@ -1,0 +1,22 @@
+"""What training together is worth, by model: a small run has every figure."""
+
+from __future__ import annotations
+
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.experiments import together_and_alone
+from securetm.experiments.together_and_alone import reproduce
+
+from ..federation.conftest import FIVE, texts
+
+
+def test_every_model_has_a_row_with_every_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    parties = {name: Corpus.from_strings(texts(FIVE[name], 60, n), name=name) for n, name in enumerate(FIVE)}
+    monkeypatch.setattr(together_and_alone, "docstring_parties", lambda: parties)
+    table = reproduce(models=("lda-vi",), documents=50, topics=2)
+    (row,) = table["rows"]
+    assert table["parties"] == dict.fromkeys(FIVE, 50)
+    for figures in ("own_alone", "own_shared", "own_adapted", "own_alone_with_as_many_topics"):
+        assert set(row[figures]) == set(FIVE)
+    assert 0 <= row["adapted_better_at"] <= row["adapted_as_good_at"] <= 5
