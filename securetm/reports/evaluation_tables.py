@@ -16,7 +16,7 @@ from securetm.wording import counted
 
 _ARROWS = {"higher": "↑", "lower": "↓", "": ""}
 _SAID = (
-    "Brackets: 95 % intervals over documents. ↑: higher is better, ↓: lower is. Random topics and clusters of the word vectors "
+    "↑: higher is better, ↓: lower is. Random topics and clusters of the word vectors "
     "alone saw no document: what they reach is no merit of a model."
 )
 
@@ -37,14 +37,15 @@ def show_evaluation(found: Evaluation, documents: str, to: Console) -> None:
 def figures_table(measured: Sequence[Row]) -> Table:
     """A row for each figure, and a column for each control."""
     controls = [name for name in CONTROLS if any(name in row.controls for row in measured)]
-    columns = [Column("figure", no_wrap=True), Column("value", justify="right", overflow="fold")]
+    columns = [Column("figure", no_wrap=True), *(Column(h, justify="right", no_wrap=True) for h in ("value", "95 % interval"))]
     columns += [Column(name.replace(" ", "\n"), justify="right", no_wrap=True) for name in controls]
     table = titled("", *columns, Column("range", overflow="fold"), caption=_SAID)
     for row in measured:
         beside = [_figure(row.controls.get(name)) for name in controls]
-        table.add_row(escape(row.title), _with_ends(row), *beside, f"{_ARROWS[row.better]} {row.range}")
+        value = _figure(row.measured.value) if row.measured else ""
+        table.add_row(escape(row.title), value, _ends(row), *beside, f"{_ARROWS[row.better]} {row.range}")
         if FREQUENCIES in row.controls:
-            table.add_row(f"  {FREQUENCIES}", _figure(row.controls[FREQUENCIES]), *[""] * len(controls), "")
+            table.add_row(f"  {FREQUENCIES}", _figure(row.controls[FREQUENCIES]), "", *[""] * len(controls), "")
     return table
 
 
@@ -63,12 +64,11 @@ def compared_table(rows: Sequence[Compared]) -> Table:
     return table
 
 
-def _with_ends(row: Row) -> str:
+def _ends(row: Row) -> str:
     found = row.measured
-    assert found is not None
-    if found.low is None or found.high is None or not math.isfinite(found.low):
-        return _figure(found.value)
-    return escape(f"{_figure(found.value)} [{_figure(found.low)}, {_figure(found.high)}]")
+    if found is None or found.low is None or found.high is None or not math.isfinite(found.low):
+        return ""
+    return f"{_figure(found.low)} to {_figure(found.high)}"
 
 
 def _figure(value: float | None) -> str:

@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from securetm.corpus.embedding_errors import NoSentenceModel
 from securetm.errors import NoSuchPath, NotFound, Unreadable
 from securetm.quality import word_vectors
 from securetm.quality.quality_errors import BadVectors, NotInstalled
 from securetm.quality.word_vectors import read_vectors
+
+from ..corpus.tiny_sentence_model import tiny_model
 
 ROWS = {"rain": [3.0, 4.0], "storm": [0.0, 2.0], "nothing": [0.0, 0.0], "bread": [-1.0, 0.0]}
 
@@ -61,10 +64,18 @@ def test_glove_knows_that_rain_is_like_storm() -> None:
     assert not unknown.any()
 
 
+@pytest.mark.slow
+def test_a_sentence_model_reads_each_word_as_a_sentence(tmp_path: Path) -> None:
+    folder = tiny_model(tmp_path)
+    found = read_vectors(str(folder), ["rain", "storm"])
+    assert found.known(["rain", "storm", "bread"]) == ["rain", "storm"]
+    np.testing.assert_allclose(np.linalg.norm(found.matrix(["rain", "storm"]), axis=1), 1)
+
+
 def test_names_that_are_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotFound, match="word vectors called 'golve'"):
         read_vectors("golve", ["rain"])
-    with pytest.raises(BadVectors, match="cannot be used as a sentence model"):
+    with pytest.raises(NoSentenceModel):
         read_vectors(str(tmp_path), ["rain"])
     monkeypatch.setitem(word_vectors.INSTALLED, "glove", "no_such_package_of_vectors")
     with pytest.raises(NotInstalled, match="glove are not installed"):
