@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,19 +33,30 @@ from .conftest import small_plan
 from .private import public_words
 
 MODELS_NAMED = {place.partition(":")[2]: name for name, place in MODELS.own.items()}
+NEURAL = {"hidden": 8, "batch": 16}
 SMALL: Mapping[str, Mapping[str, Any]] = {
+    "combined-tm": NEURAL,
     "fednmf": {"local_epochs": 1},
     "lda": {"sweeps": 1},
     "lda-matched": {"sweeps": 2},
     "lda-vi": {"passes": 5},
+    "neural-lda": NEURAL,
     "nmf": {"passes": 5},
-    "prodlda": {"hidden": 8, "batch": 16},
+    "prodlda": NEURAL,
     "sentence-lda": {"sweeps": 1},
     "sentence-lda-matched": {"sweeps": 2},
+    "zeroshot-tm": NEURAL,
 }
+NAMED = ("torch-module",)  # it needs a module of its user's: tests/models/torch_module loads one
 
 
-@pytest.fixture(scope="module", params=[*sorted(MODELS.own), "lda under bfv"])
+def embedded(corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
+    """The same documents with embeddings, which most models leave alone."""
+    draw = np.random.default_rng(0)
+    return {name: replace(each, embeddings=draw.normal(size=(len(each), 384)).astype("f4")) for name, each in corpora.items()}
+
+
+@pytest.fixture(scope="module", params=[*sorted(SMALL), "lda under bfv"])
 def run(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of every kind of model; under bfv it is the parties that end with the model."""
     name, _, profile = request.param.partition(" under ")
@@ -52,16 +64,16 @@ def run(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path_fac
     path = tmp_path_factory.mktemp("runs")
     public = {"vocabulary__source": "file", "vocabulary__file": public_words(path)} if profile else {}
     plan = small_plan(profile=profile or "open", model=settings, training__rounds=2, **public)
-    execute(begin(path / "run", plan, five), Unwatched())
+    execute(begin(path / "run", plan, embedded(five)), Unwatched())
     return path / "run"
 
 
 def test_every_kind_of_model_has_a_case() -> None:
-    assert set(SMALL) == set(MODELS.own)
+    assert {*SMALL, *NAMED} == set(MODELS.own)
 
 
 def test_a_run_and_its_model_file_are_the_same_model(run: Path, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    finished, by_run = FinishedRun.open(run), securetm.load(run)
+    finished, by_run, corpora = FinishedRun.open(run), securetm.load(run), embedded(corpora)
     file = next(path for path in run.rglob("model.safetensors"))
     by_file = securetm.load(str(file))
     documents = corpora["north"].project(finished.vocabulary)
