@@ -24,6 +24,7 @@ from securetm.corpus.tokeniser import Tokeniser, prune
 
 FILE = "20newsgroups.jsonl.gz"
 PUBLIC = ("tagmynews.jsonl.gz", "stackoverflow.jsonl.gz")
+SMS = "sms_spam.jsonl.gz"
 SUBJECTS = ("comp", "rec", "sci", "talk")  # the first part of a group's name; the other groups are a fifth party's
 FEWEST_WORDS = 3  # shorter documents are left out: what remains of them is chance
 INSTEAD = "docstrings"  # what the corpus is called that serves where 20 Newsgroups is not here
@@ -55,6 +56,11 @@ SOURCES: Mapping[str, Source] = {
         "StackOverflow question titles (github.com/jacoxu/StackOverflow)",
         20_000,
         "a5a8251141a16bcfc2583f4db59e525885344d19f47758d6d6181047f1c0b1b8",
+    ),
+    SMS: Source(
+        "SMS Spam Collection (archive.ics.uci.edu/dataset/228/sms+spam+collection)",
+        5_574,
+        "9d19450b64bbf1ac8dc30fcc0b3f7193d1844ef3046420255e77d6dba9fe37f1",
     ),
 }
 
