@@ -44,4 +44,6 @@ def clinics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_plan(tmp_path / QUICK, tmp_path / "documents.jsonl", profiles=["open"], batch=2)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)  # as whoever tries a page in a folder of their own has it in PYTHONPATH
     return tmp_path

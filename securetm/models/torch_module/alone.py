@@ -21,6 +21,8 @@ from torch import Tensor
 from securetm.contracts import INF, Array
 from securetm.models.torch_module.topic_network import TopicNetwork
 
+_ROOM = 1 << 26  # numbers of gradients that are kept between computing lengths and adding up
+
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
@@ -47,6 +49,7 @@ class LossesAlone:
         self._network, self._inputs, self._seed = network, inputs, seed
         self._size = sum(parameter.numel() for parameter in network.parameters())
         self.values: Array = np.full(len(inputs), INF)
+        self._kept: dict[int, Array] = {}  # gradients that were computed, as far as there is room
 
     def norms(self, owners: Array) -> Array:
         """The length of each owner's summed gradient, owners in sorted order."""
@@ -69,9 +72,15 @@ class LossesAlone:
     def _rows(self, documents: Array) -> Iterator[tuple[int, Array]]:
         shared = {id(parameter): parameter for parameter in self._network.parameters()}
         for document in documents.tolist():
+            if document in self._kept:
+                yield document, self._kept[document]
+                continue
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed_of(*self._seed, int(self._inputs.keys[document])))
-                yield document, self._row(copy.deepcopy(self._network, dict(shared)), document)
+                row = self._row(copy.deepcopy(self._network, dict(shared)), document)
+            if (len(self._kept) + 1) * self._size <= _ROOM:
+                self._kept[document] = row
+            yield document, row
 
     def _row(self, fresh: TopicNetwork, document: int) -> Array:
         """The gradient of one document. Where the network fails it is not finite, and the clip counts the document as none."""
@@ -82,7 +91,8 @@ class LossesAlone:
         except Exception:  # noqa: BLE001 - whether a stranger's code fails may depend on the document, so nobody else may see it
             return np.full(self._size, np.nan)
         self.values[document] = float(loss.detach())
-        return torch.cat([part.reshape(-1) for part in found]).double().numpy()
+        row: Array = torch.cat([part.reshape(-1) for part in found]).numpy()
+        return row
 
 
 def seed_of(*numbers: int) -> int:

@@ -25,6 +25,7 @@ from securetm.models.server_optimisers import AVERAGE, ServerOptimiser
 from securetm.models.torch_module.alone import Inputs, LossesAlone, seed_of
 from securetm.models.torch_module.named_class import check_source, class_named
 from securetm.models.torch_module.topic_network import TopicNetwork, divided
+from securetm.toml_settings import CommandLineText
 
 _CHUNK = 256  # documents at a time in `infer` and `log_likelihood`
 _LEAST = 1e-12  # probability of a word
@@ -65,6 +66,7 @@ class TorchModule(ServerOptimiser, Estimator):
         check_setting(self, "dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
         check_setting(self, "local_epochs", self.local_epochs >= 0, "must not be negative")
         check_setting(self, "server", self.local_epochs > 0 or self.server == AVERAGE, "needs local_epochs of at least 1")
+        object.__setattr__(self, "options", {name: _plain(value) for name, value in self.options.items()})
         object.__setattr__(self, "source", check_source(self.module, self.source))
 
     @property
@@ -257,6 +259,16 @@ def _flat(network: TopicNetwork) -> Array:
 
 def _gradient(parameter: torch.nn.Parameter) -> torch.Tensor:
     return (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).reshape(-1)
+
+
+def _plain(value: Any) -> Any:
+    """A value typed after --set as a number, a truth value or a list, where it is one in JSON."""
+    if not isinstance(value, CommandLineText):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return str(value)
 
 
 def _chunks(count: int) -> Iterator[slice]:

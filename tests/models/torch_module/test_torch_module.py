@@ -19,6 +19,7 @@ from securetm.models.torch_module.torch_module import TorchModule
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws
 from securetm.testing.query_laws import QueryLaws
+from securetm.toml_settings import CommandLineText
 from tests.models.torch_module import networks
 
 HERE = networks.__name__
@@ -79,6 +80,11 @@ def test_a_network_whose_rows_depend_on_others_is_refused(kind: type) -> None:
 def test_a_network_that_does_not_do_its_part_is_refused(kind: type, problem: str) -> None:
     with pytest.raises(BrokenTorchModule, match=problem):
         around(kind).start(VOCABULARY, np.random.default_rng(0))
+
+
+def test_options_of_the_command_line_are_numbers_where_they_can_be() -> None:
+    typed = {"hidden": CommandLineText("5"), "name": CommandLineText("5 things")}
+    assert TorchModule(**PRECISE, options=typed).options == {"hidden": 5, "name": "5 things"}
 
 
 def test_options_that_the_constructor_does_not_know() -> None:
