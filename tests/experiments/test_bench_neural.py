@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from securetm import experiments
 from securetm.experiments import bench_neural, lda_peers, newsgroups
 
 
@@ -31,3 +35,13 @@ def test_both_train_by_turns_and_are_judged_alike() -> None:
     assert told[-1][0] == told[-1][1]
     assert len(result["rows"]) == 1 + 2 * (len(bench_neural.SEEDS) + 1)
     assert {row["peer"].split()[0] for row in result["rows"]} == {bench_neural.PEER}
+
+
+def test_the_committed_result_is_four_times_faster_and_no_less_coherent() -> None:
+    rows = json.loads((Path(experiments.__file__).parent / "results" / "bench-neural.json").read_text("utf-8"))["rows"]
+    speed = [row for row in rows if row["unit"] == "s per epoch"]
+    assert len(speed) == len(bench_neural.VOCABULARIES)
+    assert all(row["ratio"] >= 4 for row in speed)
+    means = [row for row in rows if "mean of 3 seeds" in row["case"]]
+    assert len(means) == 2
+    assert all(row["difference"] >= 0 for row in means)
