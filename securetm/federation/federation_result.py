@@ -52,6 +52,9 @@ class FederationResult(dict[str, Any]):
         rows = [{"model": "shared", "party": None, **self["quality"]}]
         rows += [{"model": "shared", "party": name, **each} for name, each in self["shared_at_party"].items()]
         rows += [{"model": "alone", "party": name, **each} for name, each in self["alone"].items()]
+        listed = ("chosen_by",)
+        for name, each in self["adapted_at_party"].items():
+            rows.append({"model": "adapted", "party": name, **{k: v for k, v in each.items() if k not in listed}})
         return library("pandas").DataFrame(rows)
 
     def spent_frame(self) -> Any:

@@ -42,7 +42,7 @@ def test_frames_hold_the_same_figures(result: FederationResult) -> None:
     np.testing.assert_allclose(prevalence.sum(axis=1), 1, atol=1e-3)
     assert result.documents_frame()["all"].to_dict() == dict.fromkeys(FIVE, 40)
     quality = result.quality_frame()
-    assert len(quality) == 1 + 2 * len(FIVE)
+    assert len(quality) == 1 + 3 * len(FIVE)
     assert quality["npmi"][0] == result["quality"]["npmi"]
     assert list(result.spent_frame().index) == result["parties"]
 
