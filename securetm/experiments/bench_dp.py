@@ -24,6 +24,7 @@ from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.torch_module.torch_module import TorchModule
 from securetm.route import Route
 
 TURNS, MEMORY_STEPS = 12, 4
@@ -32,6 +33,7 @@ RADIUS, NOISE = 1.0, 1.0
 ROOM = 0.02  # of the ring, for noise, as in the profiles that come with us: 32 bits then hold all of it
 
 FREE, CLIPPED, ROUNDED, NOISED = "without privacy", "clipped", "clipped and rounded", "clipped, rounded and noised"
+ALONE = "each document alone (torch-module)"  # the same network as a stranger's module
 HOOKS, GHOST = "Opacus hooks", "Opacus ghost clipping"
 STEPS: Mapping[str, tuple[Mechanism, ...]] = {
     FREE: (),
@@ -39,6 +41,7 @@ STEPS: Mapping[str, tuple[Mechanism, ...]] = {
     ROUNDED: (Clip(RADIUS), FixedPoint(headroom=ROOM)),
     NOISED: (Clip(RADIUS), FixedPoint(headroom=ROOM), GaussianNoise(NOISE)),
 }
+NETWORK = "securetm.experiments.prodlda_network:ProdLDANetwork"
 
 Step = Callable[[], object]
 
@@ -46,7 +49,7 @@ Step = Callable[[], object]
 def bench(on_progress: OnProgress | None = None, words: int = 5_000, batch: int = 256) -> Row:
     """Milliseconds and peak memory of one step: ours by how much of the way it goes, and theirs where Opacus is installed."""
     there, memory = util.find_spec("opacus") is not None, measurable()
-    names = [*STEPS, *([HOOKS, GHOST] if there else [])]
+    names = [*STEPS, ALONE, *([HOOKS, GHOST] if there else [])]
     done = stepper((TURNS + memory) * len(names), on_progress)
     model = ProdLDA(batch=batch, device="cpu")
     case = f"V = {words:,}, H = {model.hidden}, K = {model.n_topics}, batch {batch}, 1 thread"
@@ -64,7 +67,7 @@ def bench(on_progress: OnProgress | None = None, words: int = 5_000, batch: int 
 # ---- our step ------------------------------------------------------------------------------------------------------------
 
 
-def _start(model: ProdLDA, batch: int, words: int) -> tuple[State, BagOfWords]:
+def _start(model: ProdLDA | TorchModule, batch: int, words: int) -> tuple[State, BagOfWords]:
     """The model's first state, and a batch of documents."""
     vocabulary, draw = tuple(f"word {v}" for v in range(words)), np.random.default_rng(0)
     keys = draw.integers(0, 2**64, batch, dtype=np.uint64)
@@ -73,9 +76,12 @@ def _start(model: ProdLDA, batch: int, words: int) -> tuple[State, BagOfWords]:
 
 def _ours(name: str, words: int, batch: int) -> Step:
     """A party's answer through all steps and back, and the optimiser's step, on one machine."""
-    model, cohort = ProdLDA(batch=batch, device="cpu"), Cohort(b"", 0, ("party",))
+    model: ProdLDA | TorchModule = ProdLDA(batch=batch, device="cpu")
+    if name == ALONE:
+        model = TorchModule(module=NETWORK, n_topics=model.n_topics, batch=batch)
+    cohort = Cohort(b"", 0, ("party",))
     (state, documents), context = _start(model, batch, words), RoundContext(cohort, OperatingSystem(), RoleMemory())
-    route = Route.through(model.query(state).terms, STEPS[name], cohort)
+    route = Route.through(model.query(state).terms, STEPS.get(name, STEPS[NOISED]), cohort)
     terms = route.terms
 
     def step() -> None:
@@ -136,7 +142,7 @@ def _theirs(name: str, words: int, batch: int) -> Step:
 
 
 def _step(name: str, words: int, batch: int) -> Step:
-    return _ours(name, words, batch) if name in STEPS else _theirs(name, words, batch)
+    return _ours(name, words, batch) if name in (*STEPS, ALONE) else _theirs(name, words, batch)
 
 
 Figures = dict[str, float]
@@ -174,5 +180,5 @@ def _rows(case: str, unit: str, limit: float, figures: Figures) -> list[Row]:
     for name in (CLIPPED, ROUNDED, NOISED):
         row = beside(case % name, figures[name], figures[FREE], unit, f"our own step {FREE}")
         rows.append({**row, "limit": round(most, 3), "of_limit": round(figures[name] / most, 3)})
-    peers = [name for name in (HOOKS, GHOST) if name in figures]
+    peers = [name for name in (ALONE, HOOKS, GHOST) if name in figures]
     return rows + [beside(case % NOISED, figures[NOISED], figures[peer], unit, peer) for peer in peers]
