@@ -76,10 +76,11 @@ class Reference:
         self.optimiser.zero_grad()
         self.losses(counts, keys, number).mean().backward()
         self.optimiser.step()
-        with torch.no_grad():  # every word keeps its mean and deviation over the topics: parameters only, no document
+        with torch.no_grad():  # every word keeps its mean and a bounded deviation over the topics: parameters only, no document
             topics = self.layers["topics"]
             centred = topics - topics.mean(dim=0)
-            topics.copy_(centred / centred.square().mean(dim=0).add(1e-12).sqrt() * self.model.word_spread)
+            rates = self.model.word_spread / centred.square().mean(dim=0).add(1e-12).sqrt()
+            topics.copy_(centred * rates.clamp(max=1.0))
 
     def flat(self) -> np.ndarray:
         return np.concatenate([layer.detach().numpy().ravel() for layer in self.layers.values()])

@@ -39,9 +39,9 @@ _CHUNK = 512  # documents at a time in `infer` and `log_likelihood`, so that mem
 class NeuralTopicModel(ServerOptimiser, Estimator):
     """A neural topic model: its fields are public settings, all that it learns is in the state.
 
-    After each step all words' weights are scaled to one deviation over topics: with the decoder's own scaling by `gain`, this
-    replaces batch normalisation. With `local_epochs` a party trains so many epochs on its own documents and answers with the
-    difference of its weights.
+    After each step all words' weights are scaled to one deviation over topics, or to at most that one: with the decoder's own
+    scaling by `gain`, this replaces batch normalisation. With `local_epochs` a party trains so many epochs on its own documents
+    and answers with the difference of its weights.
     """
 
     n_topics: int = 50  # of the shared model
@@ -60,6 +60,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
     dtype: str = "float32"  # float32 or float64
     local_epochs: int = 0  # at each party in a round; 0: a gradient per batch
     device: str = "auto"  # cpu, cuda or auto
+    equal_words: ClassVar[bool] = True  # whether every word has the deviation `word_spread`; else at most that
     # A round's batch is all parties' batches together, so a federation steps further than one machine would.
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "learning_rate": 5e-3}
     federated_epochs: ClassVar[float] = 30.0
@@ -94,7 +95,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         flat = np.zeros(shape.size, dtype=self.dtype)
         for part, values in shape.views(flat).items():
             if not part.endswith("_bias") and part != "background":
-                bound = np.sqrt(6.0 / sum(values.shape))  # Glorot's, as ProdLDA's authors start
+                bound = self.start_bound(part, values.shape)
                 values[...] = rng.uniform(-bound, bound, values.shape)
         self._restore(flat)
         return {
@@ -104,6 +105,10 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
             **optimisers.moments(self.optimiser, flat),
             **self.server_moments(flat),
         }
+
+    def start_bound(self, part: str, shape: tuple[int, ...]) -> float:  # noqa: ARG002 - the same for every part
+        """The largest weight of a layer at the start: Glorot's, as ProdLDA's authors start."""
+        return float(np.sqrt(6.0 / sum(shape)))
 
     def query(self, state: State) -> StepQuery | EpochsQuery:
         """The next question: a gradient over one batch, or the difference of each party's weights after local epochs."""
@@ -180,7 +185,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         return self._restore(weights), memory
 
     def _restore(self, weights: Array) -> Array:
-        standardise(self._shape(weights).views(weights)["topics"], self.word_spread)
+        standardise(self._shape(weights).views(weights)["topics"], self.word_spread, self.equal_words)
         return weights
 
     def _shape(self, weights: Array) -> NetworkShape:

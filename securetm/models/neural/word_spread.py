@@ -1,4 +1,4 @@
-"""Scales every word's weights to one deviation over the topics. It reads parameters only, never documents."""
+"""Bounds the deviation of every word's weights over the topics. It reads parameters only, never documents."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
 
 
 @njit(cache=True, fastmath=_FAST, error_model="numpy")
-def standardise(topics: Array, spread: Any) -> None:
-    """Gives every word mean 0 and deviation `spread` over the topics, in place.
+def standardise(topics: Array, spread: Any, equal: bool) -> None:
+    """Gives every word mean 0 and deviation `spread` over the topics, in place; at most `spread`, unless `equal`.
 
-    Batch normalisation does the same to each word's logit, but over documents.
+    Batch normalisation gives each word's logit one deviation over documents. One that is at most `spread` keeps a rare word,
+    of which little is known, small.
     """
     real = topics.dtype.type
     count, width = real(topics.shape[0]), topics.shape[1]
@@ -28,6 +29,8 @@ def standardise(topics: Array, spread: Any) -> None:
     for k in range(topics.shape[0]):
         _add_squares(squares, topics[k], means)
     rates = real(spread) / np.sqrt(squares / count + real(1e-12))
+    if not equal:
+        rates = np.minimum(rates, real(1.0))
     for k in range(topics.shape[0]):
         row = topics[k]
         for v in range(width):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -158,7 +160,7 @@ def test_a_hundred_steps_are_those_of_a_bare_torch_loop():
         with torch.no_grad():
             topics = NetworkShape(WORDS, net.hidden, net.n_topics).views(flat)["topics"]
             topics -= topics.mean(0)
-            topics *= net.word_spread / torch.sqrt(topics.var(0, unbiased=False) + 1e-12)
+            topics *= (net.word_spread / torch.sqrt(topics.var(0, unbiased=False) + 1e-12)).clamp(max=1.0)
         state = net.update(state, Answer(asked(net, state, documents.select(rows))))
     assert state["step"][0] == 100
     np.testing.assert_allclose(state["weights"], flat.detach().numpy(), atol=1e-9)
@@ -189,12 +191,13 @@ def test_plain_sgd_is_equation_three():
     np.testing.assert_allclose(ours["background"], theirs["background"], atol=1e-14)
 
 
-def test_every_word_keeps_its_spread_over_the_topics(setting):
+def test_no_word_spreads_over_the_topics_further_than_it_may(setting):
     net, state, documents = setting
+    net = replace(net, word_spread=0.01)
     after = net.update(state, Answer(asked(net, state, documents)))
     topics = NetworkShape(WORDS, net.hidden, net.n_topics).views(after["weights"])["topics"]
     np.testing.assert_allclose(topics.mean(0), 0, atol=1e-12)
-    np.testing.assert_allclose(topics.std(0), net.word_spread, rtol=1e-6)
+    assert topics.std(0).max() == pytest.approx(net.word_spread, rel=1e-6)
 
 
 def test_no_documents_change_nothing_but_the_step(setting):

@@ -81,5 +81,15 @@ def test_standardising_centres_and_scales_each_word(dtype):
     topics[:, 4] = 3.0  # a word that all topics say alike stays out of all
     expected = topics - topics.mean(0)
     expected[:, np.arange(WORDS) != 4] *= 0.1 / np.delete(topics.std(0), 4)
-    standardise(topics, 0.1)
+    standardise(topics, 0.1, True)
     np.testing.assert_allclose(topics, expected, atol=1e-6 if dtype == "float32" else 1e-10)
+
+
+def test_a_word_below_the_largest_spread_keeps_its_own(dtype):
+    topics = drawn(dtype, 6, WORDS).numpy()
+    topics[:, 2] *= 1e-3
+    expected = topics - topics.mean(0)
+    expected /= np.maximum(topics.std(0) / 0.1, 1.0)
+    standardise(topics, 0.1, False)
+    np.testing.assert_allclose(topics, expected, atol=1e-6 if dtype == "float32" else 1e-10)
+    assert topics[:, 2].std() < 0.01
