@@ -23,6 +23,7 @@ from securetm.models.neural.prodlda import ProdLDA
 
 PEER = "dense batch-norm ProdLDA in torch"
 VOCABULARIES = (2_000, 20_000)
+BATCH = 64  # documents in a step, of both
 EPOCHS = 3
 MEMORY_STEPS = 60  # batches after which the peak no longer grows
 
@@ -55,7 +56,7 @@ def _epochs(documents: BagOfWords, peer: DenseTraining) -> tuple[list[float], li
     """Times of our epochs and theirs in turn: theirs run between two of ours, while ours wait in their own callback."""
     ours: list[float] = []
     theirs: list[float] = []
-    ProdLDA().fit(documents.select(np.arange(64)), epochs=1)  # compiles
+    ProdLDA(batch=BATCH).fit(documents.select(np.arange(64)), epochs=1)  # compiles
     begun = time.perf_counter()
 
     def take_turns(_: Any) -> None:
@@ -66,7 +67,7 @@ def _epochs(documents: BagOfWords, peer: DenseTraining) -> tuple[list[float], li
         theirs.append(time.perf_counter() - begun)
         begun = time.perf_counter()
 
-    ProdLDA().fit(documents, epochs=EPOCHS, on_progress=take_turns)
+    ProdLDA(batch=BATCH).fit(documents, epochs=EPOCHS, on_progress=take_turns)
     return ours, theirs
 
 
@@ -90,8 +91,8 @@ def _growth(case: str, counts: Any) -> Row:
 def _learn_ours(counts: Any) -> Callable[[], object]:
     torch.set_num_threads(1)
     documents = as_documents(counts)
-    ProdLDA().fit(BagOfWords(sparse.csr_array((64, 8)), ("",) * 8, documents.keys[:64]), epochs=1)  # compiles
-    return lambda: ProdLDA().fit(documents, epochs=1)
+    ProdLDA(batch=BATCH).fit(BagOfWords(sparse.csr_array((64, 8)), ("",) * 8, documents.keys[:64]), epochs=1)  # compiles
+    return lambda: ProdLDA(batch=BATCH).fit(documents, epochs=1)
 
 
 def _learn_theirs(counts: Any) -> Callable[[], object]:
