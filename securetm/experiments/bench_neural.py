@@ -66,7 +66,7 @@ def bench(
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedByTurns:
     """What came of both after the same number of epochs."""
 
     peer: str
@@ -76,7 +76,7 @@ class Trained:
     theirs: Array
 
 
-def by_turns(documents: Any, epochs: int, seed: int, tick: Tick) -> Trained:
+def by_turns(documents: Any, epochs: int, seed: int, tick: Tick) -> TrainedByTurns:
     """Theirs trains an epoch between two of ours, while ours wait in their own callback."""
     ours: list[float] = []
     theirs: list[float] = []
@@ -93,7 +93,7 @@ def by_turns(documents: Any, epochs: int, seed: int, tick: Tick) -> Trained:
             begun = time.perf_counter()
 
         model.fit(documents, epochs=epochs, seed=seed, on_progress=take_turns)
-        return Trained(peer.title, tuple(ours), tuple(theirs), model.components_, peer.topics()[0])
+        return TrainedByTurns(peer.title, tuple(ours), tuple(theirs), model.components_, peer.topics()[0])
 
 
 def _peer(folder: Path, documents: Any, seed: int) -> PeerProcess:

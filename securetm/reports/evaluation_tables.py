@@ -43,7 +43,7 @@ def figures_table(measured: Sequence[Row]) -> Table:
     for row in measured:
         beside = [_figure(row.controls.get(name)) for name in controls]
         value = _figure(row.measured.value) if row.measured else ""
-        table.add_row(escape(row.title), value, _ends(row), *beside, f"{_ARROWS[row.better]} {row.range}")
+        table.add_row(escape(row.title), value, _ends(row), *beside, f"{_ARROWS[row.better]} {_short(row.range)}")
         if FREQUENCIES in row.controls:
             table.add_row(f"  {FREQUENCIES}", _figure(row.controls[FREQUENCIES]), "", *[""] * len(controls), "")
     return table
@@ -64,11 +64,16 @@ def compared_table(rows: Sequence[Compared]) -> Table:
     return table
 
 
+def _short(ends: str) -> str:
+    """The range in few characters."""
+    return f"≥ {ends.split()[0]}" if ends.endswith("or more") else ends.replace(" to ", "…")
+
+
 def _ends(row: Row) -> str:
     found = row.measured
     if found is None or found.low is None or found.high is None or not math.isfinite(found.low):
         return ""
-    return f"{_figure(found.low)} to {_figure(found.high)}"
+    return f"{_figure(found.low)}–{_figure(found.high)}"
 
 
 def _figure(value: float | None) -> str:
