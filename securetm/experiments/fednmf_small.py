@@ -85,7 +85,7 @@ def reproduce(titles: Sequence[str] = tuple(TITLES), on_progress: OnProgress | N
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedTopics:
     """The topics of one method, the documents' topic weights under them, and those that Algorithm 1 kept at the parties."""
 
     topics: Array
@@ -142,10 +142,10 @@ class ShortTexts:
 # ---- the methods -----------------------------------------------------------------------------------------------------
 
 
-def methods(epochs: int) -> dict[str, Callable[[ShortTexts], Learned]]:
+def methods(epochs: int) -> dict[str, Callable[[ShortTexts], LearnedTopics]]:
     """Every method by its name; `epochs` of each party in a round."""
     steps: dict[str, Any] = {"n_topics": TOPICS, "local_epochs": epochs}
-    found: dict[str, Callable[[ShortTexts], Learned]] = {
+    found: dict[str, Callable[[ShortTexts], LearnedTopics]] = {
         "LDA (scikit-learn)": _their_lda,
         "NMF (scikit-learn)": _their_nmf,
         "nmf, every party each round": lambda texts: in_rounds(NMF(n_topics=TOPICS), texts, 1.0),
@@ -162,7 +162,7 @@ def methods(epochs: int) -> dict[str, Callable[[ShortTexts], Learned]]:
     return found
 
 
-def in_rounds(model: TopicModel, texts: ShortTexts, fraction: float, seed: int = 0) -> Learned:
+def in_rounds(model: TopicModel, texts: ShortTexts, fraction: float, seed: int = 0) -> LearnedTopics:
     """What a federation learns, of whose parties a share is asked in each round."""
     state = model.start(texts.corpus.vocabulary, np.random.default_rng(seed))
     memories: dict[str, Memory] = {name: {} for name in texts.parties}
@@ -177,7 +177,7 @@ def in_rounds(model: TopicModel, texts: ShortTexts, fraction: float, seed: int =
     return _learned(model, state, texts.dealt, [(texts.parties[name], memories[name]) for name in texts.parties])
 
 
-def alone(model: FedNMF, texts: ShortTexts) -> Learned:
+def alone(model: FedNMF, texts: ShortTexts) -> LearnedTopics:
     """What one machine learns that has all documents, in as many epochs as a party has in the federation."""
     state, memory = model.start(texts.corpus.vocabulary, np.random.default_rng(0)), Memory()
     for number in range(max(1, round(ROUNDS * FRACTION))):
@@ -194,17 +194,17 @@ def cohorts(names: Sequence[str], fraction: float, seed: int) -> Iterator[list[s
         yield [names[place] for place in np.sort(rng.choice(len(names), some, replace=False))]
 
 
-def _learned(model: TopicModel, state: State, documents: Corpus, held: Sequence[tuple[Corpus, Memory]]) -> Learned:
+def _learned(model: TopicModel, state: State, documents: Corpus, held: Sequence[tuple[Corpus, Memory]]) -> LearnedTopics:
     if not isinstance(model, FactoredTopics):
-        return Learned(model.topics(state), model.infer(state, documents))
+        return LearnedTopics(model.topics(state), model.infer(state, documents))
     nearest = nearest_weights(model, state, documents)
     if not isinstance(model, FedNMF):
-        return Learned(model.topics(state), nearest)
+        return LearnedTopics(model.topics(state), nearest)
     parts = []
     for corpus, memory in held:
         names = model.read(corpus, len(corpus.vocabulary)).names(corpus.keys)
         parts.append(TopicWeights.recalled(memory, names, nearest_weights(model, state, corpus).astype(np.float32)).weights)
-    return Learned(model.topics(state), nearest, np.concatenate(parts))
+    return LearnedTopics(model.topics(state), nearest, np.concatenate(parts))
 
 
 def nearest_weights(model: FactoredTopics, state: State, documents: Corpus) -> Array:
@@ -213,17 +213,17 @@ def nearest_weights(model: FactoredTopics, state: State, documents: Corpus) -> A
     return model.factored(topics, model.read(documents, topics.shape[1])).topics
 
 
-def _their_lda(texts: ShortTexts) -> Learned:
+def _their_lda(texts: ShortTexts) -> LearnedTopics:
     from sklearn.decomposition import LatentDirichletAllocation
 
     lda = LatentDirichletAllocation(TOPICS, max_iter=ROUNDS, random_state=0)
     weights = lda.fit_transform(texts.dealt.counts)
-    return Learned(lda.components_, weights)
+    return LearnedTopics(lda.components_, weights)
 
 
-def _their_nmf(texts: ShortTexts) -> Learned:
+def _their_nmf(texts: ShortTexts) -> LearnedTopics:
     nmf, weights = their_factors(texts)
-    return Learned(nmf.components_, weights)
+    return LearnedTopics(nmf.components_, weights)
 
 
 def their_factors(texts: ShortTexts) -> tuple[Any, Array]:
