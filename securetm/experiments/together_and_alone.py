@@ -25,8 +25,8 @@ from securetm.federation.local_training import held_out_likelihood, trained_on
 from securetm.federation.simulation import documents_of, federate
 from securetm.models.quality import perplexity
 
-MODELS = ("lda", "lda-vi", "sentence-lda", "nmf", "fednmf", "prodlda", "neural-lda")
-DOCUMENTS, TOPICS = 800, 20
+MODELS = ("lda", "lda-vi", "sentence-lda", "nmf", "prodlda")
+DOCUMENTS, TOPICS = 300, 10
 AS_GOOD = 1.02  # times the perplexity of a party alone
 
 

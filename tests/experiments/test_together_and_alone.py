@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from securetm import experiments
 from securetm.corpus.corpus import Corpus
 from securetm.experiments import together_and_alone
-from securetm.experiments.together_and_alone import reproduce
+from securetm.experiments.together_and_alone import MODELS, reproduce
 
 from ..federation.conftest import FIVE, texts
+
+COMMITTED = Path(experiments.__file__).parent / "results" / "reproduce-together-and-alone.json"
 
 
 def test_every_model_has_a_row_with_every_figure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,3 +26,9 @@ def test_every_model_has_a_row_with_every_figure(monkeypatch: pytest.MonkeyPatch
     for figures in ("own_alone", "own_shared", "own_adapted", "own_alone_with_as_many_topics"):
         assert set(row[figures]) == set(FIVE)
     assert 0 <= row["adapted_better_at"] <= row["adapted_as_good_at"] <= 5
+
+
+def test_together_beats_every_party_alone_on_everybodys_documents() -> None:
+    rows = json.loads(COMMITTED.read_text("utf-8"))["rows"]
+    assert [row["model"] for row in rows] == list(MODELS)
+    assert all(row["everybody_shared"] < row["everybody_best_alone"] for row in rows)
