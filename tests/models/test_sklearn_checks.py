@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils.estimator_checks import check_estimator
 
 import securetm
+from securetm.models import MODELS as REGISTRY
 
 OWN_SENTENCE = "it is refused with a ValueError, whose sentence is securetm's own"
 NOT_PASSED = {  # docs/how-to/scikit-learn.md lists them too
@@ -68,12 +69,18 @@ class WholeNMF(WholeCounts, securetm.NMF):
     pass
 
 
+@dataclass(frozen=True)
+class WholeFedNMF(WholeCounts, REGISTRY.load("fednmf")):
+    pass
+
+
 MODELS = [
     WholeLDA(n_topics=3),
     WholeVariationalLDA(n_topics=3),
     WholeNMF(n_topics=3),
     securetm.ProdLDA(n_topics=3, hidden=8, batch=32),
     securetm.NeuralLDA(n_topics=3, hidden=8, batch=32),
+    pytest.param(WholeFedNMF(n_topics=3), marks=pytest.mark.slow),
 ]
 
 
