@@ -16,14 +16,19 @@ from securetm.models.neural.neural_model import NeuralTopicModel
 
 @dataclass(frozen=True)
 class ContextualTopicModel(NeuralTopicModel):
-    """A product of experts behind an encoder that reads embeddings, each scaled to unit length as the words are."""
+    """A product of experts behind an encoder that reads embeddings, each scaled to one length.
+
+    A document's words have length 1. An embedding spreads its length over all its numbers, and ZeroShotTM learns slowly at 1.
+    """
 
     embedding_size: int = 384  # numbers of a document's embedding; all-MiniLM-L6-v2 gives 384
+    embedding_length: float = 4.0  # to which each embedding is scaled
     reads: ClassVar[frozenset[Reads]] = frozenset({Reads.COUNTS, Reads.EMBEDDINGS})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_setting(self, "embedding_size", self.embedding_size >= 1, "must be at least 1")
+        check_setting(self, "embedding_length", 0 < self.embedding_length < float("inf"), "must be positive and finite")
 
     @property
     def decoder(self) -> ProductOfExperts:

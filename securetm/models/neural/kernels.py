@@ -27,7 +27,7 @@ class WordBatch:
     counts: Array
     inputs: Array  # log1p of the counts, each row of unit length
     width: int
-    embeddings: Array | None = None  # each of unit length
+    embeddings: Array | None = None  # each of the same length
 
     @property
     def lengths(self) -> Array:
@@ -50,10 +50,10 @@ class WordBatch:
         return places
 
 
-def bags(counts: Any, dtype: Any, embeddings: Array | None = None) -> WordBatch:
+def bags(counts: Any, dtype: Any, embeddings: Array | None = None, length: float = 1.0) -> WordBatch:
     """A CSR matrix, and perhaps embeddings, as the network reads them.
 
-    Log and unit length limit long documents, each by itself. An embedding of zeros stays one.
+    Log and unit length limit long documents, each by itself. Embeddings get the given length; one of zeros stays as it is.
     """
     values = np.ascontiguousarray(counts.data, dtype=dtype)
     ends = np.asarray(counts.indptr, dtype=np.int64)
@@ -61,7 +61,7 @@ def bags(counts: Any, dtype: Any, embeddings: Array | None = None) -> WordBatch:
     _fill_inputs(ends, values, inputs)
     units = None if embeddings is None else np.empty(embeddings.shape, dtype)
     if embeddings is not None and units is not None:
-        _fill_units(np.ascontiguousarray(embeddings), units)
+        _fill_units(np.ascontiguousarray(embeddings), float(length), units)
     return WordBatch(ends, np.ascontiguousarray(counts.indices), values, inputs, counts.shape[1], units)
 
 
@@ -78,13 +78,13 @@ def _fill_inputs(ends: Array, counts: Array, inputs: Array) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _fill_units(rows: Array, out: Array) -> None:
-    """Each row at unit length, from sums in 64 bits."""
+def _fill_units(rows: Array, length: float, out: Array) -> None:
+    """Each row at that length, from sums in 64 bits."""
     for i in range(len(rows)):
         square = 0.0
         for j in range(rows.shape[1]):
             square += float(rows[i, j]) * rows[i, j]
-        rate = 1.0 / np.sqrt(square) if square > 0.0 else 1.0
+        rate = length / np.sqrt(square) if square > 0.0 else 1.0
         for j in range(rows.shape[1]):
             out[i, j] = rate * rows[i, j]
 

@@ -83,6 +83,11 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         check_setting(self, "server", self.local_epochs > 0 or self.server == AVERAGE, "needs local_epochs of at least 1")
 
     @property
+    def embedding_length(self) -> float:
+        """To which embeddings are scaled, where the encoder reads such."""
+        return 1.0
+
+    @property
     def decoder(self) -> Decoder:
         """How topic shares become probabilities of words."""
         raise NotImplementedError
@@ -195,7 +200,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         """Counts as the network reads them, with embeddings where the encoder reads such."""
         if not self.embedding_size:
             return bags(counts, self.dtype)
-        return bags(counts, self.dtype, check_embeddings(embeddings, self.embedding_size))
+        return bags(counts, self.dtype, check_embeddings(embeddings, self.embedding_size), self.embedding_length)
 
     @property
     def epochs_per_round(self) -> int:
