@@ -16,6 +16,7 @@ from securetm.toml_settings import require
 REPRODUCTIONS: Mapping[str, str] = {
     "adapted-ngrams": "ngram_perplexity",
     "additive-prodlda": "additive_prodlda",
+    "default-model": "default_model",
     "fednmf-small": "fednmf_small",
     "lda-frontier": "lda_frontier",
     "iftm": "iftm",

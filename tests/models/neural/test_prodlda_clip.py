@@ -227,7 +227,8 @@ def test_documents_of_one_person_that_cancel_count_as_what_rounding_may_leave():
     losses._words = losses._words[twice] * sign[:, None]
     losses._dense = {name: (a[twice], b[twice] * sign[:, None]) for name, (a, b) in losses._dense.items()}
     said = losses._decoded.only(twice)
-    losses._decoded = replace(said, back=losses._dense["topics"][1], after=said.after * sign[:, None])
+    turned = replace(said.passed, back=said.passed.back * sign[:, None], after=said.passed.after * sign[:, None])
+    losses._decoded = replace(said, passed=turned)
     assert length(losses.gradient(np.ones(2))) < 1e-2  # nothing but rounding
     alone, together = losses.norms(np.arange(2)), losses.norms(np.zeros(2, dtype=int))
     assert together[0] == pytest.approx(alone.sum() / 16, rel=1e-3)
