@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from securetm.contracts import Array
 from securetm.corpus import docstrings
 from securetm.corpus.corpus_errors import TooFewPackages
 from securetm.corpus.docstrings import docstring_parties, docstrings_in
@@ -92,6 +95,25 @@ def test_parties_are_cached_and_a_damaged_cache_is_read_again(tmp_path: Path, mo
         check(corpus)
         assert corpus.vocabulary == first[party].vocabulary
         assert corpus.keys.tolist() == first[party].keys.tolist()
+
+
+def test_embeddings_are_kept_with_the_docstrings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(docstrings, "PACKAGES", {"rich": "rich"})
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: {"stdlib": str(small_library(tmp_path))})
+    embedded: list[int] = []
+
+    def lengths(texts: Sequence[str]) -> Array:
+        embedded.append(len(texts))
+        return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
+
+    first = docstring_parties(cache=tmp_path / "cache", embed=lengths, embedded_as="lengths")
+    again = docstring_parties(cache=tmp_path / "cache", embed=lengths, embedded_as="lengths")
+    assert embedded == [len(one) for one in first.values()]
+    for party, corpus in again.items():
+        np.testing.assert_array_equal(corpus.embeddings, first[party].embeddings)
+    docstring_parties(cache=tmp_path / "cache", embed=lengths, embedded_as="others")
+    assert len(embedded) == 4
+    assert docstring_parties(cache=tmp_path / "cache")["rich"].embeddings is None
 
 
 def small_library(folder: Path) -> Path:
