@@ -61,6 +61,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("workplace")
     write_documents(place / "documents.jsonl", 60)
     write_documents(place / "new.jsonl", 3)
+    write_documents(place / "mine.jsonl", 20)
     (place / "plan.toml").write_text(PLAN, encoding="utf-8")
     return place
 

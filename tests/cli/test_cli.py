@@ -27,6 +27,7 @@ COMMANDS = (
     "health",
     "topics",
     "transform",
+    "adapt",
     "evaluate",
     "runs",
     "compare",
