@@ -9,7 +9,7 @@ import numpy as np
 
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
-from securetm.contracts import Cohort, Profile, Reads, Terms, Unit
+from securetm.contracts import Cohort, Profile, Terms, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import NoPersons
 from securetm.federation.paying_errors import DeltaTooLarge
@@ -42,7 +42,7 @@ def check_kind(documents: Corpus, agreement: Agreement) -> None:
     """Refuses documents that would add nothing to any answer, before anything is spent."""
     if agreement.unit is Unit.PERSON and documents.persons is None:
         raise NoPersons()
-    if agreement.unit is Unit.WORD and Reads.EMBEDDINGS in agreement.model.reads:
+    if agreement.unit is Unit.WORD and agreement.model.embedding_size:
         raise EmbeddingsWithoutNoise(agreement.model.name, agreement.profile.name)
     check_needs(agreement.model, documents)
 

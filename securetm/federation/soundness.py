@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from securetm.agreement import Agreement, agree
-from securetm.contracts import Profile, Reads, State, Unit
+from securetm.contracts import Profile, State, Unit
 from securetm.errors import Unsound
 from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import COHERENCE, HELD_OUT, QUESTIONS_OF, TRAIN, Questions
@@ -119,7 +119,7 @@ def refused_questions(agreement: Agreement, parties: int) -> list[Gap]:
 
 def _refusals(agreement: Agreement, parties: int) -> Iterator[tuple[str, Unsound]]:
     """Returns each question that is refused, with the refusal."""
-    if agreement.unit is Unit.WORD and Reads.EMBEDDINGS in agreement.model.reads:
+    if agreement.unit is Unit.WORD and agreement.model.embedding_size:
         yield TRAIN, EmbeddingsWithoutNoise(agreement.model.name, agreement.profile.name)
         return
     questions, start = _of_some_words(agreement)
