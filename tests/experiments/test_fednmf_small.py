@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from securetm import experiments
 from securetm.corpus.corpus import Corpus
 from securetm.experiments import fednmf_small
-from securetm.experiments.fednmf_small import THEIRS, ShortTexts, cohorts, in_equal_seconds, judge, methods
+from securetm.experiments.fednmf_small import INFORMED, THEIRS, TITLES, ShortTexts, cohorts, in_equal_seconds, judge, methods
 from securetm.models.server_optimisers import KNOWN
 
+COMMITTED = Path(experiments.__file__).parent / "results" / "reproduce-fednmf-small.json"
 SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
 
 
@@ -48,3 +53,13 @@ def test_cohorts_are_the_same_for_every_method() -> None:
     names = [f"party {n}" for n in range(10)]
     assert list(cohorts(names, 0.2, 3)) == list(cohorts(names, 0.2, 3))
     assert {len(some) for some in cohorts(names, 0.2, 3)} == {2}
+
+
+def test_the_committed_table_has_every_method_on_every_corpus() -> None:
+    result = json.loads(COMMITTED.read_text("utf-8"))
+    assert {(row["of"], row["method"]) for row in result["rows"]} == {(title, name) for title in TITLES for name in methods(1)}
+    assert len(result["pairs"]) == len(TITLES) * len(KNOWN)
+    best = {row["of"]: row["f1"] for row in sorted(result["rows"], key=lambda row: row["f1"]) if INFORMED[:9] in row["method"]}
+    assert set(best) == set(TITLES)
+    for row in result["in_equal_seconds"]:
+        assert row["ours"] < 1.01 * row["theirs"]
