@@ -73,10 +73,9 @@ def topics(
         of_documents = {"documents": held, "quoted": documents, "over_time": over_time}
         _write_page(finished, html, labels=named.texts, model_only=model_only, **of_documents)
     if json:
-        more = {"by_date": over_time.table()} if over_time else {}
-        print_json(
-            {"run": finished.name, "model": finished.plan.model.name, "topics": found, **named.table(), "moved": moved, **more}
-        )
+        more: dict[str, Any] = {"by_date": over_time.table()} if over_time else {}
+        more |= {"moved": moved} if moved else {}
+        print_json({"run": finished.name, "model": finished.plan.model.name, "topics": found, **named.table(), **more})
 
 
 def transform(
