@@ -215,7 +215,7 @@ def _shared_everywhere(trained: Trained, sampled: Sequence[_Sampled]) -> tuple[d
     useful = judged([_predicted(trained.state, one, alone) for one in sampled], len(trained.vocabulary))
     if not trained.rounds:
         useful = {**useful, "useful": False}
-    if Reads.EMBEDDINGS in sampled[0].party.agreement.model.reads:
+    if sampled[0].party.agreement.model.embedding_size:
         useful = of_whole_texts(useful)
     held_out = (useful["baseline"] or {}).get("model")
     npmi = float(np.mean(document_npmi(top, counts)))
