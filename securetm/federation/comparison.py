@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, Reads, State, TopicModel
+from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.federation.adapting import adapt, rounds_of_adapting
 from securetm.federation.coordinator import Trained
