@@ -41,7 +41,7 @@ class EmbeddingCache:
 
         def look_up(opened: sqlite3.Connection) -> None:
             for text in texts:
-                kept = opened.execute("SELECT numbers FROM embeddings WHERE text = ?", (text,)).fetchone()
+                kept = opened.execute("SELECT CAST(numbers AS BLOB) FROM embeddings WHERE text = ?", (text,)).fetchone()
                 if kept is not None and (numbers := self._read(text, kept[0])) is not None:
                     found[text] = numbers
 

@@ -41,9 +41,12 @@ class SentenceModel:
             raise UnusableSentenceModel(str(self.folder), "it holds no weights (*.safetensors)")
         found = hashlib.sha256()
         for file in [one for one in files if one.suffix == files[0].suffix]:
-            with file.open("rb") as stream:
-                while block := stream.read(_READ):
-                    found.update(block)
+            try:
+                with file.open("rb") as stream:
+                    while block := stream.read(_READ):
+                        found.update(block)
+            except OSError as problem:
+                raise UnusableSentenceModel(str(file), problem.strerror or type(problem).__name__) from problem
         return found.hexdigest()
 
     @cached_property
@@ -97,8 +100,8 @@ class LoadedModel:
 
 def find_sentence_model(name: str) -> SentenceModel:
     """The model in that folder, or of that name: in the installed package of the usual one, or in Hugging Face's cache."""
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    folder = _folder(name)
+    if folder is not None:
         if not (folder / "modules.json").is_file() and not (folder / "config.json").is_file():
             raise NoSentenceModel(name, "the folder holds neither modules.json nor config.json")
         return SentenceModel(name, folder)
@@ -109,7 +112,16 @@ def find_sentence_model(name: str) -> SentenceModel:
 
 def is_usual(name: str) -> bool:
     """Whether this names the usual model, whose size and weights are known without its files."""
-    return name.removeprefix(_OWNER) == USUAL and not Path(name).expanduser().is_dir()
+    return name.removeprefix(_OWNER) == USUAL and _folder(name) is None
+
+
+def _folder(name: str) -> Path | None:
+    """The folder of that name, if there is one."""
+    try:
+        folder = Path(name).expanduser()
+        return folder if folder.is_dir() else None
+    except (OSError, RuntimeError, ValueError):  # too long a name, or the home of nobody
+        return None
 
 
 def _downloaded(name: str) -> Path:

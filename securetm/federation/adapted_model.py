@@ -81,6 +81,8 @@ def write_adapted(path: Path, run: FinishedRun, adapted: Adapted, figures: Mappi
         "rounds": run.rounds(),
         "topics": named_topics(topics, run.vocabulary),
         "adapted": {**adapted.facts(), **figures},
+        "quality": {name: value for name, value in figures["held_out"]["adapted"].items() if value is not None},
+        "spent": None,  # no budget covers what the documents of the party changed
         "moved": moved(run.components_, topics, run.vocabulary),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "plan": tables,

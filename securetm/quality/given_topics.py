@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ from securetm.quality.judged_topics import MOST_WORDS, JudgedTopics
 from securetm.quality.quality_errors import BadTopics
 
 MOST_TOPICS = 10_000
+_MOST_CELLS = 200_000_000  # topics x different words, of topics with weights
+_LARGEST = 1e300  # a weight; sums of such weights are finite
 Topic = Mapping[str, float] | Sequence[str]
 
 
@@ -48,6 +49,8 @@ def topics_of(found: Sequence[Any], name: str, where: str) -> JudgedTopics:
     if not all(isinstance(one, Mapping) for one in topics):
         return JudgedTopics(name, tuple(tuple(one)[:MOST_WORDS] for one in topics))
     words = sorted({word for one in topics for word in one})
+    if len(topics) * len(words) > _MOST_CELLS:
+        raise BadTopics(where, f"{len(topics):,} topics over {len(words):,} different words are too many to weigh")
     place = {word: number for number, word in enumerate(words)}
     weights = np.zeros((len(topics), len(words)))
     for row, one in zip(weights, topics, strict=True):
@@ -72,7 +75,7 @@ def _topic(one: Any, number: int, where: str) -> Topic:
 
 def _is_weighted(word: Any, weight: Any) -> bool:
     number = isinstance(weight, int | float) and not isinstance(weight, bool)
-    return isinstance(word, str) and number and math.isfinite(weight) and weight >= 0
+    return isinstance(word, str) and number and 0 <= weight <= _LARGEST
 
 
 def _of_json(text: str, path: Path) -> list[Any]:
@@ -88,7 +91,10 @@ def _of_json(text: str, path: Path) -> list[Any]:
 
 
 def _of_csv(text: str, path: Path) -> list[Any]:
-    rows = [row for row in csv.reader(text.splitlines()) if any(row)]
+    try:
+        rows = [row for row in csv.reader(text.splitlines()) if any(row)]
+    except csv.Error as problem:
+        raise BadTopics(str(path), f"it cannot be read as a table: {problem}") from None
     if not rows or not {"topic", "word"} <= set(rows[0]):
         return [[cell.strip() for cell in row if cell.strip()] for row in rows]
     place, found = {name: number for number, name in enumerate(rows[0])}, dict[str, list[Any]]()

@@ -100,7 +100,7 @@ def _from_npy(path: Path, wanted: set[str]) -> WordVectors:
     if not listed.is_file():
         raise NoSuchPath(str(listed))
     try:
-        rows = np.load(path, mmap_mode="r", allow_pickle=False)
+        rows = np.lib.format.open_memmap(path, mode="r")
         words = listed.read_text("utf-8").split("\n")
     except (ValueError, EOFError) as problem:
         raise BadVectors(str(path), 0, "it is not an array of numbers with a UTF-8 list of words beside it") from problem

@@ -31,6 +31,10 @@ def test_what_was_adapted_is_used_like_any_model(adapted: Said, tmp_path: Path) 
     shown = securetm("topics", str(mine))
     assert shown.code == 0, shown.err
     assert "the first" in shown.out
+    assert securetm("topics", str(mine), "--html", str(tmp_path / "mine.html")).code == 0
+    assert "No budget: the model may tell who is in it" in (tmp_path / "mine.html").read_text("utf-8")
+    (listed,) = securetm("runs", str(mine), "--json").json["runs"]
+    assert (listed["trouble"], listed["kind"]) == ("", "party")
     rows = securetm("transform", str(mine), "new.jsonl", "--json").json["documents"]
     assert {len(row) for row in rows} == {len(told["topics"])}
 

@@ -103,7 +103,7 @@ def test_the_cache_is_for_its_owner_alone(embedder: TextEmbedder) -> None:
         embedder.embed(TEXTS[:3])
 
 
-@pytest.mark.parametrize("damage", ["not a database", "a changed row", "a short row"])
+@pytest.mark.parametrize("damage", ["not a database", "a changed row", "a short row", "a number", "a text"])
 def test_a_damaged_cache_is_computed_again(embedder: TextEmbedder, damage: str) -> None:
     first = embedder.embed(TEXTS)
     (kept,) = embedder.folder.iterdir()
@@ -111,7 +111,8 @@ def test_a_damaged_cache_is_computed_again(embedder: TextEmbedder, damage: str) 
         kept.write_bytes(b"damaged" * 1000)
     else:
         with sqlite3.connect(kept) as opened:
-            changed = "zeroblob(length(numbers))" if damage == "a changed row" else "x'00'"
+            changes = {"a changed row": "zeroblob(length(numbers))", "a number": "3", "a text": "'damaged numbers'"}
+            changed = changes.get(damage, "x'00'")
             opened.execute(f"UPDATE embeddings SET numbers = {changed}")
         opened.close()
     assert embedder.embed(TEXTS).tobytes() == first.tobytes()
@@ -162,7 +163,8 @@ def test_other_weights_are_refused_by_name(folder: Path, tmp_path: Path) -> None
 def test_a_name_that_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(socket, "getaddrinfo", lambda *host: asked.append(host))
-    for name in ("no-such-model", "somebody/no-such-model", "a/b/c", str(tmp_path / "nowhere")):
+    nobody = ("~nobody-here/model", "m" * 300, "m\0")
+    for name in ("no-such-model", "somebody/no-such-model", "a/b/c", str(tmp_path / "nowhere"), *nobody):
         with pytest.raises(NoSentenceModel, match="is on this machine"):
             find_sentence_model(name)
     with pytest.raises(NoSentenceModel, match="neither modules"):
@@ -174,6 +176,10 @@ def test_a_folder_that_is_no_sentence_model(folder: Path, tmp_path: Path) -> Non
     (tmp_path / "modules.json").write_text("[]")
     with pytest.raises(UnusableSentenceModel, match="holds no weights"):
         TextEmbedder(str(tmp_path), folder=tmp_path / "kept").embed(["cat"])
+    (tmp_path / "model.safetensors").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UnusableSentenceModel, match="No such file"):
+        TextEmbedder(str(tmp_path), folder=tmp_path / "kept").embed(["cat"])
+    (tmp_path / "model.safetensors").unlink()
     (tmp_path / "model.safetensors").write_bytes(b"no weights")
     with pytest.raises(UnusableSentenceModel, match="settings cannot be read"):
         TextEmbedder(str(tmp_path), folder=tmp_path / "kept").embed(["cat"])

@@ -98,9 +98,13 @@ def test_organisations_train_it_and_a_policy_may_forbid_it_before_it_is_imported
     (tmp_path / "forbidden_network.py").write_text(Path(networks.__file__).read_text("utf-8"), "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     plan = organisations.file("numpy").parent / "plan.toml"
-    plan.write_text(PLAN.replace(NETWORK, "forbidden_network:SmallNetwork"), "utf-8")
-    for policy in (f'modules = ["{NETWORK}"]', 'models = ["lda"]'):
-        organisations.write("numpy", policy=policy)
-        with pytest.raises(NotAllowedHere, match="the module forbidden_network:SmallNetwork"):
-            organisations.prepared("numpy")
+    elsewhere = PLAN.replace(f'module = "{NETWORK}"', "").replace(
+        "[training]", '[model.settings]\nmodule = "forbidden_network:SmallNetwork"\n[training]'
+    )
+    for forbidden in (PLAN.replace(NETWORK, "forbidden_network:SmallNetwork"), elsewhere):
+        plan.write_text(forbidden, "utf-8")
+        for policy in (f'modules = ["{NETWORK}"]', 'models = ["lda"]'):
+            organisations.write("numpy", policy=policy)
+            with pytest.raises(NotAllowedHere, match="the module forbidden_network:SmallNetwork"):
+                organisations.prepared("numpy")
     assert "forbidden_network" not in sys.modules

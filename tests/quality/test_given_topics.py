@@ -68,6 +68,9 @@ def test_a_table_of_weights_and_one_of_words(tmp_path: Path) -> None:
         ([{"rain": -1, "storm": 2}], "neither a list of words nor"),
         ([{"rain": 0, "storm": 0}], "all zero"),
         ('[{"rain": NaN, "storm": 1}]', "neither a list of words nor"),
+        ([{"rain": 10**400, "storm": 1}], "neither a list of words nor"),
+        ([{"rain": 1e308, "storm": 1e308}], "neither a list of words nor"),
+        ([{f"{t} {w}": 1 for w in range(15)} for t in range(4000)], "too many to weigh"),
     ],
 )
 def test_what_holds_no_topics_is_refused(content: Any, said: str, tmp_path: Path) -> None:
@@ -77,7 +80,11 @@ def test_what_holds_no_topics_is_refused(content: Any, said: str, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [("topic,word,weight\n1,rain\n", "row 2 has 2 cells"), ("topic,word,weight\n1,rain,much\n", "row 2 is not a number")],
+    [
+        ("topic,word,weight\n1,rain\n", "row 2 has 2 cells"),
+        ("topic,word,weight\n1,rain,much\n", "row 2 is not a number"),
+        ("topic,word\n1," + "r" * 200_000, "cannot be read as a table"),
+    ],
 )
 def test_a_table_that_holds_none_is_refused(content: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(BadTopics, match=said):

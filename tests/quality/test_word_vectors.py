@@ -57,6 +57,14 @@ def test_lines_that_are_no_vectors_are_refused_by_number(text: str, said: str, t
         read_vectors(str(tmp_path / "vectors.txt"), ["rain"])
 
 
+def test_an_archive_is_no_array(tmp_path: Path) -> None:
+    with (tmp_path / "vectors.npy").open("wb") as archive:
+        np.savez(archive, rows=np.ones((2, 2)))
+    (tmp_path / "vectors.txt").write_text("rain\nstorm\n", "utf-8")
+    with pytest.raises(BadVectors, match="it is not an array of numbers"):
+        read_vectors(str(tmp_path / "vectors.npy"), ["rain"])
+
+
 def test_glove_knows_that_rain_is_like_storm() -> None:
     found = read_vectors("glove", ["rain", "storm", "bread", "xqzzy"])
     rain, storm, bread, unknown = found.matrix(["rain", "storm", "bread", "xqzzy"])

@@ -132,9 +132,10 @@ def prepare(path: Path, passphrase_of: Callable[[Path], Passphrase | None], stag
 def check_module(file: PartyFile) -> None:
     """Refuses, before anything of it is imported, a module in the party's own plan that its policy does not allow."""
     table = read_toml(file.place(file.plan)).get("model")
-    module = table.get("module", "") if isinstance(table, Mapping) else ""
-    if module and not (file.policy.allows_module(str(module)) and file.policy.allows_model("torch-module")):
-        raise NotAllowedHere("the module", str(module), "plan", _listed(file.policy.modules or file.policy.models))
+    places = [table, table.get("settings")] if isinstance(table, Mapping) else []
+    for module in [str(place["module"]) for place in places if isinstance(place, Mapping) and place.get("module")]:
+        if not (file.policy.allows_module(module) and file.policy.allows_model("torch-module")):
+            raise NotAllowedHere("the module", module, "plan", _listed(file.policy.modules or file.policy.models))
 
 
 def check_policy(file: PartyFile, agreement: Agreement, roster: FederationRoster) -> None:

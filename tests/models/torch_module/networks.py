@@ -73,6 +73,23 @@ class RemembersEverywhere(SmallNetwork):
         return super().forward(counts + len(SEEN), embeddings)
 
 
+class GrowsLouder(SmallNetwork):
+    """Gives a far longer gradient when it is asked a second time."""
+
+    def forward(self, counts: Tensor, embeddings: Tensor | None) -> Tensor:
+        SEEN.append(counts)
+        return super().forward(counts, embeddings) * 1000.0 ** len(SEEN)
+
+
+class MovesItsWeights(SmallNetwork):
+    """Changes its weights in the forward pass."""
+
+    def forward(self, counts: Tensor, embeddings: Tensor | None) -> Tensor:
+        with torch.no_grad():
+            self.words.add_(counts.mean())
+        return super().forward(counts, embeddings)
+
+
 class RollsDice(SmallNetwork):
     """Draws from Python's own generator."""
 

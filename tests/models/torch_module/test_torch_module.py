@@ -15,6 +15,7 @@ from securetm.contracts import Query, TopicModel
 from securetm.models.additivity import check_additive
 from securetm.models.model_errors import BrokenTorchModule, NotImported, NoTorchModule, OtherTorchModule, RowsDepend
 from securetm.models.row_trial import check_rows
+from securetm.models.torch_module import alone
 from securetm.models.torch_module.torch_module import TorchModule
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws
@@ -56,7 +57,7 @@ class TestLocalEpochs(QueryLaws):
         return model.query(model.start(VOCABULARY, np.random.default_rng(0)))
 
 
-@pytest.mark.parametrize("kind", [networks.SmallNetwork, networks.Remembers, networks.Fails])
+@pytest.mark.parametrize("kind", [networks.SmallNetwork, networks.Remembers, networks.MovesItsWeights, networks.Fails])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_row_depends_on_its_document_alone_to_the_last_bit(kind: type, dtype: str) -> None:
     check_rows(around(kind, dtype=dtype))
@@ -132,6 +133,25 @@ def test_a_failing_document_counts_as_none() -> None:
         model.query(state).answer(some, clipped_sum, {}, np.random.default_rng(0))
         sums.append(clipped_sum.vector())
     np.testing.assert_array_equal(sums[0], sums[1])
+
+
+def test_a_network_that_answers_otherwise_the_second_time_keeps_within_the_clip(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alone, "_ROOM", 0)  # so that no gradient is kept, and each is computed twice
+    model = around(networks.GrowsLouder)
+    state = model.start(VOCABULARY, np.random.default_rng(0))
+    clipped_sum = ClippedRowSum(model.query(state).terms, radius=1.0)
+    networks.SEEN.clear()
+    model.query(state).answer(some_documents(1, seed=1), clipped_sum, {}, np.random.default_rng(0))
+    assert np.linalg.norm(clipped_sum.vector()) <= 1.0
+
+
+def test_a_clipped_row_in_single_precision_keeps_within_the_clip() -> None:
+    model = around(networks.SmallNetwork, dtype="float32")
+    state = model.start(VOCABULARY, np.random.default_rng(0))
+    for seed in range(40):
+        clipped_sum = ClippedRowSum(model.query(state).terms, radius=0.1)
+        model.query(state).answer(some_documents(1, seed=seed), clipped_sum, {}, np.random.default_rng(0))
+        assert np.linalg.norm(clipped_sum.vector()) <= 0.1 * (1 + 1e-15)
 
 
 def test_it_learns_and_is_kept(tmp_path: Path) -> None:
