@@ -13,8 +13,10 @@ from scipy.optimize import nnls
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
+from securetm.models.gibbs.lda_kernels import Bags
 from securetm.models.given_documents import BagOfWords
 from securetm.models.nmf.nmf import NMF, DocumentProducts
+from securetm.models.nmf.nmf_kernels import lengths_of
 from securetm.testing.query_laws import rows_of
 
 WORDS = 30
@@ -94,6 +96,14 @@ def test_a_persons_row_is_measured_whole() -> None:
     owners = np.array([2, 0, 2, 1, 0, 0, 2, 1, 5])
     lengths = [np.linalg.norm(rows.gradient((owners == name).astype(float))) for name in (0, 1, 2, 5)]
     np.testing.assert_allclose(rows.norms(owners), lengths, rtol=1e-12)
+
+
+def test_the_length_of_a_very_long_document_is_exact() -> None:
+    words, topics = 200_000, 20
+    bags = Bags(np.array([0, words]), np.arange(words), np.ones(words, dtype=np.int64))
+    found = lengths_of(np.array([0]), np.array([0, 1]), bags, np.full(words, 1.1), np.full((1, topics), 0.3), words)[0]
+    exact = np.sqrt(words * topics * (1.1 * 0.3) ** 2 + topics**2 * 0.3**4)
+    assert found == pytest.approx(exact, rel=1e-14)
 
 
 # ---- what sums teach -------------------------------------------------------------------------------------------------
