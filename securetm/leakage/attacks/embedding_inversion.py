@@ -18,6 +18,7 @@ from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Challenge, Effort, GroundTruth, Proportion, Score
 from securetm.leakage.illustrations import Example
 from securetm.leakage.leakage_errors import NotTestable
+from securetm.leakage.parts.cones import directions
 from securetm.leakage.parts.prodlda_layers import document_count, embedding_gradient, gradients
 from securetm.leakage.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, party_vectors, totals
 
@@ -25,6 +26,7 @@ NAMED = "documents of a round that are named in the pool"
 RIGHT = "named documents that took part"
 MODELS = ("combined-tm", "zeroshot-tm")
 _EXAMPLES = 6
+_EVEN = 1e-3  # of the mean second moment, added to each: directions that hardly vary are not blown up
 
 
 @dataclass(frozen=True)
@@ -89,15 +91,24 @@ def candidates_in(gradient: Array, pool: Array, documents: int) -> Array:
     """The candidates that lie nearest to the space of the gradient's columns, as many as there are documents in it.
 
     `gradient` has a row for each number of an embedding and a column for each unit of the layer. With more documents than units
-    the space is a part of theirs only, and a document of the sum lies no longer in it, but nearer than others.
+    the space is a part of theirs only, and a document of the sum lies no longer in it, but nearer than others. Both are first
+    stretched so that the pool is spread alike in all directions: else a space of no meaning would lie near whole subjects.
     """
     wide = np.asarray(gradient, dtype=np.float64)
     if not np.isfinite(wide).all() or not wide.any():
         return np.zeros(0, dtype=np.int64)
-    left, strengths, _ = np.linalg.svd(wide, full_matrices=False)
-    inside = left[:, : min(documents, len(strengths))]
-    near = np.square(pool @ inside).sum(axis=1)
+    stretch = _evening(pool)
+    left, strengths, _ = np.linalg.svd(stretch @ wide, full_matrices=False)
+    inside, spread = left[:, : min(documents, len(strengths))], directions(pool @ stretch)
+    near = np.square(spread @ inside).sum(axis=1)
     return np.argsort(-near, kind="stable")[:documents]
+
+
+def _evening(pool: Array) -> Array:
+    """The symmetric matrix that gives the pool nearly the same second moment in all directions."""
+    moments, axes = np.linalg.eigh(pool.T @ pool / max(len(pool), 1))
+    found: Array = (axes / np.sqrt(np.maximum(moments, 0.0) + _EVEN * moments.mean())) @ axes.T
+    return found
 
 
 def judge(guesses: tuple[NamedCandidates, ...], truth: GroundTruth) -> Score:

@@ -87,7 +87,7 @@ def training(
     shares = np.array_split(rng.permutation(rows), len(public.members))
     parties = [_documents(candidates[share], words, public, rng) for share in shares]
     memories: list[Memory] = [{} for _ in parties]
-    state = public.model.start(words, np.random.default_rng(public.plan.seed))
+    state = public.agreement.start(words)
     for number in range(public.plan.training.rounds):
         query = questions.make(TRAIN, public.model.for_party(state, ""))
         cohort = cohort_of(public.profile, public.members, number=number, seed=public.plan.seed)
