@@ -34,6 +34,7 @@ _FILES = (
     KEPT,
     RUN,
 )  # the record goes last: until then it is a run
+_NAMES_FEDERATION, _HEAD = b'"federation"', 4096  # what every report says, and within how many bytes
 _AT_PARTY = (LABELS, MODEL, WORDS, REPORT)  # what it has to remember of its answers stays
 
 
@@ -109,7 +110,16 @@ def _folders(place: Path) -> Iterator[Path]:
 
 
 def _is_run(path: Path) -> bool:
-    return (path / RUN).is_file() or (path / REPORT).is_file()
+    return (path / RUN).is_file() or _is_report(path / REPORT)
+
+
+def _is_report(file: Path) -> bool:
+    """Whether a party's report begins so. Other tools call their files the same."""
+    try:
+        with file.open("rb") as stream:
+            return _NAMES_FEDERATION in stream.read(_HEAD)
+    except OSError:
+        return False
 
 
 def _told(path: Path) -> KeptRun:

@@ -186,3 +186,13 @@ def test_only_finished_runs_are_compared(copied: Path) -> None:
 
 def test_a_run_that_was_never_there(demo: Said, here: Path) -> None:
     assert "absent" in securetm("compare", "demo", "absent").err
+
+
+def test_a_report_of_another_tool_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    for name in ("report.json", "model.safetensors", "labels.json"):
+        (tmp_path / "other" / name).write_text("{}", "utf-8")
+    said = securetm("runs", "other", "--in", str(tmp_path), "--delete", "--yes")
+    assert said.code == 2
+    assert "holds no run" in said.err
+    assert len(list((tmp_path / "other").iterdir())) == 3
