@@ -66,7 +66,7 @@ def topics(
     if moved := finished.moved():
         results(json or csv == STANDARD_OUTPUT).print(moved_table(moved, found, named.texts))
     if csv is not None:
-        topics_csv(finished.heaviest_words(words), named.texts, csv)
+        topics_csv(finished.heaviest_words(words), named.texts, csv, private=finished.is_adapted())
     if over_time is not None:
         _show_over_time(over_time, found, named, json)
     if html is not None:

@@ -178,6 +178,10 @@ class FinishedRun(LearnedModel):
         """Returns how far each topic moved since the model that the run went on from; nothing where it began anew."""
         return list(self._told().get("moved") or ())
 
+    def is_adapted(self) -> bool:
+        """Returns whether a party adapted it to its own documents: then the model is as secret as these."""
+        return "adapted" in self._told()
+
     def rounds(self) -> int:
         """Returns how many rounds the model was trained for, as far as its folder says; else as many as its plan asked for."""
         return int(self._told().get("rounds") or self.plan.training.rounds)

@@ -15,10 +15,10 @@ from securetm.reports.writing import write_report
 STANDARD_OUTPUT = "-"  # as the name of a file
 
 
-def topics_csv(words: Iterable[tuple[int, int, str, float]], labels: Mapping[int, str], to: str) -> None:
+def topics_csv(words: Iterable[tuple[int, int, str, float]], labels: Mapping[int, str], to: str, *, private: bool) -> None:
     """A line for each of a topic's heaviest words: topic (from 0), label, rank (from 1), word, weight."""
     lines = [(topic, labels.get(topic, ""), rank, word, f"{weight:.8g}") for topic, rank, word, weight in words]
-    _write(_as_csv(("topic", "label", "rank", "word", "weight"), lines), to, private=False)
+    _write(_as_csv(("topic", "label", "rank", "word", "weight"), lines), to, private=private)
 
 
 def shares_csv(shares: Array, known: Sequence[int], to: str) -> None:

@@ -33,6 +33,8 @@ def test_what_was_adapted_is_used_like_any_model(adapted: Said, tmp_path: Path) 
     assert "the first" in shown.out
     assert securetm("topics", str(mine), "--html", str(tmp_path / "mine.html")).code == 0
     assert "No budget: the model may tell who is in it" in (tmp_path / "mine.html").read_text("utf-8")
+    assert securetm("topics", str(mine), "--csv", str(tmp_path / "mine.csv")).code == 0
+    assert {(tmp_path / name).stat().st_mode & 0o777 for name in ("mine.html", "mine.csv")} == {0o600}
     (listed,) = securetm("runs", str(mine), "--json").json["runs"]
     assert (listed["trouble"], listed["kind"]) == ("", "party")
     rows = securetm("transform", str(mine), "new.jsonl", "--json").json["documents"]

@@ -53,6 +53,7 @@ class ShownTopics:
     behind: DocumentsBehind | None = None
     over_time: TopicsByDate | None = None
     over_time_of: str = "all parties"  # whose documents those are
+    secret: bool = False  # the model itself is for its owner alone
 
     @property
     def measured(self) -> bool:

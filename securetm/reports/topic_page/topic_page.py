@@ -42,8 +42,8 @@ _RELEVANCE = "Relevance is that of Sievert and Shirley (2014)."
 
 
 def write_topic_page(shown: ShownTopics, path: Path) -> None:
-    """Writes the page: for its owner alone, if anything in it was measured on documents."""
-    write_report(path, topic_page(shown), private=shown.measured)
+    """Writes the page: for its owner alone, if anything in it was measured on documents or the model is secret."""
+    write_report(path, topic_page(shown), private=shown.measured or shown.secret)
 
 
 def topic_page(shown: ShownTopics) -> str:

@@ -67,6 +67,7 @@ def shown_topics(
         behind=behind,
         over_time=over_time,
         over_time_of=next(iter(given)) if len(given) == 1 else "all parties",
+        secret=finished.is_adapted(),
     )
 
 
