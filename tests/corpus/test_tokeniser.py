@@ -30,7 +30,7 @@ ALL = Tokeniser(stop_words="none", min_length=1)
         ("naïve CAFÉ’s don't rock'n'roll", [["naïve", "café", "don't", "rock'n'roll"]]),
         ("cafe\u0301", [["café"]]),  # two ways to write one word
         ("हिन्दी भाषा। नमस्ते दुनिया", [["हिन्दी", "भाषा"], ["नमस्ते", "दुनिया"]]),
-        ("日本語です。良い", [["日本語です"], ["良い"]]),
+        ("日本語です。良い", [["日本", "本語", "語で", "です"], ["良い"]]),  # a long run without spaces is cut
         ("Привет, МИР! Straße", [["привет", "мир"], ["straße"]]),
         ("snake_case x-ray 42 3d b2b 1.5", [["snake", "case", "x", "ray", "b2b"]]),
         ("... !!! \n\n", []),
