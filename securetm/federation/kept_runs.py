@@ -85,6 +85,8 @@ def delete(path: Path) -> tuple[str, ...]:
         raise NotARun(str(path), "run")
     if not (path / RUN).is_file():
         return _deleted(path, (), _AT_PARTY)
+    if not {"plan", "members"} <= read_json(path / RUN).keys():
+        raise NotARun(str(path), "run")  # another program's file of that name
     trial = _check_ledgers(path)
     with alone_in(path):
         return _deleted(path, (*_FOLDERS, *([LEDGERS] if trial else [])), _FILES)

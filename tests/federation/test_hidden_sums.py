@@ -34,7 +34,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ran(path: Path, corpora: Mapping[str, Corpus], **settings: Any) -> tuple[dict[str, Any], RunFolder]:
-    plan = small_plan(training__rounds=ROUNDS, model__batch=40, model__optimiser="sgd", model__learning_rate=0.01, **settings)
+    plan = small_plan(training__rounds=ROUNDS, model__batch=40, model__optimiser="sgd", model__learning_rate=0.001, **settings)
     folder = begin(path, plan, corpora)
     return execute(folder, Unwatched()), folder
 

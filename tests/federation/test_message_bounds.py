@@ -161,7 +161,8 @@ def test_before_there_are_words_no_question_may_bring_a_state(corpora: Mapping[s
 @pytest.mark.parametrize("name", MODELS.own)
 def test_the_bound_on_a_state_is_that_of_the_plans_model(name: str) -> None:
     """Exactly what is shown in training, or what a question about the whole model or its top words may bring."""
-    model = make_model(name, {"n_topics": 30})
+    named = {"module": "tests.models.torch_module.networks:SmallNetwork"} if name == "torch-module" else {}
+    model = make_model(name, {"n_topics": 30, **named})
     fresh = model.for_party(model.start([f"word {n}" for n in range(201)], np.random.default_rng(1)), "")
     shown = sum(array.nbytes for array in fresh.values())
     bound = state_bytes(model, 201)

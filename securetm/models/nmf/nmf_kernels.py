@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
+from securetm.models.compensated_sum import plus
 from securetm.models.gibbs.lda_kernels import Bags
 
 COUNTS, LOG, L2 = 0, 1, 2  # what a word of a document weighs
@@ -132,14 +133,6 @@ def summed(bags: Bags, weights: Array, topics: Array, scales: Array, vocabulary:
     return together, words_of
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _plus(whole: float, lost: float, more: float) -> tuple[float, float]:
-    """The next sum and what rounding adds to it (Kahan): a clip relies on lengths, however many words a document has."""
-    wanted = more - lost
-    found = whole + wanted
-    return found, (found - whole) - wanted
-
-
 @njit(cache=True, nogil=True)
 def lengths_of(order: Array, groups: Array, bags: Bags, weights: Array, topics: Array, vocabulary: int) -> Array:
     """The l2 norm of each group's summed rows; group g is documents `order[groups[g]:groups[g + 1]]`."""
@@ -153,11 +146,11 @@ def lengths_of(order: Array, groups: Array, bags: Bags, weights: Array, topics: 
         squares, lost = 0.0, 0.0
         for z in range(k):
             for j in range(k):
-                squares, lost = _plus(squares, lost, together[z, j] ** 2)
+                squares, lost = plus(squares, lost, together[z, j] ** 2)
         for d in order[groups[g] : groups[g + 1]]:
             for i in range(ends[d], ends[d + 1]):
                 for z in range(k):
-                    squares, lost = _plus(squares, lost, words_of[words[i], z] ** 2)
+                    squares, lost = plus(squares, lost, words_of[words[i], z] ** 2)
                     words_of[words[i], z] = 0.0  # so that no word counts twice, and the next group begins at zero
         together[:] = 0.0
         out[g] = math.sqrt(squares)

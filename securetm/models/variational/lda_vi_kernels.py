@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
+from securetm.models.compensated_sum import plus
 from securetm.models.gibbs.lda_kernels import Bags
 
 _SETTLED = 1e-3  # of a topic's words in a document: the E-step ends where no topic moves further
@@ -121,11 +122,11 @@ def lengths_of(order: Array, groups: Array, bags: Bags, chances: Array, leanings
     for g in range(len(out)):
         for d in order[groups[g] : groups[g + 1]]:
             _count(filled, ends[d], ends[d + 1], words, counts, chances, leanings[d], 1.0)
-        squares = 0.0
+        squares, lost = 0.0, 0.0
         for d in order[groups[g] : groups[g + 1]]:
             for i in range(ends[d], ends[d + 1]):
                 for z in range(chances.shape[1]):
-                    squares += filled[words[i], z] ** 2
+                    squares, lost = plus(squares, lost, filled[words[i], z] ** 2)
                     filled[words[i], z] = 0.0
         out[g] = math.sqrt(squares)
     return out

@@ -14,11 +14,12 @@ from scipy.special import gammaln
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
+from securetm.models.gibbs.lda_kernels import Bags
 from securetm.models.given_documents import BagOfWords, as_documents
 from securetm.models.noisy_counts import above_noise
 from securetm.models.quality import top_words
 from securetm.models.variational.lda_vi import DocumentBounds, VariationalLDA
-from securetm.models.variational.lda_vi_kernels import digamma
+from securetm.models.variational.lda_vi_kernels import digamma, lengths_of
 
 WORDS = 60
 VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
@@ -300,3 +301,13 @@ def test_what_was_saved_is_loaded(tmp_path: Any) -> None:
     again = VariationalLDA.load(tmp_path / "model.safetensors")
     assert again == fitted
     np.testing.assert_array_equal(again.components_, fitted.components_)
+
+
+def test_the_length_of_a_very_long_document_is_exact() -> None:
+    """A clip leaves little room, so rounding may not add up over the words of a document."""
+    words, topics = 200_000, 20
+    bags = (np.array([0, words]), np.arange(words), np.ones(words, dtype=np.int64))
+    chances, leanings = np.full((words, topics), 0.1), np.full((1, topics), 0.3)
+    found = lengths_of(np.array([0]), np.array([0, 1]), Bags(*bags), chances, leanings)[0]
+    each = 1.0 / (0.3 * 0.1 * topics) * 0.3 * 0.1  # every word's count is shared alike by all topics
+    assert found == pytest.approx(np.sqrt(words * topics) * each, rel=1e-14)
