@@ -36,7 +36,7 @@ draw = random.Random(0)
 ABOUT = [number % 3 for number in range(120)]
 TEXTS = [f"The {' '.join(draw.choices(SUBJECTS[about].split(), k=12))}." for about in ABOUT]
 NEURAL = {"hidden": 16, "batch": 30, "learning_rate": 0.02}
-SMALL: dict[Any, dict[str, Any]] = {securetm.ProdLDA: NEURAL, securetm.NeuralLDA: NEURAL}
+SMALL: dict[Any, dict[str, Any]] = {securetm.ProdLDA: {**NEURAL, "batch": 10}, securetm.NeuralLDA: NEURAL}
 KINDS = (securetm.LDA, securetm.SentenceLDA, securetm.VariationalLDA, securetm.NMF, *SMALL)
 
 

@@ -20,6 +20,7 @@ _OWN = {
     "differencing": "differencing:ATTACK",
     "embedding_inversion": "embedding_inversion:EMBEDDING_INVERSION",
     "embedding_sum_inversion": "embedding_inversion:EMBEDDING_SUM_INVERSION",
+    "factor_updates": "factor_updates:ATTACK",
     "gradient_inversion": "gradient_inversion:GRADIENT_INVERSION",
     "gradient_matching": "gradient_matching:ATTACK",
     "local_epochs": "local_epochs:ATTACK",

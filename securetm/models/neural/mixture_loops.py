@@ -29,7 +29,7 @@ def mix(cells: Cells, shares: Array, likely: Array, out: Cells) -> None:
         ours, found, among = words[mine], quotients[mine], counts[mine]
         found[:] = 0.0
         for k in range(shares.shape[1]):
-            share, row = float(shares[i, k]), likely[k]
+            share, row = np.float64(shares[i, k]), likely[k]
             for j in range(len(ours)):
                 found[j] += share * row[ours[j]]
         loss = 0.0
@@ -86,7 +86,7 @@ def squares(cells: Cells, factors: tuple[Array, Array, Array], likely: Array, sl
         behind[:] = 0.0
         square, terms, expected = 0.0, 0.0, 0.0
         for k in range(len(likely)):
-            share, pull = float(shares[i, k]), pulls[i, k]
+            share, pull = np.float64(shares[i, k]), pulls[i, k]  # numba's float() leaves 32 bits
             square += share * share * _add_row(likely[k], pull, share, found, behind, lanes)
             terms += share * share * (pull * pull * whole[k] + _squared(likely[k], ours, quotients[mine]))
             expected += share * pull * math.sqrt(whole[k])
@@ -110,7 +110,7 @@ def _add_row(row: Array, pull: float, share: float, found: Array, behind: Array,
             one = probabilities[v] * (pull - quotients[v])
             lanes[v] += one * one
             out[v] += share * one
-    return float(folded(lanes))
+    return np.float64(folded(lanes))
 
 
 @njit(cache=True, error_model="numpy")

@@ -191,7 +191,7 @@ def test_planted_topics_are_found(fitted):
 def test_more_rounds_predict_better():
     documents, _ = planted()
     held, _ = planted(60, seed=9)
-    history = LDA(n_topics=3).fit(documents, held, epochs=15).learned.history
+    history = LDA(n_topics=3).fit(documents, validation=held, epochs=15).learned.history
     assert history[0].held_out < history[-1].held_out - 0.3
     assert history[-1].held_out > -3.6  # twenty words of sixty, and a little noise; all alike would be -4.1
 

@@ -188,7 +188,7 @@ def test_no_document_changes_a_bit_of_what_another_one_gives(dtype, hidden):
         for name, factors in without._dense.items():
             assert all(torch.equal(a[1:], b) for a, b in zip(with_it._dense[name], factors, strict=True)), (size, name)
         assert torch.equal(with_it._words[1:], without._words)
-        assert torch.equal(with_it._decoded.back[1:], without._decoded.back)
+        assert torch.equal(with_it._decoded.back()[1:], without._decoded.back())
 
 
 def test_a_person_with_one_document_that_diverges_gives_nothing():
