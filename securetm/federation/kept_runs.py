@@ -85,9 +85,9 @@ def delete(path: Path) -> tuple[str, ...]:
         raise NotARun(str(path), "run")
     if not (path / RUN).is_file():
         return _deleted(path, (), _AT_PARTY)
-    if not {"plan", "members"} <= read_json(path / RUN).keys():
-        raise NotARun(str(path), "run")  # another program's file of that name
     trial = _check_ledgers(path)
+    if _is_another_programs(path):
+        raise NotARun(str(path), "run")
     with alone_in(path):
         return _deleted(path, (*_FOLDERS, *([LEDGERS] if trial else [])), _FILES)
 
@@ -198,6 +198,15 @@ def _when(path: Path) -> str:
 
 def _size(path: Path) -> int:
     return sum(one.lstat().st_size for one in path.rglob("*") if one.is_file() and not one.is_symlink())
+
+
+def _is_another_programs(path: Path) -> bool:
+    """Whether the record is a table that says nothing of a run; one that cannot be read may have been a run's."""
+    try:
+        facts = read_json(path / RUN)
+    except SecuretmError:
+        return False
+    return bool(facts) and not {"plan", "members"} & facts.keys()
 
 
 def _check_ledgers(path: Path) -> bool:

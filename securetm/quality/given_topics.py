@@ -16,6 +16,7 @@ from securetm.quality.quality_errors import BadTopics
 
 MOST_TOPICS = 10_000
 _MOST_CELLS = 200_000_000  # topics x different words, of topics with weights
+_LONGEST_CELL = 10_000  # characters of a cell of a CSV
 _LARGEST = 1e300  # a weight; sums of such weights are finite
 Topic = Mapping[str, float] | Sequence[str]
 
@@ -95,6 +96,8 @@ def _of_csv(text: str, path: Path) -> list[Any]:
         rows = [row for row in csv.reader(text.splitlines()) if any(row)]
     except csv.Error as problem:
         raise BadTopics(str(path), f"it cannot be read as a table: {problem}") from None
+    if any(len(cell) > _LONGEST_CELL for row in rows for cell in row):
+        raise BadTopics(str(path), f"it cannot be read as a table: a cell has more than {_LONGEST_CELL:,} characters")
     if not rows or not {"topic", "word"} <= set(rows[0]):
         return [[cell.strip() for cell in row if cell.strip()] for row in rows]
     place, found = {name: number for number, name in enumerate(rows[0])}, dict[str, list[Any]]()
