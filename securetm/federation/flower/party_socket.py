@@ -124,7 +124,8 @@ def _near(path: Path) -> Iterator[str]:
 
 def _send(to: socket.socket, content: bytes) -> None:
     to.sendall(len(content).to_bytes(_LENGTH, "big"))
-    to.sendall(content)
+    if content:  # who has read that a message is empty may have hung up
+        to.sendall(content)
 
 
 def _received(caller: socket.socket, most: int) -> bytes | None:
