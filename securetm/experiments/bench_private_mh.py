@@ -21,8 +21,8 @@ from securetm.contracts import Answer, Array, Domain, Memory, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.experiments.bench_frame import OnProgress, Row, record, stepper, zipf_words
+from securetm.experiments.judged_documents import per_word
 from securetm.experiments.newsgroups import news
-from securetm.experiments.noise_frontier import per_word
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, RegeneratedSlots
 from securetm.mechanisms.slot_noise import SECRET, SlotNoise

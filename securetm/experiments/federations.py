@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from securetm.agreement import Agreement
+from securetm.contracts import State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
+from securetm.federation.run_result import spent_by
+from securetm.federation.simulation import train
+from securetm.federation.transcript import Transcript
 from securetm.plan_reading import plan_from_tables
+from securetm.plans import Plan
+from securetm.stages import Unwatched
 
 
 @dataclass(frozen=True)
@@ -38,3 +46,39 @@ def begun(parties: Mapping[str, Corpus], words: Sequence[str], tables: Mapping[s
         listed.write_text("\n".join(words), "utf-8")
         plan = plan_from_tables({**tables, "vocabulary": {"source": "file", "file": str(listed)}}, "the experiment")
         yield begin(Path(place) / "run", plan, parties)
+
+
+@dataclass(frozen=True)
+class FederatedRun:
+    """What one federation learned, and what it cost."""
+
+    model: TopicModel
+    state: State
+    plan: Plan
+    rounds: int
+    spent: float | None  # epsilon, by the first party's ledger
+    seconds: float  # of all roles one after the other, on this machine
+    megabytes: float  # of all messages, up and down
+
+
+def _as_agreed(agreement: Agreement) -> Agreement:
+    return agreement
+
+
+def federated(
+    parties: Mapping[str, Corpus],
+    words: Sequence[str],
+    tables: Mapping[str, Any],
+    changed: Callable[[Agreement], Agreement] = _as_agreed,
+) -> FederatedRun:
+    """Trains one federation with new ledgers. `changed` may put a model that has no name into the agreement."""
+    with begun(parties, words, tables) as run:
+        run = replace(run, agreement=changed(run.agreement))
+        start = time.perf_counter()
+        trained = train(run, Unwatched())
+        seconds = time.perf_counter() - start
+        transcript = Transcript(run.path / "transcript")
+        sent = sum(transcript.traffic())
+        transcript.close()
+        agreement, spent = run.agreement, spent_by(run, run.members[0])["epsilon"]
+        return FederatedRun(agreement.model, trained.state, agreement.plan, trained.rounds, spent, seconds, sent / 1e6)

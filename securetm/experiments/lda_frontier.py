@@ -10,7 +10,7 @@ import numpy as np
 
 from securetm.experiments.bench_frame import OnProgress, Row
 from securetm.experiments.newsgroups import read_newsgroups
-from securetm.experiments.noise_frontier import DELTA, EPSILONS, TOPICS, Design, Frontier, per_word
+from securetm.experiments.noise_frontier import DELTA, EPSILONS, TOPICS, Design, Frontier
 from securetm.profiles import make_model
 
 FORMS = ("dp-central", "dp-distributed", "dp-local")
@@ -45,10 +45,8 @@ def nothing_learned(frontier: Frontier) -> Row:
     model = make_model("lda-vi", settings)
     topics = np.random.default_rng(0).dirichlet(np.full(len(frontier.words), 0.05), settings["n_topics"])
     state = {**model.start(frontier.words, np.random.default_rng(0)), "counts": 1000 * topics}
-    known, held = frontier.held_back(0.9, 0)
-    shares = np.asarray(known.counts.sum(axis=0)).ravel() + 0.5
-    likelihood = per_word(*held.halves(0), lambda _, unseen: unseen.counts @ np.log(shares / shares.sum()))
-    figures = {**frontier.figures(model, state, held), "held_out": likelihood}
+    known, held = frontier.judged.held_back(0.9, 0)
+    figures = {**frontier.judged.figures(model, state, held), "held_out": frontier.judged.by_frequencies(known, held)}
     return {name: round(value, 4) for name, value in figures.items()}
 
 

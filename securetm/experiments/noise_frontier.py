@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -16,21 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import f1_score
-from sklearn.svm import LinearSVC
 
-from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
 from securetm.experiments.bench_frame import OnProgress, Row, told
-from securetm.experiments.federations import begun
+from securetm.experiments.federations import federated
+from securetm.experiments.judged_documents import JudgedDocuments
 from securetm.experiments.newsgroups import public_words
-from securetm.federation.run_result import spent_by
-from securetm.federation.simulation import train
-from securetm.models.quality import diversity, document_npmi, top_words
 from securetm.profiles import cohort_of, read_profile
 from securetm.resources import named_toml
-from securetm.stages import Unwatched
 
 PARTIES, TOPICS, WORDS, DELTA = 5, 20, 1_000, 1e-5
 EPSILONS = (1.0, 3.0, 8.0)
@@ -79,9 +73,9 @@ class Frontier:
         return tuple(sorted(public_words(self.most_words)))
 
     @cached_property
-    def judged(self) -> Corpus:
+    def judged(self) -> JudgedDocuments:
         """All documents over the public words."""
-        return self.raw.project(self.words)
+        return JudgedDocuments(self.raw, self.words)
 
     def reproduced(self, seeds: Sequence[int], epsilons: Sequence[float], on_progress: OnProgress | None = None) -> Row:
         """Trains every case with every seed."""
@@ -110,26 +104,10 @@ class Frontier:
                 "privacy": {} if epsilon is None else {"epsilon": epsilon, **design.privacy},
             }
             parties = {f"party {n + 1}": part for n, part in enumerate(equal(self.raw, PARTIES, seed=0).values())}
-            with begun(parties, self.words, tables) as run:
-                trained, plan, fresh = train(run, Unwatched()), run.agreement.plan, run.agreement.model
-                spent = spent_by(run, run.members[0])["epsilon"]
-        held = self.held_back(1 - plan.training.held_out, plan.seed)[1]
-        facts = {"model": model, "profile": form, "epsilon": epsilon, "seed": seed, "noise": plan.privacy.noise}
-        return {**facts, "spent": spent, "rounds": trained.rounds, **self.figures(fresh, trained.state, held)}
-
-    def figures(self, model: TopicModel, state: State, held: Corpus) -> Row:
-        """Coherence and diversity of topics, likelihood of words of documents that nobody trained on, and classification."""
-        top = top_words(model.topics(state), 25)
-        return {
-            "npmi": float(document_npmi(top[:, :10], self.judged.counts).mean()),
-            "diversity": float(diversity(top)),
-            "held_out": per_word(*held.halves(0), lambda seen, unseen: model.log_likelihood(state, seen, unseen)),
-            "f1": classified(model.infer(state, self.judged), np.asarray(self.judged.labels)),
-        }
-
-    def held_back(self, share: float, seed: int) -> tuple[Corpus, Corpus]:
-        """The documents that parties train on, and the rest: a document's own key says which, so all of them agree."""
-        return self.judged.select(np.flatnonzero(self.judged.lengths() > 0)).split(share, seed)
+            run = federated(parties, self.words, tables)
+        held = self.judged.held_back(1 - run.plan.training.held_out, run.plan.seed)[1]
+        facts = {"model": model, "profile": form, "epsilon": epsilon, "seed": seed, "noise": run.plan.privacy.noise}
+        return {**facts, "spent": run.spent, "rounds": run.rounds, **self.judged.figures(run.model, run.state, held)}
 
     def _mean(self, runs: Sequence[Row]) -> Row:
         """One row a case: means over the seeds, and how far apart the seeds are."""
@@ -155,21 +133,6 @@ class Frontier:
         for model in self.design.models:
             without = next(row[measure] for row in rows if row["model"] == model and row["epsilon"] is None)
             yield f"{model}, no noise", [(0.0, without), (most, without)]
-
-
-def per_word(seen: Corpus, unseen: Corpus, likelihood: Callable[[Corpus, Corpus], Array]) -> float:
-    """Log-likelihood of each unseen word, on average."""
-    return float(np.sum(likelihood(seen, unseen)) / unseen.counts.sum())
-
-
-def classified(shares: Array, labels: Array) -> float:
-    """Macro F1 of a linear classifier on the topics of three quarters of the documents, tried on the last quarter."""
-    order = np.random.default_rng(0).permutation(len(labels))
-    known, tried = np.split(order, [3 * len(order) // 4])
-    logs = np.log(shares + 1e-4)
-    scaled = (logs - logs[known].mean(axis=0)) / (logs[known].std(axis=0) + 1e-9)
-    said = LinearSVC(C=0.1, dual=False).fit(scaled[known], labels[known]).predict(scaled[tried])
-    return float(f1_score(labels[tried], said, average="macro"))
 
 
 def profile_for(place: Path, form: str) -> Path:
