@@ -6,7 +6,7 @@ changes who sees the sum.
 
 from securetm.contracts.aggregation import Aggregation, Exchange, Parcel, Session
 from securetm.contracts.mechanism import CountNoise, Entropy, Mechanism, NamingThreshold, NoiseBy, RoundContext, Sampling, Store
-from securetm.contracts.model import MOST_TOPICS, ClippedSum, Documents, Losses, Perturbed, Query, Reads, TopicModel
+from securetm.contracts.model import MOST_TOPICS, ClippedSum, Documents, Losses, Perturbed, Public, Query, Reads, TopicModel
 from securetm.contracts.requirements import Adversary, Budget, Profile, Requirement, ThreatModel
 from securetm.contracts.terms import (
     INF,
@@ -53,6 +53,7 @@ __all__ = [
     "Parcel",
     "Perturbed",
     "Profile",
+    "Public",
     "Query",
     "Reads",
     "Requirement",

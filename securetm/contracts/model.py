@@ -54,6 +54,19 @@ class Documents(Protocol):
     def halves(self, seed: int) -> tuple[Self, Self]: ...  # words to see and words to predict, for document completion
 
 
+class Public(Protocol):
+    """What is known of words before any document is read. Words are those of one vocabulary, in its order."""
+
+    @property
+    def topics(self) -> Array: ...  # topics x words: rows sum to one
+    @property
+    def vectors(self) -> Array: ...  # words x dimensions: rows of length 1, or zeros
+    @property
+    def frequencies(self) -> Array | None: ...  # of words; they sum to one
+    def arrays(self) -> Mapping[str, Array]: ...  # all of it, for a state
+    def counts(self, each: float) -> Array: ...  # the topics, with so many counts a word on average
+
+
 class Losses(Protocol):
     """One differentiable loss per document, and what a clip needs of the gradients. No row is materialised."""
 
@@ -101,6 +114,7 @@ class TopicModel(Protocol):
     federated_rounds: ClassVar[int] = 1000  # of training, where a plan does not say
     federated_epochs: ClassVar[float] = 0.0  # instead of rounds, where the number of documents is public; 0: rounds
     party_models: ClassVar[bool] = False  # whether each party trains a model of its own, and is asked about another state
+    starts_public: ClassVar[bool] = False  # whether it is a table of topics that can begin from public ones (`started`)
     gains_topics: ClassVar[bool] = False  # whether it can go on from a state with fewer topics, which keep their numbers
 
     @property
@@ -134,6 +148,13 @@ class TopicModel(Protocol):
     def shared(self, state: State) -> State:
         """The part of a state that every party may see."""
         return self.for_party(state, "")
+
+    def started(self, vocabulary: Sequence[str], public: Public, rng: np.random.Generator) -> State:
+        """The state from which a training begins at public topics, as many as the model has. No document made them.
+
+        A model that does not declare `starts_public` begins without them.
+        """
+        return self.start(vocabulary, rng)
 
     def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """The state from which a training begins that goes on from an earlier one, over the same words.

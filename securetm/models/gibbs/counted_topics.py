@@ -13,13 +13,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from securetm.contracts import Array, State
+from securetm.contracts import Array, Public, State
 from securetm.errors import BrokenPromise, check_setting
 from securetm.models.earlier_counts import WEIGHT, earlier_counts, earlier_fit, started_from, without_earlier
 from securetm.models.estimator import Estimator
 from securetm.models.gibbs.draws import MOST_TOPICS
 from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.noisy_counts import NoisedCounts, noised_fit, told_to_parties
+from securetm.models.public_knowledge import public_fits, without_public
+
+_FIRM = 100.0  # counts of a word in a topic of a public start, on average: so many that eta hardly moves its shares
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class CountedTopics(Estimator):
     """A model whose state holds counts of words in topics; its fields are public settings."""
 
     gains_topics: ClassVar[bool] = True
+    starts_public: ClassVar[bool] = True
 
     n_topics: int = 50  # of the shared model
     alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
@@ -51,13 +55,17 @@ class CountedTopics(Estimator):
         """The prior of each topic in a document, and the most passes over a document, for `infer`."""
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The state without the noised sums that are kept for the end, and without the counts of an earlier model."""
-        return without_earlier(told_to_parties(state))
+        """The counts to answer about: no noised sums, no earlier model's counts, no public knowledge."""
+        return without_public(without_earlier(told_to_parties(state)))
 
     def fits(self, state: State, words: int) -> bool:
-        """Also of a state that keeps noised sums for the end, or goes on from an earlier model."""
-        kept = noised_fit(state, self.n_topics, words) and earlier_fit(state, self.n_topics, words)
-        return kept and super().fits(without_earlier(told_to_parties(state)), words)
+        """Also of a state that keeps noised sums for the end, goes on from an earlier model, or began with public topics."""
+        kept = all(fit(state, self.n_topics, words) for fit in (noised_fit, earlier_fit, public_fits))
+        return kept and super().fits(without_public(without_earlier(told_to_parties(state))), words)
+
+    def started(self, vocabulary: Sequence[str], public: Public, rng: np.random.Generator) -> State:
+        """The public topics as counts, which the first sum replaces. Estimates from noised sums read what is public."""
+        return {**self.start(vocabulary, rng), "counts": public.counts(_FIRM), **public.arrays()}
 
     def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """The earlier counts, as a prior of the same topics; further topics begin as noise around word frequencies."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Needs, State, Terms, TopicModel, Unit
+from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Needs, Public, State, Terms, TopicModel, Unit
 from securetm.errors import check_setting
 from securetm.models.gibbs.counting import bounded
 from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, CountTable, SampledDocuments
@@ -92,6 +92,10 @@ class Matched(LDA):
             "step": np.zeros(1, dtype=np.int64),
             "seed": rng.integers(0, 2**64, 1, dtype=np.uint64),
         }
+
+    def started(self, vocabulary: Sequence[str], public: Public, rng: np.random.Generator) -> State:
+        """Each party begins with the public topics. No answer has noise, so nothing else of them is kept."""
+        return {**self.start(vocabulary, rng), "counts": public.counts(1.0), "weights": np.ones(self.n_topics)}
 
     def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """The global topics, from which the parties restart. No prior holds them: each round composes topics anew."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms, Unit
+from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms, Unit
 from securetm.errors import BrokenPromise, check_setting
 from securetm.models.nmf.factored_topics import FactoredTopics, of_length_one, random_topics
 from securetm.models.nmf.mutual_information import CriticShape, WordRows, product, product_transposed, smile
@@ -46,6 +46,7 @@ class FedNMF(ServerOptimiser, FactoredTopics):
     name: ClassVar[str] = "fednmf"
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
+    starts_public: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,6 +65,12 @@ class FedNMF(ServerOptimiser, FactoredTopics):
         critic = CriticShape(len(vocabulary), self.n_topics).fresh(rng) if self.mutual_information else topics[:0]
         weights = np.concatenate([topics, critic])
         return {"weights": weights, "step": np.zeros(1, dtype=np.int64), **self.server_moments(weights)}
+
+    def started(self, vocabulary: Sequence[str], public: Public, rng: np.random.Generator) -> State:
+        """The public topics beside a random critic. No answer has noise, so nothing else of them is kept."""
+        fresh = self.start(vocabulary, rng)
+        topics = of_length_one(public.topics, self.n_topics).astype(np.float32).ravel()
+        return {**fresh, "weights": np.concatenate([topics, fresh["weights"][len(topics) :]])}
 
     def query(self, state: State) -> LocalStepsQuery:
         """The next question: the difference of each party's weights after its own epochs."""

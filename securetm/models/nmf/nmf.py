@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms
+from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import check_setting
 from securetm.models.nmf.factored_topics import FactoredDocuments, FactoredTopics, of_length_one, random_topics
 from securetm.models.nmf.nmf_kernels import improve, lengths_of, summed
 from securetm.models.noisy_counts import above_noise
+from securetm.models.public_knowledge import public_fits, without_public
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class NMF(FactoredTopics):
     deviations: float = 2.0  # of noise, if a total has any: a smaller weight of a word is replaced by the word's mean of such
     name: ClassVar[str] = "nmf"
     gains_topics: ClassVar[bool] = True
+    starts_public: ClassVar[bool] = True
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
 
@@ -49,6 +51,16 @@ class NMF(FactoredTopics):
             "words": np.full(len(vocabulary), 1.0 / len(vocabulary)),
             "step": np.zeros(1, dtype=np.int64),
         }
+
+    def started(self, vocabulary: Sequence[str], public: Public, rng: np.random.Generator) -> State:
+        """The public topics, and public word frequencies where there are any."""
+        fresh = self.start(vocabulary, rng)
+        words = fresh["words"] if public.frequencies is None else public.frequencies
+        return {**fresh, "weights": of_length_one(public.topics, self.n_topics), "words": words, **public.arrays()}
+
+    def fits(self, state: State, words: int) -> bool:
+        """Also of a state that began with public topics."""
+        return public_fits(state, self.n_topics, words) and super().fits(without_public(state), words)
 
     def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """The earlier topics, and random ones beside them where the model has more."""
@@ -73,8 +85,8 @@ class NMF(FactoredTopics):
         return {**after, "weights": of_length_one(topics, self.n_topics), "words": _shares(words_of.sum(axis=0))}
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The whole state."""
-        return state
+        """The state without public knowledge."""
+        return without_public(state)
 
     def factor(self, state: State) -> Array:
         """The topics of the state."""
