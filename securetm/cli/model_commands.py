@@ -62,7 +62,9 @@ def topics(
     held = _held(finished, by_date, documents, party, (corpus, text, date))
     over_time = _over_time(finished, held, by_date)
     found, named = finished.topics(words), _labelled(finished, label or [], labels)
-    results(json or csv == STANDARD_OUTPUT).print(topics_table(found, named.texts, *shares_everywhere(finished)))
+    above = finished.above_noise(words)
+    marks: dict[str, Any] = {"above_noise": above, "noised": finished.spent_a_budget()}
+    results(json or csv == STANDARD_OUTPUT).print(topics_table(found, named.texts, *shares_everywhere(finished), **marks))
     if moved := finished.moved():
         results(json or csv == STANDARD_OUTPUT).print(moved_table(moved, found, named.texts))
     if csv is not None:
@@ -75,7 +77,16 @@ def topics(
     if json:
         more: dict[str, Any] = {"by_date": over_time.table()} if over_time else {}
         more |= {"moved": moved} if moved else {}
-        print_json({"run": finished.name, "model": finished.plan.model.name, "topics": found, **named.table(), **more})
+        print_json(
+            {
+                "run": finished.name,
+                "model": finished.plan.model.name,
+                "topics": found,
+                "above_noise": above,
+                **named.table(),
+                **more,
+            }
+        )
 
 
 def transform(

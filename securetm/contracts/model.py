@@ -145,6 +145,10 @@ class TopicModel(Protocol):
     def infer(self, state: State, documents: Any) -> Array: ...  # documents x topics, rows sum to one
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array: ...  # of unseen words given the seen
 
+    def above_noise(self, state: State) -> Array | None:
+        """Topics x words: whether a word stands above the noise in a topic, at a false-discovery rate; None: not tested."""
+        return None
+
     def shared(self, state: State) -> State:
         """The part of a state that every party may see."""
         return self.for_party(state, "")

@@ -23,6 +23,7 @@ from securetm.federation.sources import embed_of
 from securetm.federation.store import read_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models import MODELS
+from securetm.models.false_discoveries import top_words_above_noise
 from securetm.models.given_documents import over, warn_of_unknown, words_of
 from securetm.models.model_errors import UnknownModel
 from securetm.models.quality import named_topics
@@ -79,6 +80,10 @@ class LearnedModel:
     def topics(self, words: int = 10) -> list[list[str]]:
         """Returns the heaviest words of each topic, heaviest first."""
         return named_topics(self.components_, self.vocabulary, words)
+
+    def above_noise(self, words: int = 10) -> list[list[bool]] | None:
+        """Returns for each of these words whether it stands above the noise in its topic; None where that is not tested."""
+        return top_words_above_noise(self.model, self.state, words)
 
     def transform(self, documents: Any) -> Array:
         """Returns topic shares of a corpus, texts or counts: documents x topics, rows sum to one. Only words it knows count.
@@ -181,6 +186,11 @@ class FinishedRun(LearnedModel):
     def is_adapted(self) -> bool:
         """Returns whether a party adapted it to its own documents: then the model is as secret as these."""
         return "adapted" in self._told()
+
+    def spent_a_budget(self) -> bool:
+        """Returns whether noise was added for a privacy budget, as far as its folder says."""
+        spent = self._told().get("spent") or []
+        return any(one["epsilon"] is not None for one in (spent if isinstance(spent, list) else [spent]))
 
     def rounds(self) -> int:
         """Returns how many rounds the model was trained for, as far as its folder says; else as many as its plan asked for."""

@@ -25,6 +25,7 @@ from securetm.federation.store import (
     read_json,
 )
 from securetm.federation.work_time import WorkTimer
+from securetm.models.false_discoveries import top_words_above_noise
 from securetm.models.quality import named_topics
 
 
@@ -40,6 +41,7 @@ def summary(folder: RunFolder, trained: Trained, compared: Comparison, timer: Wo
         "parties": list(folder.members),
         "rounds": trained.rounds,
         "topics": named_topics(model.topics(trained.state), trained.vocabulary) if trained.rounds else [],
+        "above_noise": top_words_above_noise(model, trained.state) if trained.rounds else None,
         **compared.useful,
         **model.findings(trained.state),
         "moved": moved_since(folder.agreement, trained.state if trained.rounds else {}, trained.vocabulary),

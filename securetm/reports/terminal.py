@@ -14,6 +14,7 @@ from rich.text import Text
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Unit
 from securetm.registries import OURS
+from securetm.reports.noise_marks import noise_said, with_marks
 from securetm.reports.printable import without_commands
 from securetm.reports.streams import StandardOutput
 from securetm.reports.usefulness_sentences import comparison_said, of_use
@@ -123,8 +124,12 @@ def shared_topics(result: Mapping[str, Any], width: int = 80) -> Table:
     each = [[row[topic] for row in shares] for topic in order]
     for_bars = len(parties) * (_EDGE + max(2, len(str(len(parties)))))
     cells = (_bars if 2 * _EDGE + LEAST_WORDS + for_bars <= width else _strong)(table, parties, each)
+    above = result.get("above_noise")  # a run of an earlier version does not say it
     for number, more in zip(order, cells, strict=True):
-        table.add_row(str(number + 1), escape(" ".join(result["topics"][number][:7])), *more)
+        words = with_marks(result["topics"][number][:7], above and above[number])
+        table.add_row(str(number + 1), words, *more)
+    noised = any(spent["epsilon"] is not None for spent in result.get("spent", ()))
+    table.caption = f"{table.caption} {noise_said(above and [above[number][:7] for number in order], noised)}".rstrip()
     return table
 
 

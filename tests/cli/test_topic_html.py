@@ -103,7 +103,11 @@ def test_words_behind_noise_are_marked_and_the_spend_is_told(here: Path) -> None
     private = ("--profile", "dp-distributed", "--epsilon", "1", "--rounds", "2", "--no-comparison", "--out", "runs/noised")
     ran = securetm("run", *corpus, *private)
     assert ran.code in (0, 1), ran.err  # 1: a budget was spent on a model that is worse than a guess
-    assert securetm("topics", "runs/noised", "--html", "noised.html").code == 0
+    said = securetm("topics", "runs/noised", "--html", "noised.html", "--json")
+    assert said.code == 0
+    assert [len(words) for words in said.json["above_noise"]] == [len(words) for words in said.json["topics"]]
+    assert "words stand above the noise" in " ".join(securetm("topics", "runs/noised").out.split())
+    assert "words stand above the noise" in " ".join(ran.out.split())
     data = data_of(Path("noised.html"))
     assert all(set(topic["unsure"]) <= {"0", "1"} and len(topic["unsure"]) == len(topic["words"]) for topic in data["topics"])
     assert re.search(r"Epsilon (1|0\.99\d*) per document", Path("noised.html").read_text("utf-8"))

@@ -228,9 +228,9 @@ def test_what_the_page_saves_can_be_read_whatever_was_in_a_file(opened: Tab, tmp
 def test_words_that_noise_may_have_made_are_marked(tab: Tab, tmp_path: Path) -> None:
     sure = np.zeros((8, 400), dtype=bool)
     sure[:, 0] = True
-    tab.open(written(tmp_path / "noised.html", sure=sure))
+    tab.open(written(tmp_path / "noised.html", above_noise=sure))
     assert tab.asks("document.querySelectorAll('#words .open').length") in (19, 20)
-    assert "stand clearly above the noise" in str(tab.asks("document.getElementById('noise').textContent"))
+    assert "stand above the noise" in str(tab.asks("document.getElementById('noise').textContent"))
 
 
 def test_documents_and_dates_are_shown_where_they_are_known(tab: Tab, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from securetm.reports.topic_page.page_data import in_script, page_data
 from securetm.reports.topic_page.relevance import SHOWN, STEPS, candidates, logarithms, overall, ranked
-from securetm.reports.topic_page.shown_topics import above_noise
 from securetm.reports.topic_page.topic_map import distances, places
 from securetm.reports.topic_page.topic_page import topic_page
 
@@ -112,8 +111,22 @@ def test_a_policy_names_the_one_script_and_the_one_style() -> None:
     assert policy[1].count("'sha256-") == 2
 
 
-def test_a_value_stands_above_the_noise_by_three_deviations() -> None:
-    assert above_noise(np.array([5.9, 6.1]), 4.0).tolist() == [False, True]
+def test_words_that_do_not_stand_above_the_noise_are_marked_and_the_marks_explained() -> None:
+    above = made_up() > np.quantile(made_up(), 0.99)
+    text = topic_page(shown(above_noise=above, noised=True))
+    lists = text[text.index('<table id="topics">') : text.index("</table>", text.index('<table id="topics">'))]
+    listed = lists.count('class="unsure" role="img" aria-label="not above the noise"')
+    assert 0 < listed < 8 * len(above)
+    assert f"{above.sum()} of all {above.size:,} pairs" in text
+    data = json.loads(_data(text))
+    for topic, row in zip(data["topics"], above, strict=True):
+        places = [0 if data["words"][word] == HOSTILE else int(data["words"][word][4:]) for word in topic["words"]]
+        assert topic["unsure"] == "".join("0" if row[place] else "1" for place in places)
+
+
+def test_a_page_says_where_nothing_was_tested_and_nothing_where_there_is_no_noise() -> None:
+    assert "is not tested here" in topic_page(shown(noised=True))
+    assert "the noise" not in re.sub(r"<script.*?</script>", "", topic_page(shown()), flags=re.S).replace("without noise", "")
 
 
 def test_the_script_writes_no_markup() -> None:

@@ -9,6 +9,7 @@ from securetm.federation.coordinator import Trained
 from securetm.federation.folder import RunFolder
 from securetm.federation.moved_topics import moved_since
 from securetm.federation.work_time import WorkTimer
+from securetm.models.false_discoveries import top_words_above_noise
 from securetm.models.quality import named_topics
 
 UNKNOWN = (
@@ -32,6 +33,7 @@ def served_result(
         "parties": list(folder.members),
         "rounds": trained.rounds,
         "topics": named_topics(model.topics(trained.state), trained.vocabulary) if seen else [],
+        "above_noise": top_words_above_noise(model, trained.state) if seen else None,
         **(model.findings(trained.state) if seen else {}),
         "moved": moved_since(folder.agreement, trained.state if seen else {}, trained.vocabulary),
         "quality": {name: value for name, value in trained.quality.items() if value == value},

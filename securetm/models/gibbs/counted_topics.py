@@ -17,6 +17,7 @@ from securetm.contracts import Array, Public, State
 from securetm.errors import BrokenPromise, check_setting
 from securetm.models.earlier_counts import WEIGHT, earlier_counts, earlier_fit, started_from, without_earlier
 from securetm.models.estimator import Estimator
+from securetm.models.false_discoveries import stand_above
 from securetm.models.gibbs.draws import MOST_TOPICS
 from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.noisy_counts import NoisedCounts, noised_fit, told_to_parties
@@ -81,6 +82,11 @@ class CountedTopics(Estimator):
         counts = noised.likely() + earlier_counts(state) if noised else self.smoothed(state)
         shares: Array = counts / counts.sum(axis=1, keepdims=True)
         return shares
+
+    def above_noise(self, state: State) -> Array | None:
+        """Which counts of the last noised sum stand above its noise; None where no sum had any."""
+        noised = NoisedCounts.kept_in(state)
+        return None if noised is None else stand_above(noised.counts, float(np.sqrt(noised.variance)))
 
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares under the shared topics, without random draws (CVB0 with fixed topics)."""

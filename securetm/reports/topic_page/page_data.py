@@ -11,6 +11,7 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.federation.topic_labels import LONGEST
 from securetm.federation.topics_by_date import TopicsByDate
+from securetm.reports.noise_marks import UNSURE
 from securetm.reports.printable import printable
 from securetm.reports.topic_page.relevance import SHOWN, START, STEPS, candidates, logarithms, overall
 from securetm.reports.topic_page.shown_topics import DocumentsBehind, ShownTopics
@@ -28,6 +29,7 @@ def page_data(shown: ShownTopics) -> dict[str, Any]:
     return {
         "steps": STEPS,
         "start": START,
+        "unsure": UNSURE,
         "shown": min(SHOWN, len(shown.vocabulary)),
         "first": int(np.argmax(weights)),
         "longest_label": LONGEST,
@@ -66,8 +68,9 @@ def _rounded(shares: Array) -> list[float]:
 
 
 def _unsure(shown: ShownTopics, topic: int, words: Array) -> dict[str, str]:
-    """A 1 for each word whose value does not stand clearly above the noise; nothing where that is not known."""
-    return {} if shown.sure is None else {"unsure": "".join("0" if sure else "1" for sure in shown.sure[topic, words])}
+    """A 1 for each word that does not stand above the noise; nothing where that is not tested."""
+    above = shown.above_noise
+    return {} if above is None else {"unsure": "".join("0" if stands else "1" for stands in above[topic, words])}
 
 
 def _over_time(time: TopicsByDate | None, whose: str) -> dict[str, Any] | None:

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from securetm.contracts import Array
 from securetm.federation.topics_by_date import TopicsByDate
-
-_SURE = 3.0  # deviations of the noise
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,8 @@ class ShownTopics:
     shares: Array | None = None  # of each topic in all documents
     shares_of: str = ""  # whose documents these are
     by_party: Mapping[str, Array] = field(default_factory=dict)
-    sure: Array | None = None  # topics x words: whether a value stands clearly above the noise
+    above_noise: Array | None = None  # topics x words: whether a word stands above the noise in a topic; None: not tested
+    noised: bool = False  # whether noise was added for a privacy budget
     labels: Mapping[int, str] = field(default_factory=dict)
     behind: DocumentsBehind | None = None
     over_time: TopicsByDate | None = None
@@ -59,8 +56,3 @@ class ShownTopics:
     def measured(self) -> bool:
         """Whether anything here was measured on documents, and so does not follow from the model."""
         return bool(self.judged) or any(one is not None for one in (self.shares, self.over_time, self.behind))
-
-
-def above_noise(counts: Array, variance: float) -> Array:
-    """Whether each count stands three deviations above zero."""
-    return np.asarray(counts > _SURE * np.sqrt(variance))

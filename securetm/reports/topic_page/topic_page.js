@@ -43,6 +43,16 @@ function ranked(topic, count) {
 }
 
 const wordsOf = (topic, count) => ranked(topic, count).map((at) => data.words[data.topics[topic].words[at]]);
+const isUnsure = (topic, at) => data.topics[topic].unsure !== undefined && data.topics[topic].unsure[at] === "1";
+
+// What marks a word that does not stand above the noise.
+const mark = () => make("span", { class: "unsure", role: "img", "aria-label": data.unsure, title: data.unsure }, "?");
+
+// A topic's first words in a line, with their marks.
+function markedWords(topic, count) {
+  const word = (at) => [data.words[data.topics[topic].words[at]], ...(isUnsure(topic, at) ? [mark()] : [])];
+  return ranked(topic, count).flatMap((at, place) => (place ? [" ", ...word(at)] : word(at)));
+}
 
 function bar(share, most) {
   const made = make("span", { class: "bar", "aria-hidden": "true" });
@@ -55,16 +65,16 @@ function showWords() {
   const most = Math.exp(Math.max(...one.logs) / 1000);
   byId("words").tBodies[0].replaceChildren(...order.map((at) => {
     const [share, here] = parts(state.topic, at);
-    const open = one.unsure !== undefined && one.unsure[at] === "1";
+    const open = isUnsure(state.topic, at);
     const word = make("th", { scope: "row" }, data.words[one.words[at]]);
-    if (open) word.append(make("span", { class: "unsure", title: "not clearly above the noise" }, "\u00a0?"));
+    if (open) word.append("\u00a0", mark());
     return make("tr", open ? { class: "open" } : {}, word, make("td", { class: "long" }, bar(share, most)),
       make("td", { class: "number" }, percent(share)), make("td", { class: "number rest" }, percent(here)));
   }));
-  const unsure = order.filter((at) => one.unsure !== undefined && one.unsure[at] === "1").length;
+  const unsure = order.filter((at) => isUnsure(state.topic, at)).length;
   byId("noise").hidden = one.unsure === undefined;
-  byId("noise").textContent = `${order.length - unsure} of these ${order.length} words stand clearly above the noise that was ` +
-    "added for privacy: by three of its standard deviations. Those with a question mark and an open bar do not.";
+  byId("noise").textContent = `${order.length - unsure} of these ${order.length} words stand above the noise that was added for ` +
+    "privacy. Those with a question mark and an open bar do not.";
 }
 
 // ---- one topic
@@ -133,7 +143,7 @@ const searched = data.topics.map((one) => one.words.map((word) => data.words[wor
 function showLists() {
   lines.forEach((line, topic) => {
     line.querySelector(".named").textContent = state.labels[topic] || "";
-    line.querySelector(".top").textContent = wordsOf(topic, 8).join(" ");
+    line.querySelector(".top").replaceChildren(...markedWords(topic, 8));
   });
   for (const cell of document.querySelectorAll("#parties .named")) cell.textContent = state.labels[cell.dataset.topic] || "";
 }

@@ -14,6 +14,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.federation.topic_labels import LONGEST
+from securetm.reports.noise_marks import MARK, MEANING, NOT_TESTED, UNSURE
 from securetm.reports.page import framed
 from securetm.reports.printable import printable
 from securetm.reports.topic_page.page_data import in_script, page_data
@@ -90,8 +91,10 @@ def _read(name: str) -> str:
 def _all_topics(shown: ShownTopics) -> str:
     words, logs = logarithms(overall(shown.topics, shown.shares)), logarithms(shown.topics)
     lines = "\n".join(_line(shown, topic, ranked(row, words, START, _IN_LIST)) for topic, row in enumerate(logs))
+    noise = _of_noise(shown)
     share = '<th scope="col" class="long"></th><th scope="col" class="number">share</th>' if shown.shares is not None else ""
     return f"""<section class="later" aria-labelledby="all-title"><h2 id="all-title">All topics</h2>
+{f'<p class="note judged">{escape(noise)}</p>' if noise else ""}
 <div class="tools" data-needs-script hidden>
 <label>Search words and labels<input id="search" type="search" autocomplete="off"></label>
 <label>Sort by<select id="sort">{_options(shown)}</select></label>
@@ -105,13 +108,28 @@ def _all_topics(shown: ShownTopics) -> str:
 </tbody></table></section>"""
 
 
+def _of_noise(shown: ShownTopics) -> str:
+    """What the marks mean, or that nothing was tested; nothing where no noise was added."""
+    if shown.above_noise is None:
+        return NOT_TESTED if shown.noised else ""
+    whole = f"{int(shown.above_noise.sum()):,} of all {shown.above_noise.size:,} pairs of a topic and a word"
+    return f"{whole} stand above the noise. Words with a question mark do not. {MEANING}"
+
+
 def _line(shown: ShownTopics, topic: int, first: Array) -> str:
-    top = " ".join(shown_text(shown.vocabulary[word]) for word in first)
+    top = " ".join(_marked(shown, topic, word) for word in first)
     share = "" if shown.shares is None else f'<td class="long"></td><td class="number">{_percent(shown.shares[topic])}</td>'
     return (
         f'<tr data-topic="{topic}"><th scope="row">{_button(topic)}</th><td><span class="named">'
         f'{shown_text(shown.labels.get(topic, ""))}</span><span class="top">{top}</span></td>{share}</tr>'
     )
+
+
+def _marked(shown: ShownTopics, topic: int, word: int) -> str:
+    """A word, with a mark if it does not stand above the noise."""
+    sure = shown.above_noise is None or shown.above_noise[topic, word]
+    mark = "" if sure else f'<span class="unsure" role="img" aria-label="{UNSURE}" title="{UNSURE}">{MARK}</span>'
+    return shown_text(shown.vocabulary[word]) + mark
 
 
 def _button(topic: int) -> str:

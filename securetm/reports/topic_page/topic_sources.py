@@ -21,10 +21,9 @@ from securetm.federation.joining_result import REPORT
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.store import read_json
 from securetm.federation.topics_by_date import TopicsByDate
-from securetm.models.noisy_counts import NoisedCounts
 from securetm.profiles import read_profile
 from securetm.reports.topic_page.documents_behind import documents_behind
-from securetm.reports.topic_page.shown_topics import ShownTopics, above_noise
+from securetm.reports.topic_page.shown_topics import ShownTopics
 from securetm.reports.usefulness_sentences import of_use
 from securetm.wording import counted, upward
 
@@ -62,7 +61,8 @@ def shown_topics(
         shares=shares,
         shares_of=shares_of,
         by_party=by_party,
-        sure=_sure(finished),
+        above_noise=finished.model.above_noise(finished.state),
+        noised=finished.spent_a_budget(),
         labels=labels or {},
         behind=behind,
         over_time=over_time,
@@ -132,9 +132,3 @@ def _spent(result: Mapping[str, Any]) -> str:
         return _UNPROTECTED
     most = max(spends, key=lambda one: one["epsilon"])
     return f"Epsilon {upward(most['epsilon'])} per {unit_name(Unit(most['unit']))} at delta {most['delta']:g}"
-
-
-def _sure(finished: FinishedRun) -> Array | None:
-    """Which values stand above the noise: known where the model keeps the noised counts, and how large their noise is."""
-    noised = NoisedCounts.kept_in(finished.state)
-    return None if noised is None else above_noise(noised.counts, noised.variance)
