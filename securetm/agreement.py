@@ -47,6 +47,7 @@ class Agreement:
     words: tuple[str, ...] | None  # of the public list; None where the parties unite their own words
     stop_words: str | tuple[str, ...]
     earlier: EarlierModel | None = None  # that the training goes on from
+    base_words: tuple[str, ...] = ()  # of a public list to which the parties add their own
 
     def start(self, vocabulary: Sequence[str]) -> State:
         """Returns the state that the training starts from. The plan's public seed decides it, and the earlier model."""
@@ -66,6 +67,12 @@ class Agreement:
         """Whom the budget protects: a document, a person or a word."""
         return self.budget.unit if self.budget else Unit.DOCUMENT
 
+    @property
+    def longest_list(self) -> tuple[str, ...]:
+        """The run's list of words; where the parties have yet to find theirs, made-up ones instead, as many as may be."""
+        found = tuple(f"word{n}" for n in range(self.plan.vocabulary.max_words))
+        return self.words or (*self.base_words, *found)
+
     @cached_property
     def digest(self) -> bytes:
         """The hash of all that the parties agree on: not where documents come from, nor how a coordinator is operated."""
@@ -82,7 +89,7 @@ class Agreement:
             public["embeddings"]["model"] = bool(self.plan.embeddings.model)  # the weights count, not where they lie
         else:  # then the plan keeps the hash that it had
             del public["embeddings"]
-        public["vocabulary"]["file"] = list(self.words) if self.words else ""  # the words count, not where the file lies
+        public["vocabulary"]["file"] = list(self.words or self.base_words) or ""  # the words count, not where the file lies
         public["tokeniser"]["stop_words"] = self.stop_words if isinstance(self.stop_words, str) else list(self.stop_words)
         return digest(public)
 
@@ -95,11 +102,13 @@ class Agreement:
 def agree(plan: Plan, *, listed: tuple[str, ...] | None = None) -> Agreement:
     """Reads everything that this plan names; `listed` stands in for a public list whose file need not be there."""
     file = ProfileFile.read(plan.profile)
-    words = listed or plan.vocabulary.public_words()
+    words, base = listed or plan.vocabulary.public_words(plan.tokeniser.make()), tuple[str, ...]()
+    if listed is None and plan.vocabulary.source != "file":  # the parties find words together, beside these
+        words, base = None, words or ()
     stop_words = plan.tokeniser.listed()
     model = make_model(plan.model.name, plan.model.settings)
     earlier = _earlier(plan, model) if plan.training.continue_from else None
-    return Agreement(plan, file, plan.profile_in(file), model, words, stop_words, earlier)
+    return Agreement(plan, file, plan.profile_in(file), model, words, stop_words, earlier, base)
 
 
 def _earlier(plan: Plan, model: TopicModel) -> EarlierModel:

@@ -18,6 +18,8 @@ from securetm.plans import (
     DEFAULT_MODEL,
     MOST_ROUNDS_OF_EPOCHS,
     NUMBERS,
+    USUAL_LANGUAGE,
+    WITH_PRIVATE,
     CorpusChoice,
     ModelChoice,
     Plan,
@@ -153,6 +155,7 @@ def _resolved(plan: Plan, where: str, given: Mapping[str, Any]) -> Plan:
     _check_under_budget(plan, profile.budget, where)
     plan = dataclasses.replace(plan, **_with_sentence_model(plan))
     plan = dataclasses.replace(plan, vocabulary=_with_source(plan, profile), model=_with_all_settings(plan, profile))
+    plan.vocabulary.public_words(plan.tokeniser.make())
     return dataclasses.replace(plan, training=_with_length(plan, profile, given))
 
 
@@ -187,15 +190,21 @@ def _with_unit(plan: Plan, budget: Budget | None) -> PrivacyChoice:
 
 
 def _with_source(plan: Plan, profile: Profile) -> VocabularyChoice:
-    """The first source of a vocabulary that the profile allows, where the plan names none."""
+    """The source of the vocabulary: where the plan names none, that of its list, or else the first that the profile allows.
+
+    A profile that takes public lists only has the frequent words of a language where the plan names no list.
+    """
     given = plan.vocabulary
     if earlier := plan.training.continue_from:
         problem = "cannot be set beside continue_from of [training]: the words are those of the earlier model"
         require(given.source in ("", "file"), "[vocabulary]", "source", given.source, problem)
         require(given.file in ("", earlier), "[vocabulary]", "file", given.file, problem)
         given = dataclasses.replace(given, source="file", file=earlier)
-    source = given.source or profile.vocabularies[0]
-    choice = dataclasses.replace(given, source=source)
+    listed, both = given.file.removesuffix(WITH_PRIVATE), given.file.endswith(WITH_PRIVATE)
+    source = given.source or ("joint" if both else "file" if listed else profile.vocabularies[0])
+    problem = f"adds words of the parties to the list, and the source is {source}: leave the source out"
+    require(source == "joint" or not both, "[vocabulary]", "file", given.file, problem)
+    choice = dataclasses.replace(given, source=source, file=listed or USUAL_LANGUAGE * (source == "file"))
     problem = f"is not sound under profile {profile.name!r}, which allows {', '.join(profile.vocabularies)}"
     require(source in profile.vocabularies, "[vocabulary]", "source", source, problem)
     return choice
@@ -223,7 +232,6 @@ def _check_own(plan: Plan, where: str) -> None:
     require(0 <= plan.seed < 2**63, where, "seed", plan.seed, "must be at least 0 and below 2^63")
     plan.tokeniser.make()
     plan.tokeniser.listed()
-    plan.vocabulary.public_words()
 
 
 def _check_privacy(plan: Plan, budget: Budget | None) -> None:

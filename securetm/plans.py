@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from securetm.contracts import Profile, Unit
+from securetm.corpus.public_words import frequent_words, language_code
 from securetm.corpus.sentence_models import USUAL
 from securetm.corpus.text_embeddings import MAX_TOKENS, TextEmbedder
 from securetm.corpus.tokeniser import Tokeniser
@@ -24,7 +25,9 @@ from securetm.toml_settings import require, require_at_least
 STOPS = ("rounds", "weights", "held_out")
 DEFAULT_MODEL = "lda"
 MOST_ROUNDS_OF_EPOCHS = 10_000  # that parties answer where a plan gives epochs, and no number of rounds
-PUBLIC_LIST = "name a public list of words, one a line (--vocabulary FILE)"
+PUBLIC_LIST = "name a language, or a public list of words, one a line (--vocabulary english, --vocabulary FILE)"
+USUAL_LANGUAGE = "english"  # of the public list, where a profile takes no other list and the plan names none
+WITH_PRIVATE = "+private"  # behind a public list: words that the parties find together are added to it
 PARTITIONS = ("column", "equal", "dirichlet")
 ALL = "all"
 MODEL_ENDING = ".safetensors"
@@ -115,12 +118,13 @@ class VocabularyChoice:
     """How the parties come to one list of words.
 
     `union`: every party sends its words. `joint`: the union is found through a sum, so nobody learns whose words they are.
-    `file`: a public list. Without a source, the first that the profile allows.
+    `file`: a public list. Without a source, the first that the profile allows. `joint` with a public list beside it: the words
+    of that list, and those that the sum adds.
     """
 
     source: str = ""  # union, joint or file; nothing: the first that the profile allows
-    file: str = ""  # a public list, one word a line; or the file of a model, whose words are taken
-    max_words: int = 2000  # the most frequent ones are kept
+    file: str = ""  # a language (english, de), a public list, one word a line, or the file of a model, whose words are taken
+    max_words: int = 2000  # the most frequent ones are kept, of a language too; a file's words all are
     most_candidates: int = 100_000  # words of all parties together that `joint` has room for, at 144 bytes from every party
     min_documents: int = 5  # that a word is in at least
     max_share: float = 0.5  # of all documents that a word is in at most
@@ -136,10 +140,17 @@ class VocabularyChoice:
         require_at_least(self, "[vocabulary]", min_documents=1)
         require(0 < self.max_share <= 1, "[vocabulary]", "max_share", self.max_share, "must be above 0 and at most 1")
 
-    def public_words(self) -> tuple[str, ...] | None:
-        """Reads the words of the public file, alphabetically; None where the parties unite their own."""
-        if self.source != "file":
+    @property
+    def language(self) -> str | None:
+        """The code of the language whose frequent words are the public list; None where it is a file, or there is none."""
+        return language_code(self.file)
+
+    def public_words(self, tokeniser: Tokeniser) -> tuple[str, ...] | None:
+        """Reads the words of the public list, alphabetically; None where the plan names none."""
+        if not self.file:
             return None
+        if (code := self.language) is not None:
+            return frequent_words(code, self.max_words, tokeniser, self.max_share)
         if self.file.endswith(MODEL_ENDING):
             return self._words_of_model()
         try:

@@ -164,13 +164,18 @@ def profile(
     vocabulary_size: Annotated[int, typer.Option(help="Words in the vocabulary.")] = 2000,
     model: Annotated[str, typer.Option(help="Topic model: one that asks for batches is helped by coins.")] = "lda",
     parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None,
+    vocabulary: Annotated[
+        str | None, typer.Option(help="A language: how many words of its public list can be expected to occur.")
+    ] = None,
+    document_length: Annotated[float, typer.Option(help="Words of a document, for what can be expected.")] = 100.0,
     html: Html = None,
     json: Json = False,
 ) -> None:
     """Says what a run under a profile spends, and how many rounds its budget lasts."""
     from securetm.cli.budget_profile import profile_run
 
-    _answer(profile_run(name, parties, rounds, vocabulary_size, documents, model).report, html, json)
+    run = profile_run(name, parties, rounds, vocabulary_size, documents, model, vocabulary, document_length)
+    _answer(run.report, html, json)
 
 
 def ledger(

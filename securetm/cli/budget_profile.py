@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from securetm.accounting.calculator.option_checks import check
 from securetm.accounting.calculator.profile_run import MOST_ROUNDS, ProfileRun
 from securetm.agreement import agree
 from securetm.contracts import NoiseBy
+from securetm.corpus.public_words import USUAL_LENGTH
 from securetm.errors import BadSetting
+from securetm.federation.list_fit import asked_about
 from securetm.federation.paying import bill_of
 from securetm.federation.word_threshold import needed_by
 from securetm.mechanisms.noising import PRIVATE
@@ -24,20 +27,28 @@ _ROLES = {"coordinator": "the coordinator", "party": "any other party", "model r
 
 
 def profile_run(
-    name: str, parties: int | None, rounds: int, words: int, documents: int | None, model: str = DEFAULT_MODEL
+    name: str,
+    parties: int | None,
+    rounds: int,
+    words: int,
+    documents: int | None,
+    model: str = DEFAULT_MODEL,
+    language: str | None = None,
+    length: float = USUAL_LENGTH,
 ) -> ProfileRun:
     """What a run of that model under the profile of that name spends, round by round."""
     check("--rounds", rounds, MOST_ROUNDS)
     check("--parties", parties)
     check("--vocabulary-size", words)
     check("--documents", documents)
-    agreement = agree(_plan(name, words, model), listed=tuple(f"word{n}" for n in range(words)))
+    agreement = agree(_plan(name, words, model, language), listed=tuple(f"word{n}" for n in range(words)))
     profile = agreement.profile
     if profile.budget is None:
         problem = "spends no privacy budget, because it adds no noise and promises no differential privacy"
         instead = f"`securetm explain {profile.name}` says what it protects by other means"
         raise BadSetting("securetm budget profile", "NAME", profile.name, problem, instead=instead)
     parties = count_of_parties(profile, parties)
+    expected, note = asked_about(language, words, documents, length) if language else (None, "")
     bill = bill_of(agreement, parties)
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
     return ProfileRun(
@@ -51,13 +62,15 @@ def profile_run(
         {"model": model, "parties": len(cohort.members), "vocabulary_size": words},
         documents,
         bill.once,
+        note,
+        asdict(expected) if expected else None,
         needed.found_from if (needed := needed_by(agreement)) is not None else 0,
     )
 
 
-def _plan(name: str, words: int, model: str) -> Plan:
-    """A plan with that profile. Where the profile takes public lists of words only, the plan names one that need not exist."""
-    if read_profile(name).vocabularies == ("file",):
+def _plan(name: str, words: int, model: str, language: str | None) -> Plan:
+    """A plan with that profile. Where the list of words is public, the plan names one that need not exist."""
+    if language or read_profile(name).vocabularies == ("file",):
         public = VocabularyChoice("file", "words.txt", max_words=words)
         return Plan(profile=name, vocabulary=public, model=ModelChoice(model))
     tables = {"profile": name, "vocabulary": {"max_words": words}, "model": {"name": model}}

@@ -64,7 +64,12 @@ def run(
     embedding: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the embedding.")] = None,
     partition: Annotated[str | None, typer.Option(help="Who holds what: column, equal or dirichlet.")] = None,
     parties: Annotated[int | None, typer.Option(help="Number of parties, where documents are dealt out.")] = None,
-    vocabulary: Annotated[str | None, typer.Option(help="A public file of words, one a line, instead of a union.")] = None,
+    vocabulary: Annotated[
+        str | None,
+        typer.Option(
+            help="Public words: a language, such as english, or a file, one a line; english+private adds the parties'."
+        ),
+    ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Privacy budget of the run; the noise is made to last all rounds.")
     ] = None,
@@ -126,7 +131,9 @@ def option_for(where: str, setting: str) -> str:
 def _chosen(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a plan that were given as options."""
     chosen = {setting: value for name, setting in SETTINGS.items() if (value := given[name]) is not None}
-    return chosen | ({"vocabulary.source": "file"} if "vocabulary.file" in chosen else {})
+    listed = chosen.get("vocabulary.file")
+    both = str(listed).endswith("+private")
+    return chosen | ({"vocabulary.source": "joint" if both else "file"} if listed else {})
 
 
 def _run(
@@ -156,6 +163,7 @@ def _run(
             corpora = corpora_of(agreement.plan, bars)
             _say_what_is_left_out(agreement, corpora, to)
             _warn_of_long_sentences(agreement.plan, corpora, to)
+            _say_what_to_expect_of_a_list(agreement.plan, corpora, to)
             check_floor(agreement, len(corpora))
             if (needed := check_words(agreement, corpora)) is not None:
                 to.print(f"Note: {in_words(needed)}.")
@@ -228,6 +236,15 @@ def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, Corpus], t
     listed = agreement.words
     for sentence in left_out_in_words(left_out(corpora), {} if listed is None else without_any(corpora, listed)):
         to.print(sentence, markup=False)
+
+
+def _say_what_to_expect_of_a_list(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
+    """Says how many words of a language's public list can be expected, given only how many documents there are."""
+    from securetm.federation.list_fit import expected_words, in_words
+
+    expected = expected_words(plan.vocabulary, plan.tokeniser, sum(map(len, corpora.values())))
+    if expected is not None:
+        to.print(in_words(expected, plan.vocabulary.file), markup=False)
 
 
 def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:

@@ -29,15 +29,20 @@ def has_unspaced(text: str) -> bool:
     return _letters().search(text) is not None
 
 
-def _words_in(piece: str) -> list[str]:
+def runs_within(piece: str) -> list[str]:
+    """The words that a piece gives in the midst of a longer run of such letters; the piece itself if it has none of them."""
+    return _words_in(piece, whole=False) if has_unspaced(piece) else [piece]
+
+
+def _words_in(piece: str, *, whole: bool = True) -> list[str]:
     """Chinese letters and hiragana in twos, a run of katakana whole, South East Asian letters in threes with their marks."""
     found: list[str] = []
     for part in _parts().finditer(piece):
         if part.lastgroup == "han":
-            found += _overlapping(list(part.group()), 2, _WHOLE_HAN)
+            found += _overlapping(list(part.group()), 2, _WHOLE_HAN * whole)
         elif part.lastgroup == "south_east":
-            whole = len(part.group()) if len(part.group()) <= _WHOLE_SOUTH_EAST else 0
-            found += _overlapping(_syllable_parts().findall(part.group()), 3, whole)
+            short = whole and len(part.group()) <= _WHOLE_SOUTH_EAST
+            found += _overlapping(_syllable_parts().findall(part.group()), 3, len(part.group()) * short)
         else:
             found.append(part.group())
     return found

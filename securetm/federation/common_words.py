@@ -30,9 +30,10 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
     words, plan, store = rounds.agreement.words, rounds.agreement.plan, rounds.store
     if words is None:
         candidates, found, held = _candidates(rounds)
-        if len(candidates) < 2 and (needed := needed_by(rounds.agreement)) is not None:
+        base = rounds.agreement.base_words
+        if len(candidates) + len(base) < 2 and (needed := needed_by(rounds.agreement)) is not None:
             raise TooFewWordsFound(len(candidates), needed.found_from)
-        words, rounds.documents = chosen(plan, candidates, found, held), found
+        words, rounds.documents = chosen(plan, candidates, found, held, base), found
         problem = f"leaves, with max_share, a single one of {len(candidates)} words"
         require(len(words) >= 2, "[vocabulary]", "min_documents", plan.vocabulary.min_documents, problem)
     write_bytes(store.folder / "vocabulary.txt", "\n".join(words).encode())

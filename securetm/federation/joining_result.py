@@ -92,5 +92,7 @@ def _plan_with_own_words(agreement: Agreement, folder: Path) -> dict[str, Any]:
     tables = agreement.plan.tables()
     if agreement.words is not None:
         tables["vocabulary"]["file"] = str((folder / WORDS).resolve())
+    elif agreement.base_words:
+        tables["vocabulary"]["file"] = ""
     tables["training"] |= {"continue_from": "", "earlier_weight": 1.0}  # the report says how far its topics moved
     return tables

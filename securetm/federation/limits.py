@@ -50,10 +50,11 @@ class RequestLimits:
     def _words(self) -> int:
         agreement = self.questions.agreement
         choice = agreement.plan.vocabulary
+        listed = sum(len(word.encode()) + 1 for word in agreement.words or agreement.base_words)
         if agreement.words is not None:
-            return sum(len(word.encode()) + 1 for word in agreement.words)
+            return listed
         if choice.source == JOINT:
-            return min(choice.max_words, choice.most_candidates) * (LONGEST + 1)
+            return listed + min(choice.max_words, choice.most_candidates) * (LONGEST + 1)
         return MOST_WORD_BYTES
 
     def _stated(self) -> int:

@@ -65,13 +65,13 @@ class Bill:
 
 def bill_of(agreement: Agreement, parties: int) -> Bill:
     """Computes what a run with so many parties spends. Without a public list, the longest possible vocabulary counts."""
-    profile, choice = agreement.profile, agreement.plan.vocabulary
+    profile = agreement.profile
     members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
     cohort, asked = cohort_of(profile, members), cohort_of(profile, members[: cohort_size(len(members), agreement)])
     questions = Questions(agreement)
-    joint = choice.source == JOINT
+    joint = agreement.plan.vocabulary.source == JOINT
     words = spend_of(compile_route(questions.make(JOINT, {}).terms, profile, cohort)) if joint else None
-    questions.adopt(agreement.words or tuple(f"word{n}" for n in range(choice.max_words)))
+    questions.adopt(agreement.longest_list)
     state = agreement.model.for_party(agreement.model.start(questions.vocabulary, np.random.default_rng(0)), "")
     route = compile_route(questions.make(TRAIN, state).terms, profile, asked)  # an unsound profile is refused here
     drawn_once = tuple(mechanism for mechanism in profile.mechanisms if mechanism.once)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from securetm.errors import Misuse, Refused, SecuretmError, Unsound
 
 _MORE = (
-    "name a public list of words, which costs nothing (--vocabulary FILE), bring together parties with more documents, or let "
-    "words cost more: --set privacy.words= with a number below the profile's"
+    "name a public list of words, which costs nothing (--vocabulary english, or FILE), bring together parties with more "
+    "documents, or let words cost more: --set privacy.words= with a number below the profile's"
 )
 
 

@@ -16,6 +16,7 @@ from securetm.federation.party_state import PartyState
 from securetm.federation.questions import MOST_CANDIDATES, MOST_WORD_BYTES, TRAIN
 from securetm.federation.refusal_errors import BadState, WrongAgreement
 from securetm.federation.store import PartyStore
+from securetm.models.model_errors import EmptyVocabulary
 from securetm.models.queries import choose_vocabulary, merge_words
 from securetm.plans import Plan
 from securetm.sessions.identities import COORDINATOR
@@ -24,11 +25,22 @@ from securetm.toml_settings import digest, require
 CANDIDATES, LIST = "candidates", "list"
 
 
-def chosen(plan: Plan, candidates: tuple[str, ...], documents: int, frequencies: Array) -> tuple[str, ...]:
-    """Returns the list that the plan's rule makes of an opened answer. Under a budget, the number of documents is unknown."""
+def chosen(
+    plan: Plan, candidates: tuple[str, ...], documents: int, frequencies: Array, base: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Returns the list that the plan's rule makes of an opened answer, with all words of a public list, `base`.
+
+    Under a budget, the number of documents is unknown.
+    """
     choice = plan.vocabulary
     share = choice.max_share if documents else int(frequencies.sum())
-    return choose_vocabulary(candidates, documents, frequencies, choice.max_words, choice.min_documents, share)
+    try:
+        found = choose_vocabulary(candidates, documents, frequencies, choice.max_words, choice.min_documents, share)
+    except EmptyVocabulary:
+        if not base:
+            raise
+        return base
+    return tuple(sorted({*found, *base}))
 
 
 def message_of(words: tuple[str, ...], *, candidates: bool = False) -> wire.Adopt:
@@ -42,11 +54,13 @@ def agreed(adopt: wire.Adopt, agreement: Agreement, store: PartyStore) -> tuple[
     Candidates may be rare words of others: they are kept until there is a list, which must be some of them; then only a hash.
     """
     public = agreement.words
-    _check_length(adopt, agreement.plan, public)
+    _check_length(adopt, agreement)
     words = merge_words(Answer(None, {COORDINATOR: {"words": np.frombuffer(adopt.words, np.int8)}}))
     if not words:
         raise BadState("there is no word in the list")
     if public is not None and words != public:
+        raise WrongAgreement("vocabulary")
+    if not adopt.candidates and not set(agreement.base_words) <= set(words):
         raise WrongAgreement("vocabulary")
     hold = _hold_candidates if adopt.candidates else _hold_list
     hold(words, digest(list(words)), store)
@@ -72,16 +86,16 @@ def adopt_words(own: PartyState, adopt: wire.Adopt) -> tuple[bytes, ...]:
     return ()
 
 
-def _check_length(adopt: wire.Adopt, plan: Plan, public: tuple[str, ...] | None) -> None:
+def _check_length(adopt: wire.Adopt, agreement: Agreement) -> None:
     """Refuses a list that is too long, before words are made of its bytes: they take far more memory."""
-    lines = adopt.words.count(b"\n") + 1
-    if adopt.candidates and plan.vocabulary.source != "union":
+    lines, public = adopt.words.count(b"\n") + 1, agreement.words
+    if adopt.candidates and agreement.plan.vocabulary.source != "union":
         raise BadState("the plan asks for no candidates")
     if public is not None and lines > len(public):
         raise WrongAgreement("vocabulary")
     if adopt.candidates and lines > MOST_CANDIDATES:
         raise BadState("there are more candidates than are counted")
-    if not adopt.candidates and public is None and lines > plan.vocabulary.max_words:
+    if not adopt.candidates and public is None and lines > len(agreement.longest_list):
         raise BadState("the list is longer than the plan says")
 
 

@@ -68,7 +68,9 @@ class Demonstrations:
             plan, record = self._planned(whole), None
             documents: Mapping[str, Corpus] = dict(list(self._documents(plan).items())[without:])
             if canaries:
-                documents, record = with_canaries(documents, canaries, plan.seed, plan.vocabulary.public_words())
+                documents, record = with_canaries(
+                    documents, canaries, plan.seed, plan.vocabulary.public_words(plan.tokeniser.make())
+                )
             folder = self.trained(name, plan, documents, corruption)
             if record is not None:
                 record.save(folder.path / RECORD)

@@ -71,6 +71,8 @@ class ProfileRun:
     settings: Mapping[str, Any]
     documents: int | None = None
     once: Spend | None = None  # of noise that is drawn once per corpus
+    list_note: str = ""  # how many words of a language's list can be expected to occur
+    expected_words: Mapping[str, float] | None = None  # the same as numbers
     found_from: int = 0  # documents of one party that a word needs to be found, where words are selected behind noise
 
     @property
@@ -89,6 +91,11 @@ class ProfileRun:
         return tuple(spend for spend in (self.words, self.once, each) if spend is not None)
 
     def report(self, progress: Stages) -> BudgetReport:
+        """What the run spends, and what can be expected of a language's list of words."""
+        spent = self._spent(progress)
+        return replace(spent, notes=some(*spent.notes, self.list_note))
+
+    def _spent(self, progress: Stages) -> BudgetReport:
         """What the run spends. Where the budget ends before the last round, what the rounds spend that it lasts for."""
         if self.budget.unit is Unit.WORD and self.round is None:
             return self._noise_drawn_once(progress)
@@ -144,7 +151,8 @@ class ProfileRun:
 
     def _found(self, lasts: int) -> dict[str, Any]:
         budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "lasts_rounds": lasts}
-        return {"rounds": self.rounds, "budget": budget}
+        expected = {"expected_words": dict(self.expected_words)} if self.expected_words else {}
+        return {"rounds": self.rounds, "budget": budget, **expected}
 
     def _lasting(self, progress: Stages) -> int:
         """How many rounds the ledger would let it go on."""

@@ -74,7 +74,7 @@ def preview(joining: Joining) -> dict[str, Any]:
 def questions_of(agreement: Agreement, joining: Joining) -> Iterator[PreviewedQuestion]:
     """Returns each question that the plan asks, in the order in which it asks."""
     questions, profile, members = Questions(agreement), agreement.profile, joining.roster.members
-    questions.adopt(agreement.words or tuple(f"word{number}" for number in range(agreement.plan.vocabulary.max_words)))
+    questions.adopt(agreement.longest_list)
     start = agreement.model.start(questions.vocabulary, np.random.default_rng(0))
     about = {name: questions.shown(name, start, joining.file.name) for name in (TRAIN, HELD_OUT)}
     words, topics = len(questions.vocabulary), len(agreement.model.topics(start))

@@ -1,0 +1,152 @@
+"""Public lists of words: the most frequent words of a language, as the tokeniser would make them. No document is read.
+
+The frequencies are those of the package `wordfreq`, counted in subtitles, news, encyclopedias, books and web pages up to 2021.
+A list of general language fits documents of a narrow subject badly. `expected` says what to expect, from public numbers alone.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from securetm.corpus.tokeniser import BREAK, Tokeniser
+from securetm.corpus.unspaced_scripts import runs_within
+
+LANGUAGES: Mapping[str, str] = MappingProxyType(
+    {
+        "arabic": "ar",
+        "bengali": "bn",
+        "bosnian": "sh",
+        "bulgarian": "bg",
+        "catalan": "ca",
+        "chinese": "zh",
+        "croatian": "sh",
+        "czech": "cs",
+        "danish": "da",
+        "dutch": "nl",
+        "english": "en",
+        "filipino": "fil",
+        "finnish": "fi",
+        "french": "fr",
+        "german": "de",
+        "greek": "el",
+        "hebrew": "he",
+        "hindi": "hi",
+        "hungarian": "hu",
+        "icelandic": "is",
+        "indonesian": "id",
+        "italian": "it",
+        "japanese": "ja",
+        "korean": "ko",
+        "latvian": "lv",
+        "lithuanian": "lt",
+        "macedonian": "mk",
+        "malay": "ms",
+        "norwegian": "nb",
+        "persian": "fa",
+        "polish": "pl",
+        "portuguese": "pt",
+        "romanian": "ro",
+        "russian": "ru",
+        "serbian": "sh",
+        "slovak": "sk",
+        "slovenian": "sl",
+        "spanish": "es",
+        "swedish": "sv",
+        "tamil": "ta",
+        "turkish": "tr",
+        "ukrainian": "uk",
+        "urdu": "ur",
+        "vietnamese": "vi",
+    }
+)
+READ = 60_000  # words of a language's list that are read; the next one is once in four million words of English
+USUAL_LENGTH = 100.0  # words of a document, where nothing public says how long documents are
+
+
+def language_code(name: str) -> str | None:
+    """Returns the code of the language with this English name or this code; None if there is no list of it."""
+    lower = name.lower()
+    return LANGUAGES.get(lower, lower if lower in LANGUAGES.values() else None)
+
+
+def frequent_words(code: str, most: int, tokeniser: Tokeniser, max_share: float = 1.0) -> tuple[str, ...]:
+    """Returns the most frequent words of a language that this tokeniser makes, alphabetically; fewer where it has fewer.
+
+    Words that more than `max_share` of documents of a usual length would have are left out: they say little about any.
+    """
+    shares = _shares(code, tokeniser, max(READ, 3 * most))
+    fit = (word for word, share in shares.items() if -np.expm1(USUAL_LENGTH * np.log1p(-share)) <= max_share)
+    return tuple(sorted(islice(fit, most)))
+
+
+def public_shares(words: Sequence[str], code: str, tokeniser: Tokeniser) -> NDArray[np.float64]:
+    """Returns the share that each of these words has of all words in general texts of a language; 0 for an unknown one.
+
+    The shares are of all words that the language's list holds, stop words too, so they add up to less than 1.
+    """
+    known = _shares(code, tokeniser, READ)
+    return np.array([known.get(word, 0.0) for word in words], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class ExpectedWords:
+    """What can be expected of a list in so many documents of general language, each of so many words."""
+
+    documents: int
+    length: float  # words of a document, stop words too
+    listed: int
+    occurring: float  # words of the list that are in one document at least
+    frequent: float  # in `least` documents at least
+    least: int
+    reached: float  # share of the documents that have a word of the list
+
+
+def expected(shares: NDArray[np.float64], documents: int, length: float, least: int) -> ExpectedWords:
+    """Returns what a list with these shares can be expected to find, if documents draw their words by these shares alone.
+
+    Documents about a subject repeat its words and lack others, so real documents have fewer of the list.
+    """
+    from scipy.stats import binom
+
+    within = -np.expm1(length * np.log1p(-np.minimum(shares, 0.999)))  # chance that one document has the word
+    occurring = float(-np.expm1(documents * np.log1p(-np.minimum(within, 1 - 1e-12))).sum())
+    frequent = float(binom.sf(least - 1, documents, within).sum())
+    reached = float(-np.expm1(length * np.log1p(-min(float(shares.sum()), 0.999))))
+    return ExpectedWords(documents, length, len(shares), occurring, frequent, least, reached)
+
+
+@functools.lru_cache(maxsize=8)
+def _shares(code: str, tokeniser: Tokeniser, most: int) -> Mapping[str, float]:
+    """The share of each word that this tokeniser makes of so many of the language's list, the most frequent word first."""
+    import wordfreq
+
+    listed = enumerate(wordfreq.get_frequency_list(code))
+    entries = ((raw, centibels) for centibels, group in listed for raw in group)
+    found: dict[str, float] = defaultdict(float)
+    for raw, centibels in islice(entries, most):
+        share = float(f"{10 ** (-centibels / 100):.6g}")  # the same on every processor
+        for word in _made_of(raw, tokeniser):
+            found[word] += share
+    return MappingProxyType(dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))))
+
+
+def _made_of(raw: str, tokeniser: Tokeniser) -> list[str]:
+    """The words that a tokeniser makes of a word inside of a text; of scripts without spaces, its overlapping parts.
+
+    The list writes digits as zeros, so what has two of them in a row stands for many numbers and is no word.
+    """
+    if "00" in raw:
+        return []
+    whole = raw.isascii() and raw.isalpha() and tokeniser.pattern is None and tokeniser.words is None
+    pieces = [raw] if whole else tokeniser.pieces(raw)
+    parts = [part for piece in pieces if piece != BREAK for part in runs_within(piece)]
+    words = (tokeniser.word(part) for part in parts)
+    return [word for word in words if word is not None and word != BREAK]

@@ -1,0 +1,63 @@
+"""Public lists of words: what a tokeniser makes of a language's frequent words, and what can be expected of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import wordfreq
+
+from securetm.corpus.public_words import LANGUAGES, READ, expected, frequent_words, language_code, public_shares
+from securetm.corpus.tokeniser import Tokeniser
+
+
+def test_every_language_has_a_list() -> None:
+    assert set(LANGUAGES.values()) == set(wordfreq.available_languages("best"))
+    assert (language_code("English"), language_code("de"), language_code("words.txt"), language_code("")) == (
+        "en",
+        "de",
+        None,
+        None,
+    )
+
+
+def test_the_words_are_those_that_the_tokeniser_makes() -> None:
+    tokeniser = Tokeniser()
+    words = frequent_words("en", 500, tokeniser)
+    assert len(words) == 500
+    assert list(words) == sorted(words)
+    assert {"time", "people", "school"} <= set(words)
+    assert not {"the", "don't", "john's", "00"} & set(words)
+    assert all(tokeniser.sentences(word) == [[word]] for word in words)
+    assert all(len(word) >= 5 for word in frequent_words("en", 50, Tokeniser(min_length=5)))
+    assert set(frequent_words("en", 100, tokeniser)) < set(words)
+
+
+def test_scripts_without_spaces_give_the_parts_that_a_long_run_gives() -> None:
+    words, tokeniser = frequent_words("zh", 300, Tokeniser()), Tokeniser()
+    assert all(len(word) == 2 for word in words)
+    assert sum(word in words for word in tokeniser.sentences("我们可以学习中国历史和世界经济问题")[0]) >= 4
+
+
+def test_words_that_most_documents_would_have_are_left_out() -> None:
+    assert "les" in frequent_words("fr", 300, Tokeniser())
+    assert "les" not in frequent_words("fr", 300, Tokeniser(), 0.5)
+
+
+def test_public_shares_are_the_lists_frequencies() -> None:
+    shares = public_shares(("people", "qqzx", "river"), "en", Tokeniser())
+    assert shares[0] == pytest.approx(wordfreq.word_frequency("people", "en"), rel=0.1)  # `people's` counts as `people`
+    assert shares[1] == 0
+    assert 0 < shares[2] < shares[0]
+    assert public_shares(frequent_words("en", READ // 3, Tokeniser()), "en", Tokeniser()).sum() < 1
+
+
+def test_what_is_expected_is_what_such_documents_hold() -> None:
+    """Six deviations of the mean over twenty corpora."""
+    rng, shares = np.random.default_rng(3), np.array([0.05, 0.01, 2e-3, 1e-4, 1e-5])
+    found = []
+    for _ in range(20):
+        held = (rng.poisson(10 * shares, (400, 5)) > 0).sum(axis=0)
+        found.append([(held > 0).sum(), (held >= 5).sum()])
+    said = expected(shares, 400, 10, 5)
+    assert np.mean(found, axis=0) == pytest.approx([said.occurring, said.frequent], abs=6 * 0.6 / np.sqrt(20))
+    assert expected(shares, 1, 1e-6, 5).occurring < 1e-4
