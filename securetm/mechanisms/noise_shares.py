@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import exp, pi, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING, ClassVar
 
 from securetm.contracts import Claim, Cohort, Needs, NoiseBy, Noised, Terms
@@ -15,13 +15,13 @@ from securetm.errors import BadSetting, NeedsSum
 from securetm.mechanisms.mechanism_errors import TooFewShares
 from securetm.mechanisms.noising import CUT, PartyNoise, check_positive, claims_against, sampled
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, skellam
+from securetm.mechanisms.share_sums import discrete_gaussian_distance, discrete_gaussian_event, skellam_event
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
 DISTRIBUTIONS = ("discrete_gaussian", "skellam")
 LEAST_VARIANCE = 0.25  # of one of several discrete Gaussian shares
-_TYPICAL_ORDER = 16  # at which the two bounds on Skellam noise are compared; both hold at every order
 
 
 @dataclass(frozen=True)
@@ -78,21 +78,23 @@ class NoiseShares(PartyNoise):
         """One answer with the sum of the honest shares in it."""
         if not self.adds(terms):
             return None
-        from securetm.zcdp_event import SymmetricZCDpEvent
-
         honest, variance = honest_shares(cohort), self._variance(terms, cohort)
-        by_skellam = self.distribution == "skellam"
-        rho, xi = (
-            skellam_divergence(terms, honest * variance) if by_skellam else gaussian_shares_divergence(terms, variance, honest)
-        )
-        return sampled(SymmetricZCDpEvent(rho, xi), terms)  # type: ignore[call-arg]  # its base has no types
+        if self.distribution == "skellam":
+            return sampled(skellam_event(terms, honest * variance), terms)
+        return sampled(discrete_gaussian_event(terms, variance, honest), terms)
 
     def failure_probability(self, terms: Terms, cohort: Cohort) -> float:
-        """The total variation distance of the drawn shares, and the chance that one is clamped, over all coordinates."""
+        """The total variation distance of the drawn shares, that of their sum, and the chance that one is clamped.
+
+        Each is added up over all coordinates.
+        """
         if not self.adds(terms):
             return 0.0
-        one = self.noise(terms, cohort).failure_probability
-        return terms.size * (honest_shares(cohort) * one + len(cohort.members) * CUT)
+        one, honest = self.noise(terms, cohort).failure_probability, honest_shares(cohort)
+        clamped = terms.size * (honest * one + len(cohort.members) * CUT)
+        if self.distribution == "skellam":
+            return clamped
+        return clamped + discrete_gaussian_distance(terms, self._variance(terms, cohort), honest)
 
     def _variance(self, terms: Terms, cohort: Cohort) -> float:
         return (self.noise_multiplier * terms.l2) ** 2 / honest_shares(cohort)
@@ -104,30 +106,3 @@ def honest_shares(cohort: Cohort) -> int:
     if honest < 1:
         raise TooFewShares(cohort.threshold, cohort.colluding)
     return honest
-
-
-def gaussian_shares_divergence(terms: Terms, variance: float, shares: int) -> tuple[float, float]:
-    """rho and 0, where the Renyi divergence is at most rho x order: a sum of discrete Gaussians is almost one.
-
-    Kairouz, Liu and Steinke 2021, the bound on sums of discrete Gaussians: tau is what "almost" costs.
-    """
-    l1 = _l1(terms)
-    tau = 10 * sum(exp(-2 * pi**2 * variance * k / (k + 1)) for k in range(1, shares))
-    total = shares * variance
-    ideal, spread = terms.l2**2 / total, terms.size * tau**2
-    loose, apart = ideal + tau * terms.size / 2, (sqrt(ideal) + sqrt(spread)) ** 2
-    return min(loose, apart, ideal + 2 * tau * l1 / sqrt(total) + spread) / 2, 0.0
-
-
-def skellam_divergence(terms: Terms, variance: float) -> tuple[float, float]:
-    """rho and xi, where the Renyi divergence is at most xi + rho x order (Agarwal, Kairouz and Liu 2021, for vectors)."""
-    squared, l1 = terms.l2**2, _l1(terms)
-    ideal = squared / (2 * variance)
-    fine = ideal + squared / (2 * variance**2), max(0.0, (6 * l1 - squared) / (4 * variance**2))
-    coarse = ideal, 3 * l1 / (2 * variance)
-    return min(fine, coarse, key=lambda bound: bound[0] * _TYPICAL_ORDER + bound[1])
-
-
-def _l1(terms: Terms) -> float:
-    """A bound on l1 from l2: the square of a whole number is no smaller than the number."""
-    return min(terms.l1, sqrt(terms.size) * terms.l2, terms.l2**2)

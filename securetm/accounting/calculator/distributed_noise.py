@@ -28,10 +28,16 @@ from securetm.stages import Stages
 from securetm.wording import colluding_parties, counted
 
 DISTRIBUTIONS = {"discrete_gaussian": "discrete Gaussian", "skellam": "Skellam"}
-NO_LOSS_DISTRIBUTION = (
-    "Sums of discrete shares have no privacy loss distribution: the vector bounds of Kairouz, Liu and Steinke (2021) "
-    "and of Agarwal, Kairouz and Liu (2021) are composed as Renyi divergences."
-)
+HOW_SHARES_COUNT = {
+    "discrete_gaussian": (
+        "Sums of discrete Gaussian shares are accounted as one Gaussian of nearly the same variance, and where they are too "
+        "narrow for that by the Renyi bound of Kairouz, Liu and Steinke (2021)."
+    ),
+    "skellam": (
+        "Sums of Skellam shares have no privacy loss distribution: the vector bound of Agarwal, Kairouz and Liu (2021) is "
+        "composed as Renyi divergences."
+    ),
+}
 
 NoiseInShares = Callable[[float, str], Mechanism]  # the mechanism, by its noise multiplier and its distribution
 
@@ -139,7 +145,7 @@ class Shares:
             sampling="poisson" if self.rate < 1 else "none",
             settings=asdict(self) | {"share_deviation": self.share, "honest_shares": self.honest},
             warnings=some(sentence_delta(self.delta, self.documents) if self.documents else None, self._coarse_grid()),
-            notes=(surplus, NO_LOSS_DISTRIBUTION),
+            notes=(surplus, HOW_SHARES_COUNT[self.distribution]),
             tables=(self._price(cases),),
             plots=(epsilon_against("rounds", "document", line("guaranteed", self.honest), *best),),
             found={"cases": cases},

@@ -17,7 +17,7 @@ from securetm.accounting.calculator.budget_report import (
     some,
 )
 from securetm.accounting.calculator.composed_report import composed, curve
-from securetm.accounting.calculator.distributed_noise import NO_LOSS_DISTRIBUTION, NoiseInShares, Shares, near
+from securetm.accounting.calculator.distributed_noise import HOW_SHARES_COUNT, NoiseInShares, Shares, near
 from securetm.accounting.calculator.dp_sgd import Training
 from securetm.accounting.calculator.option_checks import refused
 from securetm.accounting.composition import total
@@ -77,7 +77,7 @@ class MechanismComparison:
             sampling="poisson",
             settings=asdict(training) | {name: value for name, value in asdict(self).items() if name != "training"},
             warnings=some(sentence_delta(training.delta, training.documents)),
-            notes=(NO_LOSS_DISTRIBUTION,),
+            notes=(HOW_SHARES_COUNT["discrete_gaussian"],),
             tables=(ReportTable("Who adds the noise", _COLUMNS, rows, _CAPTION),),
             plots=(epsilon_against("epochs", "document", *self._lines(mechanism, progress)),),
             found={"mechanisms": found},
