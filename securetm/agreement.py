@@ -14,8 +14,11 @@ from typing import Any, Self
 import numpy as np
 
 from securetm.contracts import Budget, Profile, State, TopicModel, Unit
+from securetm.corpus.word_vectors import VectorSource, installed_vectors
+from securetm.models.public_knowledge import PublicKnowledge
+from securetm.models.public_topics import public_knowledge
 from securetm.models.stored_model import read_any
-from securetm.plans import FederationChoice, Plan
+from securetm.plans import PUBLIC, FederationChoice, Plan
 from securetm.profiles import ProfileFile, make_model
 from securetm.toml_settings import digest, require
 
@@ -50,12 +53,38 @@ class Agreement:
     base_words: tuple[str, ...] = ()  # of a public list to which the parties add their own
 
     def start(self, vocabulary: Sequence[str]) -> State:
-        """Returns the state that the training starts from. The plan's public seed decides it, and the earlier model."""
+        """Returns the state that the training starts from. The plan's seed decides it, the earlier model or public vectors."""
         rng = np.random.default_rng(self.plan.seed)
         if self.earlier is None:
-            return self.model.start(vocabulary, rng)
+            public = self.public(vocabulary)
+            return self.model.start(vocabulary, rng) if public is None else self.model.started(vocabulary, public, rng)
         begun = self.model.going_on(self.earlier.state, vocabulary, rng)
         return self.model.weighing_earlier(begun, self.plan.training.earlier_weight)
+
+    @cached_property
+    def vectors(self) -> VectorSource | None:
+        """The word vectors at whose topics the training begins; None where it begins without any.
+
+        A plan that does not say how to begin does so at public topics where noise would drown others, if a package of vectors
+        is here. The parties need not agree on that: the coordinator alone makes the first state, and it reveals nothing.
+        """
+        if self.plan.training.start == PUBLIC:
+            return VectorSource(self.plan.training.vectors)
+        return installed_vectors() if self.begins_public_by_default else None
+
+    @property
+    def begins_public_by_default(self) -> bool:
+        """Whether the plan leaves open how to begin, and public topics are what it begins at if vectors are here."""
+        budget, by_coordinator = self.budget, self.profile.aggregation.opened_by == "coordinator"
+        noised = budget is not None and budget.unit is not Unit.WORD and by_coordinator
+        return noised and not self.plan.training.start and self.earlier is None and self.model.starts_public
+
+    def public(self, vocabulary: Sequence[str]) -> PublicKnowledge | None:
+        """What is known of these words from the vectors that were agreed on; None where the training begins without any."""
+        if self.vectors is None:
+            return None
+        self.vectors.check(self.plan.training.vectors_digest)
+        return public_knowledge(self.vectors.read(vocabulary).matrix(vocabulary), self.model.most_shown_topics)
 
     @property
     def budget(self) -> Budget | None:
@@ -81,6 +110,10 @@ class Agreement:
             del public["federation"]
         if not self.plan.training.epochs:
             del public["training"]["epochs"]
+        for name in ("start", "vectors", "vectors_digest"):
+            if not public["training"][name]:  # a plan that says nothing of it keeps the hash that it had
+                del public["training"][name]
+        public["training"].pop("vectors", None)  # the numbers count, not where they lie
         if self.earlier is None:  # then the plan keeps the hash that it had
             del public["training"]["continue_from"], public["training"]["earlier_weight"]
         else:

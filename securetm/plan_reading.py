@@ -12,12 +12,14 @@ from typing import Any, TypeVar
 
 from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.sentence_models import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
+from securetm.corpus.word_vectors import GLOVE, VectorSource, installed_vectors
 from securetm.errors import NotFound
 from securetm.models.model_errors import EmbeddingsWithoutNoise
 from securetm.plans import (
     DEFAULT_MODEL,
     MOST_ROUNDS_OF_EPOCHS,
     NUMBERS,
+    PUBLIC,
     USUAL_LANGUAGE,
     WITH_PRIVATE,
     CorpusChoice,
@@ -32,7 +34,7 @@ from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
 from securetm.toml_settings import from_table, read_toml, require
 
 T = TypeVar("T")
-_NOT_TO_GO_ON = ("training.continue_from", "training.earlier_weight")
+_NOT_TO_GO_ON = tuple(f"training.{name}" for name in ("continue_from", "earlier_weight", "start", "vectors", "vectors_digest"))
 _ROLES = ("text", "label", "party", "date", "person", "embedding")  # of columns
 
 
@@ -156,7 +158,8 @@ def _resolved(plan: Plan, where: str, given: Mapping[str, Any]) -> Plan:
     plan = dataclasses.replace(plan, **_with_sentence_model(plan))
     plan = dataclasses.replace(plan, vocabulary=_with_source(plan, profile), model=_with_all_settings(plan, profile))
     plan.vocabulary.public_words(plan.tokeniser.make())
-    return dataclasses.replace(plan, training=_with_length(plan, profile, given))
+    plan = dataclasses.replace(plan, training=_with_length(plan, profile, given))
+    return dataclasses.replace(plan, training=_with_vectors(plan))
 
 
 def _with_sentence_model(plan: Plan) -> dict[str, Any]:
@@ -180,6 +183,18 @@ def _with_sentence_model(plan: Plan) -> dict[str, Any]:
         "embeddings": dataclasses.replace(chosen, digest=digest),
         "model": dataclasses.replace(plan.model, settings=settings),
     }
+
+
+def _with_vectors(plan: Plan) -> TrainingChoice:
+    """The [training] section with the vectors of a public start and their digest, where the plan asks for one."""
+    chosen, kind = plan.training, model_class(plan.model.name, plan.model.settings)
+    if chosen.start != PUBLIC and not chosen.vectors:
+        return chosen
+    problem = f"cannot be public for {plan.model.name}, which is no table of topics"
+    require(kind is not None and kind.starts_public, "[training]", "start", PUBLIC, problem)
+    source = VectorSource(chosen.vectors) if chosen.vectors else installed_vectors() or VectorSource(GLOVE)
+    digest = chosen.vectors_digest or source.digest  # a role that begins nothing need not have the vectors
+    return dataclasses.replace(chosen, start=PUBLIC, vectors=source.name, vectors_digest=digest)
 
 
 def _with_unit(plan: Plan, budget: Budget | None) -> PrivacyChoice:

@@ -23,6 +23,7 @@ from securetm.profiles import VOCABULARIES, ProfileFile
 from securetm.toml_settings import require, require_at_least
 
 STOPS = ("rounds", "weights", "held_out")
+PLAIN, PUBLIC = STARTS = ("plain", "public")
 DEFAULT_MODEL = "lda"
 MOST_ROUNDS_OF_EPOCHS = 10_000  # that parties answer where a plan gives epochs, and no number of rounds
 PUBLIC_LIST = "name a language, or a public list of words, one a line (--vocabulary english, --vocabulary FILE)"
@@ -181,6 +182,9 @@ class TrainingChoice:
     patience: int = 3  # looks without a change before training ends
     held_out: float = 0.1  # share of the documents that is not trained on
     continue_from: str = ""  # the file of a model to go on from: its words are the words, its topics keep their numbers
+    start: str = ""  # public: at topics of word vectors; plain; nothing: public under a budget, where vectors are found
+    vectors: str = ""  # of a public start: glove, minilm, a file, or a sentence model's folder; nothing: what is installed
+    vectors_digest: str = ""  # SHA-256 of their files, which all roles must have; nothing: of those that are found here
     earlier_weight: float = 1.0  # of each document that it learned from, beside a new one, where topics are counts of words
 
     def __post_init__(self) -> None:
@@ -191,10 +195,23 @@ class TrainingChoice:
         require(self.stop in STOPS, "[training]", "stop", self.stop, known=tuple(STOPS))
         require_at_least(self, "[training]", every=1, patience=1, tolerance=0)
         require(0 < self.held_out < 1, "[training]", "held_out", self.held_out, "must lie between 0 and 1")
+        self._check_start()
         weight = self.earlier_weight
         require(0 <= weight <= 1e6, "[training]", "earlier_weight", weight, "must be from 0 to 1,000,000")
         problem = "means nothing without continue_from, the model to go on from"
         require(bool(self.continue_from) or weight == 1, "[training]", "earlier_weight", weight, problem)
+
+    def _check_start(self) -> None:
+        """Refuses a start that is not known, and vectors for a start that reads none."""
+        require(self.start in ("", *STARTS), "[training]", "start", self.start, known=STARTS)
+        hexadecimal = not self.vectors_digest or bool(_SHA256.fullmatch(self.vectors_digest))
+        problem = "must be 64 digits from 0 to f, as sha256sum prints them"
+        require(hexadecimal, "[training]", "vectors_digest", self.vectors_digest, problem)
+        problem = f"means nothing beside start = {self.start}: only a public start reads vectors"
+        require(not self.vectors or self.start in ("", PUBLIC), "[training]", "vectors", self.vectors, problem)
+        problem = "cannot be public beside continue_from: the topics are those of the earlier model"
+        asked = self.start == PUBLIC or bool(self.vectors)
+        require(not (asked and self.continue_from), "[training]", "start", self.start, problem)
 
 
 @dataclass(frozen=True)

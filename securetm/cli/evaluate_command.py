@@ -74,9 +74,9 @@ def _evaluated(
     others: tuple[Path | None, list[Path]],
     bars: Stages,
 ) -> tuple[Evaluation, Given]:
+    from securetm.corpus.word_vectors import read_vectors
     from securetm.quality.evaluation import evaluate
     from securetm.quality.topics_on_documents import Given
-    from securetm.quality.word_vectors import read_vectors
 
     assert judged is not None
     opened = [_opened(path) for path in (judged, *([others[0]] if others[0] else []), *others[1])]

@@ -35,6 +35,8 @@ SETTINGS = {  # of a plan, by the parameter of the command that sets each
     "corpus": "corpus.source",
     **{name: f"corpus.{name}" for name in ("text", "label", "party", "date", "person", "embedding", "partition", "parties")},
     "vocabulary": "vocabulary.file",
+    "start": "training.start",
+    "vectors": "training.vectors",
     "epsilon": "privacy.epsilon",
 }
 
@@ -69,6 +71,11 @@ def run(
         typer.Option(
             help="Public words: a language, such as english, or a file, one a line; english+private adds the parties'."
         ),
+    ] = None,
+    start: Annotated[str | None, typer.Option(help="Begin at topics of word vectors (public), or without any (plain).")] = None,
+    vectors: Annotated[
+        str | None,
+        typer.Option(metavar="SOURCE", help="Vectors of a public start: glove, minilm, a file, or a sentence model's folder."),
     ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Privacy budget of the run; the noise is made to last all rounds.")

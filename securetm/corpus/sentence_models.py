@@ -105,9 +105,16 @@ def find_sentence_model(name: str) -> SentenceModel:
         if not (folder / "modules.json").is_file() and not (folder / "config.json").is_file():
             raise NoSentenceModel(name, "the folder holds neither modules.json nor config.json")
         return SentenceModel(name, folder)
-    if name.removeprefix(_OWNER) == USUAL and (spec := importlib.util.find_spec(_PACKAGE)) and spec.origin:
-        return SentenceModel(name, Path(spec.origin).parent / "model")
+    package = folder_of_package(_PACKAGE) if name.removeprefix(_OWNER) == USUAL else None
+    if package is not None:
+        return SentenceModel(name, package / "model")
     return SentenceModel(name, _downloaded(name))
+
+
+def folder_of_package(name: str) -> Path | None:
+    """The folder of an installed package, which is not imported; None where it is not installed."""
+    spec = importlib.util.find_spec(name)
+    return Path(spec.origin).parent if spec is not None and spec.origin else None
 
 
 def is_usual(name: str) -> bool:

@@ -21,6 +21,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import dirichlet
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import prune
+from securetm.corpus.word_vectors import GLOVE, read_vectors
 from securetm.experiments.bench_frame import OnProgress, Row, timed, told
 from securetm.experiments.newsgroups import PUBLIC, SMS, research_file
 from securetm.models.gibbs.lda import LDA
@@ -33,7 +34,6 @@ from securetm.models.variational.lda_vi import VariationalLDA
 from securetm.quality.classification import Classified, classified
 from securetm.quality.embedding_coherence import embedding_coherence
 from securetm.quality.significance import paired_difference
-from securetm.quality.word_vectors import GLOVE, read_vectors
 
 WORDS, TOPICS, PARTIES, ALPHA, FRACTION = 2_000, 50, 10, 1.0, 0.2
 ROUNDS, INFORMATION, SERVER_RATE = 20, 0.1, 0.03

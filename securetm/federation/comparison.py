@@ -18,6 +18,7 @@ from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.federation.adapting import adapt, rounds_of_adapting
 from securetm.federation.coordinator import Trained
+from securetm.federation.data_free import Beginning
 from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder
 from securetm.federation.local_training import held_out_likelihood, judge, keep_figures, kept_figures, prevalence, train_alone
@@ -25,7 +26,7 @@ from securetm.federation.party import Party
 from securetm.federation.questions import COHERENCE, TOP_WORDS
 from securetm.federation.store import read_arrays, read_json, write_arrays, write_json
 from securetm.federation.usefulness import Predicted, frequencies, judged, of_whole_texts
-from securetm.models.quality import document_npmi, mean_per_word, top_words
+from securetm.models.quality import diversity, document_npmi, mean_per_word, top_words
 from securetm.models.stored_model import read_any, write_model
 from securetm.stages import Stages
 
@@ -54,6 +55,8 @@ class Comparison:
     everywhere: Mapping[str, float]
     useful: Mapping[str, Any]
     facts: Mapping[str, Any]
+    began: Mapping[str, Any]
+    control: Mapping[str, float] | None  # figures of the topics that the training began at, if no document made them
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,11 @@ def compare(
         "seconds": round(time.perf_counter() - begun, 2),
     }
     shared, useful = _shared_everywhere(trained, sampled)
+    began = Beginning.of(folder.agreement, trained.vocabulary)
+    control = None if began.control is None else _control(trained, began.control, sampled)
     for party in parties:
         party.close()
-    return Comparison(own, shared, useful, facts)
+    return Comparison(own, shared, useful, facts, began.facts(len(trained.vocabulary)), control)
 
 
 def _judged_each(parties: Sequence[Party]) -> int:
@@ -220,6 +225,13 @@ def _shared_everywhere(trained: Trained, sampled: Sequence[_Sampled]) -> tuple[d
     held_out = (useful["baseline"] or {}).get("model")
     npmi = float(np.mean(document_npmi(top, counts)))
     return {"npmi": npmi, "held_out": float("nan") if held_out is None else held_out}, useful
+
+
+def _control(trained: Trained, state: State, sampled: Sequence[_Sampled]) -> dict[str, float]:
+    """Judges topics that no document made, as the shared model is judged."""
+    topics = sampled[0].party.agreement.model.topics(state)
+    figures, _ = _shared_everywhere(replace(trained, state=state), sampled)
+    return {**figures, "diversity": float(diversity(top_words(topics, 25)))}
 
 
 def _predicted(state: State, one: _Sampled, alone: Any) -> Predicted:

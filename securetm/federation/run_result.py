@@ -44,6 +44,8 @@ def summary(folder: RunFolder, trained: Trained, compared: Comparison, timer: Wo
         "above_noise": top_words_above_noise(model, trained.state) if trained.rounds else None,
         **compared.useful,
         **model.findings(trained.state),
+        "start": dict(compared.began),
+        "control": None if compared.control is None else dict(compared.control),
         "moved": moved_since(folder.agreement, trained.state if trained.rounds else {}, trained.vocabulary),
         "quality": {**everywhere, **_known(trained.quality)},
         "quality_by_simulation": sorted(set(everywhere) - set(_known(trained.quality))),  # nobody in a federation could say

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from securetm.corpus.word_vectors import WordVectors
 from securetm.quality.judged_topics import JudgedTopics
-from securetm.quality.word_vectors import WordVectors
 
 RANDOM, CLUSTERS = "random topics", "vectors alone"
 CONTROLS = (RANDOM, CLUSTERS)

@@ -13,22 +13,6 @@ class TooFewLabels(SecuretmError):
     hint = "name the column of the label: --label COLUMN (in Python label=)"
 
 
-class BadVectors(Misuse):
-    """{path}, line {line}: {problem}"""
-
-    path: str
-    line: int
-    problem: str
-    hint = "write a word and its numbers on each line, with one blank between them; or a .npy file with NAME.txt beside it"
-
-
-class NotInstalled(Misuse):
-    """the vectors {name} are not installed"""
-
-    name: str
-    hint = "install them: pip install 'securetm[{name}]'; or name a file of vectors"
-
-
 class BadTopics(Misuse):
     """{path} holds no topics: {problem}"""
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array
+from securetm.corpus.word_vectors import WordVectors
 from securetm.quality.classification import Classified, classified
 from securetm.quality.judged_topics import JudgedTopics
 from securetm.quality.mover_distance import WeightedWords
-from securetm.quality.word_vectors import WordVectors
 
 
 @dataclass(frozen=True, eq=False)

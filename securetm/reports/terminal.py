@@ -17,7 +17,7 @@ from securetm.registries import OURS
 from securetm.reports.noise_marks import noise_said, with_marks
 from securetm.reports.printable import without_commands
 from securetm.reports.streams import StandardOutput
-from securetm.reports.usefulness_sentences import comparison_said, of_use
+from securetm.reports.usefulness_sentences import comparison_said, of_use, start_said
 from securetm.wording import counted
 
 _SHADES = " ▁▂▃▄▅▆▇█"
@@ -93,6 +93,8 @@ def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
 
 
 def _show_topics(result: Mapping[str, Any], to: Console) -> None:
+    if began := start_said(result):
+        to.print(Text(began))
     to.print(shared_topics(result, to.width))
     if "matched" in result:
         to.print(matched_topics(result["matched"]))

@@ -32,6 +32,28 @@ def of_use(result: Mapping[str, Any]) -> str:
     return f"{worse}: {said} What helps: more documents, {helps}."
 
 
+def start_said(result: Mapping[str, Any]) -> str:
+    """Which topics the training began at, and what they are worth by themselves; nothing where that is as ever."""
+    told, control = result.get("start"), result.get("control")
+    if told is None:  # a run of an earlier version
+        return ""
+    if told["topics"] == "public":
+        known = f"{told['words_known']:,} of {counted(told['words'], 'word')} known"
+        said = f"Training began at topics of public word vectors ({told['vectors']}, {known})."
+        return said if control is None else f"{said} {_control_said(result, control)}"
+    if told["lacking"]:
+        return "Training began at random topics: no word vectors are here (pip install 'securetm[glove]' brings some)."
+    return ""
+
+
+def _control_said(result: Mapping[str, Any], control: Mapping[str, Any]) -> str:
+    held_out, own = control["held_out"], result["quality"].get("held_out")
+    found = "no finite perplexity" if held_out is None or held_out != held_out else f"perplexity {held_out:,.0f}"
+    beside = "" if own is None else f" (the model: {own:,.0f})"
+    figures = f"{found}{beside}, NPMI {control['npmi']:.2f}, diversity {control['diversity']:.2f}"
+    return f"These topics alone, which no document made: {figures}."
+
+
 def comparison_said(result: Mapping[str, Any]) -> str:
     """How long the comparison with each party's own model took, and which documents it used."""
     told = result.get("comparison")

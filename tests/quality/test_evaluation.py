@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.word_vectors import WordVectors
 from securetm.models.gibbs.lda import LDA
 from securetm.quality.control_topics import CLUSTERS, RANDOM
 from securetm.quality.evaluation import FREQUENCIES, Evaluation, evaluate
@@ -13,7 +14,6 @@ from securetm.quality.figures import FIGURES
 from securetm.quality.given_topics import topics_of
 from securetm.quality.judged_topics import JudgedTopics
 from securetm.quality.topics_on_documents import Given
-from securetm.quality.word_vectors import WordVectors
 
 SUBJECTS = {
     "weather": "rain storm wind cloud snow sun frost hail fog ice",

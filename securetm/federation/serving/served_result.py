@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from securetm.federation.coordinator import Trained
+from securetm.federation.data_free import Beginning
 from securetm.federation.folder import RunFolder
 from securetm.federation.moved_topics import moved_since
 from securetm.federation.work_time import WorkTimer
@@ -13,7 +14,7 @@ from securetm.models.false_discoveries import top_words_above_noise
 from securetm.models.quality import named_topics
 
 UNKNOWN = (
-    "useful", "baseline", "alone", "shared_at_party", "adapted_at_party", "topics_alone", "comparison", "prevalence",
+    "useful", "baseline", "control", "alone", "shared_at_party", "adapted_at_party", "topics_alone", "comparison", "prevalence",
     "documents", "source", "dropped", "not_finite",
 )  # fmt: skip
 
@@ -35,6 +36,7 @@ def served_result(
         "topics": named_topics(model.topics(trained.state), trained.vocabulary) if seen else [],
         "above_noise": top_words_above_noise(model, trained.state) if seen else None,
         **(model.findings(trained.state) if seen else {}),
+        "start": Beginning.of(folder.agreement, trained.vocabulary if seen else ()).facts(len(trained.vocabulary)),
         "moved": moved_since(folder.agreement, trained.state if seen else {}, trained.vocabulary),
         "quality": {name: value for name, value in trained.quality.items() if value == value},
         "quality_by_simulation": [],

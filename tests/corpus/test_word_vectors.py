@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from securetm.corpus import word_vectors
 from securetm.corpus.embedding_errors import NoSentenceModel
+from securetm.corpus.vector_errors import BadVectors, NotInstalled
+from securetm.corpus.word_vectors import read_vectors
 from securetm.errors import NoSuchPath, NotFound, Unreadable
-from securetm.quality import word_vectors
-from securetm.quality.quality_errors import BadVectors, NotInstalled
-from securetm.quality.word_vectors import read_vectors
 
-from ..corpus.tiny_sentence_model import tiny_model
+from .tiny_sentence_model import tiny_model
 
 ROWS = {"rain": [3.0, 4.0], "storm": [0.0, 2.0], "nothing": [0.0, 0.0], "bread": [-1.0, 0.0]}
 
@@ -85,7 +85,7 @@ def test_names_that_are_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         read_vectors("golve", ["rain"])
     with pytest.raises(NoSentenceModel):
         read_vectors(str(tmp_path), ["rain"])
-    monkeypatch.setitem(word_vectors.INSTALLED, "glove", "no_such_package_of_vectors")
+    monkeypatch.setattr(word_vectors, "GLOVE_PACKAGE", "no_such_package_of_vectors")
     with pytest.raises(NotInstalled, match="glove are not installed"):
         read_vectors("glove", ["rain"])
 

