@@ -14,6 +14,7 @@ import numpy as np
 from securetm.contracts import Profile, State, Terms, TopicModel
 from securetm.federation.questions import JOINT, MOST_WORD_BYTES, TOP_WORDS, Questions
 from securetm.federation.wire import LONGEST_SIGNED, MOST_LINKED
+from securetm.models.public_knowledge import MOST_DIMENSIONS
 from securetm.models.word_sketch import LONGEST
 
 ROOM = 4_096  # bytes for hashes, numbers and names in any message
@@ -42,7 +43,7 @@ class RequestLimits:
             "forward": self.parcel,
             "witness": signed + 8 * len(self.members) + MOST_LINKED,
             "links": signed,
-            "finish": _FINISHED * self._stated(),
+            "finish": _FINISHED * self._stated() + self._public(),
         }
         return {body: size + ROOM for body, size in most.items()}
 
@@ -56,6 +57,12 @@ class RequestLimits:
         if choice.source == JOINT:
             return listed + min(choice.max_words, choice.most_candidates) * (LONGEST + 1)
         return MOST_WORD_BYTES
+
+    def _public(self) -> int:
+        """Returns the bytes of the public knowledge that a finished model may hold."""
+        model, words = self.questions.agreement.model, len(self.questions.vocabulary)
+        each = model.most_shown_topics * 8 + MOST_DIMENSIONS * 4 + 8  # topics, vectors, frequencies
+        return words * each if model.starts_public else 0
 
     def _stated(self) -> int:
         """Returns the bytes of the largest state that a question may be about; 0 before there is a list of words."""

@@ -56,4 +56,5 @@ def test_frequent_words_have_more_of_a_topic() -> None:
     frequencies = np.r_[np.full(12, 3.0), np.full(12, 1.0)] / 48
     found, plain = public_knowledge(grouped(), GROUPS, frequencies), public_knowledge(grouped(), GROUPS)
     assert found.frequencies is frequencies
-    assert (found.topics[:, :12].sum() > plain.topics[:, :12].sum()) and public_fits(found.arrays(), GROUPS, 24)
+    assert found.topics[:, :12].sum() > plain.topics[:, :12].sum()
+    assert public_fits(found.arrays(), GROUPS, 24)

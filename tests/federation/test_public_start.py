@@ -1,0 +1,142 @@
+"""A training that begins at topics of public word vectors: who reads them, what it says, and what is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.agreement import agree
+from securetm.corpus import word_vectors
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.vector_errors import BadVectors, NotInstalled, OtherVectors
+from securetm.errors import BadSetting
+from securetm.federation.data_free import Beginning
+from securetm.federation.folder import begin
+from securetm.federation.simulation import execute
+from securetm.federation.store import read_arrays
+from securetm.models.public_knowledge import PublicKnowledge, without_public
+from securetm.plans import Plan
+from securetm.stages import Unwatched
+
+from .conftest import FIVE, SHARED, small_plan
+from .joined import NAMES, Organisations, make_keys, trained
+from .private import PUBLIC, private_plan
+
+LDA_VI = {"name": "lda-vi", "n_topics": 4}
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    """A file of vectors in which the words of a subject are alike."""
+    rng, lines = np.random.default_rng(0), []
+    for number, words in enumerate([*list(FIVE.values())[:3], SHARED]):
+        for word in words[1:]:  # the first of each is not known
+            row = np.eye(4)[number] + 0.05 * rng.normal(size=4)
+            lines.append(" ".join([word, *map(str, row)]))
+    path = tmp_path / "vectors.txt"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def plan_of(folder: Path, vectors: Path, profile: str = "dp-central", **more: Any) -> Plan:
+    settings = {"model": LDA_VI, "training__rounds": 1, "training__vectors": str(vectors), **more}
+    paid = {"privacy__epsilon": 8.0} if profile.startswith("dp-") else {}
+    return private_plan(folder, profile, **settings, **paid)
+
+
+def test_a_private_run_says_where_it_began_and_what_no_document_made(
+    five: Mapping[str, Corpus], vectors: Path, tmp_path: Path
+) -> None:
+    result = execute(begin(tmp_path / "run", plan_of(tmp_path, vectors), five), Unwatched(), comparison=False)
+    known = {"words_known": len(PUBLIC) - 4, "words": len(PUBLIC)}
+    assert result["start"] == {"topics": "public", "vectors": "vectors.txt", **known, "lacking": False}
+    assert result["control"]["held_out"] > 1
+    assert set(result["control"]) == {"npmi", "held_out", "diversity"}
+    state = read_arrays(tmp_path / "run/coordinator/model.safetensors", bare=True)[0]
+    public = PublicKnowledge.kept_in(state)
+    assert public is not None
+    for number, subject in enumerate(list(FIVE.values())[:3]):
+        found = {PUBLIC[word] for topic in public.topics for word in np.argsort(-topic)[:9]} & set(subject[1:])
+        assert len(found) == 9, number
+
+
+@pytest.mark.parametrize("profile", ["bfv", "masked"])
+def test_parties_that_open_sums_begin_at_the_same_topics(
+    profile: str, five: Mapping[str, Corpus], vectors: Path, tmp_path: Path
+) -> None:
+    plan = plan_of(tmp_path, vectors, profile, training__rounds=2)
+    folder = begin(tmp_path / "run", plan, five)
+    execute(folder, Unwatched(), comparison=False)
+    state = read_arrays(folder.model, bare=True)[0]
+    assert PublicKnowledge.kept_in(state) is not None
+    plain = plan_of(tmp_path, vectors, profile, training__rounds=2, training__vectors="", training__start="plain")
+    other = begin(tmp_path / "other", plain, five)
+    execute(other, Unwatched(), comparison=False)
+    assert set(read_arrays(other.model, bare=True)[0]) == set(without_public(state))
+
+
+def test_the_digest_of_the_vectors_is_agreed_on_and_not_their_place(vectors: Path, tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, vectors)
+    moved = tmp_path / "elsewhere.txt"
+    moved.write_bytes(vectors.read_bytes())
+    same = agree(plan_of(tmp_path, moved))
+    assert agree(plan).digest == same.digest
+    moved.write_bytes(vectors.read_bytes() + b"more 1 0 0 0\n")
+    assert agree(plan_of(tmp_path, moved)).digest != same.digest
+    with pytest.raises(OtherVectors, match=r"elsewhere\.txt"):
+        same.start(PUBLIC)
+
+
+def test_vectors_that_are_not_here(vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_default = plan_of(tmp_path, vectors, training__vectors="")
+    assert Beginning.of(agree(by_default), PUBLIC).start == "public"
+    monkeypatch.setattr(word_vectors, "GLOVE_PACKAGE", "no_such_package_of_vectors")
+    monkeypatch.setattr(word_vectors, "USUAL", "no-such-sentence-model")
+    assert Beginning.of(agree(by_default), PUBLIC).facts(9) == {"topics": "plain", "lacking": True}
+    asked = plan_of(tmp_path, vectors, training__vectors="", training__start="public")
+    with pytest.raises(NotInstalled, match="glove are not installed"):
+        agree(asked).start(PUBLIC)
+
+
+def test_what_cannot_begin_at_public_topics_is_refused(vectors: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="no table of topics"):
+        small_plan(training__start="public")
+    with pytest.raises(BadSetting, match="plain"):
+        small_plan(training__start="glove")
+    with pytest.raises(BadSetting, match="only a public start reads vectors"):
+        plan_of(tmp_path, vectors, training__start="plain")
+    with pytest.raises(BadVectors, match="no ordinary file"):
+        plan_of(tmp_path, Path("/dev/zero"))
+    vectors.write_text("", "utf-8")
+    with pytest.raises(BadVectors, match="holds no vector"):
+        agree(plan_of(tmp_path, vectors)).start(PUBLIC)
+
+
+NETWORK = """
+profile = "masked"
+[model]
+name = "lda-vi"
+n_topics = 3
+[vocabulary]
+min_documents = 2
+max_share = 1.0
+most_candidates = 500
+[training]
+rounds = 2
+held_out = 0.2
+vectors = "{vectors}"
+"""
+
+
+def test_a_coordinator_and_parties_of_their_own_begin_at_public_topics(vectors: Path, tmp_path: Path) -> None:
+    organisations = Organisations.of(make_keys(tmp_path / "keys"), tmp_path / "all", NETWORK.format(vectors=vectors))
+    result, joined = trained(organisations, tmp_path / "coordinator")
+    assert joined.problems == {}
+    assert PublicKnowledge.kept_in(result.state) is not None
+    for name in NAMES:
+        landed = read_arrays(Path(joined.reports[name]["directory"]) / "model.safetensors", bare=True)[0]
+        assert all(np.array_equal(landed[part], result.state[part]) for part in result.state)
