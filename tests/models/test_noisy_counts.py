@@ -11,7 +11,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.mechanisms.clipping import at_most
 from securetm.models.gibbs.lda import LDA
-from securetm.models.noisy_counts import NoisedCounts, likely_counts, positive_means, told_to_parties
+from securetm.models.noisy_counts import NoisedCounts, likely_after, noised_fit, told_to_parties
 from securetm.models.quality import perplexity
 from securetm.models.variational.lda_vi import VariationalLDA
 
@@ -63,37 +63,6 @@ def test_it_predicts_no_worse_than_the_words_that_were_paid_for_nor_than_a_guess
     assert alone <= 1.001 * WORDS
 
 
-def test_topics_that_are_nothing_but_noise_are_the_word_frequencies_exactly() -> None:
-    rng = np.random.default_rng(0)
-    truth = np.outer(np.full(6, 1 / 6), rng.exponential(300, 200))
-    noised = NoisedCounts.after({}, truth + rng.normal(0, 400, truth.shape), 400.0)
-    assert noised is not None
-    topics = noised.likely() / noised.likely().sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(topics, np.broadcast_to(noised.word_totals() / noised.word_totals().sum(), topics.shape))
-
-
-def test_counts_that_stand_out_stay_and_others_are_shrunk() -> None:
-    rng = np.random.default_rng(0)
-    truth = np.zeros((6, 200))
-    truth[0, :20] = truth[1, 20:40] = 1000
-    noised = NoisedCounts.after({}, truth + rng.normal(0, 30, truth.shape), 30.0)
-    assert noised is not None
-    found = noised.likely()
-    assert (found > 0).all()
-    np.testing.assert_allclose(found[0, :20], 1000, rtol=0.25)
-    assert np.square(found - truth).mean() < np.square(noised.counts - truth).mean()
-    np.testing.assert_allclose(found.sum(axis=0), noised.word_totals())
-
-
-def test_words_come_to_one_number_as_noise_grows_and_stay_as_it_vanishes() -> None:
-    found = np.array([0.0, 10.0, 90.0, 300.0])
-    np.testing.assert_allclose(
-        likely_counts(found, 1e6), 1000, rtol=0.01
-    )  # a thousandth of the noise: no mean stands out of it
-    np.testing.assert_allclose(likely_counts(found, 1e-3), found, atol=2e-3)
-    np.testing.assert_array_equal(likely_counts(found, 0.0), [1e-9, 10, 90, 300])
-
-
 def test_each_rounds_totals_of_words_count() -> None:
     rng = np.random.default_rng(0)
     truth = rng.exponential(100, (5, 300))
@@ -108,16 +77,21 @@ def test_each_rounds_totals_of_words_count() -> None:
     assert set(told_to_parties({**state, "counts": truth})) == {"counts"}
 
 
-def test_means_above_zero_are_right_near_and_far() -> None:
-    """Against sums over a fine grid; far below 0 the mean is that of an exponential variable."""
-    grid = np.linspace(0, 60, 2_000_001)
-    for centre in (-25.0, -19.0, -3.0, 0.0, 4.0):
-        weights = np.exp(-0.5 * (grid - centre) ** 2 + 0.5 * min(centre, 0) ** 2)
-        expected = (grid * weights).sum() / weights.sum()
-        np.testing.assert_allclose(positive_means(np.array([centre]), np.array([1.0])), expected, rtol=2e-3)
-    np.testing.assert_allclose(positive_means(np.array([-1e9]), np.array([1.0])), 1e-9)
+def test_noise_that_differs_by_word_is_kept_by_word() -> None:
+    truth, deviations = np.full((3, 4), 50.0), np.array([1.0, 2.0, 2.0, 4.0])
+    state = likely_after({}, truth, deviations, truth)
+    noised = NoisedCounts.kept_in(state)
+    assert noised is not None
+    assert noised_fit(state, 3, 4)
+    np.testing.assert_allclose(noised.variance, np.square(deviations))
+    np.testing.assert_allclose(noised.words_variance, 3 * np.square(deviations))
+    again = NoisedCounts.kept_in(likely_after(state, truth, deviations, truth))
+    assert again is not None
+    np.testing.assert_allclose(again.words_variance, 6 * np.square(deviations))
+    assert set(told_to_parties(state)) == {"counts"}
 
 
 def test_without_noise_nothing_is_kept_beside_the_counts() -> None:
     assert NoisedCounts.after({}, np.ones((2, 3)), 0.0) is None
     assert NoisedCounts.kept_in({"counts": np.ones((2, 3))}) is None
+    assert set(likely_after({}, np.ones((2, 3)), 0.0, np.ones((2, 3)))) == {"counts"}

@@ -15,7 +15,7 @@ import numpy as np
 
 from securetm.contracts import Array, Public, State
 from securetm.errors import BrokenPromise, check_setting
-from securetm.models.earlier_counts import WEIGHT, earlier_counts, earlier_fit, started_from, without_earlier
+from securetm.models.earlier_counts import WEIGHT, earlier_fit, started_from, without_earlier
 from securetm.models.estimator import Estimator
 from securetm.models.false_discoveries import stand_above
 from securetm.models.gibbs.draws import MOST_TOPICS
@@ -23,6 +23,7 @@ from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.noisy_counts import NoisedCounts, noised_fit, told_to_parties
 from securetm.models.public_knowledge import public_fits, without_public
 
+_LEAST, _MOST = 1e-9, 1e15  # a count that noise left is clamped to that range
 _FIRM = 100.0  # counts of a word in a topic of a public start, on average: so many that eta hardly moves its shares
 
 
@@ -37,7 +38,7 @@ class CountedTopics(Estimator):
     alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
     eta: float = 0.01  # of a topic's words
     threads: int = 1  # changes nothing but the time it takes
-    deviations: float = 2.0  # of noise, if a total has any: smaller counts are replaced by their mean
+    deviations: float = 2.0  # changes nothing: earlier plans name it. Estimates know their noise
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,16 +78,16 @@ class CountedTopics(Estimator):
         return {**state, WEIGHT: np.full(1, float(weight))} if WEIGHT in state else state
 
     def topics(self, state: State) -> Array:
-        """Each topic's words: its counts, smoothed by eta; from noised sums, the likely counts."""
-        noised = NoisedCounts.kept_in(state)
-        counts = noised.likely() + earlier_counts(state) if noised else self.smoothed(state)
+        """Each topic's words: its counts, smoothed by eta; where sums had noise, the likely counts behind it, as they are."""
+        noised = NoisedCounts.kept_in(state) is not None
+        counts = np.clip(state["counts"], _LEAST, _MOST) if noised else self.smoothed(state)
         shares: Array = counts / counts.sum(axis=1, keepdims=True)
         return shares
 
     def above_noise(self, state: State) -> Array | None:
         """Which counts of the last noised sum stand above its noise; None where no sum had any."""
         noised = NoisedCounts.kept_in(state)
-        return None if noised is None else stand_above(noised.counts, float(np.sqrt(noised.variance)))
+        return None if noised is None else stand_above(noised.counts, np.sqrt(noised.variance))
 
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares under the shared topics, without random draws (CVB0 with fixed topics)."""

@@ -17,7 +17,7 @@ from securetm.errors import check_setting
 from securetm.models.earlier_counts import earlier_counts
 from securetm.models.gibbs.counted_topics import CountedTopics
 from securetm.models.gibbs.draws import Assignments, CountTable, SampledDocuments
-from securetm.models.noisy_counts import NoisedCounts, above_noise
+from securetm.models.noisy_counts import likely_after
 
 MOST_COUNTED = 1e12  # no corpus gives a larger count, and products of larger numbers would not be finite
 PASSES = 100  # of folding in, where a document's topics do not settle earlier
@@ -65,9 +65,9 @@ class Counting(CountedTopics):
         if not answer.total:
             return after
         counts = np.asarray(answer.total["counts"], dtype=np.float64)
-        noised = NoisedCounts.after(state, counts, answer.deviation)
-        kept = noised.arrays() if noised else {}
-        return {**after, **kept, "counts": above_noise(counts, self.deviations, answer.deviation) + earlier_counts(state)}
+        earlier = earlier_counts(state)
+        found = likely_after(state, counts, answer.deviation, state["counts"] - earlier)
+        return {**after, **found, "counts": found["counts"] + earlier}
 
     def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Also with the priors that were learned."""

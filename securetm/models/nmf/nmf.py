@@ -14,9 +14,10 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import check_setting
+from securetm.models.likely_counts import likely_counts, likely_totals
 from securetm.models.nmf.factored_topics import FactoredDocuments, FactoredTopics, of_length_one, random_topics
 from securetm.models.nmf.nmf_kernels import improve, lengths_of, summed
-from securetm.models.noisy_counts import above_noise
+from securetm.models.noisy_counts import public_words
 from securetm.models.public_knowledge import public_fits, without_public
 
 
@@ -30,7 +31,7 @@ class NMF(FactoredTopics):
     """
 
     sweeps: int = 10  # over the topics in a round, documents' topic weights being fixed
-    deviations: float = 2.0  # of noise, if a total has any: a smaller weight of a word is replaced by the word's mean of such
+    deviations: float = 2.0  # changes nothing: earlier plans name it. Estimates know their noise
     name: ClassVar[str] = "nmf"
     gains_topics: ClassVar[bool] = True
     starts_public: ClassVar[bool] = True
@@ -77,7 +78,7 @@ class NMF(FactoredTopics):
         after = {**state, "step": state["step"] + 1}
         if not answer.total:
             return after
-        together, words_of = self._cleared(answer.total, answer.deviation)
+        together, words_of = self._cleared(state, answer.total, answer.deviation)
         topics = self.factor(state).copy()
         improve(topics, together, words_of, self.sweeps)
         empty = ~topics.any(axis=1)
@@ -96,14 +97,18 @@ class NMF(FactoredTopics):
         """The words' frequencies in the last sum."""
         return _shares(state["words"])
 
-    def _cleared(self, total: Mapping[str, Array], deviation: float) -> tuple[Array, Array]:
-        """The sums with what is surely noise removed: products of topics are no longer negative in any direction."""
-        together = (total["together"] + total["together"].T) / 2.0
-        if deviation > 0:
-            values, directions = np.linalg.eigh(together)
-            edge = deviation * np.sqrt(2.0 * self.n_topics)  # of a symmetric matrix of such noise
-            together = (directions * np.maximum(values, edge)) @ directions.T
-        return together, above_noise(total["words"], self.deviations, deviation)
+    def _cleared(self, state: State, total: Mapping[str, Array], deviation: float) -> tuple[Array, Array]:
+        """The likely sums behind noise: products of topics are no longer negative in any direction, and those with words are
+        expected to be what the topics that were asked about give."""
+        together, words_of = (total["together"] + total["together"].T) / 2.0, total["words"]
+        if deviation == 0:
+            return together, np.maximum(words_of, 0)
+        values, directions = np.linalg.eigh(together)
+        edge = deviation * np.sqrt(2.0 * self.n_topics)  # of a symmetric matrix of such noise
+        together = (directions * np.maximum(values, edge)) @ directions.T
+        frequencies, vectors = public_words(state)
+        totals = likely_totals(words_of.sum(axis=0), deviation * np.sqrt(len(words_of)), frequencies)
+        return together, likely_counts(words_of, deviation, together @ self.factor(state), totals, vectors)
 
 
 @dataclass(frozen=True)

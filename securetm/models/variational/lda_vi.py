@@ -19,7 +19,7 @@ from securetm.models.earlier_counts import earlier_counts
 from securetm.models.gibbs.counted_topics import CountedTopics
 from securetm.models.gibbs.draws import on_ranges
 from securetm.models.gibbs.lda_documents import LdaDocuments
-from securetm.models.noisy_counts import NoisedCounts, above_noise
+from securetm.models.noisy_counts import likely_after
 from securetm.models.variational.lda_vi_kernels import expected, lengths_of, settle
 
 _START = 100.0  # shape of the random counts at the start: their mean is 1, their deviation 0.1
@@ -70,12 +70,9 @@ class VariationalLDA(CountedTopics):
         if not answer.total:
             return after
         kept, earlier = 1.0 - self.forgetting if state["step"][0] else 0.0, earlier_counts(state)
-        noised = NoisedCounts.after(state, answer.total["counts"], answer.deviation, kept)
-        if noised is None:
-            of_documents = kept * (state["counts"] - earlier) + answer.total["counts"]
-            return {**after, "counts": of_documents + earlier}
-        counts = above_noise(noised.counts, self.deviations, float(np.sqrt(noised.variance)))
-        return {**after, **noised.arrays(), "counts": counts + earlier}
+        before = state["counts"] - earlier
+        found = likely_after(state, answer.total["counts"], answer.deviation, before, kept)
+        return {**after, **found, "counts": kept * before + found["counts"] + earlier}
 
     def smoothed(self, state: State) -> Array:
         """The parameters of the topics' Dirichlet distributions: counts and eta. Their shares are the mean of each topic."""

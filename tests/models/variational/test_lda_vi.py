@@ -16,7 +16,6 @@ from securetm.contracts import Answer, Array, State
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.models.gibbs.lda_kernels import Bags
 from securetm.models.given_documents import BagOfWords, as_documents
-from securetm.models.noisy_counts import above_noise
 from securetm.models.quality import top_words
 from securetm.models.variational.lda_vi import DocumentBounds, VariationalLDA
 from securetm.models.variational.lda_vi_kernels import digamma, lengths_of
@@ -197,33 +196,6 @@ def test_a_round_without_an_answer_leaves_the_counts() -> None:
 
 
 # ---- noise -----------------------------------------------------------------------------------------------------------
-
-
-def test_without_noise_no_count_changes() -> None:
-    counts = np.array([[0.0, 1e-9, 3.0], [5.0, 0.0, 0.0]])
-    np.testing.assert_array_equal(above_noise(counts, 2.0, 0.0), counts)
-
-
-def test_what_noise_may_have_made_says_no_more_than_its_mean() -> None:
-    counts = np.array([[-1.0, 9.0], [1.0, 8.0], [1.5, -1.0], [30.0, 1.9]])
-    np.testing.assert_allclose(above_noise(counts, 2.0, 1.0), [[0.5, 9.0], [0.5, 8.0], [0.5, 0.45], [30.0, 0.45]])
-    np.testing.assert_array_equal(above_noise(counts, 0.0, 1.0), np.maximum(counts, 0))
-
-
-def test_a_word_that_is_all_noise_is_never_negative() -> None:
-    assert above_noise(np.array([[-3.0, 2.0], [-1.0, 1.0]]), 2.0, 2.2).min() == 0.0
-
-
-@pytest.mark.parametrize("deviation", [0.5, 10.0])
-def test_what_stands_clear_of_the_noise_stays(deviation: float) -> None:
-    rng = np.random.default_rng(0)
-    truth = np.zeros((20, 500))
-    truth[:, :5] = 100 * deviation
-    found = above_noise(truth + rng.normal(0, deviation, truth.shape), 4.0, deviation)
-    assert (found[:, :5] > 90 * deviation).all()
-    assert found[:, 5:].max() < deviation  # means of twenty, where single ones would reach four deviations
-    kept = above_noise(truth + rng.normal(0, deviation, truth.shape), 1.0, deviation)
-    assert 0.14 < (kept[:, 5:] > deviation).mean() < 0.18  # a normal is above one deviation with chance 0.159
 
 
 def test_topics_survive_noise() -> None:
