@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from securetm.federation.simulation import federate as federate
     from securetm.leakage.auditor import audit as audit
     from securetm.models.gibbs.lda import LDA as LDA
+    from securetm.models.moments.moments import Moments as Moments
     from securetm.models.neural.contextual import CombinedTM as CombinedTM
     from securetm.models.neural.contextual import ZeroShotTM as ZeroShotTM
     from securetm.models.neural.neural_lda import NeuralLDA as NeuralLDA
@@ -37,6 +38,7 @@ _WHERE = {
     "Corpus": "securetm.corpus.corpus",
     "FedNMF": "securetm.models.nmf.fednmf",
     "LDA": "securetm.models.gibbs.lda",
+    "Moments": "securetm.models.moments.moments",
     "NMF": "securetm.models.nmf.nmf",
     "NeuralLDA": "securetm.models.neural.neural_lda",
     "ProdLDA": "securetm.models.neural.prodlda",

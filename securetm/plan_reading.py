@@ -130,6 +130,8 @@ def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Trai
     hidden = _documents_hidden_by(plan, profile)
     problem = f"needs the number of documents of all parties, which {hidden}: give rounds instead"
     require(not (chosen.epochs and hidden), "[training]", "epochs", chosen.epochs, problem)
+    if kind is not None and kind.most_rounds:
+        return dataclasses.replace(chosen, rounds=kind.most_rounds, epochs=0.0)
     if kind is None or "rounds" in given:
         return chosen
     if "epochs" not in given and not hidden:

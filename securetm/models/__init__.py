@@ -17,6 +17,7 @@ MODELS = Registry(
         "lda": "securetm.models.gibbs.lda:LDA",
         "lda-matched": "securetm.models.matching.matched:MatchedLDA",
         "lda-vi": "securetm.models.variational.lda_vi:VariationalLDA",
+        "moments": "securetm.models.moments.moments:Moments",
         "neural-lda": "securetm.models.neural.neural_lda:NeuralLDA",
         "nmf": "securetm.models.nmf.nmf:NMF",
         "prodlda": "securetm.models.neural.prodlda:ProdLDA",

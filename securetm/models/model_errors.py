@@ -113,6 +113,14 @@ class BadWordList(Refused):
     hint = "the party runs another version, or is not honest; leave it out or correct its software"
 
 
+class TooManyPairs(SecuretmError):
+    """the model moments counts every pair of words, and {words:,} words are more than the {most:,} that it takes"""
+
+    words: int
+    most: int
+    hint = "keep fewer words (vocabulary.max_words), or take lda-vi, which counts words in topics"
+
+
 class NoWordToLearn(SecuretmError):
     """the documents have no word at all, so there is nothing to learn from them"""
 
