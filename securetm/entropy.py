@@ -35,7 +35,21 @@ def _stretched(key: bytes, n: int) -> bytes:
     return b"".join(stream.update(zeros[: n - start]) for start in range(0, n, len(zeros)))
 
 
-class Seeded:
+class Expanded:
+    """The keystream of AES-256-CTR under 32 fresh random bytes, for what may be revealed later by telling these.
+
+    Until then whoever can tell it from random bytes has broken the cipher that masks rely on, too.
+    """
+
+    def __init__(self, seed: bytes) -> None:
+        self._stream = Cipher(algorithms.AES256(seed), modes.CTR(bytes(16))).encryptor()
+
+    def bytes(self, n: int) -> bytes:
+        """The next n bytes of the stream."""
+        return self._stream.update(bytes(n))
+
+
+class Seeded(Expanded):
     """A repeatable stream for test vectors only: AES-256-CTR under the given key. It voids every privacy claim."""
 
     def __init__(self, key: bytes, *, unsafe: bool = False) -> None:
@@ -45,11 +59,7 @@ class Seeded:
             raise BadSetting("Seeded", "unsafe", "False", problem, instead=instead)
         if len(key) != 32:
             raise BadSetting("Seeded", "key", f"{len(key)} bytes", "must have 32 bytes")
-        self._stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-
-    def bytes(self, n: int) -> bytes:
-        """The next n bytes of the repeatable stream."""
-        return self._stream.update(bytes(n))
+        super().__init__(key)
 
 
 def half_words(entropy: Entropy, n: int) -> Array:

@@ -5,7 +5,7 @@ It is the baseline that every secure sum must equal and that every attack must b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -75,7 +75,9 @@ class PlainPartySession(PartySession):
     def __init__(self, me: str) -> None:
         self._me = me
 
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
+    def round(
+        self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None, surplus: Sequence[bytes] = ()
+    ) -> Exchange:
         """Sends this party's vector in the clear."""
         if vector is None or self._me not in cohort.members:
             raise NotInCohort(self._me)
@@ -85,7 +87,9 @@ class PlainPartySession(PartySession):
 class PlainCoordinatorSession(CoordinatorSession):
     """Run by the coordinator, which then knows each vector and the sum."""
 
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
+    def round(
+        self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None, surplus: Sequence[bytes] = ()
+    ) -> Exchange:
         """Collects one vector from each party of the cohort."""
         return self.begun(cohort, PlainCoordinatorRound(self.register, cohort, terms))
 

@@ -10,6 +10,7 @@ from securetm.contracts.model import MOST_TOPICS, ClippedSum, Documents, Losses,
 from securetm.contracts.requirements import Adversary, Budget, Profile, Requirement, ThreatModel
 from securetm.contracts.terms import (
     INF,
+    PART,
     Answer,
     Array,
     Block,
@@ -29,6 +30,7 @@ from securetm.contracts.terms import (
 __all__ = [
     "INF",
     "MOST_TOPICS",
+    "PART",
     "Adversary",
     "Aggregation",
     "Answer",

@@ -30,7 +30,12 @@ class Session(Protocol):
     @property
     def prepared(self) -> int: ...  # rounds that can still be run before the next `prepare`; unlimited for plain sums
     def prepare(self, rounds: int) -> Exchange: ...
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange: ...
+    def round(
+        self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None, surplus: Sequence[bytes] = ()
+    ) -> Exchange:
+        """One round. A party reveals the parts of `surplus` that the sum over the survivors does not need, or none at all."""
+        ...
+
     def missed_rounds(self) -> None: ...  # a party's: before a round, if it was not asked in the ones before it
     def answer(self, round_id: bytes) -> Answer: ...  # or a refusal, if this role does not open it
 

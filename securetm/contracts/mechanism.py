@@ -35,6 +35,7 @@ class RoundContext:
     store: Store
     lasting: Store | None = None  # outlives the run, and is kept beside the ledger
     computed: dict[str, Any] = field(default_factory=dict)  # what a mechanism computed and may use again in this process
+    surplus: list[bytes] = field(default_factory=list)  # what reveals each part of the noise that a large sum does not need
 
 
 class NoiseBy(Enum):

@@ -5,7 +5,7 @@ Mechanisms and aggregations pass `Terms` on, so that no privacy number is writte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -18,6 +18,7 @@ Rows = Any  # an Array or a scipy sparse matrix, one row per item; scipy ships n
 State = Mapping[str, Array]  # all that a model knows, by name: plain arrays, so it is stored and sent without pickle
 Memory = dict[str, Array]  # what a party remembers between rounds (topic assignments, NMF's H); it never leaves the party
 INF = float("inf")
+PART = 64  # bytes that reveal one part of a party's noise: its seed, and the hash of what was drawn from it
 
 
 class Domain(Enum):
@@ -77,6 +78,7 @@ class Terms:
     reach: float = INF  # largest absolute value of a coordinate of one party's vector; larger values are clamped
     noised: Noised = Noised.NOT
     deviation: float = 0.0  # standard deviation of the noise already in every coordinate
+    surplus: tuple[int, ...] = ()  # parts of that noise which a sum over so many parties or more does not need
     l1: float = INF  # bounds on one unit's row, and so on the sum's sensitivity (add or remove one)
     l2: float = INF
     linf: float = INF
@@ -85,6 +87,10 @@ class Terms:
     def size(self) -> int:
         """Coordinates of the flat vector (the most there can be, if ragged)."""
         return sum(int(np.prod(block.shape)) for block in self.layout)
+
+    def unneeded(self, survivors: int) -> tuple[int, ...]:
+        """The parts of the noise, by their place in `surplus`, that a sum over so many parties does not need."""
+        return tuple(part for part, parties in enumerate(self.surplus) if survivors >= parties)
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,7 @@ class Answer:
     each: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
     survivors: tuple[str, ...] = ()
     deviation: float = 0.0  # standard deviation of the noise in every coordinate of the total, from what added it
+    revealed: Mapping[str, Sequence[bytes]] = field(default_factory=dict)  # by party: its noise that the sum does not need
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ and the documents have no part in it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,7 +118,7 @@ class Answering:
         if ask.keep:  # what was kept when it was answered first is gone if the session was begun again
             own.memory.keep(ask.serial)
         own.memory.last = max(own.memory.last, ask.serial)
-        return self._send(unpack_vector(bytes(stored[0][1]), terms, own.name))
+        return self._send(unpack_vector(bytes(stored[0][1]), terms, own.name), ())
 
     def answer_now(self, *, once: bytes = b"") -> tuple[bytes, ...]:
         """Computes a new answer. With `once`, it is written to disk before it leaves, and never computed again."""
@@ -148,7 +149,7 @@ class Answering:
             )
             vector = clipped.vector
         else:
-            vector = self._kept(clipped.vector, asked)
+            vector = self._kept(clipped.vector, asked, context)
         return self._leaves(vector, context, clipped)
 
     @property
@@ -164,7 +165,7 @@ class Answering:
     def _again(self, before: KeptAnswer, context: RoundContext) -> tuple[bytes, ...]:
         """Gives the kept answer again: the same vector, the memory that came with it, and no charge."""
         terms = self.route.terms
-        self.own.memory.arrays = dict(before.memory)
+        self.own.memory.arrays, context.surplus[:] = dict(before.memory), before.surplus
         return self._leaves(unpack_vector(before.vector, terms, self.own.name), context, ClippedAnswer({}, 0, math.nan, 0))
 
     def _leaves(self, vector: State, context: RoundContext, clipped: ClippedAnswer) -> tuple[bytes, ...]:
@@ -173,7 +174,7 @@ class Answering:
         if own.memory.arrays:  # they depend on the documents and on every question that they came from
             own.memory.lineage = self._meant()
         own.memory.last = ask.serial
-        parcels = self._send(vector)
+        parcels = self._send(vector, context.surplus)
         self.session.awaited = Awaited(ask, self.route, context) if own.learner is not None else None
         with own.failure_log.logged():
             self._record(clipped, sum(map(len, parcels)))
@@ -216,7 +217,7 @@ class Answering:
             return clipped
         return self.route.empty_answer(context)
 
-    def _kept(self, vector: State, asked: tuple[str, int, bytes, bytes]) -> State:
+    def _kept(self, vector: State, asked: tuple[str, int, bytes, bytes], context: RoundContext) -> State:
         """Writes the vector to disk where it must not change, and returns what may leave.
 
         Where the parties train, that is the first answer to this number: their models differ if a last digit differs. Where
@@ -227,7 +228,8 @@ class Answering:
             first = own.store.hold_answer(ask.question, ask.number, pack_vector(vector, terms))
             vector = unpack_vector(first, terms, own.name)
         if self.is_kept:
-            KeptAnswer.keep(own.store, self._kept_as(asked), pack_vector(vector, terms), own.memory.arrays)
+            packed = pack_vector(vector, terms)
+            KeptAnswer.keep(own.store, self._kept_as(asked), packed, own.memory.arrays, context.surplus)
         return vector
 
     def _kept_as(self, asked: tuple[str, int, bytes, bytes]) -> tuple[str, int, bytes, bytes]:
@@ -236,8 +238,8 @@ class Answering:
         who = [[member, self.own.keys.get(member, b"").hex()] for member in self.cohort.members]
         return question, number, digest(who), about
 
-    def _send(self, vector: State) -> tuple[bytes, ...]:
-        exchange = self.session.aggregation.round(self.cohort, self.route.terms, vector)
+    def _send(self, vector: State, surplus: Sequence[bytes]) -> tuple[bytes, ...]:
+        exchange = self.session.aggregation.round(self.cohort, self.route.terms, vector, surplus)
         parcels = self.session.open(self.cohort.round_id, exchange)
         with self.own.failure_log.logged():
             self.own.watch.answered(self.ask.question, self.ask.number, self.ask.serial, sum(map(len, parcels)))

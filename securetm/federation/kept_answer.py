@@ -6,19 +6,19 @@ next answer follows from this one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 
-from securetm.contracts import Array, Noised, State, Terms
+from securetm.contracts import PART, Array, Noised, State, Terms
 from securetm.federation import wire
 from securetm.federation.refusal_errors import LaterAnswered
 from securetm.federation.store import PartyStore, read_arrays, write_arrays
 
-_VECTOR, _MEMORY = "vector", "memory/"
+_VECTOR, _MEMORY, _SURPLUS = "vector", "memory/", "surplus"
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class KeptAnswer:
     asked: tuple[str, int, str, str]  # question, number, and in hex whom and what about
     vector: bytes
     memory: Mapping[str, Array]  # of the training, after it
+    surplus: tuple[bytes, ...] = field(default=(), repr=False)  # what reveals the noise in it that a large sum does not need
 
     @classmethod
     def of(cls, store: PartyStore, question: str) -> Self | None:
@@ -38,13 +39,19 @@ class KeptAnswer:
         arrays, facts = read_arrays(path)
         memory = {name.removeprefix(_MEMORY): array for name, array in arrays.items() if name.startswith(_MEMORY)}
         name, number, members, about = facts["asked"]
-        return cls((name, number, members, about), arrays[_VECTOR].tobytes(), memory)
+        surplus = arrays[_SURPLUS].tobytes() if _SURPLUS in arrays else b""
+        parts = tuple(surplus[start : start + PART] for start in range(0, len(surplus), PART))
+        return cls((name, number, members, about), arrays[_VECTOR].tobytes(), memory, parts)
 
     @staticmethod
-    def keep(store: PartyStore, asked: tuple[str, int, bytes, bytes], vector: bytes, memory: State) -> None:
+    def keep(
+        store: PartyStore, asked: tuple[str, int, bytes, bytes], vector: bytes, memory: State, surplus: Sequence[bytes] = ()
+    ) -> None:
         """Writes the answer to disk in the place of the one before, or leaves that one whole."""
         question, number, members, about = asked
         arrays = {_VECTOR: np.frombuffer(vector, np.uint8), **{_MEMORY + name: array for name, array in memory.items()}}
+        if surplus:
+            arrays[_SURPLUS] = np.frombuffer(b"".join(surplus), np.uint8)
         write_arrays(_file(store, question), arrays, {"asked": [question, number, members.hex(), about.hex()]})
 
     def is_to(self, question: str, number: int, members: bytes, about: bytes) -> bool:

@@ -6,32 +6,35 @@ Shares are added after rounding and before masking (Kairouz, Liu and Steinke 202
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
+from math import hypot, sqrt
 from typing import TYPE_CHECKING, ClassVar
 
-from securetm.contracts import Claim, Cohort, Needs, NoiseBy, Noised, Terms
+from securetm.contracts import Answer, Array, Claim, Cohort, Needs, NoiseBy, Noised, RoundContext, Terms
 from securetm.errors import BadSetting, NeedsSum
 from securetm.mechanisms.mechanism_errors import TooFewShares
-from securetm.mechanisms.noising import CUT, PartyNoise, check_positive, claims_against, sampled
+from securetm.mechanisms.noising import CUT, PartyNoise, check_bounded, check_positive, claims_against, sampled
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, skellam
 from securetm.mechanisms.share_sums import discrete_gaussian_distance, discrete_gaussian_event, skellam_event
+from securetm.mechanisms.surplus_noise import SurplusPart, most_draws, sizes_of, variances_of, without_surplus
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
 DISTRIBUTIONS = ("discrete_gaussian", "skellam")
 LEAST_VARIANCE = 0.25  # of one of several discrete Gaussian shares
+LEAST_PART = 16.0  # variance of a part of a share: sums of such parts are one Gaussian for the accountant
 
 
 @dataclass(frozen=True)
 class NoiseShares(PartyNoise):
     """Adds shares whose sum has a deviation of `noise_multiplier` times the l2 bound, whatever parties drop out or collude.
 
-    Only shares count that nobody subtracts: those of the fewest parties that may remain, less those that may collude. Each has
-    so much variance that these few are enough; what the others add comes on top. A share may exceed its reach with a chance
-    of 2^-100 per coordinate and is then cut where it is sealed. A sum that wraps around its ring is a function of the sum that
-    does not: accuracy is lost, not privacy.
+    Only shares count that nobody subtracts: those of the parties that remain, less those that may collude. A share has a part
+    that is enough if nobody is missing, and parts for those who may be missing. Where a part is not needed, the parties reveal
+    it and it is taken off the sum; else it stays. A share may exceed its reach with a chance of 2^-100 per coordinate and part,
+    and is then cut where it is sealed. A sum that wraps around its ring is a function of the sum that does not: accuracy is
+    lost, not privacy.
     """
 
     noise_multiplier: float
@@ -46,13 +49,16 @@ class NoiseShares(PartyNoise):
             raise BadSetting("NoiseShares", "distribution", self.distribution, known=tuple(DISTRIBUTIONS))
 
     def noise(self, terms: Terms, cohort: Cohort) -> Sampler:
-        """One party's share."""
-        variance = self._variance(terms, cohort)
-        return skellam(variance) if self.distribution == "skellam" else discrete_gaussian(sqrt(variance))
+        """The part of one party's share that always stays."""
+        return self._law(self._variances(terms, cohort)[0])
 
-    def relied_on(self, cohort: Cohort) -> int:
-        """The honest shares."""
-        return honest_shares(cohort)
+    def surplus(self, terms: Terms, cohort: Cohort) -> tuple[SurplusPart, ...]:
+        """The other parts, each with the number of survivors from which on it is not needed."""
+        more = self._variances(terms, cohort)[1:]
+        return tuple(SurplusPart(self._law(one), size) for one, size in zip(more, sizes_of(cohort)[: len(more)], strict=True))
+
+    def _law(self, variance: float) -> Sampler:
+        return skellam(variance) if self.distribution == "skellam" else discrete_gaussian(sqrt(variance))
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The terms of a vector with a share of noise. Refuses a cohort in which no honest share is certain, and narrow shares.
@@ -63,11 +69,31 @@ class NoiseShares(PartyNoise):
             return terms
         if terms.needs is not Needs.SUM:
             raise NeedsSum(type(self).__name__)
-        narrow = self.distribution == "discrete_gaussian" and self._variance(terms, cohort) < LEAST_VARIANCE
+        narrow = self.distribution == "discrete_gaussian" and self._variances(terms, cohort)[0] < LEAST_VARIANCE
         if narrow and honest_shares(cohort) > 1:
             given = f"{self.noise_multiplier:g}"
             raise BadSetting(type(self).__name__, "noise_multiplier", given, "leaves each share a deviation below one half")
-        return super().admit(terms, cohort)
+        check_bounded(self, terms, terms.l2)
+        noise, surplus = self.noise(terms, cohort), self.surplus(terms, cohort)
+        share = hypot(noise.deviation, *(part.noise.deviation for part in surplus))
+        reach = terms.reach + noise.reach(CUT) + sum(part.noise.reach(CUT) for part in surplus)
+        deviation, sizes = share * sqrt(honest_shares(cohort)), tuple(part.parties for part in surplus)
+        return replace(terms, noised=self.leaves, deviation=deviation, reach=reach, surplus=sizes)
+
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
+        """Run by a party, on whole numbers. What reveals the parts that may not be needed stays with the party."""
+        if not self.adds(terms):
+            return vector
+        vector = super().on_vector(vector, terms, context)
+        context.surplus[:] = [part.add(vector, context.entropy) for part in self.surplus(terms, context.cohort)]
+        return vector
+
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
+        """Run by the opening role, on whole numbers: takes off what was revealed, and says how much noise stays."""
+        if not self.adds(terms):
+            return answer
+        answer = super().on_answer(answer, terms, context)
+        return without_surplus(answer, self.surplus(terms, context.cohort), terms, context.cohort)
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """Claims against the coordinator with its helpers. A party knows its own share, so it counts as one helper."""
@@ -78,10 +104,9 @@ class NoiseShares(PartyNoise):
         """One answer with the sum of the honest shares in it."""
         if not self.adds(terms):
             return None
-        honest, variance = honest_shares(cohort), self._variance(terms, cohort)
         if self.distribution == "skellam":
-            return sampled(skellam_event(terms, honest * variance), terms)
-        return sampled(discrete_gaussian_event(terms, variance, honest), terms)
+            return sampled(skellam_event(terms, self._total(terms)), terms)
+        return sampled(discrete_gaussian_event(terms, *self._draws(terms, cohort)), terms)
 
     def failure_probability(self, terms: Terms, cohort: Cohort) -> float:
         """The total variation distance of the drawn shares, that of their sum, and the chance that one is clamped.
@@ -90,14 +115,24 @@ class NoiseShares(PartyNoise):
         """
         if not self.adds(terms):
             return 0.0
-        one, honest = self.noise(terms, cohort).failure_probability, honest_shares(cohort)
-        clamped = terms.size * (honest * one + len(cohort.members) * CUT)
+        laws = (self.noise(terms, cohort), *(part.noise for part in self.surplus(terms, cohort)))
+        drawn = terms.size * len(cohort.members) * sum(one.failure_probability + CUT for one in laws)
         if self.distribution == "skellam":
-            return clamped
-        return clamped + discrete_gaussian_distance(terms, self._variance(terms, cohort), honest)
+            return drawn
+        return drawn + discrete_gaussian_distance(terms, *self._draws(terms, cohort))
 
-    def _variance(self, terms: Terms, cohort: Cohort) -> float:
-        return (self.noise_multiplier * terms.l2) ** 2 / honest_shares(cohort)
+    def _total(self, terms: Terms) -> float:
+        """The variance of the honest noise in every sum, at least."""
+        return (self.noise_multiplier * terms.l2) ** 2
+
+    def _variances(self, terms: Terms, cohort: Cohort) -> tuple[float, ...]:
+        honest_shares(cohort)
+        return variances_of(cohort, self._total(terms), LEAST_PART)
+
+    def _draws(self, terms: Terms, cohort: Cohort) -> tuple[float, int, float]:
+        """The least variance of a draw, how many draws give the whole at most, and the whole."""
+        parts = self._variances(terms, cohort)
+        return min(parts), most_draws(cohort, len(parts)), self._total(terms)
 
 
 def honest_shares(cohort: Cohort) -> int:

@@ -67,18 +67,13 @@ class PartyNoise(AddedNoise):
 
     noise_by: ClassVar[NoiseBy] = NoiseBy.PARTY
 
-    def relied_on(self, cohort: Cohort) -> int:
-        """The number of parties whose noise the terms promise."""
-        return 1
-
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The terms of the noised vector. Refuses terms without a bound on one document's row."""
         if terms.noised is Noised.WHOLE:
             return terms
         check_bounded(self, terms, self.bound(terms))
         noise = self.noise(terms, cohort)
-        deviation = noise.deviation * sqrt(self.relied_on(cohort))
-        return replace(terms, noised=self.leaves, deviation=deviation, reach=terms.reach + noise.reach(CUT))
+        return replace(terms, noised=self.leaves, deviation=noise.deviation, reach=terms.reach + noise.reach(CUT))
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """Claims that hold whatever other parties collude, as long as the document's own party does not."""

@@ -18,18 +18,21 @@ _WORTH = 0.1  # of the variance may be given for the Gaussian's curve: beyond, t
 _TYPICAL_ORDER = 16  # at which the two bounds on Skellam noise are compared; both hold at every order
 
 
-def discrete_gaussian_event(terms: Terms, variance: float, shares: int) -> DpEvent:
-    """One answer with so many discrete Gaussian shares in it: a Gaussian, or a Renyi bound where they are too narrow."""
+def discrete_gaussian_event(terms: Terms, variance: float, shares: int, total: float) -> DpEvent:
+    """One answer with discrete Gaussian noise of a `total` variance in it: a Gaussian, or a Renyi bound if it is too narrow.
+
+    The noise is the sum of at most so many draws, of which none has less than `variance`.
+    """
     from dp_accounting import GaussianDpEvent  # slow to import, and only accountants ask
 
-    if found := as_one_gaussian(terms.size, variance, shares):
+    if found := as_one_gaussian(terms.size, variance, shares, total):
         return GaussianDpEvent(sqrt(found[0]) / terms.l2)
-    return symmetric_event(*gaussian_shares_divergence(terms, variance, shares))
+    return symmetric_event(*gaussian_shares_divergence(terms, variance, shares, total))
 
 
-def discrete_gaussian_distance(terms: Terms, variance: float, shares: int) -> float:
+def discrete_gaussian_distance(terms: Terms, variance: float, shares: int, total: float) -> float:
     """The total variation distance between the answer and a function of its event's, for ideal shares."""
-    found = as_one_gaussian(terms.size, variance, shares)
+    found = as_one_gaussian(terms.size, variance, shares, total)
     return found[1] if found else 0.0
 
 
@@ -45,13 +48,14 @@ def symmetric_event(rho: float, xi: float) -> DpEvent:
     return SymmetricZCDpEvent(rho, xi)  # type: ignore[call-arg]  # its base has no types
 
 
-def as_one_gaussian(size: int, variance: float, shares: int) -> tuple[float, float] | None:
+def as_one_gaussian(size: int, variance: float, shares: int, total: float = 0.0) -> tuple[float, float] | None:
     """A variance and a distance, or None where shares are too narrow.
 
     Whole numbers plus the sum of the shares are within the distance, in total variation, of a function of the same numbers plus
-    continuous Gaussian noise of that variance in each of `size` coordinates.
+    continuous Gaussian noise of that variance in each of `size` coordinates. If a `total` is given, the shares add up to that
+    variance, and none has less than `variance`.
     """
-    total, ripples = shares * variance, sqrt(NEGLIGIBLE / size)
+    total, ripples = total or shares * variance, sqrt(NEGLIGIBLE / size)
     between = log1p(2 / ripples) / (2 * pi**2)  # the variance with these ripples
     if 4 * between > total:
         return None
@@ -71,14 +75,14 @@ def ripple(variance: float) -> float:
     return 2 * first / (1 - first)
 
 
-def gaussian_shares_divergence(terms: Terms, variance: float, shares: int) -> tuple[float, float]:
+def gaussian_shares_divergence(terms: Terms, variance: float, shares: int, total: float = 0.0) -> tuple[float, float]:
     """rho and 0, where the Renyi divergence is at most rho x order: a sum of discrete Gaussians is almost one.
 
     Kairouz, Liu and Steinke 2021, the bound on sums of discrete Gaussians: tau is what "almost" costs.
     """
     l1 = _l1(terms)
     tau = 10 * sum(exp(-2 * pi**2 * variance * k / (k + 1)) for k in range(1, shares))
-    total = shares * variance
+    total = total or shares * variance
     ideal, spread = terms.l2**2 / total, terms.size * tau**2
     loose, apart = ideal + tau * terms.size / 2, (sqrt(ideal) + sqrt(spread)) ** 2
     return min(loose, apart, ideal + 2 * tau * l1 / sqrt(total) + spread) / 2, 0.0

@@ -44,7 +44,10 @@ NoiseInShares = Callable[[float, str], Mechanism]  # the mechanism, by its noise
 
 @dataclass(frozen=True)
 class Shares:
-    """Noise in shares under a hidden sum, sized so that `noise` is left when as many as allowed drop out and collude."""
+    """Noise in shares under a hidden sum, sized so that `noise` is left when as many as allowed drop out and collude.
+
+    The parties take off what is there for those who may drop out, if they do not.
+    """
 
     parties: int
     threshold: int
@@ -72,7 +75,7 @@ class Shares:
 
     @property
     def share(self) -> float:
-        """Standard deviation of one party's share, in steps of the grid."""
+        """Standard deviation of one party's share before anything is taken off, in steps of the grid."""
         return self.noise * self.sensitivity / math.sqrt(self.honest)
 
     @property
@@ -80,9 +83,12 @@ class Shares:
         """The bound once rows are summed and rounded: each coordinate may move by two steps more."""
         return self.l2 + 2 * math.sqrt(self.dimension)
 
-    def left(self, honest: int) -> float:
-        """Deviation over the bound when so many honest shares are in the sum."""
-        return self.noise * math.sqrt(honest / self.honest)
+    def left(self, answering: int, colluding: int) -> float:
+        """Deviation over the bound of the noise that colluding parties do not know, in a sum over those who answer.
+
+        Only for as many as all parties, or as the threshold: in between the noise of the next smaller measured size stays.
+        """
+        return self.noise * math.sqrt((answering - colluding) / (answering - self.colluding))
 
     def promise(self) -> Promise:
         """What the figures mean, and what they assume."""
@@ -102,8 +108,8 @@ class Shares:
             ),
         )
 
-    def spend(self, mechanism: NoiseInShares, honest: int, rounds: int) -> Spend:
-        """The spend of so many sums with so many honest shares, as the mechanism itself accounts for it."""
+    def spend(self, mechanism: NoiseInShares, left: float, rounds: int) -> Spend:
+        """The spend of so many sums with so much unknown noise, as the mechanism itself accounts for it."""
         terms = Terms(
             (Block("row", (self.dimension,)),),
             domain=Domain.INTEGER,
@@ -114,40 +120,41 @@ class Shares:
             l1=self.l2 * self.dimension**0.5 + 2.0 * self.dimension,
             linf=self.l2 + 2,
         )
-        cohort = Cohort(b"", 0, tuple(map(str, range(self.parties))), threshold=honest)
-        noise = mechanism(self.left(honest), self.distribution)
+        cohort = Cohort(b"", 0, tuple(map(str, range(self.parties))), self.threshold, self.colluding)
+        noise = mechanism(left, self.distribution)
         noised = noise.admit(terms, cohort)
         return Spend(noise.event(noised, cohort), noise.failure_probability(noised, cohort), rounds)
 
     def report(self, mechanism: NoiseInShares, progress: Stages) -> BudgetReport:
         """What the shares spend, guaranteed and in better cases."""
 
-        def spends(rounds: float, honest: int) -> Spends:
-            return (self.spend(mechanism, honest, math.ceil(rounds)),)
+        def spends(rounds: float, left: float) -> Spends:
+            return (self.spend(mechanism, left, math.ceil(rounds)),)
 
-        cases = self._cases(lambda honest: total(spends(self.rounds, honest), self.delta).epsilon)
+        cases = self._cases(lambda left: total(spends(self.rounds, left), self.delta).epsilon)
 
-        def line(name: str, honest: int) -> PlotLine:
-            return curve(name, lambda rounds: spends(rounds, honest), self.rounds, self.delta, progress, whole=True)
+        def line(name: str, left: float) -> PlotLine:
+            return curve(name, lambda rounds: spends(rounds, left), self.rounds, self.delta, progress, whole=True)
 
-        best = (line(f"all {self.parties} honest", self.parties),) if self.parties > self.honest else ()
-        more = math.sqrt(self.parties / self.honest)
+        more = self.left(self.parties, 0) / self.noise
+        best = (line(f"all {self.parties} honest", self.left(self.parties, 0)),) if more > 1 else ()
         surplus = (
-            f"Sized for {counted(self.honest, 'honest share')} of {self.parties}: if everybody answers, the sum carries "
+            f"Sized for {counted(self.honest, 'honest share')} of {self.parties}: if everybody answers, what is there for "
+            "those who may drop out is taken off the sum, and the sum carries "
             f"{more:.2f} times the noise that it would need if nobody dropped out and nobody colluded."
         )
         return composed(
             f"{DISTRIBUTIONS[self.distribution]} shares, {self.threshold} of {self.parties} parties remain, "
             f"{self.colluding} may collude, {counted(self.rounds, 'round')}",
             self.promise(),
-            spends(self.rounds, self.honest),
+            spends(self.rounds, self.noise),
             self.delta,
             sampling="poisson" if self.rate < 1 else "none",
             settings=asdict(self) | {"share_deviation": self.share, "honest_shares": self.honest},
             warnings=some(sentence_delta(self.delta, self.documents) if self.documents else None, self._coarse_grid()),
             notes=(surplus, HOW_SHARES_COUNT[self.distribution]),
             tables=(self._price(cases),),
-            plots=(epsilon_against("rounds", "document", line("guaranteed", self.honest), *best),),
+            plots=(epsilon_against("rounds", "document", line("guaranteed", self.noise), *best),),
             found={"cases": cases},
         )
 
@@ -161,7 +168,7 @@ class Shares:
             "them; a finer grid (a larger --l2) makes that small."
         )
 
-    def _cases(self, epsilon_of: Callable[[int], float]) -> list[dict[str, Any]]:
+    def _cases(self, epsilon_of: Callable[[float], float]) -> list[dict[str, Any]]:
         """The cases from the guarantee to the best one. Of equal cases, the better one's name is kept."""
         n, t, c = self.parties, self.threshold, self.colluding
         named = {(t, c): "guaranteed", (t, 0): "nobody colludes", (n, c): "nobody drops out", (n, 0): "neither"}
@@ -171,9 +178,9 @@ class Shares:
                 "answering": answering,
                 "colluding": colluding,
                 "honest_shares": answering - colluding,
-                "noise": self.left(answering - colluding),
-                "noise_in_sum": self.left(answering),
-                "epsilon": epsilon_of(answering - colluding),
+                "noise": self.left(answering, colluding),
+                "noise_in_sum": self.left(answering, 0),
+                "epsilon": epsilon_of(self.left(answering, colluding)),
             }
             for (answering, colluding), name in named.items()
         ]

@@ -97,11 +97,11 @@ class MechanismComparison:
         def gaussian(noise: float) -> float:
             return epsilon_of(Spend(PoissonSampledDpEvent(training.rate, GaussianDpEvent(noise)), count=training.steps))
 
-        def shared(shares: Shares, honest: int) -> float:
-            return epsilon_of(shares.spend(mechanism, honest, shares.rounds))
+        def shared(shares: Shares) -> float:
+            return epsilon_of(shares.spend(mechanism, shares.noise, shares.rounds))
 
         s, root = training.noise, math.sqrt(n)
-        base, sized, ideal = gaussian(s), shared(guarded, guarded.honest), shared(whole, n)
+        base, sized, ideal = gaussian(s), shared(guarded), shared(whole)
         left = math.sqrt(guarded.honest)
         remain = f"distributed, {self.threshold} of {n} may remain, {self.colluding} may collude"
         trusted = counted(guarded.honest, "honest party", "honest parties")
@@ -110,14 +110,14 @@ class MechanismComparison:
             ("local, noise of its own at each party", s * root, base, gaussian(s * left), "nobody else"),
             ("local, the same noise in the sum", s, gaussian(s / root), gaussian(s * left / root), "nobody else"),
             ("distributed, nobody drops out or colludes", s, ideal, ideal, "all other parties"),
-            (remain, guarded.left(n), sized, sized, trusted),
+            (remain, guarded.left(n, 0), sized, sized, trusted),
         ]
         names = ("mechanism", "noise_in_sum", "coordinator", "reader", "trusted")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _lines(self, mechanism: NoiseInShares, progress: Stages) -> tuple[PlotLine, ...]:
         training, guarded = self.training, self.shares(self.threshold, self.colluding)
-        each, most = guarded.spend(mechanism, guarded.honest, 1), training.epochs
+        each, most = guarded.spend(mechanism, guarded.noise, 1), training.epochs
 
         def steps(epochs: float) -> Training:
             return replace(training, epochs=epochs)

@@ -91,7 +91,9 @@ class EncryptedPartySession(PartySession):
         """A new key for the session."""
         return KeyPartySetup(self.identity, self.code.name, self.entropy, self.memory)
 
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
+    def round(
+        self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None, surplus: Sequence[bytes] = ()
+    ) -> Exchange:
         """Encrypts this party's vector, and opens the sum that comes back."""
         if vector is None or self.me not in cohort.members:
             raise NotInCohort(self.me)
@@ -191,7 +193,9 @@ class EncryptedCoordinatorSession(CoordinatorSession):
         seal()  # a missing library is found now, not when the first vector arrives
         return KeyCoordinatorSetup(self.register, self.code.name, self.memory)
 
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
+    def round(
+        self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None, surplus: Sequence[bytes] = ()
+    ) -> Exchange:
         """Adds up one vector of ciphertexts from each party of the cohort."""
         terms, fit = self.fitting(terms, cohort)
         key = self.memory.get(KEY_NAME)

@@ -40,7 +40,7 @@ from securetm.aggregation.masked.party_round import Quorum, consent_body, pair_s
 from securetm.aggregation.masked.shares import MASK_KEY, SEED, seed_commitment, share_hash
 from securetm.aggregation.masked.stored_setups import CoordinatorMemory, Policy
 from securetm.clipped_sum import blocks_of
-from securetm.contracts import Answer, Parcel, Terms
+from securetm.contracts import PART, Answer, Parcel, Terms
 from securetm.errors import BadVector, Malformed, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange
 from securetm.sessions.framing import Reader, head, places_bytes
@@ -65,6 +65,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         self._masked: dict[int, Header] = {}
         self._hellos: set[int] = set()
         self._behind: set[int] = set()
+        self._revealed: dict[str, tuple[bytes, ...]] = {}  # by party: its noise that the sum does not need
         self._further: list[int] = []  # prekeys of parties that are beyond this role's
         self.ask(quorum.active, self._take_first, self._end_of_masking)
 
@@ -159,12 +160,15 @@ class MaskedCoordinatorRound(CoordinatorExchange):
 
     def _take_unmasked(self, place: int, sender: str, message: bytes) -> dict[int, int]:
         longest, _ = longest_in_round(len(self._register))
-        reader = self.signed(place, sender, message, Label.UNMASKED, Kind.UNMASKED, longest)
+        unneeded = self._terms.unneeded(len(self._outcome.survivors))
+        reader = self.signed(place, sender, message, Label.UNMASKED, Kind.UNMASKED, longest + PART * len(unneeded))
         if read_place(reader) != self._at:
             raise Malformed(sender, "it answers something else")
         dealers = sorted((*self._relayed.neighbours[place], place))
         shares = {dealer: read_share(reader) for dealer in dealers if dealer in self._quorum.active}
+        revealed = tuple(reader.take(PART) for _ in unneeded)
         reader.end()
+        self._revealed[sender] = revealed
         return shares
 
     def _open(self, shares: Mapping[int, Mapping[int, int]]) -> Sequence[Parcel]:
@@ -175,7 +179,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         self._shares = {}
         whole = self._sum.view(np.dtype(f"i{self._sum.itemsize}")).astype(np.int64, copy=False)
         names = tuple(map(self._register.name, self._outcome.survivors))
-        self._answer = Answer(blocks_of(whole, self._terms), {}, names)
+        self._answer = Answer(blocks_of(whole, self._terms), {}, names, revealed=self._revealed)
         return ()
 
     def _masks(self) -> Iterator[Mask]:

@@ -15,7 +15,7 @@ from securetm.aggregation.masked.party_setup import MaskedPartySetup
 from securetm.aggregation.masked.prekeys import Prekeys
 from securetm.aggregation.masked.stored_setups import CoordinatorMemory, Policy
 from securetm.aggregation.vectors import CLAMPED, parts_of, whole_numbers
-from securetm.contracts import Array, Cohort, Entropy, Exchange, Store, Terms
+from securetm.contracts import PART, Array, Cohort, Entropy, Exchange, Store, Terms
 from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, NotInCohort
 from securetm.sessions.identities import Identity, PinnedRoster
 from securetm.sessions.session_memory import count_up
@@ -58,7 +58,9 @@ class MaskedPartySession(PartySession):
         """Others used prekeys meanwhile, so it asks for their index before it masks anything."""
         self._prekeys.restarted = True
 
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
+    def round(
+        self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None, surplus: Sequence[bytes] = ()
+    ) -> Exchange:
         """Masks this party's vector with the next prekey."""
         if vector is None or self._identity.me not in cohort.members:
             raise NotInCohort(self._identity.me)
@@ -68,7 +70,12 @@ class MaskedPartySession(PartySession):
         if not all(np.issubdtype(part.dtype, np.signedinteger) for part in parts):
             raise BrokenPromise("vector of whole numbers", 0, terms.size)
         own, tag = (self._identity, self._policy, self._entropy, self._prekeys), register.round_tag(cohort.round_id)
-        return MaskedPartyRound(*own, quorum, tag, lambda: self._in_ring(parts, terms))
+        kept = tuple(surplus) or (bytes(PART),) * len(terms.surplus)  # zeros reveal nothing: the noise stays
+
+        def reveal(survivors: int) -> bytes:
+            return b"".join(kept[part] for part in terms.unneeded(survivors))
+
+        return MaskedPartyRound(*own, quorum, tag, lambda: self._in_ring(parts, terms), reveal)
 
     def _in_ring(self, parts: Sequence[Array], terms: Terms) -> Array:
         """A copy modulo 2^32 or 2^64."""
@@ -94,7 +101,9 @@ class MaskedCoordinatorSession(CoordinatorSession):
         """Carries one set-up."""
         return MaskedCoordinatorSetup(self.register, self._policy, _asked(rounds), self.memory.store, self.memory.adopt)
 
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
+    def round(
+        self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None, surplus: Sequence[bytes] = ()
+    ) -> Exchange:
         """Collects masked vectors into one sum. A round begun before keeps its prekey."""
         quorum = _quorum(self.register, cohort, self.memory.relayed.places, self._policy.risk, self.memory.store)
         tag = self.register.round_tag(cohort.round_id)

@@ -14,7 +14,7 @@ from securetm.aggregation.masked.masked_errors import ThresholdTooHigh, TooFewHo
 from securetm.aggregation.masked.masked_sessions import MaskedCoordinatorSession, MaskedPartySession
 from securetm.aggregation.masked.messages import HEADER_SIZE, MOST_PARTIES, MOST_ROUNDS, longest_in_round, longest_in_set_up
 from securetm.aggregation.masked.stored_setups import Policy
-from securetm.contracts import INF, Aggregation, Claim, Cohort, Domain, Entropy, Needs, Roster, Store, Terms
+from securetm.contracts import INF, PART, Aggregation, Claim, Cohort, Domain, Entropy, Needs, Roster, Store, Terms
 from securetm.errors import BadSetting, NeedsIntegers, NeedsReach, NeedsSum, SumTooWide, check_setting
 from securetm.sessions.identities import COORDINATOR, PinnedRoster, identity_of
 
@@ -76,7 +76,7 @@ class MaskedSum(Aggregation):
         if terms is None:
             return longest_in_set_up(parties, rounds)
         up, down = longest_in_round(parties)
-        return max(up, HEADER_SIZE + 8 * terms.size), down
+        return max(up + PART * len(terms.surplus), HEADER_SIZE + 8 * terms.size), down
 
     def check(self, parties: int, threshold: int, colluding: int) -> None:
         """Refuses numbers of parties for which the sum would not be hidden, or could never be opened."""

@@ -63,6 +63,7 @@ def consent_body(place: int, outcome: Outcome) -> bytes:
 
 
 Ring = Callable[[], Array]  # gives a copy of the vector in the ring, for the masks to be added to
+Surplus = Callable[[int], bytes]  # reveals the parts of this party's noise that a sum over so many survivors does not need
 
 
 @dataclass(frozen=True)
@@ -93,12 +94,20 @@ class MaskedPartyRound(PartyExchange):
     """Run by a party. Afterwards it knows who survived, and nothing of the sum."""
 
     def __init__(
-        self, identity: Identity, policy: Policy, entropy: Entropy, prekeys: Prekeys, quorum: Quorum, tag: bytes, ring: Ring
+        self,
+        identity: Identity,
+        policy: Policy,
+        entropy: Entropy,
+        prekeys: Prekeys,
+        quorum: Quorum,
+        tag: bytes,
+        ring: Ring,
+        surplus: Surplus,
     ) -> None:
         super().__init__()
         self._identity, self._policy, self._entropy, self._quorum = identity, policy, entropy, quorum
         self._prekeys, self._prepared = prekeys, prekeys.prepared()
-        self._tag, self._ring = tag, ring
+        self._tag, self._ring, self._surplus = tag, ring, surplus
         self._index: int | None = None  # the prekey it used
         self.answers = {Kind.ADVANCE: self._advance, Kind.UNMASK: self._unmask}
         if policy.consistency:
@@ -216,7 +225,10 @@ class MaskedPartyRound(PartyExchange):
         return self._identity.sign(Label.CONSENT, consent_body(self._identity.place, outcome))
 
     def _unmask(self, message: bytes) -> bytes:
-        """Sends one share of each neighbour's secret: of a survivor's seed or of a dropped party's mask key, never both."""
+        """Sends one share of each neighbour's secret: of a survivor's seed or of a dropped party's mask key, never both.
+
+        It also reveals the noise in its own vector that this list of survivors does not need.
+        """
         reader = Reader(message, COORDINATOR, Kind.UNMASK)
         outcome = self._read(reader)
         self._check_signatures(outcome, reader)
@@ -255,4 +267,5 @@ class MaskedPartyRound(PartyExchange):
         which = {dealer: SEED if dealer in outcome.survivors else MASK_KEY for dealer in dealers}
         shares = (share_of(self._prepared.bundles[dealer], outcome.at.index, which[dealer]) for dealer in dealers)
         body = head(Kind.UNMASKED, self._identity.place) + outcome.at.body() + b"".join(shares)
+        body += self._surplus(len(outcome.survivors))
         return self._identity.sign(Label.UNMASKED, body)

@@ -104,7 +104,8 @@ def test_a_share_is_sized_for_the_fewest_honest_ones() -> None:
     shares = Shares(10, 8, 2, 1.0, 1000.0, 100, 0.1, 5, 1e-6)
     assert shares.sensitivity == 1000 + 2 * 10
     assert shares.share * math.sqrt(6) == pytest.approx(shares.sensitivity)
-    assert shares.left(10) == pytest.approx(math.sqrt(10 / 6))
+    assert shares.left(10, 0) == pytest.approx(math.sqrt(10 / 8))  # nobody is missing: their noise is taken off
+    assert shares.left(8, 0) == pytest.approx(math.sqrt(8 / 6))
 
 
 def test_what_is_solved_for_fits_and_a_little_less_noise_does_not() -> None:
