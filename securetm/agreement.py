@@ -13,12 +13,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from securetm.contracts import Budget, Profile, State, TopicModel, Unit
+from securetm.contracts import Array, Budget, Profile, State, TopicModel, Unit
+from securetm.corpus.public_words import language_code, public_shares
 from securetm.corpus.word_vectors import VectorSource, installed_vectors
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.public_topics import public_knowledge
 from securetm.models.stored_model import read_any
-from securetm.plans import PUBLIC, FederationChoice, Plan
+from securetm.plans import PUBLIC, WITH_PRIVATE, FederationChoice, Plan
 from securetm.profiles import ProfileFile, make_model
 from securetm.toml_settings import digest, require
 
@@ -84,7 +85,20 @@ class Agreement:
         if self.vectors is None:
             return None
         self.vectors.check(self.plan.training.vectors_digest)
-        return public_knowledge(self.vectors.read(vocabulary).matrix(vocabulary), self.model.most_shown_topics)
+        rows = self.vectors.read(vocabulary).matrix(vocabulary)
+        return public_knowledge(rows, self.model.most_shown_topics, self._frequencies(vocabulary))
+
+    def _frequencies(self, vocabulary: Sequence[str]) -> Array | None:
+        """The words' shares in general texts of the language of the stop words or of the public list; None of another one.
+
+        A word that the language's list does not know is half as frequent as the rarest that it knows.
+        """
+        code = language_code(self.plan.vocabulary.file.removesuffix(WITH_PRIVATE)) or language_code(str(self.stop_words))
+        shares = public_shares(vocabulary, code, self.plan.tokeniser.make()) if code else np.zeros(1)
+        if not shares.any():
+            return None
+        filled = np.where(shares > 0, shares, shares[shares > 0].min() / 2)
+        return np.asarray(filled / filled.sum())
 
     @property
     def budget(self) -> Budget | None:

@@ -81,9 +81,8 @@ class VectorSource:
         return _DIGESTS.get(self.name) or self._found_digest()
 
     def check(self, agreed: str) -> None:
-        """Refuses other vectors than those that were agreed on, and a source that is not here."""
-        found = self._found_digest()
-        if agreed and found != agreed:
+        """Refuses other vectors than those that were agreed on; nothing agreed allows any."""
+        if agreed and (found := self._found_digest()) != agreed:
             raise OtherVectors(self.name, found, agreed)
 
     def read(self, words: Iterable[str]) -> WordVectors:

@@ -100,7 +100,7 @@ class Frontier:
                 "seed": seed,
                 "profile": str(profile_for(Path(place), form)),
                 "model": {"name": model, **design.models[model]},
-                "training": {"rounds": design.fewer_rounds.get(epsilon or 0.0, design.rounds)},
+                "training": {"rounds": design.fewer_rounds.get(epsilon or 0.0, design.rounds), "start": "plain"},
                 "privacy": {} if epsilon is None else {"epsilon": epsilon, **design.privacy},
             }
             parties = {f"party {n + 1}": part for n, part in enumerate(equal(self.raw, PARTIES, seed=0).values())}
