@@ -22,8 +22,8 @@ _MOST_WORDS = 1 << 11  # that seeds are searched among: of more, every n-th
 def public_knowledge(vectors: Array, topics: int, frequencies: Array | None = None) -> PublicKnowledge:
     """Public knowledge over words with these vectors, a row of zeros for a word without one: `topics` clusters of them.
 
-    A word without a vector has the same weight in every topic. With fewer vectors than topics, the topics that are left have all
-    words alike. Frequencies make no topic: those of general texts made topics worse on every corpus that was tried.
+    A word without a vector has the same weight in every topic. With fewer vectors than topics, the topics that are left
+    have all words alike. Frequencies make no topic: those of general texts made topics worse on every corpus that was tried.
     """
     rows = _compressed(_on_grid(np.asarray(vectors, dtype=np.float64)))
     middles = _clusters(rows[rows.any(axis=1)], topics)
