@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import digamma
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms
+from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import check_setting
 from securetm.models.earlier_counts import earlier_counts
 from securetm.models.gibbs.counted_topics import CountedTopics
@@ -21,6 +21,7 @@ from securetm.models.gibbs.draws import on_ranges
 from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.noisy_counts import likely_after
 from securetm.models.variational.lda_vi_kernels import expected, lengths_of, settle
+from securetm.models.word_weights import EXPONENTS, exponents_for, unweighted, weights_in
 
 _START = 100.0  # shape of the random counts at the start: their mean is 1, their deviation 0.1
 _MOST = 1e15  # a larger count is clamped
@@ -58,7 +59,16 @@ class VariationalLDA(CountedTopics):
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random counts, so that topics differ. The first sum replaces them."""
         counts = rng.gamma(_START, 1.0 / _START, (self.n_topics, len(vocabulary)))
-        return {"counts": counts, "step": np.zeros(1, dtype=np.int64)}
+        return {"counts": counts, "step": np.zeros(1, dtype=np.int64), EXPONENTS: unweighted(len(vocabulary))}
+
+    def started(self, vocabulary: Sequence[str], public: Public, rng: np.random.Generator) -> State:
+        """Also with weights for the words, where their frequencies are public."""
+        begun = super().started(vocabulary, public, rng)
+        return begun if public.frequencies is None else {**begun, EXPONENTS: exponents_for(public.frequencies)}
+
+    def fits(self, state: State, words: int) -> bool:
+        """Also of a state of an earlier version, which asks for no weights."""
+        return super().fits({EXPONENTS: unweighted(words), **state}, words)
 
     def query(self, state: State) -> ExpectedCounts:
         """The next question: how often each word is expected to have each topic."""
@@ -71,7 +81,8 @@ class VariationalLDA(CountedTopics):
             return after
         kept, earlier = 1.0 - self.forgetting if state["step"][0] else 0.0, earlier_counts(state)
         before = state["counts"] - earlier
-        found = likely_after(state, answer.total["counts"], answer.deviation, before, kept)
+        weights = weights_in(state, before.shape[1])
+        found = likely_after(state, answer.total["counts"] / weights, answer.deviation / weights, before, kept)
         return {**after, **found, "counts": kept * before + found["counts"] + earlier}
 
     def smoothed(self, state: State) -> Array:
@@ -113,13 +124,15 @@ class DocumentBounds:
     """Minus the evidence lower bound of each document (contracts.Losses), at the topic shares that maximise it.
 
     The gradient of a document's bound in the topics' expected logarithms is its expected counts: at the maximum, the bound has
-    no gradient in the shares (Danskin's theorem). So the row of a document is never materialised.
+    no gradient in the shares (Danskin's theorem). So the row of a document, these counts times the weights of their words, is
+    never materialised.
     """
 
     held: LdaDocuments
     chances: Array  # words x topics: scaled probabilities, the largest of each word 1
     leanings: Array  # documents x topics, the largest of each document 1
     values: Array
+    weights: Array  # of words: a count of a row is multiplied by that of its word
 
     @classmethod
     def found(cls, model: VariationalLDA, state: State, held: LdaDocuments) -> DocumentBounds:
@@ -128,17 +141,18 @@ class DocumentBounds:
         leanings, values = np.empty((len(held), model.n_topics)), np.zeros(len(held))
         facts = (held.bags, chances, scale, model.alpha, model.passes, leanings, values)
         on_ranges(held.draw_ends, model.threads, settle, *facts)
-        return cls(held, chances, leanings, values)
+        return cls(held, chances, leanings, values, weights_in(state, len(chances)))
 
     def norms(self, owners: Array) -> Array:
-        """The l2 norm of each owner's expected counts, over all its documents."""
+        """The l2 norm of each owner's row: expected counts times weights of words, over all its documents."""
         order = np.argsort(owners, kind="stable")
         heads = np.flatnonzero(np.diff(owners[order], prepend=owners[order[:1]] - 1))
-        return lengths_of(order, np.append(heads, len(order)), self.held.bags, self.chances, self.leanings)
+        return lengths_of(order, np.append(heads, len(order)), self.held.bags, self.chances, self.leanings, self.weights)
 
     def gradient(self, weights: Array) -> Array:
-        """The weighted sum of the documents' expected counts, topics x words, flat."""
-        return expected(self.held.bags, self.chances, self.leanings, weights.astype(np.float64)).T.ravel()
+        """The weighted sum of the documents' rows, topics x words, flat."""
+        found = expected(self.held.bags, self.chances, self.leanings, weights.astype(np.float64))
+        return (found.T * self.weights).ravel()
 
 
 def _expected_chances(dirichlet: Array) -> tuple[Array, Array]:

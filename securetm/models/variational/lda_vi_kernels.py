@@ -111,8 +111,10 @@ def _prior(gamma: Array, alpha: float, length: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def lengths_of(order: Array, groups: Array, bags: Bags, chances: Array, leanings: Array) -> Array:
-    """The l2 norm of each group's summed expected counts; group g is documents `order[groups[g]:groups[g + 1]]`.
+def lengths_of(order: Array, groups: Array, bags: Bags, chances: Array, leanings: Array, weights: Array) -> Array:
+    """The l2 norm of each group's summed expected counts, each times the weight of its word.
+
+    Group g is documents `order[groups[g]:groups[g + 1]]`.
 
     One buffer serves all groups. Only the entries that a group filled are cleared, so a long vocabulary costs nothing.
     """
@@ -126,7 +128,7 @@ def lengths_of(order: Array, groups: Array, bags: Bags, chances: Array, leanings
         for d in order[groups[g] : groups[g + 1]]:
             for i in range(ends[d], ends[d + 1]):
                 for z in range(chances.shape[1]):
-                    squares, lost = plus(squares, lost, filled[words[i], z] ** 2)
+                    squares, lost = plus(squares, lost, (weights[words[i]] * filled[words[i], z]) ** 2)
                     filled[words[i], z] = 0.0
         out[g] = math.sqrt(squares)
     return out

@@ -280,6 +280,6 @@ def test_the_length_of_a_very_long_document_is_exact() -> None:
     words, topics = 200_000, 20
     bags = (np.array([0, words]), np.arange(words), np.ones(words, dtype=np.int64))
     chances, leanings = np.full((words, topics), 0.1), np.full((1, topics), 0.3)
-    found = lengths_of(np.array([0]), np.array([0, 1]), Bags(*bags), chances, leanings)[0]
+    found = lengths_of(np.array([0]), np.array([0, 1]), Bags(*bags), chances, leanings, np.ones(words))[0]
     each = 1.0 / (0.3 * 0.1 * topics) * 0.3 * 0.1  # every word's count is shared alike by all topics
     assert found == pytest.approx(np.sqrt(words * topics) * each, rel=1e-14)
