@@ -135,7 +135,9 @@ class TakesAnything(Gathering):
 class Careless(AddingSession):
     """Opens a coordinator's round that checks nothing."""
 
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Gathering:
+    def round(
+        self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None, surplus: Sequence[bytes] = ()
+    ) -> Gathering:
         self.rounds[cohort.round_id] = TakesAnything(cohort.members, 8 * terms.size, terms)
         return self.rounds[cohort.round_id]
 
@@ -148,7 +150,9 @@ class FirstComeFirstAdded(PlainSum):
 
 
 class HastySession(PlainCoordinatorSession):
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Any:
+    def round(
+        self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None, surplus: Sequence[bytes] = ()
+    ) -> Any:
         return self.begun(cohort, Hasty(self.register, cohort, terms))
 
 

@@ -85,7 +85,9 @@ class MaskingSession:
     def missed_rounds(self) -> None:
         """Toy masks depend on nothing that happened in other rounds."""
 
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
+    def round(
+        self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None, surplus: Sequence[bytes] = ()
+    ) -> Exchange:
         if vector is None or self.me not in cohort.members:
             raise NotInCohort(self.me)
         flat = np.concatenate([vector[block.name].ravel() for block in terms.layout]).astype(np.int64).view(np.uint64)
@@ -165,7 +167,9 @@ class AddingSession:
     def missed_rounds(self) -> None:
         """The coordinator is in every round."""
 
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
+    def round(
+        self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None, surplus: Sequence[bytes] = ()
+    ) -> Exchange:
         self.rounds[cohort.round_id] = Gathering(cohort.members, 8 * terms.size, terms)
         return self.rounds[cohort.round_id]
 

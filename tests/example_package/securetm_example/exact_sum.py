@@ -83,7 +83,9 @@ class Sender:
     def prepare(self, rounds: int) -> OneMessage:
         return OneMessage()
 
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> OneMessage:
+    def round(
+        self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None, surplus: Sequence[bytes] = ()
+    ) -> OneMessage:
         if vector is None or self.me not in cohort.members:
             raise NotInCohort(self.me)
         return OneMessage(((COORDINATOR, pack_vector(vector, terms)),))
@@ -102,7 +104,9 @@ class Adder:
     def prepare(self, rounds: int) -> OneMessage:
         return OneMessage()
 
-    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Gathered:
+    def round(
+        self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None, surplus: Sequence[bytes] = ()
+    ) -> Gathered:
         self.rounds = {cohort.round_id: Gathered(cohort=cohort, terms=terms)}
         return self.rounds[cohort.round_id]
 
