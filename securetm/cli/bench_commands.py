@@ -20,13 +20,21 @@ def reproduce(
     name: Name,
     html: Annotated[Path | None, typer.Option(help="Write the figure as one page, where it has one.")] = None,
     data: Data = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="FIELD=VALUE", help="Only such cases, where it has some; may be repeated.")
+    ] = None,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep each case here as it comes, and make none of these again.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, max=256, help="Processes, where it can use several.")] = None,
     json: Json = False,
 ) -> None:
     """Reproduces a table or figure, ours beside theirs, in one run."""
     from securetm.cli.report_command import check_places
 
-    check_places(html)
-    result = _measured("reproduction", name, json, data)
+    check_places(html, keep)
+    sizes = {"only": only, "keep": keep, "workers": workers}
+    result = _measured("reproduction", name, json, data, {size: value for size, value in sizes.items() if value})
     if html is not None:
         from securetm.reports.measurement_report import write_measured
 
@@ -45,7 +53,7 @@ def bench(
     _measured("bench", name, json, data, {size: value for size, value in sizes.items() if value is not None})
 
 
-def _measured(kind: str, name: str, json: bool, data: Path | None, sizes: dict[str, int] | None = None) -> dict[str, Any]:
+def _measured(kind: str, name: str, json: bool, data: Path | None, sizes: dict[str, Any] | None = None) -> dict[str, Any]:
     from securetm.experiments.catalogue import measure
     from securetm.reports.measurement_report import show_plots
     from securetm.reports.progress import Bars

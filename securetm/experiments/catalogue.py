@@ -17,21 +17,23 @@ REPRODUCTIONS: Mapping[str, str] = {
     "adapted-ngrams": "ngram_perplexity",
     "additive-prodlda": "additive_prodlda",
     "default-model": "default_model",
+    "documents-curve": "documents_curve",
     "fednmf-small": "fednmf_small",
     "lda-frontier": "lda_frontier",
     "iftm": "iftm",
+    "private-frontier": "private_frontier",
     "privacy-utility": "privacy_utility",
     "together-and-alone": "together_and_alone",
 }
 BENCHES: Mapping[str, str] = {
     name: f"bench_{name.replace('-', '_')}"
-    for name in ("dp", "federation", "he", "lda", "neural", "noise", "private-mh", "prodlda", "sum")
+    for name in ("dp", "federation", "he", "lda", "neural", "noise", "private", "private-mh", "prodlda", "sum")
 }
 KINDS = {"reproduction": ("reproduce", REPRODUCTIONS), "bench": ("bench", BENCHES)}
 
 
 def measure(
-    kind: str, name: str, stages: Stages, sizes: Mapping[str, int] | None = None, data: Path | None = None
+    kind: str, name: str, stages: Stages, sizes: Mapping[str, Any] | None = None, data: Path | None = None
 ) -> dict[str, Any]:
     """Runs the reproduction or bench of that name, in other sizes than its own where they are given.
 

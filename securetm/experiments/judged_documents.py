@@ -19,7 +19,7 @@ from securetm.experiments.bench_frame import Row
 from securetm.models.quality import diversity, document_npmi, top_words
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JudgedDocuments:
     """The documents of one corpus over the agreed words."""
 

@@ -78,6 +78,11 @@ def looking_in(folder: Path | None) -> Iterator[None]:
         _CHOSEN.reset(before)
 
 
+def chosen_folder() -> Path | None:
+    """The folder that somebody chose, if anybody did: a further process must be told."""
+    return _CHOSEN.get()
+
+
 def newsgroups_file() -> Path | None:
     """Where the file of 20 Newsgroups lies, if it does."""
     path = (_CHOSEN.get() or BESIDE) / FILE
@@ -138,14 +143,15 @@ def by_subject(raw: Corpus) -> dict[str, Corpus]:
     return {name: raw.select(np.flatnonzero(subjects == name)) for name in (*SUBJECTS, "other")}
 
 
-def public_words(most: int) -> tuple[str, ...]:
-    """A public list: the words that are most frequent in two other corpora, so that no document of this one chose them.
+def public_words(most: int, of: str = FILE) -> tuple[str, ...]:
+    """A public list for one research corpus: the words that are most frequent in two others. No document of it chose them.
 
     For docstrings there are no others, and the list is of their own words.
     """
     if _instead():
         return prune(_docstrings(), max_words=most)
-    return prune(Corpus.concat([read_corpus(research_file(name)) for name in PUBLIC]), max_words=most)
+    others = [name for name in (FILE, *PUBLIC) if name != of]
+    return prune(Corpus.concat([read_corpus(research_file(name)) for name in others]), max_words=most)
 
 
 def news(words: int, documents: int, alpha: float | None = None) -> tuple[str, Corpus]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -32,18 +32,23 @@ def write_measured(result: Mapping[str, Any], path: Path) -> None:
     plots = _plots(result)
     if not plots:
         raise BadSetting(f"reproduce {name}", "--html", str(path), "cannot be written, because this one has nothing to draw")
-    rows = result["rows"]
-    columns = [c for c in dict.fromkeys(column for row in rows for column in row) if len({str(row.get(c)) for row in rows}) > 1]
-    cells = tuple(tuple(_cell(row.get(column)) for column in columns) for row in rows)
-    same = ", ".join(f"{name} {value}" for name, value in rows[0].items() if name not in columns)
-    table = ReportTable(
-        "Measured", tuple(column.replace("_", " ") for column in columns), cells, f"The same in every row: {same}."
-    )
+    tables = [_table(title, rows) for title, rows in result.get("tables", {}).items() if rows]
     tried = "".join(f"<li>{escape(sentence)}</li>" for sentence in result.get("tried", ()))
     corpus = f"<p>Documents: {escape(str(result['corpus']))}.</p>" if "corpus" in result else ""
-    parts = [f"<h1>{escape(name)}</h1>{corpus}", *map(figure_section, plots), table_section(table)]
+    parts = [f"<h1>{escape(name)}</h1>{corpus}", *map(table_section, tables), *map(figure_section, plots)]
+    parts += [table_section(_table("Measured", result["rows"]))]
     also = f"<section><h2>Also tried</h2><ul>{tried}</ul></section>" if tried else ""
     write_report(path, framed(name, [*parts, also]))
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> ReportTable:
+    """Rows with the columns in which they differ; what is the same in every row is said below."""
+    columns = [c for c in dict.fromkeys(column for row in rows for column in row) if len({str(row.get(c)) for row in rows}) > 1]
+    columns = columns or list(rows[0])
+    cells = tuple(tuple(_cell(row.get(column)) for column in columns) for row in rows)
+    same = ", ".join(f"{name} {value}" for name, value in rows[0].items() if name not in columns)
+    caption = f"The same in every row: {same}." if same else ""
+    return ReportTable(title, tuple(column.replace("_", " ") for column in columns), cells, caption)
 
 
 def _cell(value: Any) -> str:

@@ -1,0 +1,125 @@
+"""The models of the frontier of privacy and utility, with the settings that they are judged with.
+
+A contender is trained by a federation, or stands beside it: a peer without privacy, or what is known before any document.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from securetm.agreement import Agreement
+from securetm.contracts import Array, State, TopicModel
+from securetm.corpus.word_vectors import GLOVE, VectorSource, installed_vectors
+from securetm.experiments.judged_documents import JudgedDocuments
+from securetm.experiments.known_topics import knowing_assignments, knowing_topics
+from securetm.experiments.lda_peers import TOMOTOPY, PeerProcess
+from securetm.experiments.threshold_lda_vi import ThresholdLDA
+from securetm.models.public_topics import public_knowledge
+from securetm.models.variational.lda_vi import VariationalLDA
+
+RADIUS = 2.0  # of the clip: in 1,000 words, nine documents of ten have a longer row, so that nearly all weigh alike
+PUBLIC, PLAIN, SHIPPED = "lda-vi, public start", "lda-vi, plain start", "lda-vi of 0.1.0"
+TOPICS_KNOWN, ASSIGNED = "oracle: true topics known", "oracle: assignments known"
+PEER, FREQUENCIES, CONTROL = "tomotopy LDA", "word frequencies", "public start, no document"
+
+Rounds = Callable[[int, float | None], int]  # of documents and epsilon
+Change = Callable[[Agreement, JudgedDocuments], Agreement]  # puts a model that has no name into the agreement
+
+
+def _as_agreed(agreement: Agreement, documents: JudgedDocuments) -> Agreement:  # noqa: ARG001 - no oracle
+    return agreement
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A model that a federation trains: its name in a plan, its settings, and how often it asks."""
+
+    model: str
+    settings: Mapping[str, Any]
+    training: Mapping[str, Any]
+    rounds: Rounds
+    changed: Change = _as_agreed
+    oracle: bool = False  # knows what no private model may know
+
+
+def _by_epsilon(without: int, few: int, *of_epsilon: tuple[float, int]) -> Rounds:
+    """So many rounds up to each epsilon, so many without noise, and `few` where documents are few and noise is added."""
+
+    def rounds(documents: int, epsilon: float | None) -> int:
+        if epsilon is None:
+            return without
+        fits = next((count for most, count in of_epsilon if epsilon <= most), of_epsilon[-1][1])
+        return min(fits, few) if documents < 5_000 else fits
+
+    return rounds
+
+
+def _threshold(agreement: Agreement, documents: JudgedDocuments) -> Agreement:  # noqa: ARG001 - no oracle
+    return replace(agreement, model=ThresholdLDA.of(agreement.plan.model.settings))
+
+
+def _once(documents: int, epsilon: float | None) -> int:  # noqa: ARG001 - always
+    return 1
+
+
+_VI: Mapping[str, Any] = {"eta": 1.0, "repeats": 1, "passes": 20}
+FEDERATED: Mapping[str, Contender] = {
+    PUBLIC: Contender("lda-vi", _VI, {"start": "public"}, _by_epsilon(20, 1, (0.5, 2), (1.0, 3), (3.0, 4), (8.0, 8))),
+    PLAIN: Contender("lda-vi", _VI, {"start": "plain"}, _by_epsilon(20, 3, (0.5, 4), (1.0, 5), (3.0, 10), (8.0, 20))),
+    TOPICS_KNOWN: Contender("lda-vi", _VI, {"start": "plain"}, _once, knowing_topics, oracle=True),
+    ASSIGNED: Contender("lda-vi", _VI, {"start": "plain"}, _once, knowing_assignments, oracle=True),
+    SHIPPED: Contender("lda-vi", _VI, {"start": "plain"}, _by_epsilon(20, 20, (1.0, 7), (3.0, 10), (8.0, 20)), _threshold),
+}
+
+
+def curve_contenders() -> Mapping[str, Contender]:
+    """Those that need nothing public of words, for documents whose words mean nothing."""
+    return {name: one for name, one in FEDERATED.items() if name in (PLAIN,)}
+
+
+# ---- beside the federations ----------------------------------------------------------------------------------------
+
+
+def shown_as(topics: Array) -> tuple[TopicModel, State]:
+    """Topics from anywhere as a model that infers documents' shares as `lda-vi` does."""
+    model = VariationalLDA(n_topics=len(topics), **_VI)
+    start = model.start([f"word{n}" for n in range(topics.shape[1])], np.random.default_rng(0))
+    return model, {**start, "counts": topics * 1e6 * topics.shape[1]}
+
+
+def by_peer(documents: JudgedDocuments, topics: int, judging: float, passes: int = 300) -> Array:
+    """Topics x words by tomotopy's collapsed Gibbs sampler, on the documents that parties would train on."""
+    known = documents.held_back(1 - judging, 0)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        counts = Path(folder) / "counts.npz"
+        sparse.save_npz(counts, sparse.csr_matrix(known.counts))
+        with PeerProcess(TOMOTOPY, counts, (topics, 0.1, 0.01, 1, 0)) as peer:
+            peer.train(passes)
+            return peer.topics()[0]
+
+
+def by_frequencies(documents: JudgedDocuments, topics: int, judging: float) -> Array:
+    """Every topic is the word frequencies: whoever learns no more is no better."""
+    known = documents.held_back(1 - judging, 0)[0]
+    shares = np.asarray(known.counts.sum(axis=0)).ravel() + 0.5
+    return np.tile(shares / shares.sum(), (topics, 1))
+
+
+def by_vectors(documents: JudgedDocuments, topics: int, judging: float) -> Array:  # noqa: ARG001 - it reads no document
+    """The topics at which a public start begins."""
+    source = installed_vectors() or VectorSource(GLOVE)
+    return public_knowledge(source.read(documents.words).matrix(documents.words), topics).topics
+
+
+BESIDE: Mapping[str, Callable[[JudgedDocuments, int, float], Array]] = {
+    PEER: by_peer,
+    FREQUENCIES: by_frequencies,
+    CONTROL: by_vectors,
+}

@@ -1,0 +1,111 @@
+"""What the private models were to reach, and whether the measured rows hold it. It trains nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from securetm.experiments.bench_frame import Row
+from securetm.experiments.contenders import FREQUENCIES, PLAIN, PUBLIC
+from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, HELD_OUT, NO_NOISE
+from securetm.experiments.frontier_corpora import NEWS, NEWS_FEW, SNIPPETS_FEW, TITLES
+
+RECOMMENDED = PUBLIC
+F1 = {PUBLIC: {1.0: 0.31, 3.0: 0.33, 8.0: 0.35}, PLAIN: {1.0: 0.28, 3.0: 0.32, 8.0: 0.34}}
+LIKELIHOOD = {PUBLIC: {1.0: -6.08, 3.0: -6.02, 8.0: -5.98}, PLAIN: {1.0: -6.20, 3.0: -6.08, 8.0: -6.02}}
+NO_MORE_EPSILON = 1.3  # times the epsilon of central noise for the same figure
+JUDGED_AT = (1.0, 3.0, 8.0)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The rows, as goals look at them."""
+
+    rows: Sequence[Row]
+
+    def figure(self, measure: str, model: str, profile: str, epsilon: float | None, corpus: str = NEWS) -> float | None:
+        """One figure with 20 topics; None where it was not measured."""
+        wanted = {"corpus": corpus, "topics": 20, "model": model, "profile": profile, "epsilon": epsilon, "judging": HELD_OUT}
+        there = (row[measure] for row in self.rows if all(row[name] == value for name, value in wanted.items()))
+        return next(there, None)
+
+    def curve(self, measure: str, model: str, profile: str) -> list[tuple[float, float]]:
+        """A figure of 20 Newsgroups against epsilon."""
+        epsilons = sorted({row["epsilon"] for row in self.rows if row["epsilon"]})
+        points = [(epsilon, self.figure(measure, model, profile, epsilon)) for epsilon in epsilons]
+        return [(epsilon, value) for epsilon, value in points if value is not None]
+
+
+def goals_of(rows: Sequence[Row]) -> list[Row]:
+    """Each goal with what was reached; goals whose rows were not made are left out."""
+    measured = Measured(rows)
+    parts = (_figures(measured), _readable(measured), _distributed(measured), _few(measured), _titles(measured))
+    return [goal for part in parts for goal in part]
+
+
+def _goal(goal: str, wanted: float | None, reached: float | None, *, most: bool = False, above: bool = False) -> Iterator[Row]:
+    if wanted is None or reached is None:
+        return
+    held = reached <= wanted if most else reached > wanted if above else reached >= wanted
+    yield {"goal": goal, "wanted": round(wanted, 4), "reached": round(reached, 4), "held": bool(held)}
+
+
+def _figures(measured: Measured) -> Iterator[Row]:
+    for name, title, wanted in (("f1", "macro F1", F1), ("held_out", "log-likelihood per held-out word", LIKELIHOOD)):
+        for model, by_epsilon in wanted.items():
+            for epsilon, least in by_epsilon.items():
+                goal = f"{NEWS}, 20 topics, central, epsilon {epsilon:g}, {model}: {title} at least"
+                yield from _goal(goal, least, measured.figure(name, model, CENTRAL, epsilon))
+
+
+def _readable(measured: Measured) -> Iterator[Row]:
+    for measure, where in (("product", "held-out documents"), ("product_all", "all documents")):
+        without = measured.figure(measure, RECOMMENDED, NO_NOISE, None)
+        for epsilon in JUDGED_AT:
+            goal = f"{NEWS}, epsilon {epsilon:g}: NPMI ({where}) x diversity at least that without noise"
+            yield from _goal(goal, without, measured.figure(measure, RECOMMENDED, CENTRAL, epsilon))
+
+
+def _distributed(measured: Measured) -> Iterator[Row]:
+    for measure in ("held_out", "f1"):
+        central = measured.curve(measure, RECOMMENDED, CENTRAL)
+        for epsilon in JUDGED_AT:
+            figure = measured.figure(measure, RECOMMENDED, DISTRIBUTED, epsilon)
+            goal = f"{NEWS}, distributed at epsilon {epsilon:g}: times central's epsilon for the same {measure}, at most"
+            if figure is not None and len(central) > 1:
+                yield from _goal(goal, NO_MORE_EPSILON, epsilon / _epsilon_for(figure, central), most=True)
+
+
+def _epsilon_for(figure: float, curve: Sequence[tuple[float, float]]) -> float:
+    """Where the curve has that figure, with straight lines in the logarithm of epsilon; its ends, where it never does."""
+    epsilons, values = np.array(curve).T
+    rising = np.maximum.accumulate(values) + 1e-9 * np.arange(len(values))
+    return math.exp(float(np.interp(figure, rising, np.log(epsilons))))
+
+
+def _few(measured: Measured) -> Iterator[Row]:
+    for corpus in (NEWS_FEW, SNIPPETS_FEW):
+        frequencies = measured.figure("held_out", FREQUENCIES, NO_NOISE, None, corpus)
+        for epsilon in JUDGED_AT:
+            word = "better than" if epsilon > 1 else "at least as well as"
+            goal = f"{corpus}, epsilon {epsilon:g}: predicts held-out words {word} word frequencies"
+            reached = measured.figure("held_out", RECOMMENDED, CENTRAL, epsilon, corpus)
+            yield from _goal(goal, frequencies, reached, above=epsilon > 1)
+
+
+def _titles(measured: Measured) -> Iterator[Row]:
+    frequencies = measured.figure("held_out", FREQUENCIES, NO_NOISE, None, TITLES)
+    for row in measured.rows:
+        if row["corpus"] == TITLES and row["model"] != FREQUENCIES:
+            by = f"epsilon {row['epsilon']:g}" if row["epsilon"] else "no noise"
+            goal = f"{TITLES}, {row['model']}, {row['profile']}, {by}: predicts at least as well as word frequencies"
+            yield from _goal(goal, frequencies, row["held_out"])
+
+
+def unreached(goals: Sequence[Row]) -> list[Any]:
+    """The goals that do not hold."""
+    return [goal["goal"] for goal in goals if not goal["held"]]
