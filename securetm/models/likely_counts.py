@@ -14,6 +14,7 @@ from securetm.models.mixture_of_sizes import sizes_behind
 
 _LEAST = 1e-3  # of a count's expectation: no word is impossible in a topic
 _SMALLEST = 1e-9
+_POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of public frequencies, around which totals may lie
 _TRIED_WORDS, _TRIED_TOPICS = 500, 10  # weights are chosen on so many
 _WEIGHTS = (0.1, 0.1, 0.3)  # where the search begins: of what all words of a topic share, of similar words, of each word alone
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-6, 1e3
@@ -25,16 +26,23 @@ _SURE = 4.5  # of log evidence, as much as three deviations: with less, no diffe
 def likely_totals(found: Array, deviation: Array | float, public: Array | None = None) -> Array:
     """The likely total of each word behind noise of that deviation, which may differ by word. All are above 0.
 
-    Sizes of words, or their ratios to public frequencies, have a prior of any form, fitted to all words together (Kiefer and
-    Wolfowitz 1956; Jiang and Zhang 2009). Without noise totals are as found; where there is nothing but noise, all words are
-    alike, or follow the public frequencies.
+    Totals have a prior of any form, fitted to all words together (Kiefer and Wolfowitz 1956; Jiang and Zhang 2009): in common,
+    or around a power of their public frequencies, whichever makes the noised totals most probable. Without noise totals are as
+    found; where there is nothing but noise, all words are alike.
     """
     deviations = np.broadcast_to(np.asarray(deviation, dtype=np.float64), found.shape)
     if not deviations.any():
         return np.maximum(found, _SMALLEST)
-    base = np.ones(len(found)) if public is None else public * len(found)
-    totals: Array = base * sizes_behind(found / base, np.maximum(deviations, _SMALLEST) / base)
-    return np.maximum(totals, _SMALLEST)
+    deviations = np.maximum(deviations, _SMALLEST)
+    best, most = np.empty(0), -np.inf
+    for power in (0.0,) if public is None else _POWERS:
+        base = np.ones(len(found)) if public is None else np.maximum(public / public.mean(), _SMALLEST) ** power
+        sizes, evidence = sizes_behind(found / base, deviations / base)
+        evidence -= float(np.log(base).sum()) + (_SURE if power else 0.0)
+        if evidence > most:
+            best, most = base * sizes, evidence
+    totals: Array = np.maximum(best, _SMALLEST)
+    return totals
 
 
 def likely_counts(found: Array, deviation: Array | float, asked: Array, totals: Array, vectors: Array | None = None) -> Array:

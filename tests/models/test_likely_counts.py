@@ -106,6 +106,15 @@ def test_totals_are_nearer_to_the_truth_than_noised_ones_and_nearer_still_with_p
     assert min(plain.min(), helped.min()) > 0
 
 
+def test_public_frequencies_that_do_not_fit_change_little() -> None:
+    """A list of words that a corpus chose has frequencies of its own."""
+    rng = np.random.default_rng(0)
+    truth = 50.0 * rng.gamma(2, 1, 400)
+    noised, foreign = truth + rng.normal(0, 40, 400), np.exp(2 * rng.normal(size=400))
+    plain, helped = (likely_totals(noised, 40.0, given) for given in (None, foreign / foreign.sum()))
+    np.testing.assert_allclose(np.square(helped - truth).sum(), np.square(plain - truth).sum(), rtol=0.1)
+
+
 def test_means_and_evidence_are_those_of_the_dense_formula() -> None:
     rng = np.random.default_rng(0)
     found, scale = rng.normal(size=(3, 40)), rng.uniform(0.5, 2, (3, 40))
