@@ -16,7 +16,6 @@ from securetm.corpus.word_vectors import GLOVE, VectorSource, installed_vectors
 from securetm.errors import NotFound
 from securetm.models.model_errors import EmbeddingsWithoutNoise
 from securetm.plans import (
-    DEFAULT_MODEL,
     MOST_ROUNDS_OF_EPOCHS,
     NUMBERS,
     PUBLIC,
@@ -28,6 +27,8 @@ from securetm.plans import (
     PrivacyChoice,
     TrainingChoice,
     VocabularyChoice,
+    hides_documents,
+    usual_model,
 )
 from securetm.profiles import ProfileFile, make_model, model_class
 from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
@@ -67,11 +68,12 @@ def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
     plan = Plan()
     with mistakes.kept():
         plan = from_table(Plan, {name: value for name, value in tables.items() if name in ("seed", "profile")}, where)
+    budget = None
     with mistakes.kept():
-        sections["model"] = _model_choice(tables.get("model", {}))
+        budget = ProfileFile.read(str(tables.get("profile", plan.profile))).profile().budget
+    with mistakes.kept():
+        sections["model"] = _model_choice(tables.get("model", {}), budget)
         make_model(sections["model"].name, sections["model"].settings)
-    with mistakes.kept():
-        ProfileFile.read(str(tables.get("profile", plan.profile))).profile()
     mistakes.tell()
     return _resolved(dataclasses.replace(plan, **sections), where, tables.get("training", {}))
 
@@ -79,7 +81,8 @@ def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
 def unusual_settings(plan: Plan) -> dict[str, Any]:
     """The settings of the model that differ from what a plan has that names only the model."""
     form = {name: value for name, value in plan.model.settings.items() if name == "form"}
-    usual = make_model(plan.model.name, _model_choice({"name": plan.model.name, **form}).settings)
+    budget = ProfileFile.read(plan.profile).profile().budget
+    usual = make_model(plan.model.name, _model_choice({"name": plan.model.name, **form}, budget).settings)
     return {name: value for name, value in plan.model.settings.items() if getattr(usual, name, None) != value}
 
 
@@ -112,16 +115,17 @@ def _section(cls: type[T], tables: Mapping[str, Any], name: str) -> T:
 # ---- what a plan leaves to its model and its profile -----------------------------------------------------------------
 
 
-def _model_choice(table: Any) -> ModelChoice:
+def _model_choice(table: Any, budget: Budget | None) -> ModelChoice:
     require(isinstance(table, Mapping), "the plan", "model", table, "must be a table [model]")
     nested = table.get("settings", {})
     require(isinstance(nested, Mapping), "[model]", "settings", nested, "must be a table [model.settings]")
     flat = {name: value for name, value in table.items() if name not in ("name", "settings")}
     given = table.get("name", "")
     require(isinstance(given, str), "[model]", "name", given, "must be a text")
-    name = str(table.get("name", DEFAULT_MODEL))
+    name = str(table.get("name", usual_model(budget)))
     kind = model_class(name, {**nested, **flat})
-    return ModelChoice(name, {**(kind.federated_defaults if kind else {}), **nested, **flat})
+    usual = {**kind.federated_defaults, **(kind.budget_defaults if hides_documents(budget) else {})} if kind else {}
+    return ModelChoice(name, {**usual, **nested, **flat})
 
 
 def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> TrainingChoice:
@@ -136,7 +140,8 @@ def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Trai
         return chosen
     if "epochs" not in given and not hidden:
         chosen = dataclasses.replace(chosen, epochs=kind.federated_epochs)
-    return dataclasses.replace(chosen, rounds=MOST_ROUNDS_OF_EPOCHS if chosen.epochs else kind.federated_rounds)
+    usual = kind.budget_rounds if hides_documents(profile.budget) and kind.budget_rounds else kind.federated_rounds
+    return dataclasses.replace(chosen, rounds=MOST_ROUNDS_OF_EPOCHS if chosen.epochs else usual)
 
 
 def _documents_hidden_by(plan: Plan, profile: Profile) -> str:

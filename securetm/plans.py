@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from securetm.contracts import Profile, Unit
+from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.public_words import frequent_words, language_code
 from securetm.corpus.sentence_models import USUAL
 from securetm.corpus.text_embeddings import MAX_TOKENS, TextEmbedder
@@ -24,7 +24,7 @@ from securetm.toml_settings import require, require_at_least
 
 STOPS = ("rounds", "weights", "held_out")
 PLAIN, PUBLIC = STARTS = ("plain", "public")
-DEFAULT_MODEL = "lda"
+DEFAULT_MODEL, MODEL_UNDER_BUDGET = "lda", "lda-vi"  # where a plan names none; with a budget of documents or persons
 MOST_ROUNDS_OF_EPOCHS = 10_000  # that parties answer where a plan gives epochs, and no number of rounds
 PUBLIC_LIST = "name a language, or a public list of words, one a line (--vocabulary english, --vocabulary FILE)"
 USUAL_LANGUAGE = "english"  # of the public list, where a profile takes no other list and the plan names none
@@ -212,6 +212,16 @@ class TrainingChoice:
         problem = "cannot be public beside continue_from: the topics are those of the earlier model"
         asked = self.start == PUBLIC or bool(self.vectors)
         require(not (asked and self.continue_from), "[training]", "start", self.start, problem)
+
+
+def hides_documents(budget: Budget | None) -> bool:
+    """Whether documents or persons have this budget; that of single words is another thing."""
+    return budget is not None and budget.unit is not Unit.WORD
+
+
+def usual_model(budget: Budget | None) -> str:
+    """The model that is trained where a plan names none."""
+    return MODEL_UNDER_BUDGET if hides_documents(budget) else DEFAULT_MODEL
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ def profile(
     documents: Annotated[int | None, typer.Option(help="Documents of all parties, to judge delta by.")] = None,
     rounds: Annotated[int, typer.Option(help="Training rounds.")] = 100,
     vocabulary_size: Annotated[int, typer.Option(help="Words in the vocabulary.")] = 2000,
-    model: Annotated[str, typer.Option(help="Topic model: one that asks for batches is helped by coins.")] = "lda",
+    model: Annotated[str, typer.Option(help="Topic model; if not given, the one that a run would train.")] = "",
     parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None,
     vocabulary: Annotated[
         str | None, typer.Option(help="A language: how many words of its public list can be expected to occur.")

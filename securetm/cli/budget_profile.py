@@ -16,7 +16,7 @@ from securetm.federation.paying import bill_of
 from securetm.federation.word_threshold import needed_by
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plan_reading import plan_from_tables
-from securetm.plans import DEFAULT_MODEL, ModelChoice, Plan, VocabularyChoice
+from securetm.plans import ModelChoice, Plan, VocabularyChoice, usual_model
 from securetm.profiles import cohort_of, count_of_parties, read_profile
 from securetm.wording import colluding_parties
 
@@ -32,7 +32,7 @@ def profile_run(
     rounds: int,
     words: int,
     documents: int | None,
-    model: str = DEFAULT_MODEL,
+    model: str = "",
     language: str | None = None,
     length: float = USUAL_LENGTH,
 ) -> ProfileRun:
@@ -41,6 +41,7 @@ def profile_run(
     check("--parties", parties)
     check("--vocabulary-size", words)
     check("--documents", documents)
+    model = model or usual_model(read_profile(name).budget)
     agreement = agree(_plan(name, words, model, language), listed=tuple(f"word{n}" for n in range(words)))
     profile = agreement.profile
     if profile.budget is None:

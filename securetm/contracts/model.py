@@ -112,6 +112,8 @@ class TopicModel(Protocol):
     reads_words: ClassVar[bool] = True  # whether `infer` reads words; learning always does
     federated_defaults: ClassVar[Mapping[str, Any]] = {}  # settings of a federation that differ from those of one machine
     federated_rounds: ClassVar[int] = 1000  # of training, where a plan does not say
+    budget_defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ further where documents or persons have a budget
+    budget_rounds: ClassVar[int] = 0  # of training there, where a plan does not say; 0: as without a budget
     most_rounds: ClassVar[int] = 0  # after which nothing more can be learned, whatever a plan says; 0: no such number
     federated_epochs: ClassVar[float] = 0.0  # instead of rounds, where the number of documents is public; 0: rounds
     party_models: ClassVar[bool] = False  # whether each party trains a model of its own, and is asked about another state

@@ -1,21 +1,35 @@
-"""The model that is trained where nobody names one: everywhere the same, with as many rounds as it needs."""
+"""The model that is trained where nobody names one: everywhere the same for a profile, with as many rounds as it needs."""
 
 from __future__ import annotations
 
-import inspect
+import pytest
 
-from securetm.cli import budget_commands as budget
 from securetm.cli.budget_profile import profile_run
 from securetm.plan_reading import plan_from_tables, read_plan
-from securetm.plans import DEFAULT_MODEL, Plan
+from securetm.plans import DEFAULT_MODEL, MODEL_UNDER_BUDGET, Plan
 
 
 def test_a_plan_that_names_no_model_trains_lda_for_a_hundred_rounds() -> None:
     for plan in (read_plan(None, {}), plan_from_tables({"model": {"n_topics": 4}}, "a test")):
-        assert (plan.model.name, plan.training.rounds) == ("lda", 100)
+        assert (plan.model.name, plan.training.rounds) == (DEFAULT_MODEL, 100)
     assert Plan().model.name == DEFAULT_MODEL
 
 
-def test_the_calculator_counts_the_model_that_a_run_would_train() -> None:
-    assert inspect.signature(budget.profile).parameters["model"].default == DEFAULT_MODEL
-    assert inspect.signature(profile_run).parameters["model"].default == DEFAULT_MODEL
+@pytest.mark.parametrize("profile", ["dp-central", "dp-distributed", "dp-local", "fortress"])
+def test_with_a_budget_it_trains_few_rounds_of_bounded_rows(profile: str) -> None:
+    plan = plan_from_tables({"profile": profile}, "a test")
+    assert plan.model.name == MODEL_UNDER_BUDGET
+    assert plan.model.settings["repeats"] == 1
+    assert plan.training.rounds <= 8
+    named = plan_from_tables({"profile": profile, "model": {"name": MODEL_UNDER_BUDGET, "repeats": 4}}, "a test")
+    assert (named.model.settings["repeats"], named.model.settings["eta"]) == (4, 1.0)
+
+
+def test_a_budget_of_single_words_is_another_thing() -> None:
+    assert plan_from_tables({"profile": "iftm"}, "a test").model.name == DEFAULT_MODEL
+
+
+@pytest.mark.parametrize("profile", ["dp-central", "iftm"])
+def test_the_calculator_counts_the_model_that_a_run_would_train(profile: str) -> None:
+    run = profile_run(profile, 5, 3, 500, None)
+    assert run.settings["model"] == plan_from_tables({"profile": profile}, "a test").model.name
