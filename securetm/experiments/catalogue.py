@@ -27,7 +27,19 @@ REPRODUCTIONS: Mapping[str, str] = {
 }
 BENCHES: Mapping[str, str] = {
     name: f"bench_{name.replace('-', '_')}"
-    for name in ("dp", "federation", "he", "lda", "neural", "noise", "private", "private-mh", "prodlda", "sum")
+    for name in (
+        "correlated-noise",
+        "dp",
+        "federation",
+        "he",
+        "lda",
+        "neural",
+        "noise",
+        "private",
+        "private-mh",
+        "prodlda",
+        "sum",
+    )
 }
 KINDS = {"reproduction": ("reproduce", REPRODUCTIONS), "bench": ("bench", BENCHES)}
 
