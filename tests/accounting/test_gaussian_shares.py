@@ -108,6 +108,17 @@ def test_shares_add_up_to_one_discrete_gaussian_but_for_the_ripples(variance: fl
     assert apart <= sum(ripple(variance * k / (k + 1)) for k in range(1, shares)) + 1e-15
 
 
+def test_unequal_shares_add_up_to_one_discrete_gaussian_too() -> None:
+    variances = (0.7, 0.4, 1.5, 0.4)
+    summed = np.ones(1)
+    for variance in variances:
+        summed = np.convolve(summed, discrete_gaussian(variance, 1, 40))
+    x = np.arange(len(summed)) - len(summed) // 2
+    aim = np.exp(-(x**2) / (2 * sum(variances)))
+    apart = np.abs(summed - aim / aim.sum()).sum() / 2
+    assert 0 < apart <= sum(ripple(0.4 * k / (k + 1)) for k in range(1, 4))
+
+
 def test_sums_of_exponentials_stay_within_the_ripple() -> None:
     x = np.arange(-60, 61)
     for variance in (0.2, 0.5, 1.0):
