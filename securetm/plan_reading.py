@@ -166,7 +166,7 @@ def _resolved(plan: Plan, where: str, given: Mapping[str, Any]) -> Plan:
     plan = dataclasses.replace(plan, vocabulary=_with_source(plan, profile), model=_with_all_settings(plan, profile))
     plan.vocabulary.public_words(plan.tokeniser.make())
     plan = dataclasses.replace(plan, training=_with_length(plan, profile, given))
-    return dataclasses.replace(plan, training=_with_vectors(plan))
+    return dataclasses.replace(plan, training=_with_vectors(plan), privacy=_with_epsilon(plan, profile.budget, given))
 
 
 def _with_sentence_model(plan: Plan) -> dict[str, Any]:
@@ -209,6 +209,15 @@ def _with_unit(plan: Plan, budget: Budget | None) -> PrivacyChoice:
     named = "person" if plan.corpus.person and budget is not None else ""
     by_word = budget is not None and budget.unit is Unit.WORD
     return dataclasses.replace(plan.privacy, unit="word" if by_word else plan.privacy.unit or named)
+
+
+def _with_epsilon(plan: Plan, budget: Budget | None, given: Mapping[str, Any]) -> PrivacyChoice:
+    """The profile's budget as that of all rounds, where their number and the noise are left open: no round is cut off."""
+    chosen, kind = plan.privacy, model_class(plan.model.name, plan.model.settings)
+    few = kind is not None and (kind.budget_rounds or kind.most_rounds)
+    if budget is None or not hides_documents(budget) or not few or "rounds" in given or chosen.epsilon or chosen.noise:
+        return chosen
+    return dataclasses.replace(chosen, epsilon=budget.epsilon)
 
 
 def _with_source(plan: Plan, profile: Profile) -> VocabularyChoice:

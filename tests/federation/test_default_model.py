@@ -33,3 +33,10 @@ def test_a_budget_of_single_words_is_another_thing() -> None:
 def test_the_calculator_counts_the_model_that_a_run_would_train(profile: str) -> None:
     run = profile_run(profile, 5, 3, 500, None)
     assert run.settings["model"] == plan_from_tables({"profile": profile}, "a test").model.name
+
+
+def test_where_rounds_and_noise_are_left_open_the_budget_is_for_all_rounds() -> None:
+    open_plan = plan_from_tables({"profile": "fortress"}, "a test")
+    assert open_plan.privacy.epsilon == 3.0
+    for said in ({"training": {"rounds": 3}}, {"privacy": {"noise": 9.0}}):
+        assert plan_from_tables({"profile": "fortress", **said}, "a test").privacy.epsilon == 0
