@@ -27,6 +27,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "lda by mh": {"n_topics": 3, "sweeps": 2, "sampler": "mh"},
     "sentence-lda": {"n_topics": 3, "sweeps": 2},
     "lda-vi": {"n_topics": 3},
+    "moments": {"n_topics": 3},
     "nmf": {"n_topics": 3},
     "prodlda": {"n_topics": 3, "hidden": 8, "batch": 16, "dtype": "float64", "device": "cpu"},
 }

@@ -112,6 +112,7 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
     "sentence-lda": {},
     "sentence-lda, mh": {"sampler": "mh"},
     "lda-vi": {},
+    "moments": {},
     "nmf": {},
     "nmf, counts": {"weighting": "counts"},
     "nmf, log": {"weighting": "log"},

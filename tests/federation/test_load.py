@@ -40,6 +40,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
     "lda": {"sweeps": 1},
     "lda-matched": {"sweeps": 2},
     "lda-vi": {"passes": 5},
+    "moments": {"passes": 5},
     "neural-lda": NEURAL,
     "nmf": {"passes": 5},
     "prodlda": NEURAL,

@@ -31,6 +31,7 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
     "lda": {"n_topics": 3, "sweeps": 2},
     "lda-matched": {"n_topics": 3},
     "lda-vi": {"n_topics": 3},
+    "moments": {"n_topics": 3},
     "nmf": {"n_topics": 3},
     "sentence-lda": {"n_topics": 3},
     "prodlda": {"n_topics": 3, "hidden": 8, "batch": 16},

@@ -35,8 +35,8 @@ def factorised(sums: PairSums, start: Array, passes: int) -> PairTopics:
     one = _begun(even, start * sums.frequencies * factors)
     other = one.copy()
     for _ in range(passes):
-        one = _improved(one, other, even)
-        one, other = _improved(other, one, even), one
+        one, other = _improved(one, other, even)
+        other, one = _improved(other, one, even)
     found = (one + other) / factors
     masses = np.maximum(found.sum(axis=1, keepdims=True), _TINY)
     topics = (1.0 - _BACKGROUND) * found / masses + _BACKGROUND * sums.frequencies
@@ -52,16 +52,16 @@ def _begun(even: Array, topics: Array) -> Array:
     return scaled
 
 
-def _improved(topics: Array, beside: Array, even: Array) -> Array:
-    """One factor after a step of block coordinate descent, as long as the other one, which is fixed."""
+def _improved(topics: Array, beside: Array, even: Array) -> tuple[Array, Array]:
+    """One factor after a step of block coordinate descent beside the other one; then both are scaled to the same lengths."""
     np.fill_diagonal(even, (topics * beside).sum(axis=0))
     words_of = np.zeros(topics.shape)
     add_product(beside, even, words_of)
     found = topics.copy()
     improve(found, overlaps(beside), words_of, 1)
     mine, others = (np.sqrt(np.square(each).sum(axis=1, keepdims=True)) for each in (found, beside))
-    scaled: Array = found * np.sqrt(np.maximum(others, _TINY) / np.maximum(mine, _TINY))
-    return scaled
+    scale = np.sqrt(np.maximum(others, _TINY) / np.maximum(mine, _TINY))
+    return found * scale, beside / scale
 
 
 def _together(even: Array, topics: Array, prevalence: Array) -> Array:
