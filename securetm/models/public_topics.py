@@ -15,7 +15,7 @@ from securetm.models.public_knowledge import MOST_DIMENSIONS, PublicKnowledge
 _GRID = 4096.0  # steps in 1: vectors that differ less are the same
 _ROUNDS = 50  # of k-means
 _TURNS = 30  # of the search for the directions in which words differ most
-_SHARP = 5.0  # how steeply a word's share of a topic falls with the angle between them
+_SHARP = 4.0  # how steeply a word's share of a topic falls with the angle between them
 _MOST_WORDS = 1 << 11  # that seeds are searched among: of more, every n-th
 
 
