@@ -194,11 +194,13 @@ def _with_sentence_model(plan: Plan) -> dict[str, Any]:
 
 def _with_vectors(plan: Plan) -> TrainingChoice:
     """The [training] section with the vectors of a public start and their digest, where the plan asks for one."""
-    chosen, kind = plan.training, model_class(plan.model.name, plan.model.settings)
-    if chosen.start != PUBLIC and not chosen.vectors:
+    chosen, model = plan.training, make_model(plan.model.name, plan.model.settings)
+    if chosen.start != PUBLIC and not chosen.vectors and not model.needs_public:
         return chosen
     problem = f"cannot be public for {plan.model.name}, which is no table of topics"
-    require(kind is not None and kind.starts_public, "[training]", "start", PUBLIC, problem)
+    require(model.starts_public, "[training]", "start", PUBLIC, problem)
+    problem = "cannot be plain for a decoder through word vectors"
+    require(chosen.start in ("", PUBLIC), "[training]", "start", chosen.start, problem)
     source = VectorSource(chosen.vectors) if chosen.vectors else installed_vectors() or VectorSource(GLOVE)
     digest = chosen.vectors_digest or source.digest  # a role that begins nothing need not have the vectors
     return dataclasses.replace(chosen, start=PUBLIC, vectors=source.name, vectors_digest=digest)

@@ -35,6 +35,7 @@ SETTINGS = {  # of a plan, by the parameter of the command that sets each
     "corpus": "corpus.source",
     **{name: f"corpus.{name}" for name in ("text", "label", "party", "date", "person", "embedding", "partition", "parties")},
     "vocabulary": "vocabulary.file",
+    "decoder": "model.decoder",
     "start": "training.start",
     "vectors": "training.vectors",
     "epsilon": "privacy.epsilon",
@@ -71,6 +72,9 @@ def run(
         typer.Option(
             help="Public words: a language, such as english, or a file, one a line; english+private adds the parties'."
         ),
+    ] = None,
+    decoder: Annotated[
+        str | None, typer.Option(help="Of prodlda: full, or embedded, through frozen public word vectors.")
     ] = None,
     start: Annotated[str | None, typer.Option(help="Begin at topics of word vectors (public), or without any (plain).")] = None,
     vectors: Annotated[

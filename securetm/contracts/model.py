@@ -117,8 +117,17 @@ class TopicModel(Protocol):
     most_rounds: ClassVar[int] = 0  # after which nothing more can be learned, whatever a plan says; 0: no such number
     federated_epochs: ClassVar[float] = 0.0  # instead of rounds, where the number of documents is public; 0: rounds
     party_models: ClassVar[bool] = False  # whether each party trains a model of its own, and is asked about another state
-    starts_public: ClassVar[bool] = False  # whether it is a table of topics that can begin from public ones (`started`)
     gains_topics: ClassVar[bool] = False  # whether it can go on from a state with fewer topics, which keep their numbers
+
+    @property
+    def starts_public(self) -> bool:
+        """Whether it can begin from public topics (`started`)."""
+        return self.needs_public
+
+    @property
+    def needs_public(self) -> bool:
+        """Whether answers read public word vectors. Each party then has its own, and adds them to the state that it gets."""
+        return False
 
     @property
     def in_fixed_order(self) -> bool:

@@ -16,6 +16,7 @@ from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.running_errors import Diverged
 from securetm.federation.store import PartyStore
+from securetm.models.public_knowledge import without_public
 from securetm.models.queries import perplexity_from_answer
 
 _MINE = "learned/"  # in the party's memory, beside what its model remembers
@@ -38,7 +39,7 @@ class Learner:
         """Returns the state that questions of the training are about."""
         if not self._state:
             raise BadState("no vocabulary has been agreed on")
-        return self.agreement.model.for_party(self._state, "")
+        return without_public(self.agreement.model.for_party(self._state, ""))
 
     def finished(self) -> State:
         """Returns the whole state that came of the training."""

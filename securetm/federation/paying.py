@@ -72,7 +72,7 @@ def bill_of(agreement: Agreement, parties: int) -> Bill:
     joint = agreement.plan.vocabulary.source == JOINT
     words = spend_of(compile_route(questions.make(JOINT, {}).terms, profile, cohort)) if joint else None
     questions.adopt(agreement.longest_list)
-    state = agreement.model.for_party(agreement.model.start(questions.vocabulary, np.random.default_rng(0)), "")
+    state = questions.shown(TRAIN, agreement.model.start(questions.vocabulary, np.random.default_rng(0)), "")
     route = compile_route(questions.make(TRAIN, state).terms, profile, asked)  # an unsound profile is refused here
     drawn_once = tuple(mechanism for mechanism in profile.mechanisms if mechanism.once)
     others = tuple(mechanism for mechanism in profile.mechanisms if not mechanism.once)

@@ -15,6 +15,7 @@ from securetm.agreement import Agreement
 from securetm.contracts import INF, Array, ClippedSum, Memory, Query, State, Terms, Unit
 from securetm.federation.paying_errors import NotPaidFor, OtherUnit
 from securetm.federation.refusal_errors import BadState, UnknownQuestion
+from securetm.models.public_knowledge import without_public
 from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.models.word_sketch import WordSketch
 from securetm.toml_settings import digest
@@ -36,6 +37,7 @@ class Questions:
     vocabulary: tuple[str, ...] = ()
     candidates: bool = False  # whether the vocabulary holds words that are yet to be chosen from; then it is only counted
     _template: State = field(default_factory=dict)
+    _known: State = field(default_factory=dict)
     _digest: bytes = b""
 
     def __post_init__(self) -> None:
@@ -43,7 +45,7 @@ class Questions:
 
     def adopt(self, vocabulary: tuple[str, ...], *, candidates: bool = False) -> None:
         """Sets the words that questions are about."""
-        self.vocabulary, self.candidates, self._template = vocabulary, candidates, {}
+        self.vocabulary, self.candidates, self._template, self._known = vocabulary, candidates, {}, {}
         self._digest = digest([list(vocabulary), candidates])
 
     def words(self, name: str) -> bytes:
@@ -66,8 +68,8 @@ class Questions:
     def shown(self, name: str, state: State, party: str) -> State:
         """Returns the part of a state that one party sees: no optimiser memory, and in matched models only the party's own."""
         if name == HELD_OUT:
-            return self.agreement.model.shared(state)
-        return self.agreement.model.for_party(state, party) if name == TRAIN else state
+            return without_public(self.agreement.model.shared(state))
+        return without_public(self.agreement.model.for_party(state, party)) if name == TRAIN else state
 
     def finished(self, state: State) -> State:
         """Returns what every party gets of the finished model: the whole state, without other parties' own models."""
@@ -105,8 +107,15 @@ class Questions:
         if name == COHERENCE:
             return CooccurrenceCounts(_checked_top(state, len(self.vocabulary), model.most_shown_topics))
         if name == TRAIN:
-            return model.query(self._checked_weights(state))
-        return HeldOut(model, self._checked_whole(state))
+            return model.query({**self._checked_weights(state), **self._public()})
+        return HeldOut(model, {**self._checked_whole(state), **self._public()})
+
+    def _public(self) -> State:
+        """Returns what the model's answers read of public word vectors. It never comes with a message."""
+        if self.agreement.model.needs_public and not self._known:
+            public = self.agreement.public(self.vocabulary)
+            self._known = {} if public is None else public.arrays()
+        return self._known
 
     def _check_asked(self, name: str) -> None:
         """Refuses a question that the plan does not ask, or that its budget does not pay for."""
@@ -130,7 +139,7 @@ class Questions:
         """Checks the names, shapes and types of a state against the plan's model, and that all values are finite."""
         if not self._template:
             fresh = self.agreement.model.start(self.vocabulary, np.random.default_rng(0))
-            self._template = self.agreement.model.for_party(fresh, "")
+            self._template = without_public(self.agreement.model.for_party(fresh, ""))
         _check_shapes(state, self._template)
         return state
 

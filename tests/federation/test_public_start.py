@@ -16,9 +16,11 @@ from securetm.corpus.vector_errors import BadVectors, NotInstalled, OtherVectors
 from securetm.errors import BadSetting
 from securetm.federation.data_free import Beginning
 from securetm.federation.folder import begin
+from securetm.federation.questions import TRAIN, Questions
+from securetm.federation.refusal_errors import BadState
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
-from securetm.models.public_knowledge import PublicKnowledge, without_public
+from securetm.models.public_knowledge import VECTORS, PublicKnowledge, without_public
 from securetm.plans import Plan
 from securetm.stages import Unwatched
 
@@ -140,3 +142,28 @@ def test_a_coordinator_and_parties_of_their_own_begin_at_public_topics(vectors: 
     for name in NAMES:
         landed = read_arrays(Path(joined.reports[name]["directory"]) / "model.safetensors", bare=True)[0]
         assert all(np.array_equal(landed[part], result.state[part]) for part in result.state)
+
+
+EMBEDDED = {"name": "prodlda", "n_topics": 4, "hidden": 8, "batch": 40, "decoder": "embedded"}
+
+
+def test_parties_add_their_own_vectors_to_the_state_of_a_network_that_reads_them(vectors: Path, tmp_path: Path) -> None:
+    agreement = agree(plan_of(tmp_path, vectors, model=EMBEDDED))
+    questions, state = Questions(agreement, PUBLIC), agreement.start(PUBLIC)
+    sent = questions.shown(TRAIN, state, "north")
+    assert set(sent) == {"weights", "step", "seed"}
+    asked = questions.make(TRAIN, sent)
+    np.testing.assert_array_equal(asked.state[VECTORS], state[VECTORS])  # type: ignore[attr-defined]
+    with pytest.raises(BadState, match="its arrays"):
+        questions.make(TRAIN, {**sent, VECTORS: state[VECTORS]})
+
+
+@pytest.mark.parametrize("profile", ["dp-central", "masked", "bfv"])
+def test_a_network_through_vectors_learns_in_a_federation(
+    profile: str, five: Mapping[str, Corpus], vectors: Path, tmp_path: Path
+) -> None:
+    plan = plan_of(tmp_path, vectors, profile, model=EMBEDDED, training__rounds=3)
+    folder = begin(tmp_path / "run", plan, five)
+    result = execute(folder, Unwatched())
+    assert result["start"]["topics"] == "public"
+    assert VECTORS in read_arrays(folder.model, bare=True)[0]

@@ -133,7 +133,7 @@ def longest_answer(own: PartyState) -> float:
     coordinator. The first of two is not counted: kernels are compiled then.
     """
     agreement, nothing, seed = own.agreement, _Forgetting(), own.agreement.plan.seed
-    state = agreement.model.for_party(agreement.model.start(own.questions.vocabulary, np.random.default_rng(seed)), "")
+    state = own.questions.shown(TRAIN, agreement.model.start(own.questions.vocabulary, np.random.default_rng(seed)), "")
     query, cohort = own.questions.make(TRAIN, state), cohort_of(agreement.profile, own.members, seed=seed)
     route = compile_route(query.terms, agreement.profile, cohort)
     whole = replace(route, steps=tuple(step for step in route.steps if step.mechanism.sampling is not Sampling.COINS))

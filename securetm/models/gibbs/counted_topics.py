@@ -32,7 +32,6 @@ class CountedTopics(Estimator):
     """A model whose state holds counts of words in topics; its fields are public settings."""
 
     gains_topics: ClassVar[bool] = True
-    starts_public: ClassVar[bool] = True
 
     n_topics: int = 50  # of the shared model
     alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
@@ -47,6 +46,11 @@ class CountedTopics(Estimator):
         check_setting(self, "eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
         check_setting(self, "threads", self.threads >= 1, "must be at least 1")
         check_setting(self, "deviations", 0 <= self.deviations < math.inf, "must be 0 or above, and finite")
+
+    @property
+    def starts_public(self) -> bool:
+        """True."""
+        return True
 
     @abstractmethod
     def smoothed(self, state: State) -> Array:

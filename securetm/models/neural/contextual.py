@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from securetm.contracts import Reads
+from securetm.contracts import Reads, State
 from securetm.errors import check_setting
 from securetm.models.neural.decoders import ProductOfExperts
 from securetm.models.neural.neural_model import NeuralTopicModel
@@ -30,8 +30,7 @@ class ContextualTopicModel(NeuralTopicModel):
         check_setting(self, "embedding_size", self.embedding_size >= 1, "must be at least 1")
         check_setting(self, "embedding_length", 0 < self.embedding_length < float("inf"), "must be positive and finite")
 
-    @property
-    def decoder(self) -> ProductOfExperts:
+    def decoding(self, state: State) -> ProductOfExperts:  # noqa: ARG002
         """A product of experts."""
         return ProductOfExperts(self.gain)
 

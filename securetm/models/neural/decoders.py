@@ -1,4 +1,4 @@
-"""The two decoders of the network: a product of experts (ProdLDA) and a mixture of topics (NeuralLDA).
+"""The decoders of the network: a product of experts (ProdLDA), the same through word vectors, a mixture of topics (NeuralLDA).
 
 A decoder turns a batch's topic shares into each document's loss, the gradient at the shares, and a document's gradient of the
 decoder's own weights as factors from which its length follows. It knows no encoder.
@@ -55,8 +55,8 @@ class Decoded(Protocol):
 class Decoder(Protocol):
     """A way to give words probabilities, from topic shares and the decoder's weights."""
 
-    def alone(self, topics: Tensor) -> Tensor:
-        """The logits of each topic's words beside the background."""
+    def alone(self, layers: Layers, relevance: float) -> Tensor:
+        """The logits of each topic's words, and the background times the relevance."""
 
     def decode(self, layers: Layers, shares: Tensor, batch: WordBatch, kernels: Kernels) -> Decoded:
         """A batch's losses, and what its gradients need."""
@@ -71,9 +71,9 @@ class ProductOfExperts:
 
     gain: float  # deviation of the topics' part of the logits
 
-    def alone(self, topics: Tensor) -> Tensor:
-        """Each topic's row, layer-normalised to deviation `gain`."""
-        return self.gain * FusedKernels().normalise(topics)[0]
+    def alone(self, layers: Layers, relevance: float) -> Tensor:
+        """Each topic's row, layer-normalised to deviation `gain`, beside the background."""
+        return self.gain * FusedKernels().normalise(layers["topics"])[0] + relevance * layers["background"]
 
     def decode(self, layers: Layers, shares: Tensor, batch: WordBatch, kernels: Kernels) -> ProductDecoded:
         """Losses and gradients from one pass over each row of logits."""
@@ -129,6 +129,34 @@ class ProductDecoded:
         return products(self.kernels, self.shares) * products(self.kernels, self.passed.back)
 
 
+@dataclass(frozen=True)
+class EmbeddedExperts:
+    """A product of experts whose weights are in the space of frozen word vectors: topics @ vectors.T, and so the background.
+
+    A document's gradient of these weights is its gradient at the words times the vectors, and nothing over all words is kept.
+    """
+
+    gain: float
+    vectors: Tensor  # words x dimensions
+    logs: Tensor  # of the words' public frequencies, which the background begins with
+
+    def alone(self, layers: Layers, relevance: float) -> Tensor:
+        """Those of the product of experts over all words."""
+        return ProductOfExperts(self.gain).alone(self._over_words(layers, FusedKernels()), relevance)
+
+    def decode(self, layers: Layers, shares: Tensor, batch: WordBatch, kernels: Kernels) -> ProductDecoded:
+        """The losses over all words, and the gradients in the vectors' space."""
+        whole = ProductOfExperts(self.gain).decode(self._over_words(layers, kernels), shares, batch, kernels).passed
+        back, after = kernels.dense(whole.back, self.vectors), kernels.dense(whole.after, self.vectors)
+        squares = kernels.squared_lengths(back), kernels.squared_lengths(after)
+        return ProductDecoded(kernels, layers["topics"], shares, DecoderLosses(whole.losses, back, after, *squares))
+
+    def _over_words(self, layers: Layers, kernels: Kernels) -> Layers:
+        vectors = self.vectors.to(layers["topics"].dtype)
+        background = kernels.back(layers["background"][None].contiguous(), vectors)[0] + self.logs.to(vectors.dtype)
+        return {"topics": kernels.back(layers["topics"], vectors), "background": background}
+
+
 # ---- a mixture -----------------------------------------------------------------------------------------------------------
 
 
@@ -138,9 +166,9 @@ class Mixture:
 
     slope: float
 
-    def alone(self, topics: Tensor) -> Tensor:
-        """Each topic's row times the slope."""
-        return self.slope * topics
+    def alone(self, layers: Layers, relevance: float) -> Tensor:
+        """Each topic's row times the slope, beside the background."""
+        return self.slope * layers["topics"] + relevance * layers["background"]
 
     def decode(self, layers: Layers, shares: Tensor, batch: WordBatch, kernels: Kernels) -> MixtureDecoded:
         """Losses and gradients from a document's own words; no row over the whole vocabulary is made."""

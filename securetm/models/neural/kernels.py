@@ -5,7 +5,7 @@ They hold sparse rows, weights and logits, and know no topic models. Row i of ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -59,10 +59,15 @@ def bags(counts: Any, dtype: Any, embeddings: Array | None = None, length: float
     ends = np.asarray(counts.indptr, dtype=np.int64)
     inputs = np.empty_like(values)
     _fill_inputs(ends, values, inputs)
-    units = None if embeddings is None else np.empty(embeddings.shape, dtype)
-    if embeddings is not None and units is not None:
-        _fill_units(np.ascontiguousarray(embeddings), float(length), units)
-    return WordBatch(ends, np.ascontiguousarray(counts.indices), values, inputs, counts.shape[1], units)
+    batch = WordBatch(ends, np.ascontiguousarray(counts.indices), values, inputs, counts.shape[1])
+    return batch if embeddings is None else with_embeddings(batch, embeddings, length)
+
+
+def with_embeddings(batch: WordBatch, rows: Array, length: float) -> WordBatch:
+    """The batch with an embedding of each document, at the given length."""
+    units = np.empty(rows.shape, batch.counts.dtype)
+    _fill_units(np.ascontiguousarray(rows), float(length), units)
+    return replace(batch, embeddings=units)
 
 
 @njit(cache=True, error_model="numpy")

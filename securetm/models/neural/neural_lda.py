@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from securetm.contracts import State
 from securetm.models.neural.decoders import Mixture
 from securetm.models.neural.neural_model import NeuralTopicModel
 
@@ -21,7 +22,6 @@ class NeuralLDA(NeuralTopicModel):
     gain: float = 2.0  # deviation of every word's logits over the topics, beside the learned background
     name: ClassVar[str] = "neural-lda"
 
-    @property
-    def decoder(self) -> Mixture:
+    def decoding(self, state: State) -> Mixture:  # noqa: ARG002
         """A mixture of topics."""
         return Mixture(self.gain / self.word_spread)

@@ -87,16 +87,19 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         """To which embeddings are scaled, where the encoder reads such."""
         return 1.0
 
-    @property
-    def decoder(self) -> Decoder:
+    def decoding(self, state: State) -> Decoder:
         """How topic shares become probabilities of words."""
         raise NotImplementedError
+
+    def fresh_shape(self, words: int) -> NetworkShape:
+        """The shape of the network over so many words."""
+        return NetworkShape(words, self.hidden, self.n_topics, self.embedding_size, self.reads_words)
 
     # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Fresh weights from the rng, and the seed of all later document noise."""
-        shape = NetworkShape(len(vocabulary), self.hidden, self.n_topics, self.embedding_size, self.reads_words)
+        shape = self.fresh_shape(len(vocabulary))
         flat = np.zeros(shape.size, dtype=self.dtype)
         for part, values in shape.views(flat).items():
             if not part.endswith("_bias") and part != "background":
@@ -147,8 +150,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         At relevance 1 it is the decoder's own distribution; a lower value prefers words that are special to a topic.
         """
         layers = {name: torch.from_numpy(layer).double() for name, layer in self._layers(state).items()}
-        scores = self.decoder.alone(layers["topics"]) + self.relevance * layers["background"]
-        shares: Array = torch.softmax(scores, dim=1).numpy()
+        shares: Array = torch.softmax(self.decoding(state).alone(layers, self.relevance), dim=1).numpy()
         return shares
 
     def infer(self, state: State, documents: Any) -> Array:
@@ -158,19 +160,19 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         with torch.inference_mode():
             for rows in _chunks(len(documents)):
                 embeddings = None if documents.embeddings is None else documents.embeddings[rows]
-                mean = encode(layers, self._batch(documents.counts[rows], embeddings), kernels, None).mean
+                mean = encode(layers, self.read(state, documents.counts[rows], embeddings), kernels, None).mean
                 out[rows] = torch.softmax(mean.double(), dim=1).cpu().numpy()
         return out
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
         """The log-likelihood of each document's unseen words, given the topic shares of its seen words."""
         kernels, layers = self._kernels, self._on_device(self._layers(state))
-        shares = self.infer(state, seen).astype(self.dtype)
+        shares, decoder = self.infer(state, seen).astype(self.dtype), self.decoding(state)
         out = np.empty(len(unseen))
         with torch.inference_mode():
             for rows in _chunks(len(unseen)):
                 given, batch = torch.from_numpy(shares[rows]).to(kernels.device), bags(unseen.counts[rows], self.dtype)
-                out[rows] = -self.decoder.decode(layers, given, batch, kernels).losses.double().cpu().numpy()
+                out[rows] = -decoder.decode(layers, given, batch, kernels).losses.double().cpu().numpy()
         return out
 
     # ---- for the queries ----
@@ -178,8 +180,8 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
     def losses(self, state: State, counts: Any, keys: Array, embeddings: Array | None = None) -> NetworkLosses:
         """The losses of a batch. Their noise depends on (seed, step, key) only, not on who computes them."""
         prior = Prior.laplace(self.alpha, self.n_topics, self.prior_weight)
-        network = Network(self._shape(state["weights"]), prior, self.decoder, self._kernels)
-        return NetworkLosses(state["weights"], network, self._batch(counts, embeddings), self._noise(state, keys))
+        network = Network(self._shape(state["weights"]), prior, self.decoding(state), self._kernels)
+        return NetworkLosses(state["weights"], network, self.read(state, counts, embeddings), self._noise(state, keys))
 
     def stepped(
         self, weights: Array, gradient: Array, count: float, memory: State, number: int, in_place: bool
@@ -196,7 +198,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
     def _shape(self, weights: Array) -> NetworkShape:
         return NetworkShape.of(weights, self.hidden, self.n_topics, self.embedding_size, self.reads_words)
 
-    def _batch(self, counts: Any, embeddings: Array | None) -> WordBatch:
+    def read(self, state: State, counts: Any, embeddings: Array | None) -> WordBatch:  # noqa: ARG002
         """Counts as the network reads them, with embeddings where the encoder reads such."""
         if not self.embedding_size:
             return bags(counts, self.dtype)

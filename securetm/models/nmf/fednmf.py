@@ -46,7 +46,6 @@ class FedNMF(ServerOptimiser, FactoredTopics):
     name: ClassVar[str] = "fednmf"
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
-    starts_public: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,6 +57,11 @@ class FedNMF(ServerOptimiser, FactoredTopics):
         check_setting(self, "critic_rate", 0 < self.critic_rate <= 1, "must be above 0 and at most 1")
 
     # ---- contracts.TopicModel ----
+
+    @property
+    def starts_public(self) -> bool:
+        """True."""
+        return True
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random topics and a random critic, from the public seed."""

@@ -34,7 +34,6 @@ class NMF(FactoredTopics):
     deviations: float = 2.0  # changes nothing: earlier plans name it. Estimates know their noise
     name: ClassVar[str] = "nmf"
     gains_topics: ClassVar[bool] = True
-    starts_public: ClassVar[bool] = True
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
 
@@ -44,6 +43,11 @@ class NMF(FactoredTopics):
         check_setting(self, "deviations", 0 <= self.deviations < np.inf, "must be 0 or above, and finite")
 
     # ---- contracts.TopicModel ----
+
+    @property
+    def starts_public(self) -> bool:
+        """True."""
+        return True
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random topics, from the public seed; no word is known to be more frequent than another."""
