@@ -72,7 +72,11 @@ def _row(measured: Measured, documents: int) -> Row:
     parties, contender = _parties(documents, measured.words), measured.contender
     model = {"name": contender.model, "n_topics": measured.topics, **contender.settings}
     rounds = contender.rounds(documents, EPSILON)
-    tables = {"model": model, "training": {**contender.training, "rounds": rounds}, "privacy": {"epsilon": EPSILON}}
+    tables = {
+        "model": model,
+        "training": {**contender.training, "rounds": rounds},
+        "privacy": {"epsilon": EPSILON, "radius": contender.radius},
+    }
     some = next(iter(parties.values()))
     judged = JudgedDocuments(some, some.vocabulary)
     begun = time.perf_counter()

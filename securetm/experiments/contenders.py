@@ -14,18 +14,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.agreement import Agreement
+from securetm.agreement import Agreement, agree
 from securetm.contracts import Array, State, TopicModel
-from securetm.corpus.word_vectors import GLOVE, VectorSource, installed_vectors
+from securetm.experiments.frontier_cases import Case
 from securetm.experiments.judged_documents import JudgedDocuments
 from securetm.experiments.known_topics import knowing_assignments, knowing_topics
 from securetm.experiments.lda_peers import TOMOTOPY, PeerProcess
 from securetm.experiments.threshold_lda_vi import ThresholdLDA
-from securetm.models.public_topics import public_knowledge
 from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.plan_reading import plan_from_tables
 
 RADIUS = 2.0  # of the clip: in 1,000 words, nine documents of ten have a longer row, so that nearly all weigh alike
-PUBLIC, PLAIN, SHIPPED = "lda-vi, public start", "lda-vi, plain start", "lda-vi of 0.1.0"
+DELTA = 1e-5
+PUBLIC, PLAIN, MOMENTS, SHIPPED = "lda-vi, public start", "lda-vi, plain start", "moments", "lda-vi of 0.1.0"
 TOPICS_KNOWN, ASSIGNED = "oracle: true topics known", "oracle: assignments known"
 PEER, FREQUENCIES, CONTROL = "tomotopy LDA", "word frequencies", "public start, no document"
 
@@ -46,6 +47,7 @@ class Contender:
     training: Mapping[str, Any]
     rounds: Rounds
     changed: Change = _as_agreed
+    radius: float = RADIUS
     oracle: bool = False  # knows what no private model may know
 
 
@@ -73,6 +75,7 @@ _VI: Mapping[str, Any] = {"eta": 1.0, "repeats": 1, "passes": 20}
 FEDERATED: Mapping[str, Contender] = {
     PUBLIC: Contender("lda-vi", _VI, {"start": "public"}, _by_epsilon(20, 1, (0.5, 2), (1.0, 3), (3.0, 4), (8.0, 8))),
     PLAIN: Contender("lda-vi", _VI, {"start": "plain"}, _by_epsilon(20, 3, (0.5, 4), (1.0, 5), (3.0, 10), (8.0, 20))),
+    MOMENTS: Contender("moments", {}, {}, _once, radius=1.0),  # its rows have that length
     TOPICS_KNOWN: Contender("lda-vi", _VI, {"start": "plain"}, _once, knowing_topics, oracle=True),
     ASSIGNED: Contender("lda-vi", _VI, {"start": "plain"}, _once, knowing_assignments, oracle=True),
     SHIPPED: Contender("lda-vi", _VI, {"start": "plain"}, _by_epsilon(20, 20, (1.0, 7), (3.0, 10), (8.0, 20)), _threshold),
@@ -81,7 +84,7 @@ FEDERATED: Mapping[str, Contender] = {
 
 def curve_contenders() -> Mapping[str, Contender]:
     """Those that need nothing public of words, for documents whose words mean nothing."""
-    return {name: one for name, one in FEDERATED.items() if name in (PLAIN,)}
+    return {name: one for name, one in FEDERATED.items() if name in (PLAIN, MOMENTS)}
 
 
 # ---- beside the federations ----------------------------------------------------------------------------------------
@@ -94,31 +97,35 @@ def shown_as(topics: Array) -> tuple[TopicModel, State]:
     return model, {**start, "counts": topics * 1e6 * topics.shape[1]}
 
 
-def by_peer(documents: JudgedDocuments, topics: int, judging: float, passes: int = 300) -> Array:
+def by_peer(documents: JudgedDocuments, case: Case, passes: int = 300) -> Array:
     """Topics x words by tomotopy's collapsed Gibbs sampler, on the documents that parties would train on."""
-    known = documents.held_back(1 - judging, 0)[0]
+    known = documents.held_back(1 - case.judging, case.seed)[0]
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder) / "counts.npz"
         sparse.save_npz(counts, sparse.csr_matrix(known.counts))
-        with PeerProcess(TOMOTOPY, counts, (topics, 0.1, 0.01, 1, 0)) as peer:
+        with PeerProcess(TOMOTOPY, counts, (case.topics, 0.1, 0.01, 1, 0)) as peer:
             peer.train(passes)
             return peer.topics()[0]
 
 
-def by_frequencies(documents: JudgedDocuments, topics: int, judging: float) -> Array:
+def by_frequencies(documents: JudgedDocuments, case: Case) -> Array:
     """Every topic is the word frequencies: whoever learns no more is no better."""
-    known = documents.held_back(1 - judging, 0)[0]
+    known = documents.held_back(1 - case.judging, case.seed)[0]
     shares = np.asarray(known.counts.sum(axis=0)).ravel() + 0.5
-    return np.tile(shares / shares.sum(), (topics, 1))
+    return np.tile(shares / shares.sum(), (case.topics, 1))
 
 
-def by_vectors(documents: JudgedDocuments, topics: int, judging: float) -> Array:  # noqa: ARG001 - it reads no document
-    """The topics at which a public start begins."""
-    source = installed_vectors() or VectorSource(GLOVE)
-    return public_knowledge(source.read(documents.words).matrix(documents.words), topics).topics
+def by_vectors(documents: JudgedDocuments, case: Case) -> Array:
+    """The topics at which a public start begins: it reads no document."""
+    listed = {"source": "file", "file": "english"}  # the words themselves are those of the documents
+    tables = {"profile": "dp-central", "model": {"name": "lda-vi", "n_topics": case.topics}, "vocabulary": listed}
+    agreement = agree(plan_from_tables({**tables, "training": {"start": "public"}}, "the control"), listed=documents.words)
+    public = agreement.public(documents.words)
+    assert public is not None
+    return public.topics
 
 
-BESIDE: Mapping[str, Callable[[JudgedDocuments, int, float], Array]] = {
+BESIDE: Mapping[str, Callable[[JudgedDocuments, Case], Array]] = {
     PEER: by_peer,
     FREQUENCIES: by_frequencies,
     CONTROL: by_vectors,

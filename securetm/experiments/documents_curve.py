@@ -20,7 +20,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.counted_documents import NO_ORDER
 from securetm.corpus.synthetic import LdaNodes, SyntheticNodes, lda_nodes
 from securetm.experiments.bench_frame import OnProgress, Row
-from securetm.experiments.contenders import curve_contenders, shown_as
+from securetm.experiments.contenders import DELTA, curve_contenders, shown_as
 from securetm.experiments.federations import federated
 from securetm.experiments.frontier_cases import CENTRAL, NO_NOISE
 from securetm.experiments.judged_documents import per_word
@@ -28,7 +28,7 @@ from securetm.experiments.kept_rows import KeptRows, Key, made
 
 PARTIES, TOPICS, WORDS = 5, 20, 500
 ALPHA, ETA, SHORTEST, LONGEST = 0.1, 0.05, 10, 30
-EPSILON, DELTA, RADIUS = 1.0, 1e-5, 2.0
+EPSILON = 1.0
 DOCUMENTS = (2_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 JUDGES = 2_000  # documents that nobody trains on
 MET = 0.02  # log-likelihood per word within which a model with noise has met the one without
@@ -62,7 +62,7 @@ def _key(name: str, documents: int, profile: str) -> dict[str, Any]:
         "settings": {
             "model": {"name": contender.model, "n_topics": TOPICS, **contender.settings},
             "training": {**contender.training, "rounds": contender.rounds(documents, epsilon), "held_out": 0.01},
-            "privacy": {} if epsilon is None else {"epsilon": epsilon, "delta": DELTA, "radius": RADIUS},
+            "privacy": {} if epsilon is None else {"epsilon": epsilon, "delta": DELTA, "radius": contender.radius},
         },
     }
 

@@ -14,7 +14,7 @@ from typing import Any
 from securetm.corpus.partitions import equal
 from securetm.errors import SecuretmError
 from securetm.experiments.bench_frame import OnProgress, Row, timed
-from securetm.experiments.contenders import BESIDE, FEDERATED, FREQUENCIES, PLAIN, PUBLIC, RADIUS, shown_as
+from securetm.experiments.contenders import BESIDE, DELTA, FEDERATED, FREQUENCIES, PLAIN, PUBLIC, shown_as
 from securetm.experiments.federations import federated
 from securetm.experiments.frontier_cases import (
     CENTRAL,
@@ -42,7 +42,7 @@ from securetm.experiments.kept_rows import KeptRows, Key, made
 from securetm.experiments.lda_peers import PeerMissing
 from securetm.experiments.newsgroups import INSTEAD
 
-PARTIES, DELTA = 5, 1e-5
+PARTIES = 5
 SEEDS = (0, 1, 2)
 
 
@@ -90,7 +90,7 @@ def settings_of(case: Case, documents: int) -> Mapping[str, Any]:
     return {
         "model": {"name": contender.model, "n_topics": case.topics, **contender.settings},
         "training": {**contender.training, "rounds": contender.rounds(documents, case.epsilon), "held_out": case.judging},
-        "privacy": {} if case.epsilon is None else {"epsilon": case.epsilon, "delta": DELTA, "radius": RADIUS},
+        "privacy": {} if case.epsilon is None else {"epsilon": case.epsilon, "delta": DELTA, "radius": contender.radius},
     }
 
 
@@ -120,7 +120,7 @@ def federation_row(case: Case, tables: Mapping[str, Any], documents: JudgedDocum
 
 def beside_row(case: Case, documents: JudgedDocuments) -> Row:
     """Topics that no federation learned, judged alike."""
-    seconds, topics = timed(partial(BESIDE[case.model], documents, case.topics, case.judging))
+    seconds, topics = timed(partial(BESIDE[case.model], documents, case))
     model, state = shown_as(topics)
     held = documents.held_back(1 - case.judging, case.seed)[1]
     figures = documents.figures(model, state, held)
