@@ -20,6 +20,7 @@ from securetm.experiments.frontier_cases import Case
 from securetm.experiments.judged_documents import JudgedDocuments
 from securetm.experiments.known_topics import knowing_assignments, knowing_topics
 from securetm.experiments.lda_peers import TOMOTOPY, PeerProcess
+from securetm.experiments.spectral_lda import by_spectral_lda
 from securetm.experiments.threshold_lda_vi import ThresholdLDA
 from securetm.models.variational.lda_vi import VariationalLDA
 from securetm.plan_reading import plan_from_tables
@@ -28,6 +29,7 @@ RADIUS = 2.0  # of the clip: in 1,000 words, nine documents of ten have a longer
 DELTA = 1e-5
 PUBLIC, PLAIN, MOMENTS, SHIPPED = "lda-vi, public start", "lda-vi, plain start", "moments", "lda-vi of 0.1.0"
 TOPICS_KNOWN, ASSIGNED = "oracle: true topics known", "oracle: assignments known"
+SPECTRAL = "private spectral LDA, one curator"
 PEER, FREQUENCIES, CONTROL = "tomotopy LDA", "word frequencies", "public start, no document"
 
 Rounds = Callable[[int, float | None], int]  # of documents and epsilon
@@ -125,8 +127,15 @@ def by_vectors(documents: JudgedDocuments, case: Case) -> Array:
     return public.topics
 
 
+def by_moments_of_three(documents: JudgedDocuments, case: Case) -> Array:
+    """Topics x words by DeCarolis and others' spectral LDA, with noise by one curator that holds all documents."""
+    return by_spectral_lda(documents, case.topics, case.judging, case.epsilon, DELTA)
+
+
 BESIDE: Mapping[str, Callable[[JudgedDocuments, Case], Array]] = {
     PEER: by_peer,
     FREQUENCIES: by_frequencies,
     CONTROL: by_vectors,
+    SPECTRAL: by_moments_of_three,
 }
+NEVER_PRIVATE = (PEER, FREQUENCIES, CONTROL)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from securetm.experiments.bench_frame import Row
-from securetm.experiments.contenders import FEDERATED, FREQUENCIES
-from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, HELD_OUT, LOCAL, NO_NOISE
+from securetm.experiments.contenders import FREQUENCIES, MOMENTS, NEVER_PRIVATE, PLAIN, PUBLIC, SHIPPED, SPECTRAL
+from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, HELD_OUT, NO_NOISE
 from securetm.experiments.frontier_corpora import frontier_corpora
 from securetm.experiments.frontier_goals import goals_of
 
@@ -18,6 +18,8 @@ SAME = ("corpus", "topics", "model", "profile", "epsilon", "judging")
 JUDGED = ("f1", "held_out", "npmi_held_out", "diversity", "product", "npmi", "product_all")
 FIGURES = (*JUDGED, "rounds", "seconds", "megabytes", "noise")
 SHOWN = (*SAME[:5], *JUDGED[:5], "rounds", "seconds")  # in a terminal, which has no room for more
+# More than a few lines nobody could tell apart.
+DRAWN = (*((model, CENTRAL) for model in (PUBLIC, PLAIN, MOMENTS, SHIPPED, SPECTRAL)), (PUBLIC, DISTRIBUTED))
 SPREAD = ("f1", "held_out")
 PLOTTED = {"f1": "classification (macro F1)", "perplexity": "perplexity of held-out words", "product": "NPMI x diversity"}
 
@@ -92,16 +94,14 @@ def plots(rows: Sequence[Row], corpus: str) -> list[Row]:
 
 def _lines(rows: Sequence[Row], measure: str) -> Iterator[tuple[str, list[tuple[float, Any]]]]:
     most = max((row["epsilon"] for row in rows if row["epsilon"]), default=8.0)
-    first = next(iter(FEDERATED))
-    shown = [(model, CENTRAL) for model in FEDERATED] + [(first, form) for form in (DISTRIBUTED, LOCAL)]
-    for model, form in shown:
+    for model, form in DRAWN:
         mine = [row for row in rows if (row["model"], row["profile"]) == (model, form)]
         if mine:
             yield f"{model}, {form.removeprefix('dp-')}", [(row["epsilon"], _value(row, measure)) for row in mine]
     for row in rows:
-        if row["profile"] == NO_NOISE and (row["model"] == first or row["model"] not in FEDERATED):
+        if row["profile"] == NO_NOISE and row["model"] in (PUBLIC, *NEVER_PRIVATE):
             level = _value(row, measure)
-            yield f"{row['model']}{', no noise' * (row['model'] in FEDERATED)}", [(0.0, level), (most, level)]
+            yield f"{row['model']}{', no noise' * (row['model'] == PUBLIC)}", [(0.0, level), (most, level)]
 
 
 def _value(row: Row, measure: str) -> float | None:

@@ -14,7 +14,17 @@ from typing import Any
 from securetm.corpus.partitions import equal
 from securetm.errors import SecuretmError
 from securetm.experiments.bench_frame import OnProgress, Row, timed
-from securetm.experiments.contenders import BESIDE, DELTA, FEDERATED, FREQUENCIES, PLAIN, PUBLIC, shown_as
+from securetm.experiments.contenders import (
+    BESIDE,
+    DELTA,
+    FEDERATED,
+    FREQUENCIES,
+    NEVER_PRIVATE,
+    PLAIN,
+    PUBLIC,
+    SPECTRAL,
+    shown_as,
+)
 from securetm.experiments.federations import federated
 from securetm.experiments.frontier_cases import (
     CENTRAL,
@@ -49,7 +59,7 @@ SEEDS = (0, 1, 2)
 def blocks(corpora: Sequence[str]) -> list[Block]:
     """What is tried: everything by central noise on 20 Newsgroups, and less of the rest."""
     private, oracles = [[name for name, one in FEDERATED.items() if one.oracle == oracle] for oracle in (False, True)]
-    both, beside, few = (NO_NOISE, CENTRAL), tuple(BESIDE), (NEWS_FEW, SNIPPETS_FEW)
+    both, beside, few = (NO_NOISE, CENTRAL), NEVER_PRIVATE, (NEWS_FEW, SNIPPETS_FEW)
     if INSTEAD in corpora:
         return [Block(INSTEAD, 20, private, both, (0,)), Block(INSTEAD, 20, beside, (NO_NOISE,), (0,))]
     return [
@@ -60,6 +70,7 @@ def blocks(corpora: Sequence[str]) -> list[Block]:
         Block(NEWS, 20, [name for name in private if name != PUBLIC], (DISTRIBUTED,), (0,)),
         Block(NEWS, 20, private, (LOCAL,), (0,)),
         Block(NEWS, 20, (PUBLIC, PLAIN), both, (0,), judging=HALF),
+        *(Block(name, 20, (SPECTRAL,), both, (0,)) for name in CORPORA),
         Block(NEWS, 50, beside, (NO_NOISE,), (0,)),
         Block(NEWS, 50, private, both, (0,)),
         *(Block(name, 20, private, both, (0,)) for name in (SNIPPETS, TITLES)),
