@@ -9,10 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.models.low_rank_posterior import log_evidence, posterior_means
+from securetm.models.low_rank_posterior import common_means, log_evidence
 from securetm.models.mixture_of_sizes import sizes_behind
+from securetm.models.mixture_of_spreads import means_around
 
 _LEAST = 1e-3  # of a count's expectation: no word is impossible in a topic
+_LEAST_CENTRE = 0.02  # of a count's expectation, around which it may lie
 _SMALLEST = 1e-9
 _POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of public frequencies, around which totals may lie
 _TRIED_WORDS, _TRIED_TOPICS = 500, 10  # weights are chosen on so many
@@ -49,9 +51,10 @@ def likely_counts(found: Array, deviation: Array | float, asked: Array, totals: 
     """The likely counts, topics x words, behind noise of that deviation, which may differ by word.
 
     A count's expectation is the share of its word that the topic had when the question was asked, times the word's likely
-    total. How far true counts are from it, in common for a topic, alike for similar words (by `vectors`) and for each word
-    alone, is what makes the noised counts most probable. So without noise the counts come out; where the noise explains all
-    differences, the expectation does. No count is negative, and each word's counts sum to its likely total.
+    total, moved by what all words of the topic have in common and by what similar words have (by `vectors`). How much it is
+    moved, and how far true counts lie around it, is what makes the noised counts most probable. So without noise the counts
+    come out; where noise explains all differences, the expectation does. No count is negative, and each word's counts sum to
+    its likely total.
     """
     deviations = np.broadcast_to(np.asarray(deviation, dtype=np.float64), found.shape[1:])
     if not deviations.any():
@@ -61,8 +64,13 @@ def likely_counts(found: Array, deviation: Array | float, asked: Array, totals: 
     apart, noise = found - expected, np.square(np.maximum(deviations, _SMALLEST))
     features = _features(len(totals), vectors)
     weights = _weights(apart, scale, noise, features)
-    means = posterior_means(apart, scale, noise, features * np.sqrt(_by_feature(weights, features)), weights[2])
-    counts = np.maximum(expected + means, _LEAST * expected)
+    if not any(weights):
+        return expected
+    common = common_means(apart, scale, noise, features * np.sqrt(_by_feature(weights, features)), weights[2])
+    centres = np.maximum(expected + common, _LEAST_CENTRE * expected)
+    spread = np.sqrt(centres * (totals / len(found)))
+    counts = means_around(found, centres, spread, np.broadcast_to(noise, found.shape))
+    counts = np.maximum(counts, _LEAST * expected)
     scaled: Array = counts * (totals / counts.sum(axis=0))
     return scaled
 

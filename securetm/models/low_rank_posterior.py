@@ -1,4 +1,4 @@
-"""Posterior means of many normal vectors behind normal noise, where the prior's covariance is a few features and a diagonal.
+"""What a few features explain of many normal vectors behind normal noise: posterior means, and how probable the vectors are.
 
 Vector k has a prior of mean 0 and covariance D (F F' + w I) D, D being the diagonal matrix of its scales; noise is independent,
 with a variance of its own in each coordinate. By Woodbury's identity a vector costs its length times the square of the number
@@ -15,8 +15,8 @@ from numba import njit
 from securetm.contracts import Array
 
 
-def posterior_means(found: Array, scale: Array, noise: Array, features: Array, own: float) -> Array:
-    """The posterior mean of each row of `found`; `noise` are the variances of its coordinates."""
+def common_means(found: Array, scale: Array, noise: Array, features: Array, own: float) -> Array:
+    """The posterior mean of what the features explain of each row of `found`; `noise` are the variances of its coordinates."""
     out = np.empty(found.shape)
     _solve_all(*_ready(found, scale, noise, features), own, out)
     return out
@@ -42,7 +42,7 @@ def _solve_all(found: Array, scale: Array, noise: Array, features: Array, own: f
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _solve(found: Array, scale: Array, noise: Array, features: Array, own: float, out: Array) -> float:
-    """Sets `out` to one row's posterior mean. Returns its log evidence."""
+    """Sets `out` to the posterior mean of one row's common part, D F times its coefficients. Returns the row's log evidence."""
     words, rank = features.shape
     inner, beside, back = np.zeros((rank, rank)), np.zeros(rank), np.empty(rank)
     for i in range(rank):
@@ -63,12 +63,10 @@ def _solve(found: Array, scale: Array, noise: Array, features: Array, own: float
     back[:] = beside
     _solve_triangles(inner, back)
     for v in range(words):
-        alone, common = scale[v] * scale[v] * own + noise[v], 0.0
-        row = features[v]
+        row, common = features[v], 0.0
         for i in range(rank):
             common += row[i] * back[i]
-        common *= scale[v]
-        out[v] = common + own * scale[v] * scale[v] / alone * (found[v] - common)
+        out[v] = scale[v] * common
     for i in range(rank):
         squares -= beside[i] * back[i]
     return -0.5 * (squares + logs)

@@ -9,7 +9,7 @@ import pytest
 
 from securetm.contracts import Array
 from securetm.models.likely_counts import likely_counts, likely_totals, shares_of_words
-from securetm.models.low_rank_posterior import log_evidence, posterior_means
+from securetm.models.low_rank_posterior import common_means, log_evidence
 
 TOPICS, WORDS = 6, 200
 
@@ -119,11 +119,11 @@ def test_means_and_evidence_are_those_of_the_dense_formula() -> None:
     rng = np.random.default_rng(0)
     found, scale = rng.normal(size=(3, 40)), rng.uniform(0.5, 2, (3, 40))
     features, noise = rng.normal(size=(40, 4)), rng.uniform(0.1, 1, 40)
-    means, evidence = posterior_means(found, scale, noise, features, 0.7), 0.0
+    means, evidence = common_means(found, scale, noise, features, 0.7), 0.0
     for row, by, mean in zip(found, scale, means, strict=True):
-        prior = by[:, None] * (features @ features.T + 0.7 * np.eye(40)) * by
-        both = prior + np.diag(noise)
-        np.testing.assert_allclose(mean, prior @ np.linalg.solve(both, row), rtol=1e-9)
+        common = by[:, None] * (features @ features.T) * by
+        both = common + np.diag(0.7 * by**2 + noise)
+        np.testing.assert_allclose(mean, common @ np.linalg.solve(both, row), rtol=1e-9)
         evidence -= 0.5 * float(row @ np.linalg.solve(both, row) + np.linalg.slogdet(both)[1])
     np.testing.assert_allclose(log_evidence(found, scale, noise, features, 0.7), evidence, rtol=1e-9)
 
@@ -137,3 +137,14 @@ def test_a_long_vocabulary_needs_no_table_of_words_by_words() -> None:
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 100 * 8 * words
+
+
+def test_counts_far_from_their_expectation_stay_and_others_come_near() -> None:
+    """A prior of one width would either keep the noise of all counts or pull the few far ones back."""
+    rng = np.random.default_rng(0)
+    truth = np.full((6, 200), 100.0)
+    truth[0, :10] = 2_000
+    noised = truth + rng.normal(0, 50, truth.shape)
+    found = likely_counts(noised, 50.0, np.ones(truth.shape), truth.sum(axis=0))
+    np.testing.assert_allclose(found[0, :10], 2_000, rtol=0.2)
+    assert np.square(found[1:, 10:] - truth[1:, 10:]).mean() < 0.1 * 50.0**2

@@ -198,6 +198,17 @@ def test_a_round_without_an_answer_leaves_the_counts() -> None:
 # ---- noise -----------------------------------------------------------------------------------------------------------
 
 
+def test_tempered_documents_hold_less_to_their_words() -> None:
+    documents = planted(60)
+    shares = {}
+    for tempering in (1.0, 0.5):
+        model = VariationalLDA(n_topics=3, tempering=tempering)
+        state = {**model.start(VOCABULARY, np.random.default_rng(0)), "counts": np.random.default_rng(0).gamma(1, 1, (3, 60))}
+        total = total_of(model, state, documents)
+        shares[tempering] = (total / total.sum(axis=0)).max(axis=0).mean()
+    assert shares[0.5] < shares[1.0]
+
+
 def test_topics_survive_noise() -> None:
     rng = np.random.default_rng(3)
     documents, model = planted(600), VariationalLDA(n_topics=3)
