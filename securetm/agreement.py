@@ -76,9 +76,9 @@ class Agreement:
     @property
     def begins_public_by_default(self) -> bool:
         """Whether the plan leaves open how to begin, and public topics are what it begins at if vectors are here."""
-        budget, by_coordinator = self.budget, self.profile.aggregation.opened_by == "coordinator"
-        noised = budget is not None and budget.unit is not Unit.WORD and by_coordinator
-        return noised and not self.plan.training.start and self.earlier is None and self.model.starts_public
+        return (
+            begins_public(self.profile) and not self.plan.training.start and self.earlier is None and self.model.starts_public
+        )
 
     def public(self, vocabulary: Sequence[str]) -> PublicKnowledge | None:
         """What is known of these words from the vectors that were agreed on; None where the training begins without any."""
@@ -144,6 +144,12 @@ class Agreement:
         """The same agreement with other settings of its [privacy]; no file is read again."""
         plan = replace(self.plan, privacy=replace(self.plan.privacy, **settings))
         return replace(self, plan=plan, profile=plan.profile_in(self.file))
+
+
+def begins_public(profile: Profile) -> bool:
+    """Whether a plan under this profile that leaves open how to begin does so at public topics, if it can."""
+    budget = profile.budget
+    return budget is not None and budget.unit is not Unit.WORD and profile.aggregation.opened_by == "coordinator"
 
 
 def agree(plan: Plan, *, listed: tuple[str, ...] | None = None) -> Agreement:

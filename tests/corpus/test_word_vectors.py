@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from securetm.corpus import word_vectors
 from securetm.corpus.embedding_errors import NoSentenceModel
 from securetm.corpus.vector_errors import BadVectors, NotInstalled
-from securetm.corpus.word_vectors import read_vectors
+from securetm.corpus.word_vectors import VectorSource, read_vectors
 from securetm.errors import NoSuchPath, NotFound, Unreadable
 
 from .tiny_sentence_model import tiny_model
@@ -94,3 +95,25 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "vectors.vec").symlink_to(tmp_path / "vectors.vec")
     with pytest.raises((Unreadable, NoSuchPath)):
         read_vectors(str(tmp_path / "vectors.vec"), ["rain"])
+
+
+def test_what_might_never_end_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.vec")
+    with (tmp_path / "huge.vec").open("wb") as huge:
+        huge.truncate(1 << 35)  # a hole: it takes no room
+    with (tmp_path / "line.vec").open("wb") as line:
+        line.truncate(1 << 20)
+    (tmp_path / "empty.vec").touch()
+    np.save(tmp_path / "none.npy", np.zeros((0, 3)))
+    (tmp_path / "none.txt").touch()
+    for name, said in (
+        ("pipe.vec", "no ordinary file"),
+        ("huge.vec", "larger than"),
+        ("line.vec", "too long"),
+        ("empty.vec", "holds no vector"),
+        ("none.npy", "holds no vector"),
+    ):
+        with pytest.raises(BadVectors, match=said):
+            read_vectors(str(tmp_path / name), ["rain"])
+    with pytest.raises(BadVectors, match="no ordinary file"):
+        VectorSource("/dev/zero").digest  # noqa: B018 - asking is the test

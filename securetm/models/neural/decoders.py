@@ -131,9 +131,9 @@ class ProductDecoded:
 
 @dataclass(frozen=True)
 class EmbeddedExperts:
-    """A product of experts whose weights are in the space of frozen word vectors: topics @ vectors.T, and so the background.
+    """A product of experts whose topics are in the space of frozen word vectors: topics @ vectors.T.
 
-    A document's gradient of these weights is its gradient at the words times the vectors, and nothing over all words is kept.
+    A document's gradient of these weights is its gradient at the words times the vectors. The background has a weight a word.
     """
 
     gain: float
@@ -145,15 +145,15 @@ class EmbeddedExperts:
         return ProductOfExperts(self.gain).alone(self._over_words(layers, FusedKernels()), relevance)
 
     def decode(self, layers: Layers, shares: Tensor, batch: WordBatch, kernels: Kernels) -> ProductDecoded:
-        """The losses over all words, and the gradients in the vectors' space."""
+        """The losses over all words, and the topics' gradients in the vectors' space."""
         whole = ProductOfExperts(self.gain).decode(self._over_words(layers, kernels), shares, batch, kernels).passed
-        back, after = kernels.dense(whole.back, self.vectors), kernels.dense(whole.after, self.vectors)
-        squares = kernels.squared_lengths(back), kernels.squared_lengths(after)
-        return ProductDecoded(kernels, layers["topics"], shares, DecoderLosses(whole.losses, back, after, *squares))
+        back = kernels.dense(whole.back, self.vectors)
+        passed = replace(whole, back=back, back_squares=kernels.squared_lengths(back))
+        return ProductDecoded(kernels, layers["topics"], shares, passed)
 
     def _over_words(self, layers: Layers, kernels: Kernels) -> Layers:
         vectors = self.vectors.to(layers["topics"].dtype)
-        background = kernels.back(layers["background"][None].contiguous(), vectors)[0] + self.logs.to(vectors.dtype)
+        background = layers["background"] + self.logs.to(vectors.dtype)
         return {"topics": kernels.back(layers["topics"], vectors), "background": background}
 
 

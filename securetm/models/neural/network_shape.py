@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from securetm.contracts import Array
@@ -24,6 +24,7 @@ class NetworkShape:
     topics: int
     embedding: int = 0  # numbers of a document's embedding that the encoder reads
     reads_words: bool = True  # whether the encoder reads words
+    dimensions: int = 0  # of each topic, where these are not the words
 
     @functools.cached_property
     def parts(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -33,7 +34,7 @@ class NetworkShape:
         embedding = (("embedding", (self.embedding, h)),) if self.embedding else ()
         return (
             *words, *embedding, ("words_bias", (h,)), ("inner", (h, h)), ("inner_bias", (h,)),
-            ("head", (h, 2 * k)), ("head_bias", (2 * k,)), ("topics", (k, v)), ("background", (v,)),
+            ("head", (h, 2 * k)), ("head_bias", (2 * k,)), ("topics", (k, self.dimensions or v)), ("background", (v,)),
         )  # fmt: skip
 
     @functools.cached_property
@@ -51,18 +52,20 @@ class NetworkShape:
         return {name: flat[first:end].reshape(shape) for (name, shape), first, end in cuts}
 
     @classmethod
-    def of(cls, weights: Array, hidden: int, topics: int, embedding: int = 0, reads_words: bool = True) -> NetworkShape:
+    def of(
+        cls, weights: Array, hidden: int, topics: int, embedding: int = 0, reads_words: bool = True, dimensions: int = 0
+    ) -> NetworkShape:
         """The shape whose flat vector has this length; the vocabulary's size follows from it."""
-        return _shape(len(weights), hidden, topics, embedding, reads_words)
+        return _shape(len(weights), hidden, topics, embedding, reads_words, dimensions)
 
 
 @functools.lru_cache(maxsize=16)  # asked at every step, and always the same
-def _shape(length: int, hidden: int, topics: int, embedding: int, reads_words: bool) -> NetworkShape:
-    others = NetworkShape(0, hidden, topics, embedding, reads_words).size
-    words, left = divmod(length - others, hidden * reads_words + topics + 1)
+def _shape(length: int, hidden: int, topics: int, embedding: int, reads_words: bool, dimensions: int) -> NetworkShape:
+    none, one = (NetworkShape(words, hidden, topics, embedding, reads_words, dimensions) for words in (0, 1))
+    words, left = divmod(length - none.size, one.size - none.size)
     if left or words < 1:
-        raise BrokenPromise("weight vector", length, NetworkShape(max(words, 1), hidden, topics, embedding, reads_words).size)
-    return NetworkShape(words, hidden, topics, embedding, reads_words)
+        raise BrokenPromise("weight vector", length, replace(none, vocabulary=max(words, 1)).size)
+    return replace(none, vocabulary=words)
 
 
 @dataclass(frozen=True)

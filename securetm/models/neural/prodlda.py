@@ -43,7 +43,7 @@ class ProdLDA(NeuralTopicModel):
     topics apart; a larger one fits held-out words better. Settings were chosen on long posts and short titles, and judged on
     other corpora (`securetm reproduce additive-prodlda`).
 
-    The embedded decoder has 64 weights for each topic, whatever the vocabulary, and the encoder reads 64 numbers of a document.
+    The embedded decoder has 64 weights a topic and one a word, and the encoder reads 64 numbers of a document.
     Vectors are frozen: they are in the state of whoever keeps the model, each party has its own copy, and no answer holds them.
     Without public vectors, as in `fit`, words have directions drawn from the seed.
     """
@@ -114,9 +114,10 @@ class ProdLDA(NeuralTopicModel):
         return VECTORS in state and found == like and public_fits(state, self.n_topics, words)
 
     def fresh_shape(self, words: int) -> NetworkShape:
-        """Both ends have as many numbers as the vectors, whatever the vocabulary."""
-        size = MOST_DIMENSIONS
-        return NetworkShape(size, self.hidden, self.n_topics, size, False) if self.needs_public else super().fresh_shape(words)
+        """The encoder and each topic have as many numbers as the vectors, whatever the vocabulary."""
+        if not self.needs_public:
+            return super().fresh_shape(words)
+        return NetworkShape(words, self.hidden, self.n_topics, MOST_DIMENSIONS, False, MOST_DIMENSIONS)
 
     def read(self, state: State, counts: Any, embeddings: Array | None) -> WordBatch:
         """Counts; for the embedded encoder also what each document's words give together, by itself."""
@@ -128,7 +129,7 @@ class ProdLDA(NeuralTopicModel):
     def _shape(self, weights: Array) -> NetworkShape:
         if not self.needs_public:
             return super()._shape(weights)
-        return NetworkShape.of(weights, self.hidden, self.n_topics, MOST_DIMENSIONS, reads_words=False)
+        return NetworkShape.of(weights, self.hidden, self.n_topics, MOST_DIMENSIONS, False, MOST_DIMENSIONS)
 
     def _vectors(self, state: State) -> torch.Tensor:
         return torch.from_numpy(_padded(state[VECTORS]).astype(self.dtype))
