@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms
+from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import BrokenPromise, check_setting
 from securetm.models.estimator import Estimator
 from securetm.models.gibbs.lda_documents import LdaDocuments
@@ -20,8 +20,10 @@ from securetm.models.model_errors import TooManyPairs
 from securetm.models.moments.document_pairs import LONGEST, DocumentPairs, size_of
 from securetm.models.moments.pair_sums import PairSums
 from securetm.models.moments.pair_topics import factorised
+from securetm.models.public_knowledge import PublicKnowledge, public_fits, without_public
 
 MOST_TOPICS = 1000
+MOST_FOUND = 100  # topics, where their number follows from the noise
 MOST_WORDS = 10_000  # 50 million numbers
 _SHOWN = 50  # eigenvalues that are kept
 _FOLDING = 100  # passes over a document, where its shares do not settle earlier
@@ -35,7 +37,7 @@ class Moments(Estimator):
     With `n_topics = 0` there are as many topics as the sum shows beyond noise and chance, at least 2.
     """
 
-    n_topics: int = 50  # of the shared model; 0: as many as stand beyond the noise
+    n_topics: int = 50  # of the shared model; 0: as many as stand beyond the noise, up to 100
     alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
     alone: float = 0.2  # the share of a document's squared row that says which words it holds; the rest says which two
     passes: int = 60  # over the topics
@@ -43,6 +45,7 @@ class Moments(Estimator):
     name: ClassVar[str] = "moments"
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 1
+    starts_public: ClassVar[bool] = True
     most_rounds: ClassVar[int] = 1  # the answer does not depend on the model: asked again, it is the same
 
     def __post_init__(self) -> None:
@@ -55,8 +58,8 @@ class Moments(Estimator):
 
     @property
     def most_shown_topics(self) -> int:
-        """`n_topics`, or as many as there may ever be."""
-        return self.n_topics or MOST_TOPICS
+        """`n_topics`, or as many as the noise may leave."""
+        return self.n_topics or MOST_FOUND
 
     # ---- contracts.TopicModel ----
 
@@ -74,6 +77,10 @@ class Moments(Estimator):
             "step": np.zeros(1, dtype=np.int64),
         }
 
+    def started(self, vocabulary: Sequence[str], public: Public, rng: np.random.Generator) -> State:
+        """Random topics until the sum is there, and what is public of words. The sum is read beside it."""
+        return {**self.start(vocabulary, rng), **public.arrays()}
+
     def query(self, state: State) -> PairsQuery:
         """The only question: the sum of all documents' rows."""
         return PairsQuery(self, state["topics"].shape[1])
@@ -86,17 +93,22 @@ class Moments(Estimator):
         words = state["topics"].shape[1]
         sums = PairSums.of(answer.total["pairs"], words, answer.deviation, self.alone)
         spectrum = np.round(sums.spectrum(words), 3)
-        found = factorised(sums, self._first_topics(state, spectrum), self.passes)
+        public = PublicKnowledge.kept_in(state) if self.n_topics else None
+        begun = public.topics / public.topics.sum(axis=0) if public else self._first_topics(state, spectrum)
+        found = factorised(sums, begun, self.passes, None if public is None else _as_frequent(public.topics, sums.frequencies))
         kept = {"topics": found.topics, "prevalence": found.prevalence, "together": found.together}
         return {**after, **kept, "spectrum": spectrum[:_SHOWN]}
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The whole state."""
-        return state
+        """The topics, without what is public of words: only estimates from the sum read it."""
+        return without_public(state)
 
     def fits(self, state: State, words: int) -> bool:
-        """With `n_topics = 0`, also of a state with more than two topics."""
-        if self.n_topics or "topics" not in state or not 2 <= len(state["topics"]) <= MOST_TOPICS:
+        """With `n_topics = 0`, also of a state with more than two topics; and of one that began with public topics."""
+        if not public_fits(state, self.most_shown_topics, words):
+            return False
+        state = without_public(state)
+        if self.n_topics or "topics" not in state or not 2 <= len(state["topics"]) <= MOST_FOUND:
             return super().fits(state, words)
         count = len(state["topics"])
         like = {"topics": (count, words), "prevalence": (count,), "together": (count, count)}
@@ -139,11 +151,18 @@ class Moments(Estimator):
         """The topics from which a sum is factorised, with as many as the spectrum says where no setting does."""
         if self.n_topics or state["step"][0] != 0:
             return state["topics"]
-        count = min(max(_beyond(spectrum), 2), MOST_TOPICS)
+        count = min(max(_beyond(spectrum), 2), MOST_FOUND)
         return np.random.default_rng([count, state["topics"].shape[1]]).gamma(1.0, 1.0, (count, state["topics"].shape[1]))
 
     def _by_word(self, state: State) -> Array:
         return np.ascontiguousarray(self.topics(state).T)
+
+
+def _as_frequent(topics: Array, frequencies: Array) -> Array:
+    """Public topics over words that are as frequent as these: each topic keeps its share of each word."""
+    found = topics / topics.sum(axis=0) * frequencies
+    shares: Array = found / found.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _beyond(spectrum: Array) -> int:

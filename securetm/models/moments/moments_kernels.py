@@ -75,3 +75,31 @@ def _emptied(filled: Array, documents: Array, bags: Bags, vocabulary: int) -> fl
                 squares, lost = plus(squares, lost, filled[place + words[j]] ** 2)
                 filled[place + words[j]] = 0.0
     return squares
+
+
+@njit(cache=True, nogil=True)
+def improve(
+    topics: Array, gram: Array, words_of: Array, noise: Array, factors: Array, expected: Array, spread: Array, least: float
+) -> None:
+    """One step of block coordinate descent on each topic (topics x words), beside another factor that is fixed.
+
+    `gram` are the products of that factor's topics, `words_of` its products with the pairs, `noise` each topic's variance of a
+    word's product over the square of the factor. A topic is read as a posterior mean: its words are expected in the shares
+    `expected`, and apart from these by `spread`, both times the topic's mass.
+    """
+    k, width = topics.shape
+    slope = np.empty(width)
+    for z in range(k):
+        length = max(gram[z, z], 1e-9)
+        slope[:] = words_of[z]
+        for j in range(k):
+            for v in range(width):
+                slope[v] -= gram[z, j] * topics[j, v]
+        mass = 0.0
+        for v in range(width):
+            mass += topics[z, v] / factors[v]
+        for v in range(width):
+            middle = mass * expected[z, v] * factors[v]
+            apart = (mass * spread[z, v] * factors[v]) ** 2
+            found = topics[z, v] + slope[v] / length - middle
+            topics[z, v] = middle + max(found * apart / (apart + noise[z, v] / length + 1e-300), (least - 1.0) * middle)

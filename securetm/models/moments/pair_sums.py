@@ -63,13 +63,28 @@ class PairSums:
         return max(ratio**2 * self.share / (2.0 * (1.0 - self.share)), 2.0)
 
     @cached_property
+    def _by_chance(self) -> Array:
+        """q f of each word: pairs of words vary by chance with the product of theirs."""
+        each = np.sqrt(2.0 * (1.0 - self.share)) / self.length  # what one document adds to a pair
+        found: Array = np.sqrt(each * self.total) * self.frequencies
+        return found
+
+    @cached_property
     def factors(self) -> Array:
         """The factor of each word, by which both its row and its column are multiplied: then every number varies by 1 at most.
 
         With noise s and a variance q^2 f_i f_j of chance, (s^2 + q^2 f_i f_j) / ((s + q f_i) (s + q f_j)) is at most 1.
         """
-        each = np.sqrt(2.0 * (1.0 - self.share)) / self.length  # what one document adds to a pair
-        found: Array = 1.0 / np.sqrt(self.deviation + np.sqrt(each * self.total) * self.frequencies)
+        found: Array = 1.0 / np.sqrt(self.deviation + self._by_chance)
+        return found
+
+    def noise_beside(self, topics: Array) -> Array:
+        """The variance of each word's product with topics (topics x words) over the even pairs, over the topic's square."""
+        added = self.deviation / (self.deviation + self._by_chance)
+        squares = np.square(topics)
+        whole = np.maximum(squares.sum(axis=1), 1e-300)
+        of_noise, of_chance = ((squares * part).sum(axis=1) / whole for part in (added, 1.0 - added))
+        found: Array = of_noise[:, None] * added + of_chance[:, None] * (1.0 - added)
         return found
 
     @cached_property
