@@ -186,7 +186,7 @@ def _check_paid(route: Route, unit: Unit, aggregation: Aggregation, cohort: Coho
     Noise in the documents does not count on sampling, so batches may then be public.
     """
     terms, by_opener = route.terms, any(step.by_opener for step in route.steps)
-    if terms.names_words:
+    if terms.names_words or (terms.counts_words and not terms.multiplier):
         raise WordsNotSelected()
     if terms.batch and unit is not Unit.WORD:
         raise PublicBatches()

@@ -65,7 +65,7 @@ def profile_run(
         bill.once,
         note,
         asdict(expected) if expected else None,
-        needed.found_from if (needed := needed_by(agreement)) is not None else 0,
+        *((needed.found_from, needed.whose) if (needed := needed_by(agreement, parties)) is not None else ()),
     )
 
 

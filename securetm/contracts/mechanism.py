@@ -57,10 +57,16 @@ class Sampling(Enum):
 
 @dataclass(frozen=True)
 class NamingThreshold:
-    """In how many documents of one party a word must be to be named."""
+    """In how many documents a word must be to be named: of one party, or of all parties together where they are summed."""
 
     threshold: int  # a word in no more documents than this is named only if the noise is large
     found_from: int  # a word in so many documents is named in 99 of 100 selections
+    together: bool = False
+
+    @property
+    def whose(self) -> str:
+        """Whose documents these are."""
+        return "all parties together" if self.together else "one party"
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,8 @@ class Terms:
     ragged: bool = False  # parties may send smaller first dimensions; only where the query needs each
     data_only: bool = False  # does not depend on the model's state, so it is answered once per corpus
     names_words: bool = False  # the vector names words that only parties know, and these words are private
+    counts_words: bool = False  # rows of words in public cells, with noise of their own and not that of the training
+    multiplier: float = 0.0  # noise multiplier of this question; 0: that of the mechanism that adds the noise
     batch: int = 0  # documents each party is asked to draw for it; 0: all of them
     domain: Domain = Domain.REAL
     bits: int = 32  # width of one value on the wire

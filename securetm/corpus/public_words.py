@@ -67,6 +67,7 @@ LANGUAGES: Mapping[str, str] = MappingProxyType(
         "vietnamese": "vi",
     }
 )
+WHOLE_LIST = 10**6  # words, more than any language's list has
 READ = 60_000  # words of a language's list that are read; the next one is once in four million words of English
 USUAL_LENGTH = 100.0  # words of a document, where nothing public says how long documents are
 
@@ -85,6 +86,11 @@ def frequent_words(code: str, most: int, tokeniser: Tokeniser, max_share: float 
     shares = _shares(code, tokeniser, max(READ, 3 * most))
     fit = (word for word, share in shares.items() if -np.expm1(USUAL_LENGTH * np.log1p(-share)) <= max_share)
     return tuple(sorted(islice(fit, most)))
+
+
+def ranked_words(language: str, tokeniser: Tokeniser) -> tuple[str, ...]:
+    """Returns all words of a language's list that this tokeniser makes, the most frequent one first."""
+    return tuple(_shares(LANGUAGES.get(language, language), tokeniser, WHOLE_LIST))
 
 
 def public_shares(words: Sequence[str], code: str, tokeniser: Tokeniser) -> NDArray[np.float64]:

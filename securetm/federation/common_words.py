@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+from securetm.agreement import Agreement
 from securetm.contracts import Array
+from securetm.corpus.public_words import ranked_words
 from securetm.federation.paying_errors import TooFewWordsFound
-from securetm.federation.questions import FREQUENCIES, JOINT, WORDS
+from securetm.federation.questions import FREQUENCIES, JOINT, WORDS, words_in_sums
 from securetm.federation.rounds import Rounds
 from securetm.federation.running_errors import ChangedFile
 from securetm.federation.store import write_bytes
@@ -14,6 +16,8 @@ from securetm.federation.word_threshold import needed_by
 from securetm.federation.words import check_countable, chosen, message_of
 from securetm.models.queries import merge_words
 from securetm.models.word_sketch import words_in
+from securetm.models.word_sums import found_words
+from securetm.plans import USUAL_LANGUAGE
 from securetm.toml_settings import require
 
 KEPT_AS = "what parties were told about words"  # in the coordinator's store
@@ -31,8 +35,8 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
     if words is None:
         candidates, found, held = _candidates(rounds)
         base = rounds.agreement.base_words
-        if len(candidates) + len(base) < 2 and (needed := needed_by(rounds.agreement)) is not None:
-            raise TooFewWordsFound(len(candidates), needed.found_from)
+        if len(candidates) + len(base) < 2 and (needed := needed_by(rounds.agreement, len(rounds.members))) is not None:
+            raise TooFewWordsFound(len(candidates), needed.found_from, needed.whose)
         words, rounds.documents = chosen(plan, candidates, found, held, base), found
         problem = f"leaves, with max_share, a single one of {len(candidates)} words"
         require(len(words) >= 2, "[vocabulary]", "min_documents", plan.vocabulary.min_documents, problem)
@@ -74,10 +78,18 @@ def tell_words(rounds: Rounds, words: tuple[str, ...], *, candidates: bool = Fal
     rounds.tell(message_of(words, candidates=candidates))
 
 
+def looked_up(agreement: Agreement) -> tuple[str, ...]:
+    """The public words that are looked up in a noised sum, the most frequent first: of the list's language, or English."""
+    plan = agreement.plan
+    ranked = ranked_words(plan.vocabulary.language or USUAL_LANGUAGE, plan.tokeniser.make())
+    return tuple(dict.fromkeys((*ranked, *agreement.base_words)))
+
+
 def _candidates(rounds: Rounds) -> tuple[tuple[str, ...], int, Array]:
     """Asks for all words, the number of documents, and in how many of them each word occurs."""
     if rounds.agreement.plan.vocabulary.source == JOINT:
-        return words_in(rounds.ask(JOINT, {}, keep=True))
+        answer = rounds.ask(JOINT, {}, keep=True)
+        return found_words(answer, looked_up(rounds.agreement)) if words_in_sums(rounds.agreement.profile) else words_in(answer)
     candidates = _kept(rounds, COUNTED_AS) or check_countable(merge_words(rounds.ask(WORDS, {})))
     _keep(rounds, COUNTED_AS, candidates)
     tell_words(rounds, candidates, candidates=True)

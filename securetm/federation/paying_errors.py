@@ -119,16 +119,18 @@ class DrawnUnpaid(SecuretmError):
 
 
 class NoWordCanBeFound(Misuse):
-    """no word can be found: no party has more than {most:document|documents}, and behind its noise a word needs {need}"""
+    """no word can be found: {whose} has at most {most:document|documents}, and behind the noise a word needs {need} of them"""
 
+    whose: str
     most: int
-    need: int  # documents of one party
+    need: int  # documents
     hint = _MORE
 
 
 class TooFewWordsFound(SecuretmError):
-    """the selection of words found {found:word|words}: behind its noise a word needs about {need} documents of one party"""
+    """the selection of words found {found:word|words}: behind its noise a word needs about {need} documents of {whose}"""
 
     found: int
     need: int
+    whose: str
     hint = _MORE + "; what the selection cost is spent"

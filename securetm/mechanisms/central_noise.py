@@ -14,7 +14,15 @@ import numpy as np
 
 from securetm.contracts import Answer, Claim, Cohort, Needs, NoiseBy, Noised, RoundContext, Terms
 from securetm.errors import NeedsSum
-from securetm.mechanisms.noising import AddedNoise, check_bounded, check_positive, claims_against, gaussian_answer, with_noise
+from securetm.mechanisms.noising import (
+    AddedNoise,
+    check_bounded,
+    check_positive,
+    claims_against,
+    gaussian_answer,
+    multiplier_of,
+    with_noise,
+)
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 
 if TYPE_CHECKING:
@@ -39,7 +47,7 @@ class CentralNoise(AddedNoise):
 
     def noise(self, terms: Terms, cohort: Cohort) -> Sampler:
         """A rounded Gaussian."""
-        return rounded_gaussian(self.noise_multiplier * terms.l2)
+        return rounded_gaussian(multiplier_of(self, terms) * terms.l2)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The same terms. Refuses terms that are not a bounded sum of whole numbers."""
@@ -58,11 +66,11 @@ class CentralNoise(AddedNoise):
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:
         """One Gaussian answer; nothing where parties added noise themselves."""
-        return gaussian_answer(self.noise_multiplier, terms) if self.adds(terms) else None
+        return gaussian_answer(multiplier_of(self, terms), terms) if self.adds(terms) else None
 
     def total_deviation(self, terms: Terms) -> float:
         """The standard deviation of the noise in the opened total, in the units of the vector that parties send."""
-        return rounded_gaussian(self.noise_multiplier * terms.l2).deviation if self.adds(terms) else 0.0
+        return rounded_gaussian(multiplier_of(self, terms) * terms.l2).deviation if self.adds(terms) else 0.0
 
     def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
         """Run by the opening role: adds the noise to whole numbers."""

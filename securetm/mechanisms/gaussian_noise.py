@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from securetm.contracts import Cohort, Terms
-from securetm.mechanisms.noising import PartyNoise, check_positive, gaussian_answer
+from securetm.mechanisms.noising import PartyNoise, check_positive, gaussian_answer, multiplier_of
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class GaussianNoise(PartyNoise):
 
     def noise(self, terms: Terms, cohort: Cohort) -> Sampler:
         """A rounded Gaussian."""
-        return rounded_gaussian(self.noise_multiplier * terms.l2)
+        return rounded_gaussian(multiplier_of(self, terms) * terms.l2)
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:
         """One Gaussian answer; nothing where words were selected before, since no noise is added then."""
-        return gaussian_answer(self.noise_multiplier, terms) if self.adds(terms) else None
+        return gaussian_answer(multiplier_of(self, terms), terms) if self.adds(terms) else None

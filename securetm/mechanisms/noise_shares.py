@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from securetm.contracts import Answer, Array, Claim, Cohort, Needs, NoiseBy, Noised, RoundContext, Terms
 from securetm.errors import BadSetting, NeedsSum
 from securetm.mechanisms.mechanism_errors import TooFewShares
-from securetm.mechanisms.noising import CUT, PartyNoise, check_bounded, check_positive, claims_against, sampled
+from securetm.mechanisms.noising import CUT, PartyNoise, check_bounded, check_positive, claims_against, multiplier_of, sampled
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, skellam
 from securetm.mechanisms.share_sums import discrete_gaussian_distance, discrete_gaussian_event, skellam_event
 from securetm.mechanisms.surplus_noise import SurplusPart, most_draws, sizes_of, variances_of, without_surplus
@@ -71,7 +71,7 @@ class NoiseShares(PartyNoise):
             raise NeedsSum(type(self).__name__)
         narrow = self.distribution == "discrete_gaussian" and self._variances(terms, cohort)[0] < LEAST_VARIANCE
         if narrow and honest_shares(cohort) > 1:
-            given = f"{self.noise_multiplier:g}"
+            given = f"{multiplier_of(self, terms):g}"
             raise BadSetting(type(self).__name__, "noise_multiplier", given, "leaves each share a deviation below one half")
         check_bounded(self, terms, terms.l2)
         noise, surplus = self.noise(terms, cohort), self.surplus(terms, cohort)
@@ -123,7 +123,7 @@ class NoiseShares(PartyNoise):
 
     def _total(self, terms: Terms) -> float:
         """The variance of the honest noise in every sum, at least."""
-        return (self.noise_multiplier * terms.l2) ** 2
+        return (multiplier_of(self, terms) * terms.l2) ** 2
 
     def _variances(self, terms: Terms, cohort: Cohort) -> tuple[float, ...]:
         honest_shares(cohort)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import replace
 from math import hypot, sqrt
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -132,6 +132,12 @@ def sampled(event: DpEvent, terms: Terms) -> DpEvent:
     from dp_accounting import PoissonSampledDpEvent  # slow to import, and only accountants ask
 
     return event if terms.sampling == 1 else PoissonSampledDpEvent(terms.sampling, event)
+
+
+def multiplier_of(mechanism: Any, terms: Terms) -> float:
+    """The deviation of the noise over the bound on a row: this question's own, or else the mechanism's."""
+    own: float = mechanism.noise_multiplier
+    return terms.multiplier or own
 
 
 def gaussian_answer(noise_multiplier: float, terms: Terms) -> DpEvent:

@@ -82,7 +82,12 @@ class WordSelection(Mechanism):
         return NamingThreshold(self.threshold, self.found_from)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
-        """The terms of selected words, whose naming this mechanism's event pays for; other questions pass."""
+        """The terms of selected words, whose naming this mechanism's event pays for; other questions pass.
+
+        A sum of words in public cells names none. It gets the noise of this selection from the mechanism that adds noise.
+        """
+        if terms.counts_words:
+            return replace(terms, multiplier=self.noise_multiplier)
         if not terms.names_words:
             return terms
         if terms.domain is not Domain.INTEGER:

@@ -46,7 +46,7 @@ class WordSketch:
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """Adds the party's table as one row."""
         held = clipped_sum.named(present(documents.counts), np.arange(len(documents)), _numbers(documents.vocabulary))
-        words = [(word, int(n)) for word, n in zip(documents.vocabulary, held, strict=True) if n > 0 and _fits(word)]
+        words = [(word, int(n)) for word, n in zip(documents.vocabulary, held, strict=True) if n > 0 and fits(word)]
         entries = _entries([word for word, _ in words], [n for _, n in words])
         row = np.zeros((1, 1 + self.cells * WIDTH), dtype=np.int64)
         row[0, 0] = len(documents) if self.counted else 0
@@ -74,8 +74,15 @@ def _numbers(words: Sequence[str]) -> Array:
     return (np.frombuffer(hashed, dtype="<u8") >> np.uint64(2)).astype(np.int64)
 
 
-def _fits(word: str) -> bool:
+def fits(word: str) -> bool:
+    """Whether a word can be in a table: it may be sent, and its bytes are not too many."""
     return sendable(word) and len(word.encode()) <= LONGEST
+
+
+def packed(words: Sequence[str]) -> Array:
+    """One row a word: its bytes as 16-bit numbers."""
+    whole = b"".join(word.encode().ljust(LONGEST, b"\0") for word in words)
+    return np.frombuffer(whole, dtype="<u2").reshape(len(words), _LIMBS)
 
 
 def _entries(words: Sequence[str], frequencies: Sequence[int]) -> Array:
@@ -83,17 +90,16 @@ def _entries(words: Sequence[str], frequencies: Sequence[int]) -> Array:
     entries = np.zeros((len(words), WIDTH), dtype=np.int64)
     if not words:
         return entries
-    packed = b"".join(word.encode().ljust(LONGEST, b"\0") for word in words)
-    entries[:, _WORD:] = np.frombuffer(packed, dtype="<u2").reshape(len(words), _LIMBS)
+    entries[:, _WORD:] = packed(words)
     entries[:, _COUNT], entries[:, _FREQUENCY] = 1, frequencies
     entries[:, _CHECK], entries[:, _CHECK + 1] = _check(entries)
     return entries
 
 
-def _mixed(entries: Array, salt: int) -> Array:
+def mixed(limbs: Array, salt: int) -> Array:
     """A public 64-bit hash of each word's limbs."""
-    state = np.full(len(entries), salt, dtype=np.uint64)
-    for limb in entries[:, _WORD:].T.astype(np.uint64):
+    state = np.full(len(limbs), salt, dtype=np.uint64)
+    for limb in limbs.T.astype(np.uint64):
         state = (state ^ limb) * np.uint64(0xFF51AFD7ED558CCD)
         state ^= state >> np.uint64(29)
         state *= np.uint64(0xC4CEB9FE1A85EC53)
@@ -102,14 +108,16 @@ def _mixed(entries: Array, salt: int) -> Array:
 
 
 def _check(entries: Array) -> tuple[Array, Array]:
-    mixed = _mixed(entries, 7)
-    return (mixed & np.uint64(0xFFFF)).astype(np.int64), ((mixed >> np.uint64(16)) & np.uint64(0xFFFF)).astype(np.int64)
+    hashed = mixed(entries[:, _WORD:], 7)
+    return (hashed & np.uint64(0xFFFF)).astype(np.int64), ((hashed >> np.uint64(16)) & np.uint64(0xFFFF)).astype(np.int64)
 
 
 def _places(entries: Array, cells: int) -> list[Array]:
     """Each word's cells, one in each part of the table."""
     part = cells // HASHES
-    return [number * part + (_mixed(entries, number + 1) % np.uint64(part)).astype(np.int64) for number in range(HASHES)]
+    return [
+        number * part + (mixed(entries[:, _WORD:], number + 1) % np.uint64(part)).astype(np.int64) for number in range(HASHES)
+    ]
 
 
 def _peeled(table: Array) -> list[tuple[int, Array]]:

@@ -11,7 +11,7 @@ from securetm.accounting.calculator.budget_report import unit_name
 from securetm.agreement import begins_public
 from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, Unit
 from securetm.corpus.word_vectors import installed_vectors
-from securetm.federation.word_threshold import in_words
+from securetm.federation.word_threshold import in_words, threshold_of
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
 from securetm.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile
 from securetm.reports.part_tables import parts_of
@@ -98,7 +98,7 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "digest": profile.digest.hex(),
         "threat_model": {"name": threats.name, "title": threats.title},
         "views": [asdict(view) for view in _views(profile, noise, claims)],
-        "spent": _spent(profile, noise),
+        "spent": _spent(profile, noise, parties),
         "start": _start(profile),
         "still_shows": list(noise.still if noise is not _Noise.NONE or profile.aggregation.channel == "sealed" else ()),
         "accepted": [{"claim": what, "reason": reason} for what, reason in threats.accepts],
@@ -166,7 +166,7 @@ def _sentence(what: str, colluding: int, units: Sequence[Unit | None]) -> str:
     return what + (f" per {whose}" if whose else "") + helped
 
 
-def _spent(profile: Profile, noise: _Noise) -> str:
+def _spent(profile: Profile, noise: _Noise, parties: int) -> str:
     budget = profile.budget
     if budget is None:
         return "no bound: exact sums are sent, so no differential privacy is given to any document, person or party"
@@ -175,14 +175,13 @@ def _spent(profile: Profile, noise: _Noise) -> str:
     return (
         f"at most epsilon = {budget.epsilon:g} per {budget.unit.value} (per person where the documents name persons) at "
         f"delta = {budget.delta:g}, when one is added or removed; each party's own ledger counts it, and training stops before "
-        "it is exceeded" + _of_words(profile)
+        "it is exceeded" + _of_words(profile, parties)
     )
 
 
-def _of_words(profile: Profile) -> str:
+def _of_words(profile: Profile, parties: int) -> str:
     """How many documents must use a word, if the words come from the parties."""
-    thresholds = (found for part in profile.mechanisms if (found := part.naming_threshold()) is not None)
-    needed = next(thresholds, None) if "joint" in profile.vocabularies else None
+    needed = threshold_of(profile, parties) if "joint" in profile.vocabularies else None
     return "" if needed is None else f". Without a public list, {in_words(needed)}; with --epsilon the run says its own figure"
 
 

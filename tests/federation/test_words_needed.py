@@ -38,7 +38,7 @@ def test_a_word_of_so_many_documents_is_found_and_one_of_far_fewer_is_not(noise:
 
 
 def test_corpora_in_which_no_word_can_be_found_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
-    with pytest.raises(NoWordCanBeFound, match=r"no party has more than 30 documents") as refusal:
+    with pytest.raises(NoWordCanBeFound, match=r"one party has at most 30 documents") as refusal:
         federate(of_sizes(30, 30), tmp_path / "run", DP)
     assert str(needed_by(agree(read_plan(None, DP))).found_from) in str(refusal.value)  # type: ignore[union-attr]
     assert "--vocabulary" in refusal.value.advice()
@@ -56,7 +56,8 @@ def test_a_selection_that_found_nothing_names_the_noise(tmp_path: Path) -> None:
 def test_it_is_said_before_a_run() -> None:
     needed = needed_by(agree(read_plan(None, {"profile": "dp-distributed"})))
     assert needed is not None
-    assert "documents of one party" in explain("dp-distributed", 5)["spent"]
+    assert "documents of all parties together" in explain("dp-distributed", 5)["spent"]
+    assert "documents of one party" in explain("dp-local", 5)["spent"]
     assert "documents of one party" not in explain("masked", 5)["spent"]
     assert profile_run("dp-distributed", 5, 2, 500, None).found_from == needed.found_from
     assert needed_by(agree(read_plan(None, {"profile": "masked"}))) is None

@@ -73,7 +73,8 @@ class ProfileRun:
     once: Spend | None = None  # of noise that is drawn once per corpus
     list_note: str = ""  # how many words of a language's list can be expected to occur
     expected_words: Mapping[str, float] | None = None  # the same as numbers
-    found_from: int = 0  # documents of one party that a word needs to be found, where words are selected behind noise
+    found_from: int = 0  # documents that a word needs to be found, where words are selected behind noise
+    found_in: str = "one party"  # whose documents these are
 
     @property
     def unit(self) -> str:
@@ -176,9 +177,8 @@ class ProfileRun:
     def _words_note(self) -> str | None:
         if not self.found_from:
             return None
-        need = (
-            f"A word that is in {self.found_from:,} documents of one party is found in 99 of 100 selections; rare ones are not"
-        )
+        held = f"{self.found_from:,} documents of {self.found_in}"
+        need = f"A word that is in {held} is found in 99 of 100 selections; rare ones are not"
         return f"{need}. A public list of words costs nothing and needs none."
 
     def _ended(self, lasts: int) -> str | None:

@@ -72,6 +72,8 @@ def _document_frequencies(vectors: list[ReadVector], view: AdversaryView) -> Cou
             numbers = one.blocks["frequencies"]
             return Counter(dict(zip(_candidates(view, len(numbers)), numbers.tolist(), strict=False)))
         if one.round.question == JOINT:
+            if one.blocks["cells"].ndim != 2:  # a sum of words behind noise holds no frequencies
+                return None
             try:
                 words, _, held = words_of_sketch(Answer(one.blocks))
             except SketchTooSmall:  # it is no table

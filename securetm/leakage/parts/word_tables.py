@@ -85,7 +85,7 @@ def listed(blocks: Mapping[str, Array]) -> frozenset[str]:
 
 
 def _decoded(vector: ReadVector, view: AdversaryView, parties: int) -> DecodedWords | None:
-    if _CELLS not in vector.blocks:
+    if _CELLS not in vector.blocks or vector.blocks[_CELLS].ndim != 2:  # sums of words behind noise are no table
         return None
     whole = {name: np.rint(np.asarray(block)).astype(np.int64) for name, block in vector.blocks.items()}
     return tabled(whole, view.public.plan.vocabulary.most_candidates, parties)
