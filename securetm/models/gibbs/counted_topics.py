@@ -18,6 +18,7 @@ from securetm.errors import BrokenPromise, check_setting
 from securetm.models.earlier_counts import WEIGHT, earlier_fit, started_from, without_earlier
 from securetm.models.estimator import Estimator
 from securetm.models.false_discoveries import stand_above
+from securetm.models.gibbs.document_completion import Completion
 from securetm.models.gibbs.draws import MOST_TOPICS
 from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.noisy_counts import NoisedCounts, noised_fit, told_to_parties
@@ -99,8 +100,12 @@ class CountedTopics(Estimator):
         return LdaDocuments.of(documents.counts, len(by_word)).shares(by_word, *self.folding(state), self.threads)
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """The log-likelihood of each document's unseen words, given the topic shares of its seen words."""
-        by_word, shares = self._by_word(state), self.infer(state, seen)
+        """The log-likelihood of each document's unseen words, given its seen words and how large topics are."""
+        by_word = self._by_word(state)
+        alpha = self.folding(state)[0]
+        sizes = alpha if np.ptp(alpha) > 0 else self.smoothed(state).sum(axis=1)  # a learned alpha knows how large topics are
+        prior = Completion.around(by_word, sizes, float(alpha.sum()))
+        shares = prior.shares(by_word, LdaDocuments.of(seen.counts, len(by_word)), self.threads)
         return LdaDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
 
     def _by_word(self, state: State) -> Array:

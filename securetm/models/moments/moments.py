@@ -15,6 +15,7 @@ import numpy as np
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import BrokenPromise, check_setting
 from securetm.models.estimator import Estimator
+from securetm.models.gibbs.document_completion import Completion
 from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.model_errors import TooManyPairs
 from securetm.models.moments.document_pairs import LONGEST, DocumentPairs, size_of
@@ -132,8 +133,10 @@ class Moments(Estimator):
         return held.shares(by_word, alpha, _FOLDING, self.threads)
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """The log-likelihood of each document's unseen words, given the topic shares of its seen words."""
-        by_word, shares = self._by_word(state), self.infer(state, seen)
+        """The log-likelihood of each document's unseen words, given its seen words and how large topics are."""
+        by_word = self._by_word(state)
+        prior = Completion.around(by_word, state["prevalence"], len(state["prevalence"]) * self.alpha)
+        shares = prior.shares(by_word, LdaDocuments.of(seen.counts, len(by_word)), self.threads)
         return LdaDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
 
     def findings(self, state: State) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 from securetm.contracts import Array, State
 from securetm.errors import BrokenPromise, check_setting
 from securetm.models.estimator import Estimator
+from securetm.models.gibbs.document_completion import Completion
 from securetm.models.gibbs.draws import on_ranges
 from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.nmf.nmf_kernels import COUNTS, L2, LOG, overlaps, solve, weighed
@@ -20,6 +21,7 @@ from securetm.models.nmf.nmf_kernels import COUNTS, L2, LOG, overlaps, solve, we
 WEIGHTINGS = {"counts": COUNTS, "log": LOG, "l2": L2}
 MOST_TOPICS = 1000
 _MOST = 1e15  # a larger weight of a word in a topic is clamped: a coordinator may send anything
+_PRIOR = 2.0  # words that topics of equal shares weigh as, where a document's other words are predicted
 _LEAST = 1e-6  # of a word's share of a topic, in shares of all words alike: no word is impossible
 
 
@@ -78,12 +80,12 @@ class FactoredTopics(Estimator):
         return shares
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """The log-likelihood of each document's unseen words: by its seen words' topics, beside all words' frequencies."""
-        topics = np.vstack([self.topics(state), self.frequencies(state)])
-        shares = self.infer(state, seen)
-        mixed = np.column_stack([(1.0 - self.background) * shares, np.full(len(shares), self.background)])
-        held = self.read(unseen, topics.shape[1])
-        return held.log_likelihood(np.ascontiguousarray(topics.T), mixed, self.threads)
+        """The log-likelihood of each document's unseen words, given its seen words: as mixtures of all topics, which are alike
+        before any word is seen, and of all words' frequencies."""
+        by_word = np.ascontiguousarray(np.vstack([self.topics(state), self.frequencies(state)]).T)
+        sizes = np.append(np.full(self.n_topics, (1.0 - self.background) / self.n_topics), self.background)
+        shares = Completion(sizes, _PRIOR).shares(by_word, self.read(seen, len(by_word)), self.threads)
+        return self.read(unseen, len(by_word)).log_likelihood(by_word, shares, self.threads)
 
     # ---- for the queries ----
 

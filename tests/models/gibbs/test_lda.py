@@ -10,6 +10,7 @@ from securetm.contracts import Answer, Unit
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.federation.questions import PerPerson
 from securetm.models.gibbs import draws
+from securetm.models.gibbs.document_completion import Completion
 from securetm.models.gibbs.draws import NEVER, Assignments, chunks
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.lda_documents import LdaDocuments
@@ -214,7 +215,11 @@ def test_shares_of_one_word_are_known_in_closed_form(fitted):
 
 def test_likelihood_is_that_of_the_mixture(fitted):
     seen, unseen = planted(30, seed=5)[0], planted(30, seed=6)[0]
-    expected = (unseen.counts.toarray() * np.log(fitted.transform(seen) @ fitted.components_)).sum(axis=1)
+    by_word = np.ascontiguousarray(fitted.components_.T)
+    sizes = fitted.smoothed(fitted.learned.state).sum(axis=1)
+    prior = Completion.around(by_word, sizes, fitted.n_topics * fitted.alpha)
+    shares = prior.shares(by_word, LdaDocuments.of(seen.counts, WORDS), 1)
+    expected = (unseen.counts.toarray() * np.log(shares @ fitted.components_)).sum(axis=1)
     np.testing.assert_allclose(fitted.log_likelihood(fitted.learned.state, seen, unseen), expected, rtol=1e-10)
 
 
