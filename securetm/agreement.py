@@ -124,7 +124,7 @@ class Agreement:
             del public["federation"]
         if not self.plan.training.epochs:
             del public["training"]["epochs"]
-        for name in ("start", "vectors", "vectors_digest"):
+        for name in ("documents", "start", "vectors", "vectors_digest"):
             if not public["training"][name]:  # a plan that says nothing of it keeps the hash that it had
                 del public["training"][name]
         public["training"].pop("vectors", None)  # the numbers count, not where they lie

@@ -30,7 +30,7 @@ from securetm.plans import (
     hides_documents,
     usual_model,
 )
-from securetm.profiles import ProfileFile, make_model, model_class
+from securetm.profiles import ProfileFile, make_model, model_class, rounds_under
 from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
 from securetm.toml_settings import from_table, read_toml, require
 
@@ -140,8 +140,18 @@ def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Trai
         return chosen
     if "epochs" not in given and not hidden:
         chosen = dataclasses.replace(chosen, epochs=kind.federated_epochs)
-    usual = kind.budget_rounds if hides_documents(profile.budget) and kind.budget_rounds else kind.federated_rounds
-    return dataclasses.replace(chosen, rounds=MOST_ROUNDS_OF_EPOCHS if chosen.epochs else usual)
+    if chosen.epochs:
+        return dataclasses.replace(chosen, rounds=MOST_ROUNDS_OF_EPOCHS)
+    few = kind.budget_rounds if hides_documents(profile.budget) else 0
+    if few and chosen.documents:
+        few = rounds_under(profile, chosen.documents, int(plan.model.settings["n_topics"]), _most_words(plan))
+    return dataclasses.replace(chosen, rounds=few or kind.federated_rounds)
+
+
+def _most_words(plan: Plan) -> int:
+    """The number of words of a public list, or the most that the parties find together."""
+    listed = plan.vocabulary.public_words(plan.tokeniser.make()) if plan.vocabulary.source == "file" else None
+    return len(listed) if listed else plan.vocabulary.max_words
 
 
 def _documents_hidden_by(plan: Plan, profile: Profile) -> str:

@@ -28,6 +28,7 @@ from securetm.contracts import (
 from securetm.errors import BadSetting
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
+from securetm.models.rounds_rule import noise_of_one_round, rounds_for
 from securetm.profile_errors import TooFewForProfile
 from securetm.resources import named_toml, toml_names
 from securetm.setting_mistakes import placed
@@ -179,6 +180,19 @@ def cohort_of(profile: Profile, members: tuple[str, ...], **more: Any) -> Cohort
     """Makes a cohort under this profile: how many parties must remain, and how many may collude."""
     threshold = max(profile.threshold, math.ceil(profile.threshold_share * len(members)))
     return Cohort(**{"round_id": b"", "number": 0, **more}, members=members, threshold=threshold, colluding=profile.colluding)
+
+
+def rounds_under(profile: Profile, documents: int, topics: int, words: int) -> int:
+    """Returns how often to ask for a table of topics and words, by the rule, if there are about so many documents.
+
+    The noise in the sum is that of the fewest parties that the profile allows, with nobody missing.
+    """
+    budget, parties = profile.budget, profile.minimum_parties
+    assert budget is not None
+    added_by = {mechanism.noise_by for mechanism in profile.mechanisms}
+    honest = 1 if NoiseBy.PARTY in added_by else parties - profile.colluding if NoiseBy.SHARES in added_by else parties
+    noise = noise_of_one_round(budget.epsilon, budget.delta) * math.sqrt(parties / honest)
+    return rounds_for(documents, topics, words, noise)
 
 
 def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str) -> dict[str, Any]:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from securetm.accounting.calculator.option_checks import check
-from securetm.accounting.calculator.profile_run import MOST_ROUNDS, ProfileRun
-from securetm.agreement import agree
+from securetm.accounting.calculator.profile_run import MOST_ROUNDS, ProfileRun, SuggestedRounds
+from securetm.agreement import Agreement, agree
 from securetm.contracts import NoiseBy
 from securetm.corpus.public_words import USUAL_LENGTH
 from securetm.errors import BadSetting
 from securetm.federation.list_fit import asked_about
-from securetm.federation.paying import bill_of
+from securetm.federation.paying import bill_of, calibrated
 from securetm.federation.word_threshold import needed_by
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plan_reading import plan_from_tables
-from securetm.plans import ModelChoice, Plan, VocabularyChoice, usual_model
-from securetm.profiles import cohort_of, count_of_parties, read_profile
+from securetm.plans import ModelChoice, Plan, VocabularyChoice, hides_documents, usual_model
+from securetm.profiles import cohort_of, count_of_parties, read_profile, rounds_under
 from securetm.wording import colluding_parties
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def profile_run(
     expected, note = asked_about(language, words, documents, length) if language else (None, "")
     bill = bill_of(agreement, parties)
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
+    needed = needed_by(agreement, parties)
     return ProfileRun(
         profile.name,
         profile.budget,
@@ -65,8 +66,22 @@ def profile_run(
         bill.once,
         note,
         asdict(expected) if expected else None,
-        *((needed.found_from, needed.whose) if (needed := needed_by(agreement, parties)) is not None else ()),
+        *((needed.found_from, needed.whose) if needed is not None else (0, "one party")),
+        _suggested(agreement, parties, words, documents),
     )
+
+
+def _suggested(agreement: Agreement, parties: int, words: int, documents: int | None) -> SuggestedRounds | None:
+    """How often a run asks where its plan does not say, and with how much noise the whole budget lasts for that."""
+    profile, few = agreement.profile, agreement.model.budget_rounds
+    if profile.budget is None or not few or not hides_documents(profile.budget):
+        return None
+    if documents:
+        few = rounds_under(profile, documents, int(agreement.plan.model.settings["n_topics"]), words)
+    plan = replace(agreement.plan, training=replace(agreement.plan.training, rounds=few))
+    whole = replace(agreement, plan=plan).with_privacy(epsilon=profile.budget.epsilon)
+    noise = calibrated(whole, parties).plan.privacy.noise
+    return SuggestedRounds(few, noise, documents)
 
 
 def _plan(name: str, words: int, model: str, language: str | None) -> Plan:

@@ -21,6 +21,7 @@ REPRODUCTIONS: Mapping[str, str] = {
     "fednmf-small": "fednmf_small",
     "lda-frontier": "lda_frontier",
     "iftm": "iftm",
+    "rounds-rule": "fitted_rounds",
     "private-frontier": "private_frontier",
     "privacy-utility": "privacy_utility",
     "together-and-alone": "together_and_alone",

@@ -24,7 +24,7 @@ from securetm.corpus.tokeniser import Tokeniser, prune
 
 FILE = "20newsgroups.jsonl.gz"
 PUBLIC = ("tagmynews.jsonl.gz", "stackoverflow.jsonl.gz")
-SMS = "sms_spam.jsonl.gz"
+SMS, M10 = "sms_spam.jsonl.gz", "m10.jsonl.gz"
 SUBJECTS = ("comp", "rec", "sci", "talk")  # the first part of a group's name; the other groups are a fifth party's
 FEWEST_WORDS = 3  # shorter documents are left out: what remains of them is chance
 INSTEAD = "docstrings"  # what the corpus is called that serves where 20 Newsgroups is not here
@@ -61,6 +61,11 @@ SOURCES: Mapping[str, Source] = {
         "SMS Spam Collection (archive.ics.uci.edu/dataset/228/sms+spam+collection)",
         5_574,
         "9d19450b64bbf1ac8dc30fcc0b3f7193d1844ef3046420255e77d6dba9fe37f1",
+    ),
+    M10: Source(
+        "M10, titles of scientific papers, as OCTIS prepared them (github.com/MIND-Lab/OCTIS)",
+        8_355,
+        "f41b405474f816ef36a71cacf3d1e8549ff41096094fbe6571fcfce7a933721c",
     ),
 }
 

@@ -6,7 +6,7 @@ Whoever reads the profile hands over the spends as the profile's own parts accou
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dp_accounting import PoissonSampledDpEvent
@@ -58,6 +58,24 @@ _INSTEAD = "give the profile a larger budget, more noise, or tails that are cut 
 
 
 @dataclass(frozen=True)
+class SuggestedRounds:
+    """How often a run asks where its plan does not say, and the noise with which the whole budget lasts for that."""
+
+    rounds: int
+    noise: float
+    documents: int | None  # that the rule counted with; nothing: the model's usual number of rounds
+
+    @property
+    def sentence(self) -> str:
+        """It in words."""
+        by = f"for about {self.documents:,} documents" if self.documents else "where nobody says how many documents there are"
+        return (
+            f"A run that leaves the rounds open asks {counted(self.rounds, 'time')} {by} (`[training] documents`), "
+            f"with a noise multiplier of {self.noise:.3g}: the whole budget lasts for that."
+        )
+
+
+@dataclass(frozen=True)
 class ProfileRun:
     """A run under a profile, by public numbers."""
 
@@ -75,6 +93,7 @@ class ProfileRun:
     expected_words: Mapping[str, float] | None = None  # the same as numbers
     found_from: int = 0  # documents that a word needs to be found, where words are selected behind noise
     found_in: str = "one party"  # whose documents these are
+    suggested: SuggestedRounds | None = None  # where the model needs few rounds
 
     @property
     def unit(self) -> str:
@@ -94,7 +113,7 @@ class ProfileRun:
     def report(self, progress: Stages) -> BudgetReport:
         """What the run spends, and what can be expected of a language's list of words."""
         spent = self._spent(progress)
-        return replace(spent, notes=some(*spent.notes, self.list_note))
+        return replace(spent, notes=some(*spent.notes, self.suggested.sentence if self.suggested else None, self.list_note))
 
     def _spent(self, progress: Stages) -> BudgetReport:
         """What the run spends. Where the budget ends before the last round, what the rounds spend that it lasts for."""
@@ -153,7 +172,8 @@ class ProfileRun:
     def _found(self, lasts: int) -> dict[str, Any]:
         budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "lasts_rounds": lasts}
         expected = {"expected_words": dict(self.expected_words)} if self.expected_words else {}
-        return {"rounds": self.rounds, "budget": budget, **expected}
+        suggested = {"suggested": asdict(self.suggested)} if self.suggested else {}
+        return {"rounds": self.rounds, "budget": budget, **suggested, **expected}
 
     def _lasting(self, progress: Stages) -> int:
         """How many rounds the ledger would let it go on."""

@@ -1,0 +1,44 @@
+"""How often to ask under a budget: a rule of public numbers, for models whose rounds start from public topics.
+
+Each round costs a part of the budget, so more rounds are noisier ones. The rule's two numbers were fitted on synthetic
+documents (`securetm reproduce rounds-rule`), and looked at on corpora. It reads no document.
+"""
+
+from __future__ import annotations
+
+from math import erfc, exp, log, sqrt
+
+ROUNDS_EACH = 0.2842  # rounds for each unit of the signal
+MOST_ROUNDS = 8  # more were not tried
+_DIGITS = 3  # of the noise, so that its last bits decide nothing
+
+
+def rounds_for(documents: int, topics: int, words: int, noise: float) -> int:
+    """The number of rounds for so many documents and a table of topics and words, with that noise in a single round."""
+    return rounds_of_signal(signal(documents, topics, words, noise), ROUNDS_EACH, MOST_ROUNDS)
+
+
+def rounds_of_signal(one: float, each: float, most: int) -> int:
+    """The rule itself, with its two numbers."""
+    return min(max(round(one * each), 1), most)
+
+
+def signal(documents: int, topics: int, words: int, noise: float) -> float:
+    """How far documents stand above the noise of one round: their number, over the length of the noise in units of the clip."""
+    return documents / (noise * sqrt(topics * words))
+
+
+def noise_of_one_round(epsilon: float, delta: float) -> float:
+    """The noise multiplier of one Gaussian answer with that epsilon and delta (Balle and Wang 2018), to three digits."""
+    low, high = 1e-3, 1e4
+    while high > low * (1 + 1e-6):
+        middle = sqrt(low * high)
+        low, high = (middle, high) if _delta_of(middle, epsilon) > delta else (low, middle)
+    return float(f"{high:.{_DIGITS}g}")
+
+
+def _delta_of(noise: float, epsilon: float) -> float:
+    """Delta of a Gaussian answer at that epsilon."""
+    above, below = 1 / (2 * noise) - epsilon * noise, -1 / (2 * noise) - epsilon * noise
+    tail = erfc(-below / sqrt(2)) / 2
+    return erfc(-above / sqrt(2)) / 2 - (exp(min(epsilon + log(tail), 0.0)) if tail > 0 else 0.0)

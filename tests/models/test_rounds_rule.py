@@ -1,0 +1,59 @@
+"""How often to ask follows from public numbers, by the rule that the committed result was fitted to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dp_accounting import GaussianDpEvent
+
+from securetm import experiments
+from securetm.accounting.composition import total
+from securetm.accounting.spends import Spend
+from securetm.cli.budget_profile import profile_run
+from securetm.errors import BadSetting
+from securetm.experiments.fitted_rounds import fitted
+from securetm.models.rounds_rule import MOST_ROUNDS, ROUNDS_EACH, noise_of_one_round, rounds_for
+from securetm.plan_reading import plan_from_tables
+
+RESULT = Path(experiments.__file__).parent / "results" / "reproduce-rounds-rule.json"
+
+
+def plan(**training: Any) -> Any:
+    return plan_from_tables({"profile": "dp-central", "model": {"name": "lda-vi"}, "training": training}, "a test")
+
+
+def test_the_rule_is_what_the_committed_rows_give() -> None:
+    result = json.loads(RESULT.read_text("utf-8"))
+    assert fitted(result["rows"]) == (result["rounds_each"], result["most_rounds"]) == (ROUNDS_EACH, MOST_ROUNDS)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_the_noise_of_one_round_spends_the_epsilon(epsilon: float) -> None:
+    noise = noise_of_one_round(epsilon, 1e-5)
+    assert total([Spend(GaussianDpEvent(noise))], 1e-5).epsilon == pytest.approx(epsilon, rel=0.01)
+
+
+def test_more_documents_are_asked_more_often() -> None:
+    rounds = [rounds_for(documents, 20, 1_000, 1.0) for documents in (0, 1_000, 10_000, 10**6)]
+    assert rounds == sorted(rounds)
+    assert (rounds[0], rounds[-1]) == (1, MOST_ROUNDS)
+
+
+def test_a_plan_that_states_its_documents_is_asked_by_the_rule_and_spends_its_budget() -> None:
+    large, small, fixed = plan(documents=10**6), plan(documents=10), plan(documents=10, rounds=5)
+    assert (large.training.rounds, small.training.rounds, fixed.training.rounds) == (MOST_ROUNDS, 1, 5)
+    assert (large.privacy.epsilon, fixed.privacy.epsilon) == (8.0, 0.0)
+    assert plan_from_tables(json.loads(json.dumps(large.tables())), "again") == large
+    with pytest.raises(BadSetting, match="documents"):
+        plan(documents=-1)
+
+
+def test_the_calculator_suggests_what_a_run_would_ask() -> None:
+    run = profile_run("dp-central", 5, 3, 500, 10**6, "lda-vi")
+    assert run.suggested is not None
+    assert run.suggested.rounds == MOST_ROUNDS
+    assert "1,000,000 documents" in run.suggested.sentence
+    assert profile_run("dp-central", 5, 3, 500, None, "prodlda").suggested is None
