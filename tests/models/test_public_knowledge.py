@@ -14,7 +14,7 @@ from securetm.testing.few_documents import WORDS, some_documents
 from securetm.testing.model_laws import VOCABULARY, one_round, split, sums_to_one
 
 K = 3
-TABLES = ("lda", "lda-matched", "lda-vi", "sentence-lda", "nmf", "fednmf")
+TABLES = ("lda", "lda-matched", "lda-vi", "moments", "sentence-lda", "nmf", "fednmf")
 KEPT = ("lda", "lda-vi", "sentence-lda", "nmf")  # whose answers may be noised
 
 

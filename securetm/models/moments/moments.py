@@ -75,12 +75,14 @@ class Moments(Estimator):
             "prevalence": np.full(topics, 1.0 / topics),
             "together": np.ones((topics, topics)),
             "spectrum": np.zeros(min(_SHOWN, words)),
+            "beyond": np.zeros(1, dtype=np.int64),
             "step": np.zeros(1, dtype=np.int64),
         }
 
     def started(self, vocabulary: Sequence[str], public: Public, rng: np.random.Generator) -> State:
-        """Random topics until the sum is there, and what is public of words. The sum is read beside it."""
-        return {**self.start(vocabulary, rng), **public.arrays()}
+        """The public topics until the sum is there, which is read beside what is public of words."""
+        begun = {"topics": public.topics} if self.n_topics else {}
+        return {**self.start(vocabulary, rng), **begun, **public.arrays()}
 
     def query(self, state: State) -> PairsQuery:
         """The only question: the sum of all documents' rows."""
@@ -93,12 +95,11 @@ class Moments(Estimator):
             return after
         words = state["topics"].shape[1]
         sums = PairSums.of(answer.total["pairs"], words, answer.deviation, self.alone)
-        spectrum = np.round(sums.spectrum(words), 3)
         public = PublicKnowledge.kept_in(state) if self.n_topics else None
-        begun = public.topics / public.topics.sum(axis=0) if public else self._first_topics(state, spectrum)
+        begun = public.topics / public.topics.sum(axis=0) if public else self._first_topics(state, sums.beyond_chance)
         found = factorised(sums, begun, self.passes, None if public is None else _as_frequent(public.topics, sums.frequencies))
         kept = {"topics": found.topics, "prevalence": found.prevalence, "together": found.together}
-        return {**after, **kept, "spectrum": spectrum[:_SHOWN]}
+        return {**after, **kept, "spectrum": sums.spectrum[:_SHOWN], "beyond": np.full(1, sums.beyond_chance)}
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
         """The topics, without what is public of words: only estimates from the sum read it."""
@@ -113,7 +114,7 @@ class Moments(Estimator):
             return super().fits(state, words)
         count = len(state["topics"])
         like = {"topics": (count, words), "prevalence": (count,), "together": (count, count)}
-        real, whole = {**like, "spectrum": (min(_SHOWN, words),)}, {"step": (1,)}
+        real, whole = {**like, "spectrum": (min(_SHOWN, words),)}, {"beyond": (1,), "step": (1,)}
         kinds = {**dict.fromkeys(real, "float64"), **dict.fromkeys(whole, "int64")}
         found = {name: (array.shape, str(array.dtype)) for name, array in state.items()}
         return found == {name: (shape, kinds[name]) for name, shape in {**real, **whole}.items()}
@@ -144,17 +145,17 @@ class Moments(Estimator):
         return {
             "prevalence": np.round(state["prevalence"], 4).tolist(),
             "together": np.round(state["together"], 2).tolist(),
-            "topics_beyond_noise": _beyond(state["spectrum"]),
+            "topics_beyond_noise": int(state["beyond"][0]),
             "spectrum": state["spectrum"].tolist(),
         }
 
     # ---- for its own use ----
 
-    def _first_topics(self, state: State, spectrum: Array) -> Array:
-        """The topics from which a sum is factorised, with as many as the spectrum says where no setting does."""
+    def _first_topics(self, state: State, beyond: int) -> Array:
+        """The topics from which a sum is factorised, with as many as stand beyond the noise where no setting does."""
         if self.n_topics or state["step"][0] != 0:
             return state["topics"]
-        count = min(max(_beyond(spectrum), 2), MOST_FOUND)
+        count = min(max(beyond, 2), MOST_FOUND)
         return np.random.default_rng([count, state["topics"].shape[1]]).gamma(1.0, 1.0, (count, state["topics"].shape[1]))
 
     def _by_word(self, state: State) -> Array:
@@ -166,10 +167,6 @@ def _as_frequent(topics: Array, frequencies: Array) -> Array:
     found = topics / topics.sum(axis=0) * frequencies
     shares: Array = found / found.sum(axis=1, keepdims=True)
     return shares
-
-
-def _beyond(spectrum: Array) -> int:
-    return int((spectrum > 1.0).sum())
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 
 from securetm.contracts import Array
+from securetm.models.likely_counts import likely_totals
 from securetm.models.moments.document_pairs import grid_of
 
 _LEAST = 0.02  # of a word's frequency, in shares of all words alike
@@ -44,9 +45,12 @@ class PairSums:
         """Each word's share of all words, above 0: from pairs and from single words, each as surely as it is known."""
         words, pairs = len(self.alone), self.pairs.sum(axis=1)
         whole, single = max(float(pairs.sum()), 1e-9), max(float(self.alone.sum()), 1e-9)
-        surely = np.array([single**2, whole**2 / words])  # the inverse variances of both estimates, times the noise's variance
-        both = np.array([self.alone / single, pairs / whole])
-        found = (surely / surely.sum()) @ both if self.deviation else both[1]
+        if self.deviation == 0:
+            found = pairs / whole if pairs.any() else self.alone / single
+        else:
+            surely = np.array([single**2, whole**2 / words]) / self.deviation**2  # the inverse variances of both estimates
+            both = np.array([self.alone / single, pairs / whole])
+            found = likely_totals((surely / surely.sum()) @ both, float(surely.sum() ** -0.5))
         kept = np.maximum(found, _LEAST / words)
         shares: Array = kept / kept.sum()
         return shares
@@ -92,7 +96,16 @@ class PairSums:
         """The pairs times the factors of both words."""
         return self.pairs * self.factors * self.factors[:, None]
 
-    def spectrum(self, most: int) -> Array:
-        """The largest eigenvalues of the even pairs over the edge of chance, largest first: beyond 1 they are no chance."""
-        found: Array = np.linalg.eigvalsh(self.even)[::-1][:most] / (2.0 * np.sqrt(len(self.alone)))
+    @cached_property
+    def spectrum(self) -> Array:
+        """The eigenvalues of the even pairs over the edge of chance, largest first: beyond 1 they are no chance.
+
+        They are rounded, so that the last bits of a library's solver decide nothing.
+        """
+        found: Array = np.round(np.linalg.eigvalsh(self.even)[::-1] / (2.0 * np.sqrt(len(self.alone))), 3)
         return found
+
+    @property
+    def beyond_chance(self) -> int:
+        """How many directions stand beyond noise and chance."""
+        return int((self.spectrum > 1.0).sum())

@@ -17,7 +17,7 @@ from securetm.models.moments.pair_sums import PairSums
 from securetm.models.neural.fixed_order import add_product
 from securetm.models.nmf.nmf_kernels import overlaps
 
-_BACKGROUND = 0.01  # the share of the words' own frequencies in every topic: no word is impossible
+_BACKGROUND, _UNSURE = 0.01, 0.5  # the share of the words' own frequencies in every topic: surely known, and pure noise
 _FROM_PUBLIC, _FROM_FREQUENCIES = 5.0, 10.0  # how far a word's share of a topic may be from what is expected (squared)
 _OF_PUBLIC = 0.6  # the share of public topics in what is expected; word frequencies are the rest
 _LEAST = 1e-3  # of what is expected of a word in a topic
@@ -48,10 +48,16 @@ def factorised(sums: PairSums, start: Array, passes: int, public: Array | None =
         other, one = fit.improved(other, one)
     found = (one + other) / sums.factors
     masses = np.maximum(found.sum(axis=1, keepdims=True), _TINY)
-    topics = (1.0 - _BACKGROUND) * found / masses + _BACKGROUND * sums.frequencies
+    background = background_of(sums.beyond_chance)
+    topics = (1.0 - background) * found / masses + background * sums.frequencies
     topics /= topics.sum(axis=1, keepdims=True)
     prevalence = np.square(masses[:, 0]) / np.square(masses).sum()
     return PairTopics(topics, prevalence, _together(fit.even, topics * sums.factors, prevalence))
+
+
+def background_of(beyond: int) -> float:
+    """The share of word frequencies in every topic where so many directions stand beyond noise: never less than they say."""
+    return float(_BACKGROUND + _UNSURE / (1.0 + beyond) ** 1.5)
 
 
 class _Fit:
