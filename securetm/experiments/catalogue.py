@@ -16,6 +16,7 @@ from securetm.toml_settings import require
 REPRODUCTIONS: Mapping[str, str] = {
     "adapted-ngrams": "ngram_perplexity",
     "additive-prodlda": "additive_prodlda",
+    "common-vocabulary": "common_vocabulary",
     "default-model": "default_model",
     "documents-curve": "documents_curve",
     "fednmf-small": "fednmf_small",
