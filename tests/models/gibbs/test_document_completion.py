@@ -34,9 +34,7 @@ def test_without_words_a_document_has_the_topics_of_all() -> None:
 @pytest.mark.parametrize("doubt", [0.0, 8.0])
 def test_of_one_word_the_mean_over_the_posterior_is_exact(doubt: float) -> None:
     topics = PREVALENCE * BY_WORD[4] / (PREVALENCE * BY_WORD[4]).sum()  # how likely each topic is, given the word
-    weights = np.append(
-        2.0 * np.array([0.5, 2.0]), (2.0 + doubt) * np.array([0.5, 1.0, 2.0, 4.0])
-    )  # one word tells nothing about how firm the prior is
+    weights = np.append(2.0, (2.0 + doubt) * np.array([0.5, 1.0, 2.0]))  # one word tells nothing about how firm the prior is
     exact = np.mean([(weight * PREVALENCE + topics) / (weight + 1) for weight in weights], axis=0)
     np.testing.assert_allclose(Completion(PREVALENCE, 2.0, doubt).shares(BY_WORD, held([4]), 1)[0], exact, rtol=1e-9)
 
