@@ -11,6 +11,7 @@ from securetm.contracts import Answer, Array
 from securetm.models.false_discoveries import RATE, deviations_above, stand_above, top_words_above_noise
 from securetm.models.gibbs.lda import LDA
 from securetm.models.given_documents import as_documents
+from securetm.models.nmf.nmf import NMF
 from securetm.models.variational.lda_vi import VariationalLDA
 
 TOPICS, WORDS = 10, 300
@@ -111,3 +112,17 @@ def test_words_of_planted_topics_stand_above_little_noise_and_not_above_much(kin
     assert np.mean(top_words_above_noise(model, last_rounds(model, held, 2.0, 0, rounds=12)[0], 5)) > 0.9
     assert not np.any(top_words_above_noise(model, last_rounds(model, held, 200.0, 0)[0], 5))
     assert top_words_above_noise(model, last_rounds(model, held, 0.0, 0)[0], 5) is None
+
+
+def test_weights_of_a_factorisation_are_tested_too_and_parties_get_no_noised_sum() -> None:
+    rng, model = np.random.default_rng(7), NMF(n_topics=5)
+    held = documents(rng, rng.dirichlet(np.full(100, 0.05), 5))
+    state = dict(model.start(held.vocabulary, rng))
+    for _ in range(8):
+        clipped_sum = ClippedRowSum(model.query(model.for_party(state, "")).terms)
+        model.query(model.for_party(state, "")).answer(held, clipped_sum, {}, rng)
+        noised = {name: total + rng.normal(0, 0.3, total.shape) for name, total in clipped_sum.blocks().items()}
+        state = dict(model.update(state, Answer(noised, deviation=0.3)))
+    assert np.mean(top_words_above_noise(model, state, 3)) > 0.8
+    assert model.fits(state, 100)
+    assert set(model.for_party(state, "")) == {"weights", "words", "step"}

@@ -14,10 +14,11 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import check_setting
+from securetm.models.false_discoveries import stand_above
 from securetm.models.likely_counts import likely_counts, likely_totals
 from securetm.models.nmf.factored_topics import FactoredDocuments, FactoredTopics, of_length_one, random_topics
 from securetm.models.nmf.nmf_kernels import improve, lengths_of, summed
-from securetm.models.noisy_counts import public_words
+from securetm.models.noisy_counts import NoisedCounts, noised_fit, public_words, told_to_parties
 from securetm.models.public_knowledge import public_fits, without_public
 
 
@@ -64,8 +65,9 @@ class NMF(FactoredTopics):
         return {**fresh, "weights": of_length_one(public.topics, self.n_topics), "words": words, **public.arrays()}
 
     def fits(self, state: State, words: int) -> bool:
-        """Also of a state that began with public topics."""
-        return public_fits(state, self.n_topics, words) and super().fits(without_public(state), words)
+        """Also of a state that began with public topics, or keeps a noised sum."""
+        kept = public_fits(state, self.n_topics, words) and noised_fit(state, self.n_topics, words)
+        return kept and super().fits(without_public(told_to_parties(state)), words)
 
     def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """The earlier topics, and random ones beside them where the model has more."""
@@ -82,16 +84,23 @@ class NMF(FactoredTopics):
         after = {**state, "step": state["step"] + 1}
         if not answer.total:
             return after
+        noised = NoisedCounts.after(state, answer.total["words"], answer.deviation)
         together, words_of = self._cleared(state, answer.total, answer.deviation)
         topics = self.factor(state).copy()
         improve(topics, together, words_of, self.sweeps)
         empty = ~topics.any(axis=1)
         topics[empty] = self.factor(state)[empty]
-        return {**after, "weights": of_length_one(topics, self.n_topics), "words": _shares(words_of.sum(axis=0))}
+        found = {"weights": of_length_one(topics, self.n_topics), "words": _shares(words_of.sum(axis=0))}
+        return {**after, **found, **(noised.arrays() if noised else {})}
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The state without public knowledge."""
-        return without_public(state)
+        """The state without public knowledge and without the noised sum."""
+        return without_public(told_to_parties(state))
+
+    def above_noise(self, state: State) -> Array | None:
+        """Which weights of words in topics, in the last noised sum, stand above its noise; None where no sum had any."""
+        noised = NoisedCounts.kept_in(state)
+        return None if noised is None else stand_above(noised.counts, np.sqrt(noised.variance))
 
     def factor(self, state: State) -> Array:
         """The topics of the state."""
