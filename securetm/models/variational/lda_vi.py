@@ -43,7 +43,7 @@ class VariationalLDA(CountedTopics):
     batch_size: int = 0  # documents that each party is asked to draw; 0: all of them
     forgetting: float = 1.0  # the share of the counts of earlier rounds that a round forgets
     repeats: int = 0  # a word counts at most so often in a document during training; 0: as often as it occurs
-    tempering: float = 1.0  # the power of words' probabilities when documents find their topics: below 1 they hold to them less
+    tempering: float = 1.0  # the power of topics' shares of a word in documents: below 1 they hold to them less
     name: ClassVar[str] = "lda-vi"
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
@@ -141,7 +141,7 @@ class DocumentBounds:
     @classmethod
     def found(cls, model: VariationalLDA, state: State, held: LdaDocuments) -> DocumentBounds:
         """The bounds after the E-step of every document."""
-        chances, scale = _expected_chances(model.smoothed(state), model.tempering)
+        chances, scale = _expected_chances(_tempered(model.smoothed(state), model.tempering))
         leanings, values = np.empty((len(held), model.n_topics)), np.zeros(len(held))
         facts = (held.bags, chances, scale, model.alpha, model.passes, leanings, values)
         on_ranges(held.draw_ends, model.threads, settle, *facts)
@@ -159,12 +159,22 @@ class DocumentBounds:
         return (found.T * self.weights).ravel()
 
 
-def _expected_chances(dirichlet: Array, power: float) -> tuple[Array, Array]:
-    """exp of a power of the expected log probability of each word in each topic, words x topics, scaled; each word's log scale.
+def _tempered(dirichlet: Array, power: float) -> Array:
+    """The same total of each word, shared out among topics by a power of their shares: below 1 they are nearer to each other."""
+    if power == 1:
+        return dirichlet
+    totals = dirichlet.sum(axis=0)
+    shares = (dirichlet / totals) ** power
+    nearer: Array = shares * (totals / shares.sum(axis=0))
+    return nearer
+
+
+def _expected_chances(dirichlet: Array) -> tuple[Array, Array]:
+    """exp of the expected log probability of each word in each topic, words x topics, scaled; and each word's log scale.
 
     The largest value of each word is 1. A word's topic shares need ratios only, and these stay exact where probabilities are
     too small for a float.
     """
-    logs = power * np.ascontiguousarray((digamma(dirichlet) - digamma(dirichlet.sum(axis=1, keepdims=True))).T)
+    logs = np.ascontiguousarray((digamma(dirichlet) - digamma(dirichlet.sum(axis=1, keepdims=True))).T)
     scale = logs.max(axis=1)
     return np.maximum(np.exp(logs - scale[:, None]), _LEAST), scale
