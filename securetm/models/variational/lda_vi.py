@@ -160,7 +160,7 @@ class DocumentBounds:
 
 
 def _tempered(dirichlet: Array, power: float) -> Array:
-    """The same total of each word, shared out among topics by a power of their shares: below 1 they are nearer to each other."""
+    """The same total of each word, shared out among topics by a power of their shares: below 1 they come nearer."""
     if power == 1:
         return dirichlet
     totals = dirichlet.sum(axis=0)
