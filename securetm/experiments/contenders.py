@@ -25,6 +25,7 @@ from securetm.experiments.threshold_lda_vi import ThresholdLDA
 from securetm.models.variational.lda_vi import VariationalLDA
 from securetm.plan_reading import plan_from_tables
 
+_USUAL = 20_000  # documents
 RADIUS = 2.0  # of the clip: in 1,000 words, nine documents of ten have a longer row, so that nearly all weigh alike
 DELTA = 1e-5
 PUBLIC, PLAIN, MOMENTS, SHIPPED = "lda-vi, public start", "lda-vi, plain start", "moments", "lda-vi of 0.1.0"
@@ -54,13 +55,17 @@ class Contender:
 
 
 def _by_epsilon(without: int, few: int, *of_epsilon: tuple[float, int]) -> Rounds:
-    """So many rounds up to each epsilon, so many without noise, and `few` where documents are few and noise is added."""
+    """So many rounds up to each epsilon, so many without noise, and `few` where documents are few and noise is added.
+
+    The epsilons are for as many documents as 20 Newsgroups has: twice the documents are as clear as at twice the epsilon.
+    """
 
     def rounds(documents: int, epsilon: float | None) -> int:
         if epsilon is None:
             return without
-        fits = next((count for most, count in of_epsilon if epsilon <= most), of_epsilon[-1][1])
-        return min(fits, few) if documents < 5_000 else fits
+        alike = epsilon * documents / _USUAL
+        fits = next((count for most, count in of_epsilon if alike <= most), of_epsilon[-1][1])
+        return min(fits, few) if documents < _USUAL / 4 else fits
 
     return rounds
 

@@ -59,7 +59,8 @@ def as_one_gaussian(size: int, variance: float, shares: int, total: float = 0.0)
     between = log1p(2 / ripples) / (2 * pi**2)  # the variance with these ripples
     if 4 * between > total:
         return None
-    smoothing = total * (1 - sqrt(1 - 4 * between / total)) / 2  # smoothing x (total - smoothing) / total is `between`
+    # smoothing x (total - smoothing) / total is `between`; the smaller solution, in a form without cancellation
+    smoothing = 2 * between / (1 + sqrt(1 - 4 * between / total))
     joined, first = size * sum(ripple(variance * k / (k + 1)) for k in range(1, shares)), ripple(smoothing)
     if smoothing > _WORTH * total or joined > NEGLIGIBLE:
         return None

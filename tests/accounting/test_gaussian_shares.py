@@ -152,3 +152,12 @@ def test_a_single_share_is_charged_as_one_gaussian() -> None:
     assert 0.98 < multiplier < 1
     exact = special.ndtr(0.5 / multiplier - multiplier) - math.e * special.ndtr(-0.5 / multiplier - multiplier)
     assert truth(81.0, 1, 9).delta(1.0) <= exact
+
+
+def test_very_wide_shares_are_one_gaussian_too() -> None:
+    """With little smoothing beside all noise, a difference of nearly equal numbers would be rounded to none."""
+    found = as_one_gaussian(2_001_000, 1e20, 2)
+    assert found is not None
+    variance, distance = found
+    assert variance == pytest.approx(2e20)
+    assert 0 < distance < 1e-12
