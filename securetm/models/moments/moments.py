@@ -143,8 +143,8 @@ class Moments(Estimator):
     def findings(self, state: State) -> Mapping[str, Any]:
         """How large each topic is, which stand together, and how many the sum shows."""
         return {
-            "prevalence": np.round(state["prevalence"], 4).tolist(),
-            "together": np.round(state["together"], 2).tolist(),
+            "topic_prevalence": np.round(state["prevalence"], 4).tolist(),
+            "topics_together": np.round(state["together"], 2).tolist(),
             "topics_beyond_noise": int(state["beyond"][0]),
             "spectrum": state["spectrum"].tolist(),
         }

@@ -152,8 +152,8 @@ def test_topics_that_stand_together_are_told() -> None:
         np.add.at(counts[d], rng.integers(0, WORDS // SUBJECTS, 12) * SUBJECTS + subjects, 1)
     model = Moments(n_topics=2).fit(sparse.csr_array(counts), epochs=1)
     found = model.findings(model.learned.state)
-    assert sum(found["prevalence"]) == pytest.approx(1, abs=1e-3)
-    assert found["together"][0][1] < 0.3
+    assert sum(found["topic_prevalence"]) == pytest.approx(1, abs=1e-3)
+    assert found["topics_together"][0][1] < 0.3
 
 
 def test_a_forged_state_is_refused_or_harmless() -> None:
