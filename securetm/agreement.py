@@ -15,6 +15,7 @@ import numpy as np
 
 from securetm.contracts import Array, Budget, Profile, State, TopicModel, Unit
 from securetm.corpus.public_words import language_code, public_shares
+from securetm.corpus.vector_errors import NoWordKnown
 from securetm.corpus.word_vectors import VectorSource, installed_vectors
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.public_topics import public_knowledge
@@ -57,7 +58,7 @@ class Agreement:
         """Returns the state that the training starts from. The plan's seed decides it, the earlier model or public vectors."""
         rng = np.random.default_rng(self.plan.seed)
         if self.earlier is None:
-            public = self.public(vocabulary)
+            public = self.begun_with(vocabulary)
             return self.model.start(vocabulary, rng) if public is None else self.model.started(vocabulary, public, rng)
         begun = self.model.going_on(self.earlier.state, vocabulary, rng)
         return self.model.weighing_earlier(begun, self.plan.training.earlier_weight)
@@ -79,6 +80,15 @@ class Agreement:
         return (
             begins_public(self.profile) and not self.plan.training.start and self.earlier is None and self.model.starts_public
         )
+
+    def begun_with(self, vocabulary: Sequence[str]) -> PublicKnowledge | None:
+        """What the training begins with. Vectors that know no word are refused if the plan names them, and else left out."""
+        public = self.public(vocabulary)
+        if public is None or self.vectors is None or public.vectors.any():
+            return public
+        if self.plan.training.start == PUBLIC:
+            raise NoWordKnown(self.vectors.shown, len(vocabulary))
+        return None
 
     def public(self, vocabulary: Sequence[str]) -> PublicKnowledge | None:
         """What is known of these words from the vectors that were agreed on; None where the training begins without any."""

@@ -247,6 +247,8 @@ def _with_source(plan: Plan, profile: Profile) -> VocabularyChoice:
     source = given.source or ("joint" if both else "file" if listed else profile.vocabularies[0])
     problem = f"adds words of the parties to the list, and the source is {source}: leave the source out"
     require(source == "joint" or not both, "[vocabulary]", "file", given.file, problem)
+    problem = f"adds words of the parties, which profile {profile.name!r} does not take: leave out {WITH_PRIVATE}"
+    require(source in profile.vocabularies or not both, "[vocabulary]", "file", given.file, problem)
     choice = dataclasses.replace(given, source=source, file=listed or USUAL_LANGUAGE * (source == "file"))
     problem = f"is not sound under profile {profile.name!r}, which allows {', '.join(profile.vocabularies)}"
     require(source in profile.vocabularies, "[vocabulary]", "source", source, problem)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,10 +37,19 @@ _PORTS = 1 << 16
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
-def _unread(problem: OSError | UnicodeDecodeError) -> str:
+def _text_of(path: Path) -> str:
+    """The text of a list of words. A device or a pipe might never end, so it is not opened."""
+    if stat.S_IFMT(path.stat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+        raise OSError(0, "it is no ordinary file")
+    return path.read_text("utf-8-sig")
+
+
+def _unread(problem: OSError | ValueError) -> str:
     """Says what is wrong with a list of words, without quoting it."""
     if isinstance(problem, OSError):
         return f"cannot be read: {problem.strerror or type(problem).__name__}"
+    if not isinstance(problem, UnicodeDecodeError):
+        return "is no path"
     return "is not UTF-8 (convert it: iconv -f latin1 -t utf-8 OLD > NEW)"
 
 
@@ -155,8 +165,11 @@ class VocabularyChoice:
         if self.file.endswith(MODEL_ENDING):
             return self._words_of_model()
         try:
-            lines = Path(self.file).read_text("utf-8-sig").split("\n")
-        except (OSError, UnicodeDecodeError) as problem:
+            lines = _text_of(Path(self.file)).split("\n")
+        except FileNotFoundError:
+            problem = "is neither a language of which there is a list (english, german, de) nor a file"
+            raise BadSetting("[vocabulary]", "file", self.file, problem) from None
+        except (OSError, ValueError) as problem:
             raise BadSetting("[vocabulary]", "file", self.file, _unread(problem)) from problem
         words = tuple(sorted({line.strip() for line in lines} - {""}))  # an editor may end lines in two characters
         require(len(words) >= 2, "[vocabulary]", "file", self.file, "must hold at least two words, one a line, in UTF-8")

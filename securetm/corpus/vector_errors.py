@@ -6,10 +6,9 @@ from securetm.errors import Misuse
 
 
 class BadVectors(Misuse):
-    """{path}, line {line}: {problem}"""
+    """{where}: {problem}"""
 
-    path: str
-    line: int
+    where: str
     problem: str
     hint = "write a word and its numbers on each line, with one blank between them; or a .npy file with NAME.txt beside it"
 
@@ -28,3 +27,11 @@ class OtherVectors(Misuse):
     found: str
     agreed: str
     hint = "get the version that the others have: all roles must begin at the same topics"
+
+
+class NoWordKnown(Misuse):
+    """the word vectors {name!r} know none of the {words:word|words}, so there is no public topic to begin at"""
+
+    name: str
+    words: int
+    hint = "name vectors of the documents' language, with words in small letters; or begin without any: --start plain"

@@ -30,6 +30,7 @@ _BATCH = 64  # words that a sentence model reads at once
 _MOST_BYTES = 1 << 34  # of a file of vectors
 _MOST_LISTED = 1 << 28  # of a list of words
 _LONGEST_LINE = 1 << 17
+MOST_NUMBERS = 4096  # of a vector: topics are made of products of numbers x numbers
 _READ = 1 << 22  # bytes at once
 
 
@@ -44,7 +45,8 @@ class WordVectors:
     @classmethod
     def of(cls, name: str, words: Iterable[str], rows: Array) -> WordVectors:
         """Vectors scaled to unit length. A vector of zeros is none."""
-        lengths = np.linalg.norm(rows, axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):  # a length that is not finite is that of no vector
+            lengths = np.linalg.norm(rows, axis=1)
         kept = np.flatnonzero((lengths > 0) & np.isfinite(lengths))
         place = {word: number for number, word in enumerate(np.asarray(list(words), dtype=object)[kept])}
         return cls(name, place, np.asarray(rows, dtype=np.float64)[kept] / lengths[kept, None])
@@ -167,9 +169,9 @@ def _check_ordinary(path: Path, most: int) -> None:
     """Refuses a device or a pipe, which might never end, before it is opened; and a file that is too large."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
-        raise BadVectors(str(path), 0, "it is no ordinary file")
+        raise BadVectors(str(path), "it is no ordinary file")
     if found.st_size > most:
-        raise BadVectors(str(path), 0, f"it is larger than {most >> 20:,} MiB")
+        raise BadVectors(str(path), f"it is larger than {most >> 20:,} MiB")
 
 
 def _glove(files: tuple[Path, ...], wanted: list[str]) -> WordVectors:
@@ -190,12 +192,14 @@ def _from_npy(path: Path, wanted: set[str]) -> WordVectors:
         rows = np.lib.format.open_memmap(path, mode="r")
         words = listed.read_text("utf-8").split("\n")
     except (ValueError, EOFError) as problem:
-        raise BadVectors(str(path), 0, "it is not an array of numbers with a UTF-8 list of words beside it") from problem
+        raise BadVectors(str(path), "it is not an array of numbers with a UTF-8 list of words beside it") from problem
     words = words[:-1] if words[-1] == "" else words
     if rows.ndim != 2 or len(rows) != len(words) or not np.issubdtype(rows.dtype, np.floating):
-        raise BadVectors(str(path), 0, f"it is no table of numbers with a row for each of the {len(words)} lines of {listed}")
+        raise BadVectors(str(path), f"it is no table of numbers with a row for each of the {len(words)} lines of {listed}")
     if not rows.size:
-        raise BadVectors(str(path), 0, "it holds no vector")
+        raise BadVectors(str(path), "it holds no vector")
+    if rows.shape[1] > MOST_NUMBERS:
+        raise BadVectors(str(path), f"it has {rows.shape[1]:,} numbers for a word, where {MOST_NUMBERS:,} are the most")
     chosen = [number for number, word in enumerate(words) if word in wanted]
     return WordVectors.of(path.name, [words[number] for number in chosen], np.asarray(rows[chosen], dtype=np.float64))
 
@@ -209,17 +213,18 @@ def _from_text(path: Path, wanted: set[str]) -> WordVectors:
             if not line:
                 break
             if len(line) == _LONGEST_LINE:
-                raise BadVectors(str(path), number, "it is too long for a word and its numbers")
+                raise BadVectors(f"{path}, line {number}", "it is too long for a word and its numbers")
             word, *cells = line.decode("utf-8", "replace").rstrip().split(" ")
             if number == 1 and len(cells) == 1:
                 continue
             size = size or len(cells)
-            if len(cells) != size or not size:
-                raise BadVectors(str(path), number, f"it has {len(cells)} numbers where {size} are expected")
+            if len(cells) != size or not 0 < size <= MOST_NUMBERS:
+                expected = size if 0 < size <= MOST_NUMBERS else f"1 to {MOST_NUMBERS:,}"
+                raise BadVectors(f"{path}, line {number}", f"it has {len(cells):,} numbers where {expected} are expected")
             if word in wanted:
                 rows.setdefault(word, _numbers(cells, path, number))
     if not size:
-        raise BadVectors(str(path), 0, "it holds no vector")
+        raise BadVectors(str(path), "it holds no vector")
     return WordVectors.of(path.name, list(rows), np.array(list(rows.values())).reshape(len(rows), size))
 
 
@@ -227,4 +232,4 @@ def _numbers(cells: list[str], path: Path, line: int) -> Array:
     try:
         return np.array(cells, dtype=np.float64)
     except ValueError:
-        raise BadVectors(str(path), line, "some of its cells are not numbers") from None
+        raise BadVectors(f"{path}, line {line}", "some of its cells are not numbers") from None

@@ -28,7 +28,7 @@ class Beginning:
     @classmethod
     def of(cls, agreement: Agreement, vocabulary: Sequence[str]) -> Self:
         """What this agreement begins with, over these words."""
-        public = agreement.public(vocabulary) if vocabulary else None
+        public = agreement.begun_with(vocabulary) if vocabulary else None
         if public is None or agreement.vectors is None:
             start = PLAIN if agreement.earlier is None else EARLIER
             return cls(start, "", 0, None, agreement.begins_public_by_default and agreement.vectors is None)

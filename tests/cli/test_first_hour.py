@@ -199,6 +199,8 @@ AWKWARD = {
     "no topics": (["--topics", "0"], "`n_topics` in LDA is 0; it must be", "--topics"),
     "a model of many names": (["--set", "model.name.x=lda"], "`name` in [model] is {'x': 'lda'}; it must be a text", "--model"),
     "words in latin1": (["--vocabulary", "latin.txt"], "`file` in [vocabulary] is latin.txt; it is not UTF-8", "--vocabulary"),
+    "a language without a list": (["--vocabulary", "klingon"], "is klingon; it is neither a language of which", "--vocabulary"),
+    "a device of words": (["--vocabulary", "/dev/zero"], "is /dev/zero; it cannot be read: it is no ordinary", "--vocabulary"),
     "a folder of words": (
         ["--vocabulary", "runs"],
         "`file` in [vocabulary] is runs; it cannot be read: Is a directory",

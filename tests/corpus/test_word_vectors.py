@@ -11,7 +11,7 @@ import pytest
 from securetm.corpus import word_vectors
 from securetm.corpus.embedding_errors import NoSentenceModel
 from securetm.corpus.vector_errors import BadVectors, NotInstalled
-from securetm.corpus.word_vectors import VectorSource, read_vectors
+from securetm.corpus.word_vectors import MOST_NUMBERS, VectorSource, read_vectors
 from securetm.errors import NoSuchPath, NotFound, Unreadable
 
 from .tiny_sentence_model import tiny_model
@@ -106,12 +106,19 @@ def test_what_might_never_end_is_refused_before_it_is_read(tmp_path: Path) -> No
     (tmp_path / "empty.vec").touch()
     np.save(tmp_path / "none.npy", np.zeros((0, 3)))
     (tmp_path / "none.txt").touch()
+    (tmp_path / "wide.vec").write_text("rain" + " 1" * (MOST_NUMBERS + 1), "utf-8")
+    np.save(tmp_path / "wide.npy", np.ones((1, MOST_NUMBERS + 1)))
+    (tmp_path / "wide.txt").write_text("rain\n", "utf-8")
+    (tmp_path / "words.vec").write_text("rain\n", "utf-8")
     for name, said in (
         ("pipe.vec", "no ordinary file"),
         ("huge.vec", "larger than"),
         ("line.vec", "too long"),
         ("empty.vec", "holds no vector"),
         ("none.npy", "holds no vector"),
+        ("wide.vec", "line 1: it has 4,097 numbers where 1 to 4,096 are expected"),
+        ("wide.npy", "4,096 are the most"),
+        ("words.vec", "it has 0 numbers where 1 to 4,096 are expected"),
     ):
         with pytest.raises(BadVectors, match=said):
             read_vectors(str(tmp_path / name), ["rain"])

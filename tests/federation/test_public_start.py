@@ -12,7 +12,7 @@ import pytest
 from securetm.agreement import agree
 from securetm.corpus import word_vectors
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.vector_errors import BadVectors, NotInstalled, OtherVectors
+from securetm.corpus.vector_errors import BadVectors, NotInstalled, NoWordKnown, OtherVectors
 from securetm.errors import BadSetting
 from securetm.federation.data_free import Beginning
 from securetm.federation.folder import begin
@@ -115,6 +115,15 @@ def test_what_cannot_begin_at_public_topics_is_refused(vectors: Path, tmp_path: 
         plan_of(tmp_path, Path("/dev/zero"))
     vectors.write_text("", "utf-8")
     with pytest.raises(BadVectors, match="holds no vector"):
+        agree(plan_of(tmp_path, vectors)).start(PUBLIC)
+
+
+@pytest.mark.parametrize("numbers", ["1 2 3", "nan nan nan", "1e308 1e308 1e308", "0 0 0"])
+def test_vectors_that_know_no_word_are_refused(numbers: str, vectors: Path, tmp_path: Path) -> None:
+    """Every topic would have all words alike, and the budget would be spent on nothing."""
+    known = PUBLIC if numbers != "1 2 3" else [f"x{word}" for word in PUBLIC]
+    vectors.write_text("".join(f"{word} {numbers}\n" for word in known), "utf-8")
+    with pytest.raises(NoWordKnown):
         agree(plan_of(tmp_path, vectors)).start(PUBLIC)
 
 
