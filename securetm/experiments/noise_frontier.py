@@ -155,4 +155,4 @@ def noise_in_sum(form: str) -> float:
     if form != "dp-distributed":
         return 1.0
     cohort = cohort_of(read_profile(form), tuple(map(str, range(PARTIES))))
-    return math.sqrt(PARTIES / (cohort.threshold - cohort.colluding))
+    return math.sqrt(PARTIES / (PARTIES - cohort.colluding))  # what is there for missing parties is taken off again
