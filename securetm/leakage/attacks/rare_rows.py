@@ -1,8 +1,9 @@
-"""Words of one document from the sums of non-negative matrix factorisation, in a single round and without its topics.
+"""Words of one document from the sums of matrix factorisation or of pairs of words, in a single round and without topics.
 
-A round's sum has a row for each word: the weights of the documents' topics, each times how heavy the word is in that document.
-A word that one document alone holds has that document's weights as its row, up to a factor. So the rows of all words that only
-this document holds are parallel. The attack needs no party's own answer; where answers are sent in the open it reads them.
+A round's sum has a row for each word: the weights of the documents' topics, each times how heavy the word is in that document,
+or one number for each other word that stands beside it. A word that one document alone holds has that document's weights, or
+words, as its row, up to a factor. So the rows of all words that only this document holds are parallel. The attack needs no
+party's own answer; where answers are sent in the open it reads them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from securetm.leakage.parts.cones import directions, parallel
 from securetm.leakage.parts.reconstruction_scores import first_words
 from securetm.leakage.reading import ANSWER, TOTAL, ReadVector, party_vectors, totals
 
-ROWS = "words"  # the block of the sum that has a column for each word
+ROWS, PAIRS = "words", "pairs"  # the block of the sum that has a column for each word, or a number for each two words
 COMPANIONS = "words of one document alone whose nearest row is of the same document"
 LINKED = "linked pairs of words that one document alone holds"
 FOUND = "pairs of words that one document alone holds that are linked"
@@ -45,14 +46,14 @@ def attack(view: AdversaryView, effort: Effort) -> tuple[LinkedRows, ...]:
     read = party_vectors(view) if view.seen.get(ANSWER) else totals(view)
     by_party: dict[str, list[ReadVector]] = {}
     for one in read:
-        if ROWS in one.blocks:
+        if ROWS in one.blocks or PAIRS in one.blocks:
             by_party.setdefault(one.party, []).append(one)
     return tuple(_linked(party, rounds, effort["words"]) for party, rounds in by_party.items())
 
 
 def _linked(party: str, rounds: list[ReadVector], most: int) -> LinkedRows:
     """The rows of all rounds side by side: what is parallel in one round is so in all, by the same factor."""
-    rows = np.concatenate([np.asarray(one.blocks[ROWS], dtype=np.float64).T for one in rounds], axis=1)
+    rows = np.concatenate([_rows_of(one.blocks) for one in rounds], axis=1)
     there = np.flatnonzero((rows != 0).any(axis=1))
     words = np.sort(np.random.default_rng(0).permutation(there)[:most])
     if len(words) < 2:
@@ -63,6 +64,20 @@ def _linked(party: str, rounds: list[ReadVector], most: int) -> LinkedRows:
     unsure = 3.0 * (_ROUNDING + step * np.sqrt(rows.shape[1] / 12.0) / lengths)
     groups = parallel(rows, np.where(unsure < 0.1, unsure, np.inf))
     return LinkedRows(party, words, words[_nearest(rows)], tuple(words[group] for group in groups))
+
+
+def _rows_of(blocks: Mapping[str, Array]) -> Array:
+    """The row of each word. In pairs a word has no number with itself: it gets its largest one, which makes rows parallel."""
+    if ROWS in blocks:
+        return np.asarray(blocks[ROWS], dtype=np.float64).T
+    flat = np.asarray(blocks[PAIRS], dtype=np.float64).ravel()
+    words = int(np.sqrt(2 * len(flat)))
+    half = np.zeros((words, words))
+    half[np.triu_indices(words)] = flat
+    np.fill_diagonal(half, 0.0)
+    rows: Array = half + half.T
+    np.fill_diagonal(rows, rows.max(axis=1, initial=0.0))
+    return rows
 
 
 def _nearest(rows: Array) -> Array:
@@ -132,13 +147,13 @@ def _in_words(words: Iterable[int], vocabulary: tuple[str, ...]) -> str:
 
 ATTACK = Attack(
     name="rare_rows",
-    title="Words of one document from the sums of a matrix factorisation",
+    title="Words of one document from sums of a matrix factorisation, or of pairs of words",
     citation="our own, after the linked rows of gradients (securetm: sum_inversion); places of a sum to which one alone adds: "
     "Suimon, Koizumi, Takemasa and Hasegawa 2025 (arXiv 2508.04285)",
     cost="seconds on one core for three thousand words",
     given="the words, and the model's settings",
     either=(ANSWER, TOTAL),
-    models=("nmf",),
+    models=("nmf", "moments"),
     measures={COMPANIONS: "word of one document", LINKED: "linked pair of words", FOUND: "pair of words of one document"},
     attack=attack,
     judge=judge,
