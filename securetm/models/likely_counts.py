@@ -36,15 +36,23 @@ def likely_totals(found: Array, deviation: Array | float, public: Array | None =
     if not deviations.any():
         return np.maximum(found, _SMALLEST)
     deviations = np.maximum(deviations, _SMALLEST)
-    best, most = np.empty(0), -np.inf
+    best, most = _all_alike(found, deviations)
     for power in (0.0,) if public is None else _POWERS:
         base = np.ones(len(found)) if public is None else np.maximum(public / public.mean(), _SMALLEST) ** power
         sizes, evidence = sizes_behind(found / base, deviations / base)
-        evidence -= float(np.log(base).sum()) + (_SURE if power else 0.0)
+        evidence -= float(np.log(base).sum()) + (2 * _SURE if power else _SURE)
         if evidence > most:
             best, most = base * sizes, evidence
     totals: Array = np.maximum(best, _SMALLEST)
     return totals
+
+
+def _all_alike(found: Array, deviations: Array) -> tuple[Array, float]:
+    """The same total for every word, and the log density of the noised totals if it is true."""
+    sure = 1.0 / np.square(deviations)
+    mean = max(float((found * sure).sum() / sure.sum()), _LEAST * float(deviations.min()))
+    evidence = -0.5 * np.square((found - mean) / deviations) - np.log(deviations)
+    return np.full(found.shape, mean), float(evidence.sum())
 
 
 def likely_counts(found: Array, deviation: Array | float, asked: Array, totals: Array, vectors: Array | None = None) -> Array:
