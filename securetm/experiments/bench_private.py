@@ -18,7 +18,7 @@ from securetm.corpus.public_words import frequent_words
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.experiments.bench_frame import OnProgress, Row, record, told
-from securetm.experiments.contenders import FEDERATED, PUBLIC, SHIPPED, Contender
+from securetm.experiments.contenders import FEDERATED, PUBLIC, SHIPPED, TEMPERED, Contender
 from securetm.experiments.federations import federated
 from securetm.experiments.judged_documents import JudgedDocuments
 from securetm.experiments.privacy_utility import RATE, SETTINGS
@@ -63,8 +63,9 @@ def measured() -> list[Measured]:
     prodlda = {**SETTINGS, "batch": round(RATE * DOCUMENTS / PARTIES)}
     limited = {"limit": LIMIT}
     cited = {"peer": CITED, "theirs": CITED_SECONDS}
+    shown = {name: one for name, one in FEDERATED.items() if name != TEMPERED and not one.oracle}
     return [
-        *(Measured(name, one, beside=limited if name != SHIPPED else {}) for name, one in FEDERATED.items() if not one.oracle),
+        *(Measured(name, one, beside=limited if name != SHIPPED else {}) for name, one in shown.items()),
         Measured(PRODLDA, Contender(PRODLDA, prodlda, {}, lambda documents, epsilon: STEPS)),  # noqa: ARG005
         Measured(PUBLIC, FEDERATED[PUBLIC], CITED_TOPICS, CITED_WORDS, cited),
     ]
@@ -74,10 +75,9 @@ def cost_of(one: Measured, documents: int) -> Row:
     """Seconds from the parties' documents to the finished model, and what was sent."""
     parties, contender = _parties(documents, one.words), one.contender
     model = {"name": contender.model, "n_topics": one.topics, **contender.settings}
-    rounds = contender.rounds(documents, EPSILON)
     tables = {
         "model": model,
-        "training": {**contender.training, "rounds": rounds},
+        "training": contender.training_on(documents, EPSILON),
         "privacy": {"epsilon": EPSILON, "radius": contender.radius},
     }
     some = next(iter(parties.values()))

@@ -30,10 +30,11 @@ RADIUS = 2.0  # of the clip: in 1,000 words, nine documents of ten have a longer
 DELTA = 1e-5
 PUBLIC, PLAIN, MOMENTS, SHIPPED = "lda-vi, public start", "lda-vi, plain start", "moments", "lda-vi of 0.1.0"
 TOPICS_KNOWN, ASSIGNED = "oracle: true topics known", "oracle: assignments known"
+TEMPERED = "lda-vi, public start, tempering 0.7"
 SPECTRAL = "private spectral LDA, one curator"
 PEER, FREQUENCIES, CONTROL = "tomotopy LDA", "word frequencies", "public start, no document"
 
-Rounds = Callable[[int, float | None], int]  # of documents and epsilon
+Rounds = Callable[[int, float | None], int]  # of documents and epsilon; 0: as many as the package's own rule says
 Change = Callable[[Agreement, JudgedDocuments], Agreement]  # puts a model that has no name into the agreement
 
 
@@ -52,6 +53,11 @@ class Contender:
     changed: Change = _as_agreed
     radius: float = RADIUS
     oracle: bool = False  # knows what no private model may know
+
+    def training_on(self, documents: int, epsilon: float | None) -> Mapping[str, Any]:
+        """The [training] of a plan for so many documents: rounds, or the number of documents, from which a rule finds them."""
+        rounds = self.rounds(documents, epsilon)
+        return {**self.training, **({"rounds": rounds} if rounds else {"documents": documents})}
 
 
 def _by_epsilon(without: int, few: int, *of_epsilon: tuple[float, int]) -> Rounds:
@@ -74,13 +80,18 @@ def _threshold(agreement: Agreement, documents: JudgedDocuments) -> Agreement:  
     return replace(agreement, model=ThresholdLDA.of(agreement.plan.model.settings))
 
 
+def _by_rule(documents: int, epsilon: float | None) -> int:  # noqa: ARG001 - the rule reads a plan
+    return 20 if epsilon is None else 0
+
+
 def _once(documents: int, epsilon: float | None) -> int:  # noqa: ARG001 - always
     return 1
 
 
 _VI: Mapping[str, Any] = {"eta": 1.0, "repeats": 1, "passes": 20}
 FEDERATED: Mapping[str, Contender] = {
-    PUBLIC: Contender("lda-vi", _VI, {"start": "public"}, _by_epsilon(20, 1, (0.5, 2), (1.0, 3), (3.0, 4), (8.0, 8))),
+    PUBLIC: Contender("lda-vi", _VI, {"start": "public"}, _by_rule),
+    TEMPERED: Contender("lda-vi", {**_VI, "tempering": 0.7}, {"start": "public"}, _by_rule),
     PLAIN: Contender("lda-vi", _VI, {"start": "plain"}, _by_epsilon(20, 3, (0.5, 4), (1.0, 5), (3.0, 10), (8.0, 20))),
     MOMENTS: Contender("moments", {}, {}, _once, radius=1.0),  # its rows have that length
     TOPICS_KNOWN: Contender("lda-vi", _VI, {"start": "plain"}, _once, knowing_topics, oracle=True),

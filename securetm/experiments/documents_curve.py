@@ -62,7 +62,7 @@ def _key(name: str, documents: int, profile: str) -> dict[str, Any]:
         "profile": profile,
         "settings": {
             "model": {"name": contender.model, "n_topics": TOPICS, **contender.settings},
-            "training": {**contender.training, "rounds": contender.rounds(documents, epsilon), "held_out": 0.01},
+            "training": {**contender.training_on(documents, epsilon), "held_out": 0.01},
             "privacy": {} if epsilon is None else {"epsilon": epsilon, "delta": DELTA, "radius": contender.radius},
         },
     }
