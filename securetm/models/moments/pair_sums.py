@@ -50,7 +50,7 @@ class PairSums:
         else:
             surely = np.array([single**2, whole**2 / words]) / self.deviation**2  # the inverse variances of both estimates
             both = np.array([self.alone / single, pairs / whole])
-            found = likely_totals((surely / surely.sum()) @ both, float(surely.sum() ** -0.5))
+            found = likely_totals(((surely / surely.sum())[:, None] * both).sum(axis=0), float(surely.sum() ** -0.5))
         kept = np.maximum(found, _LEAST / words)
         shares: Array = kept / kept.sum()
         return shares

@@ -89,9 +89,12 @@ class _Fit:
 
 
 def _together(even: Array, topics: Array, prevalence: Array) -> Array:
-    """How much more often than by chance two topics stand in one document: least squares of pairs of topics."""
+    """How much more often than by chance two topics stand in one document: least squares of pairs of topics.
+
+    Rounded, as the last bits are those of a library.
+    """
     inner = np.linalg.pinv(topics @ topics.T, hermitian=True)
     found = np.maximum(inner @ (topics @ even @ topics.T) @ inner, 0.0)
     found = (found + found.T) / max(float(found.sum()) * 2.0, _TINY)
-    by_chance: Array = found / np.maximum(np.outer(prevalence, prevalence), _TINY)
+    by_chance: Array = np.round(found / np.maximum(np.outer(prevalence, prevalence), _TINY), 3)
     return by_chance
