@@ -7,7 +7,7 @@ Blei and Bach 2010).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,10 +44,11 @@ class VariationalLDA(CountedTopics):
     forgetting: float = 1.0  # the share of the counts of earlier rounds that a round forgets
     repeats: int = 0  # a word counts at most so often in a document during training; 0: as often as it occurs
     tempering: float = 1.0  # the power of topics' shares of a word in documents: below 1 they hold to them less
+    shares_alpha: float = 0.0  # alpha where a document's shares are inferred from finished topics; 0: that of training
     name: ClassVar[str] = "lda-vi"
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
-    budget_defaults: ClassVar[Mapping[str, Any]] = {"repeats": 1, "eta": 1.0, "passes": 20}
+    budget_defaults: ClassVar[Mapping[str, Any]] = {"repeats": 1, "eta": 1.0, "passes": 20, "shares_alpha": 0.5}
     budget_rounds: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
@@ -56,6 +57,8 @@ class VariationalLDA(CountedTopics):
         check_setting(self, "batch_size", self.batch_size >= 0, "must be 0 (all documents) or more")
         check_setting(self, "forgetting", 0 < self.forgetting <= 1, "must be above 0 and at most 1")
         check_setting(self, "tempering", 0 < self.tempering <= 1, "must be above 0 and at most 1")
+        problem = "must be 0 (as alpha) or at least 1e-9, and finite"
+        check_setting(self, "shares_alpha", self.shares_alpha == 0 or 1e-9 <= self.shares_alpha < np.inf, problem)
         check_setting(self, "repeats", self.repeats >= 0, "must be 0 (no limit) or more")
 
     # ---- contracts.TopicModel ----
@@ -98,6 +101,11 @@ class VariationalLDA(CountedTopics):
     def folding(self, state: State) -> tuple[Array, int]:  # noqa: ARG002 - alpha is not learned
         """The symmetric alpha, and as many passes as the settings say."""
         return np.full(self.n_topics, self.alpha), self.passes
+
+    def infer(self, state: State, documents: Any) -> Array:
+        """Each document's topic shares, by an alpha of their own where the settings name one."""
+        by_shares = replace(self, alpha=self.shares_alpha or self.alpha)
+        return super(VariationalLDA, by_shares).infer(state, documents)
 
     def counted(self, documents: Any, words: int) -> LdaDocuments:
         """The documents with repeated words limited as the settings say."""

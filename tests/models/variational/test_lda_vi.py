@@ -294,3 +294,17 @@ def test_the_length_of_a_very_long_document_is_exact() -> None:
     found = lengths_of(np.array([0]), np.array([0, 1]), Bags(*bags), chances, leanings, np.ones(words))[0]
     each = 1.0 / (0.3 * 0.1 * topics) * 0.3 * 0.1  # every word's count is shared alike by all topics
     assert found == pytest.approx(np.sqrt(words * topics) * each, rel=1e-14)
+
+
+def test_inferred_shares_have_an_alpha_of_their_own() -> None:
+    documents = planted(30)
+    fitted = VariationalLDA(n_topics=3).fit(documents, epochs=3)
+    state = fitted._learned.state
+    firm, even = (VariationalLDA(n_topics=3, shares_alpha=value) for value in (0.0, 5.0))
+    np.testing.assert_array_equal(firm.infer(state, documents), VariationalLDA(n_topics=3).infer(state, documents))
+    np.testing.assert_array_equal(even.infer(state, documents), VariationalLDA(n_topics=3, alpha=5.0).infer(state, documents))
+    assert even.infer(state, documents).max() < firm.infer(state, documents).max()
+    half = (documents, documents)
+    np.testing.assert_array_equal(even.log_likelihood(state, *half), firm.log_likelihood(state, *half))
+    with pytest.raises(BadSetting, match="shares_alpha"):
+        VariationalLDA(shares_alpha=-1.0)
