@@ -35,7 +35,7 @@ CITED_TOPICS, CITED_WORDS = 5, 3_000
 
 
 @dataclass(frozen=True)
-class Measured:
+class TimedModel:
     """One federation to be measured."""
 
     name: str
@@ -58,20 +58,20 @@ def bench(on_progress: OnProgress | None = None) -> Row:
     return record("private", rows, packages=("numpy",), profile=PROFILE, parties=PARTIES, documents=DOCUMENTS)
 
 
-def measured() -> list[Measured]:
+def measured() -> list[TimedModel]:
     """Each contender with the rounds that it is used with, ProdLDA, and one at the size of the published figure."""
     prodlda = {**SETTINGS, "batch": round(RATE * DOCUMENTS / PARTIES)}
     limited = {"limit": LIMIT}
     cited = {"peer": CITED, "theirs": CITED_SECONDS}
     shown = {name: one for name, one in FEDERATED.items() if name != TEMPERED and not one.oracle}
     return [
-        *(Measured(name, one, beside=limited if name != SHIPPED else {}) for name, one in shown.items()),
-        Measured(PRODLDA, Contender(PRODLDA, prodlda, {}, lambda documents, epsilon: STEPS)),  # noqa: ARG005
-        Measured(PUBLIC, FEDERATED[PUBLIC], CITED_TOPICS, CITED_WORDS, cited),
+        *(TimedModel(name, one, beside=limited if name != SHIPPED else {}) for name, one in shown.items()),
+        TimedModel(PRODLDA, Contender(PRODLDA, prodlda, {}, lambda documents, epsilon: STEPS)),  # noqa: ARG005
+        TimedModel(PUBLIC, FEDERATED[PUBLIC], CITED_TOPICS, CITED_WORDS, cited),
     ]
 
 
-def cost_of(one: Measured, documents: int) -> Row:
+def cost_of(one: TimedModel, documents: int) -> Row:
     """Seconds from the parties' documents to the finished model, and what was sent."""
     parties, contender = _parties(documents, one.words), one.contender
     model = {"name": contender.model, "n_topics": one.topics, **contender.settings}

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from securetm.agreement import Agreement, agree
 from securetm.contracts import Array, State, TopicModel
-from securetm.experiments.frontier_cases import Case
+from securetm.experiments.frontier_cases import FrontierCase
 from securetm.experiments.judged_documents import JudgedDocuments
 from securetm.experiments.known_topics import knowing_assignments, knowing_topics
 from securetm.experiments.lda_peers import TOMOTOPY, PeerProcess
@@ -115,7 +115,7 @@ def shown_as(topics: Array) -> tuple[TopicModel, State]:
     return model, {**start, "counts": topics * 1e6 * topics.shape[1]}
 
 
-def by_peer(documents: JudgedDocuments, case: Case, passes: int = 300) -> Array:
+def by_peer(documents: JudgedDocuments, case: FrontierCase, passes: int = 300) -> Array:
     """Topics x words by tomotopy's collapsed Gibbs sampler, on the documents that parties would train on."""
     known = documents.held_back(1 - case.judging, case.seed)[0]
     with tempfile.TemporaryDirectory() as folder:
@@ -126,14 +126,14 @@ def by_peer(documents: JudgedDocuments, case: Case, passes: int = 300) -> Array:
             return peer.topics()[0]
 
 
-def by_frequencies(documents: JudgedDocuments, case: Case) -> Array:
+def by_frequencies(documents: JudgedDocuments, case: FrontierCase) -> Array:
     """Every topic is the word frequencies: whoever learns no more is no better."""
     known = documents.held_back(1 - case.judging, case.seed)[0]
     shares = np.asarray(known.counts.sum(axis=0)).ravel() + 0.5
     return np.tile(shares / shares.sum(), (case.topics, 1))
 
 
-def by_vectors(documents: JudgedDocuments, case: Case) -> Array:
+def by_vectors(documents: JudgedDocuments, case: FrontierCase) -> Array:
     """The topics at which a public start begins: it reads no document."""
     listed = {"source": "file", "file": "english"}  # the words themselves are those of the documents
     tables = {"profile": "dp-central", "model": {"name": "lda-vi", "n_topics": case.topics}, "vocabulary": listed}
@@ -143,12 +143,12 @@ def by_vectors(documents: JudgedDocuments, case: Case) -> Array:
     return public.topics
 
 
-def by_moments_of_three(documents: JudgedDocuments, case: Case) -> Array:
+def by_moments_of_three(documents: JudgedDocuments, case: FrontierCase) -> Array:
     """Topics x words by DeCarolis and others' spectral LDA, with noise by one curator that holds all documents."""
     return by_spectral_lda(documents, case.topics, case.judging, case.epsilon, DELTA)
 
 
-BESIDE: Mapping[str, Callable[[JudgedDocuments, Case], Array]] = {
+BESIDE: Mapping[str, Callable[[JudgedDocuments, FrontierCase], Array]] = {
     PEER: by_peer,
     FREQUENCIES: by_frequencies,
     CONTROL: by_vectors,

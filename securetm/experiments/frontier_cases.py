@@ -18,7 +18,7 @@ HELD_OUT, HALF = 0.1, 0.5
 
 
 @dataclass(frozen=True)
-class Case:
+class FrontierCase:
     """One row. `judging` is the share of the documents that nobody trains on: they judge the topics."""
 
     corpus: str
@@ -35,7 +35,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Block:
+class FrontierBlock:
     """Cases that differ in model, form of noise, epsilon and seed only."""
 
     corpus: str
@@ -46,14 +46,14 @@ class Block:
     epsilons: Sequence[float] = EPSILONS
     judging: float = HELD_OUT
 
-    def cases(self) -> Iterator[Case]:
+    def cases(self) -> Iterator[FrontierCase]:
         """Every combination; without noise there is no epsilon."""
         for model, profile, seed in product(self.models, self.profiles, self.seeds):
             for epsilon in (None,) if profile == NO_NOISE else self.epsilons:
-                yield Case(self.corpus, self.topics, model, profile, epsilon, seed, self.judging)
+                yield FrontierCase(self.corpus, self.topics, model, profile, epsilon, seed, self.judging)
 
 
-def chosen(cases: Iterable[Case], only: Sequence[str]) -> list[Case]:
+def chosen(cases: Iterable[FrontierCase], only: Sequence[str]) -> list[FrontierCase]:
     """The cases that fit every `field=value` of `only`; several values of one field are alternatives."""
     wanted: dict[str, set[str]] = {}
     for one in only:
@@ -65,7 +65,7 @@ def chosen(cases: Iterable[Case], only: Sequence[str]) -> list[Case]:
     return found
 
 
-def _value(case: Case, field: str, only: Sequence[str]) -> str:
+def _value(case: FrontierCase, field: str, only: Sequence[str]) -> str:
     fields: Mapping[str, Any] = case.key()
     if field not in fields:
         problem = f"must be FIELD=VALUE with one of the fields {', '.join(fields)}"

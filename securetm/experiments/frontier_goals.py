@@ -22,7 +22,7 @@ JUDGED_AT = (1.0, 3.0, 8.0)
 
 
 @dataclass(frozen=True)
-class Measured:
+class FrontierRows:
     """The rows, as goals look at them."""
 
     rows: Sequence[Row]
@@ -42,7 +42,7 @@ class Measured:
 
 def goals_of(rows: Sequence[Row]) -> list[Row]:
     """Each goal with what was reached; goals whose rows were not made are left out."""
-    measured = Measured(rows)
+    measured = FrontierRows(rows)
     parts = (_figures(measured), _readable(measured), _distributed(measured), _few(measured), _titles(measured))
     return [goal for part in parts for goal in part]
 
@@ -54,7 +54,7 @@ def _goal(goal: str, wanted: float | None, reached: float | None, *, most: bool 
     yield {"goal": goal, "wanted": round(wanted, 4), "reached": round(reached, 4), "held": bool(held)}
 
 
-def _figures(measured: Measured) -> Iterator[Row]:
+def _figures(measured: FrontierRows) -> Iterator[Row]:
     for name, title, wanted in (("f1", "macro F1", F1), ("held_out", "log-likelihood per held-out word", LIKELIHOOD)):
         for model, by_epsilon in wanted.items():
             for epsilon, least in by_epsilon.items():
@@ -62,7 +62,7 @@ def _figures(measured: Measured) -> Iterator[Row]:
                 yield from _goal(goal, least, measured.figure(name, model, CENTRAL, epsilon))
 
 
-def _readable(measured: Measured) -> Iterator[Row]:
+def _readable(measured: FrontierRows) -> Iterator[Row]:
     for measure, where in (("product", "held-out documents"), ("product_all", "all documents")):
         without = measured.figure(measure, RECOMMENDED, NO_NOISE, None)
         for epsilon in JUDGED_AT:
@@ -70,7 +70,7 @@ def _readable(measured: Measured) -> Iterator[Row]:
             yield from _goal(goal, without, measured.figure(measure, RECOMMENDED, CENTRAL, epsilon))
 
 
-def _distributed(measured: Measured) -> Iterator[Row]:
+def _distributed(measured: FrontierRows) -> Iterator[Row]:
     for measure in ("held_out", "f1"):
         central = measured.curve(measure, RECOMMENDED, CENTRAL)
         for epsilon in JUDGED_AT:
@@ -87,7 +87,7 @@ def _epsilon_for(figure: float, curve: Sequence[tuple[float, float]]) -> float:
     return math.exp(float(np.interp(figure, rising, np.log(epsilons))))
 
 
-def _few(measured: Measured) -> Iterator[Row]:
+def _few(measured: FrontierRows) -> Iterator[Row]:
     for corpus in (NEWS_FEW, SNIPPETS_FEW):
         frequencies = measured.figure("held_out", FREQUENCIES, NO_NOISE, None, corpus)
         for epsilon in JUDGED_AT:
@@ -97,7 +97,7 @@ def _few(measured: Measured) -> Iterator[Row]:
             yield from _goal(goal, frequencies, reached, above=epsilon > 1)
 
 
-def _titles(measured: Measured) -> Iterator[Row]:
+def _titles(measured: FrontierRows) -> Iterator[Row]:
     frequencies = measured.figure("held_out", FREQUENCIES, NO_NOISE, None, TITLES)
     for row in measured.rows:
         if row["corpus"] == TITLES and row["model"] != FREQUENCIES:

@@ -35,8 +35,8 @@ from securetm.experiments.frontier_cases import (
     HALF,
     LOCAL,
     NO_NOISE,
-    Block,
-    Case,
+    FrontierBlock,
+    FrontierCase,
     chosen,
 )
 from securetm.experiments.frontier_corpora import (
@@ -59,30 +59,30 @@ PARTIES = 5
 SEEDS = (0, 1, 2)
 
 
-def blocks(corpora: Sequence[str]) -> list[Block]:
+def blocks(corpora: Sequence[str]) -> list[FrontierBlock]:
     """What is tried: everything by central noise on 20 Newsgroups, and less of the rest; most seeds of what is recommended."""
     private, oracles = (PUBLIC, PLAIN, MOMENTS, SHIPPED), [name for name, one in FEDERATED.items() if one.oracle]
     both, beside, few = (NO_NOISE, CENTRAL), NEVER_PRIVATE, (NEWS_FEW, SNIPPETS_FEW)
     if INSTEAD in corpora:
-        return [Block(INSTEAD, 20, private, both, (0,)), Block(INSTEAD, 20, beside, (NO_NOISE,), (0,))]
+        return [FrontierBlock(INSTEAD, 20, private, both, (0,)), FrontierBlock(INSTEAD, 20, beside, (NO_NOISE,), (0,))]
     return [
-        *(Block(name, 20, beside, (NO_NOISE,), (0,)) for name in CORPORA),
-        Block(NEWS, 20, (PUBLIC,), both, SEEDS),
-        Block(NEWS, 20, (PLAIN, MOMENTS), both, SEEDS[:2]),
-        Block(NEWS, 20, (TEMPERED, SHIPPED), both, SEEDS[:1]),
-        Block(NEWS, 20, oracles, (CENTRAL,), (0,)),
-        Block(NEWS, 20, (PUBLIC,), (DISTRIBUTED,), SEEDS),
-        Block(NEWS, 20, [name for name in private if name != PUBLIC], (DISTRIBUTED,), (0,)),
-        Block(NEWS, 20, private, (LOCAL,), (0,)),
-        Block(NEWS, 20, (PUBLIC, PLAIN), both, (0,), judging=HALF),
-        *(Block(name, 20, (SPECTRAL,), both, (0,)) for name in CORPORA),
-        Block(NEWS, 50, beside, (NO_NOISE,), (0,)),
-        Block(NEWS, 50, private, both, (0,)),
-        *(Block(name, 20, (*private, TEMPERED), both, (0,)) for name in (SNIPPETS, TITLES)),
-        *(Block(name, 20, (PUBLIC,), both, SEEDS) for name in few),
-        *(Block(name, 20, (PLAIN, MOMENTS, SHIPPED), both, SEEDS[:1]) for name in few),
-        *(Block(name, 20, oracles, (CENTRAL,), (0,)) for name in few),
-        *(Block(name, 20, (PUBLIC,), (DISTRIBUTED, LOCAL), (0,)) for name in (SNIPPETS, TITLES, NEWS_FEW)),
+        *(FrontierBlock(name, 20, beside, (NO_NOISE,), (0,)) for name in CORPORA),
+        FrontierBlock(NEWS, 20, (PUBLIC,), both, SEEDS),
+        FrontierBlock(NEWS, 20, (PLAIN, MOMENTS), both, SEEDS[:2]),
+        FrontierBlock(NEWS, 20, (TEMPERED, SHIPPED), both, SEEDS[:1]),
+        FrontierBlock(NEWS, 20, oracles, (CENTRAL,), (0,)),
+        FrontierBlock(NEWS, 20, (PUBLIC,), (DISTRIBUTED,), SEEDS),
+        FrontierBlock(NEWS, 20, [name for name in private if name != PUBLIC], (DISTRIBUTED,), (0,)),
+        FrontierBlock(NEWS, 20, private, (LOCAL,), (0,)),
+        FrontierBlock(NEWS, 20, (PUBLIC, PLAIN), both, (0,), judging=HALF),
+        *(FrontierBlock(name, 20, (SPECTRAL,), both, (0,)) for name in CORPORA),
+        FrontierBlock(NEWS, 50, beside, (NO_NOISE,), (0,)),
+        FrontierBlock(NEWS, 50, private, both, (0,)),
+        *(FrontierBlock(name, 20, (*private, TEMPERED), both, (0,)) for name in (SNIPPETS, TITLES)),
+        *(FrontierBlock(name, 20, (PUBLIC,), both, SEEDS) for name in few),
+        *(FrontierBlock(name, 20, (PLAIN, MOMENTS, SHIPPED), both, SEEDS[:1]) for name in few),
+        *(FrontierBlock(name, 20, oracles, (CENTRAL,), (0,)) for name in few),
+        *(FrontierBlock(name, 20, (PUBLIC,), (DISTRIBUTED, LOCAL), (0,)) for name in (SNIPPETS, TITLES, NEWS_FEW)),
     ]
 
 
@@ -99,7 +99,7 @@ def reproduce(
     return {**found(complete), "missing": missing, "cases": len(cases), "minutes": round(seconds / 60, 1), "workers": workers}
 
 
-def settings_of(case: Case, documents: int) -> Mapping[str, Any]:
+def settings_of(case: FrontierCase, documents: int) -> Mapping[str, Any]:
     """What a federation of this case is told beside its words, so that a kept row is of these settings; nothing for others."""
     if case.model not in FEDERATED:
         return {}
@@ -113,7 +113,7 @@ def settings_of(case: Case, documents: int) -> Mapping[str, Any]:
 
 def row(key: Key) -> Row:
     """The row of one case: trained, judged, and what it cost. What cannot be made here says why."""
-    case = Case(**{name: value for name, value in key.items() if name != "settings"})
+    case = FrontierCase(**{name: value for name, value in key.items() if name != "settings"})
     documents = documents_of(case.corpus)
     try:
         tried = case.model in FEDERATED
@@ -123,7 +123,7 @@ def row(key: Key) -> Row:
     return {**case.key(), **facts}
 
 
-def federation_row(case: Case, tables: Mapping[str, Any], documents: JudgedDocuments) -> Row:
+def federation_row(case: FrontierCase, tables: Mapping[str, Any], documents: JudgedDocuments) -> Row:
     """One federation with new ledgers: what it predicts, what its first party's ledger says, and what it cost."""
     parties = {f"party {n + 1}": part for n, part in enumerate(equal(documents.raw, PARTIES, seed=0).values())}
     plan = {"seed": case.seed, "profile": case.profile, **tables}
@@ -135,7 +135,7 @@ def federation_row(case: Case, tables: Mapping[str, Any], documents: JudgedDocum
     return {**cost, **documents.figures(run.model, run.state, held)}
 
 
-def beside_row(case: Case, documents: JudgedDocuments) -> Row:
+def beside_row(case: FrontierCase, documents: JudgedDocuments) -> Row:
     """Topics that no federation learned, judged alike."""
     seconds, topics = timed(partial(BESIDE[case.model], documents, case))
     model, state = shown_as(topics)

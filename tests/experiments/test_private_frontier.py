@@ -12,7 +12,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.experiments.bench_frame import Row
 from securetm.experiments.contenders import ASSIGNED, FREQUENCIES, PLAIN, PUBLIC, SHIPPED, TOPICS_KNOWN
-from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, EPSILONS, NO_NOISE, Block, Case, chosen
+from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, EPSILONS, NO_NOISE, FrontierBlock, FrontierCase, chosen
 from securetm.experiments.frontier_corpora import NEWS, TITLES
 from securetm.experiments.frontier_findings import found, means
 from securetm.experiments.frontier_goals import goals_of
@@ -35,7 +35,7 @@ def little() -> JudgedDocuments:
 
 @pytest.mark.parametrize("model", [PLAIN, SHIPPED, TOPICS_KNOWN, ASSIGNED])
 def test_a_row_is_a_federation_that_paid_for_what_it_learned(model: str, little: JudgedDocuments) -> None:
-    case = Case("little", 3, model, CENTRAL, 8.0, 0)
+    case = FrontierCase("little", 3, model, CENTRAL, 8.0, 0)
     row = federation_row(case, settings_of(case, len(little.raw)), little)
     assert 7 < row["spent"] <= 8.0
     assert row["noise"] > 0.5
@@ -45,13 +45,13 @@ def test_a_row_is_a_federation_that_paid_for_what_it_learned(model: str, little:
 
 def test_oracles_are_told_the_truth(little: JudgedDocuments) -> None:
     """At an epsilon at which one round tells nothing, an oracle still has the topics that it was told."""
-    told = Case("little", 3, TOPICS_KNOWN, CENTRAL, 0.1, 0)
+    told = FrontierCase("little", 3, TOPICS_KNOWN, CENTRAL, 0.1, 0)
     row = federation_row(told, settings_of(told, len(little.raw)), little)
     assert row["f1"] > 0.9
 
 
 def test_word_frequencies_have_no_topics_to_judge(little: JudgedDocuments) -> None:
-    row = beside_row(Case("little", 3, FREQUENCIES, NO_NOISE, None, 0), little)
+    row = beside_row(FrontierCase("little", 3, FREQUENCIES, NO_NOISE, None, 0), little)
     assert row["f1"] is None
     assert row["held_out"] == pytest.approx(np.log(1 / 15), abs=0.1)
 
@@ -60,7 +60,7 @@ def test_word_frequencies_have_no_topics_to_judge(little: JudgedDocuments) -> No
 
 
 def test_cases_are_chosen_by_their_fields() -> None:
-    cases = list(Block(NEWS, 20, (PLAIN, SHIPPED), (NO_NOISE, CENTRAL), (0, 1)).cases())
+    cases = list(FrontierBlock(NEWS, 20, (PLAIN, SHIPPED), (NO_NOISE, CENTRAL), (0, 1)).cases())
     assert len(cases) == 2 * 2 * (1 + len(EPSILONS))
     assert {case.epsilon for case in chosen(cases, ["epsilon=1", "epsilon=none", "seed=0"])} == {1.0, None}
     with pytest.raises(BadSetting, match="fits no case"):
@@ -94,7 +94,7 @@ def test_kept_rows_are_not_made_again(workers: int, tmp_path: Path) -> None:
 
 
 def _run(model: str, profile: str, epsilon: float | None, held_out: float, corpus: str = NEWS, seed: int = 0) -> Row:
-    case = Case(corpus, 20, model, profile, epsilon, seed)
+    case = FrontierCase(corpus, 20, model, profile, epsilon, seed)
     figures = {"f1": 0.32, "held_out": held_out, "npmi": 0.2, "npmi_held_out": 0.1, "diversity": 0.5}
     return {**case.key(), **figures, "rounds": 3, "seconds": 1.0, "megabytes": 1.0, "noise": 1.0}
 
