@@ -15,7 +15,7 @@ import numpy as np
 
 from securetm.contracts import Array, Budget, Profile, State, TopicModel, Unit
 from securetm.corpus.public_words import language_code, public_shares
-from securetm.corpus.vector_errors import NoWordKnown
+from securetm.corpus.vector_errors import VectorsKnowNoWord
 from securetm.corpus.word_vectors import VectorSource, installed_vectors
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.public_topics import public_knowledge
@@ -87,7 +87,7 @@ class Agreement:
         if public is None or self.vectors is None or public.vectors.any():
             return public
         if self.plan.training.start == PUBLIC:
-            raise NoWordKnown(self.vectors.shown, len(vocabulary))
+            raise VectorsKnowNoWord(self.vectors.shown, len(vocabulary))
         return None
 
     def public(self, vocabulary: Sequence[str]) -> PublicKnowledge | None:

@@ -29,7 +29,7 @@ class OtherVectors(Misuse):
     hint = "get the version that the others have: all roles must begin at the same topics"
 
 
-class NoWordKnown(Misuse):
+class VectorsKnowNoWord(Misuse):
     """the word vectors {name!r} know none of the {words:word|words}, so there is no public topic to begin at"""
 
     name: str

@@ -12,7 +12,7 @@ import pytest
 from securetm.agreement import agree
 from securetm.corpus import word_vectors
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.vector_errors import BadVectors, NotInstalled, NoWordKnown, OtherVectors
+from securetm.corpus.vector_errors import BadVectors, NotInstalled, OtherVectors, VectorsKnowNoWord
 from securetm.errors import BadSetting
 from securetm.federation.data_free import Beginning
 from securetm.federation.folder import begin
@@ -123,7 +123,7 @@ def test_vectors_that_know_no_word_are_refused(numbers: str, vectors: Path, tmp_
     """Every topic would have all words alike, and the budget would be spent on nothing."""
     known = PUBLIC if numbers != "1 2 3" else [f"x{word}" for word in PUBLIC]
     vectors.write_text("".join(f"{word} {numbers}\n" for word in known), "utf-8")
-    with pytest.raises(NoWordKnown):
+    with pytest.raises(VectorsKnowNoWord):
         agree(plan_of(tmp_path, vectors)).start(PUBLIC)
 
 
