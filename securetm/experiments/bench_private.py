@@ -18,7 +18,7 @@ from securetm.corpus.public_words import frequent_words
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.experiments.bench_frame import OnProgress, Row, record, told
-from securetm.experiments.contenders import FEDERATED, PUBLIC, SHIPPED, TEMPERED, Contender
+from securetm.experiments.contenders import FEDERATED, FIRM, PUBLIC, SHIPPED, Contender
 from securetm.experiments.federations import federated
 from securetm.experiments.judged_documents import JudgedDocuments
 from securetm.experiments.privacy_utility import RATE, SETTINGS
@@ -63,7 +63,7 @@ def measured() -> list[TimedModel]:
     prodlda = {**SETTINGS, "batch": round(RATE * DOCUMENTS / PARTIES)}
     limited = {"limit": LIMIT}
     cited = {"peer": CITED, "theirs": CITED_SECONDS}
-    shown = {name: one for name, one in FEDERATED.items() if name != TEMPERED and not one.oracle}
+    shown = {name: one for name, one in FEDERATED.items() if name != FIRM and not one.oracle}
     return [
         *(TimedModel(name, one, beside=limited if name != SHIPPED else {}) for name, one in shown.items()),
         TimedModel(PRODLDA, Contender(PRODLDA, prodlda, {}, lambda documents, epsilon: STEPS)),  # noqa: ARG005

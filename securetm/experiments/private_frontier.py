@@ -18,6 +18,7 @@ from securetm.experiments.contenders import (
     BESIDE,
     DELTA,
     FEDERATED,
+    FIRM,
     FREQUENCIES,
     MOMENTS,
     NEVER_PRIVATE,
@@ -25,7 +26,6 @@ from securetm.experiments.contenders import (
     PUBLIC,
     SHIPPED,
     SPECTRAL,
-    TEMPERED,
     shown_as,
 )
 from securetm.experiments.federations import federated
@@ -69,7 +69,7 @@ def blocks(corpora: Sequence[str]) -> list[FrontierBlock]:
         *(FrontierBlock(name, 20, beside, (NO_NOISE,), (0,)) for name in CORPORA),
         FrontierBlock(NEWS, 20, (PUBLIC,), both, SEEDS),
         FrontierBlock(NEWS, 20, (PLAIN, MOMENTS), both, SEEDS[:2]),
-        FrontierBlock(NEWS, 20, (TEMPERED, SHIPPED), both, SEEDS[:1]),
+        FrontierBlock(NEWS, 20, (FIRM, SHIPPED), both, SEEDS[:1]),
         FrontierBlock(NEWS, 20, oracles, (CENTRAL,), (0,)),
         FrontierBlock(NEWS, 20, (PUBLIC,), (DISTRIBUTED,), SEEDS),
         FrontierBlock(NEWS, 20, [name for name in private if name != PUBLIC], (DISTRIBUTED,), (0,)),
@@ -78,7 +78,7 @@ def blocks(corpora: Sequence[str]) -> list[FrontierBlock]:
         *(FrontierBlock(name, 20, (SPECTRAL,), both, (0,)) for name in CORPORA),
         FrontierBlock(NEWS, 50, beside, (NO_NOISE,), (0,)),
         FrontierBlock(NEWS, 50, private, both, (0,)),
-        *(FrontierBlock(name, 20, (*private, TEMPERED), both, (0,)) for name in (SNIPPETS, TITLES)),
+        *(FrontierBlock(name, 20, (*private, FIRM), both, (0,)) for name in (SNIPPETS, TITLES)),
         *(FrontierBlock(name, 20, (PUBLIC,), both, SEEDS) for name in few),
         *(FrontierBlock(name, 20, (PLAIN, MOMENTS, SHIPPED), both, SEEDS[:1]) for name in few),
         *(FrontierBlock(name, 20, oracles, (CENTRAL,), (0,)) for name in few),

@@ -48,7 +48,13 @@ class VariationalLDA(CountedTopics):
     name: ClassVar[str] = "lda-vi"
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
-    budget_defaults: ClassVar[Mapping[str, Any]] = {"repeats": 1, "eta": 1.0, "passes": 20, "shares_alpha": 0.5}
+    budget_defaults: ClassVar[Mapping[str, Any]] = {
+        "repeats": 1,
+        "eta": 1.0,
+        "passes": 20,
+        "tempering": 0.85,
+        "shares_alpha": 0.5,
+    }
     budget_rounds: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
