@@ -50,7 +50,7 @@ def test_from_documents_to_topics_and_figures(model: str, embedded: Path, here: 
     out = f"runs/every-{model}"
     said = securetm("run", *options, *chosen, "--rounds", "2", "--no-comparison", "--out", out, "--json")
     assert said.code == 0, said.err
-    assert said.json["rounds"] == 2
+    assert said.json["rounds"] == (type(make_model(model, small_settings(model, 3))).most_rounds or 2)
     assert len(said.json["topics"]) >= 3
     run = FinishedRun.open(Path(out))
     assert np.isfinite(run.components_).all()

@@ -14,7 +14,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.federation.topic_labels import LONGEST
-from securetm.reports.noise_marks import MARK, MEANING, NOT_TESTED, UNSURE
+from securetm.reports.noise_marks import MARK, NOT_TESTED, UNSURE, meaning
 from securetm.reports.page import framed
 from securetm.reports.printable import printable
 from securetm.reports.topic_page.page_data import in_script, page_data
@@ -113,7 +113,7 @@ def _of_noise(shown: ShownTopics) -> str:
     if shown.above_noise is None:
         return NOT_TESTED if shown.noised else ""
     whole = f"{int(shown.above_noise.sum()):,} of all {shown.above_noise.size:,} pairs of a topic and a word"
-    return f"{whole} stand above the noise. Words with a question mark do not. {MEANING}"
+    return f"{whole} stand above the noise. Words with a question mark do not. {meaning()}"
 
 
 def _line(shown: ShownTopics, topic: int, first: Array) -> str:
