@@ -158,9 +158,21 @@ def formed(name: str, settings: Mapping[str, Any]) -> str:
 
 
 def claims_of(profile: Profile, cohort: Cohort) -> frozenset[Claim]:
-    """Returns the claims of all parts of a profile."""
+    """Returns the claims of all parts of a profile.
+
+    Where words are found in a noised sum, no party names any: the sum is protected as any other total, and no further.
+    """
+    from securetm.mechanisms.word_selection import WORDS_PRIVATE
+
     parts = [profile.aggregation.claims(cohort), *(m.claims(cohort) for m in profile.mechanisms)]
-    return frozenset().union(*parts)
+    made = frozenset[Claim]().union(*parts)
+    return frozenset(claim for claim in made if claim.what != WORDS_PRIVATE) if words_in_sums(profile) else made
+
+
+def words_in_sums(profile: Profile) -> bool:
+    """Whether words are found in the noised sum over all parties. Where each party adds all noise, each selects its own."""
+    together = (NoiseBy.SHARES, NoiseBy.OPENER)
+    return profile.budget is not None and any(part.noise_by in together for part in profile.mechanisms)
 
 
 def profile_gaps(profile: Profile, threats: ThreatModel, parties: int) -> tuple[Gap, ...]:

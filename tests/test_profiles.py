@@ -11,9 +11,10 @@ from securetm.agreement import agree
 from securetm.contracts import Block, Budget, Cohort, Noised, Terms, Unit
 from securetm.errors import Misuse, NotFound, UnreadableToml
 from securetm.federation.soundness import check, refused_questions
+from securetm.mechanisms.word_selection import WORDS_PRIVATE
 from securetm.plan_reading import plan_from_tables
 from securetm.profile_errors import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly
-from securetm.profiles import make_model, profile_names, read_profile
+from securetm.profiles import claims_of, cohort_of, make_model, profile_names, read_profile
 from securetm.reports.explanation import explain
 from securetm.route import compile_route
 from securetm.threats import threat_model_names
@@ -295,3 +296,13 @@ def test_fewer_parties_than_a_profile_needs_are_a_gap() -> None:
     (gap,) = check("masked", None, None, 3)
     assert "3 parties are fewer than the 4" in gap["reason"]
     assert check("masked", None, None, 4) == []
+
+
+@pytest.mark.parametrize(("name", "named"), [("dp-central", False), ("dp-distributed", False), ("dp-local", True)])
+def test_words_found_in_a_sum_are_protected_as_any_other_total(name: str, named: bool) -> None:
+    """Under dp-central the coordinator sees the sum exactly, so nothing may be claimed against it about words."""
+    profile = read_profile(name)
+    claims = claims_of(profile, cohort_of(profile, tuple("abcde")))
+    assert any(claim.what == WORDS_PRIVATE for claim in claims) == named
+    if name == "dp-central":
+        assert not any("differentially private" in claim.what and claim.against == "coordinator" for claim in claims)

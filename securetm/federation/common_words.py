@@ -8,7 +8,7 @@ from securetm.agreement import Agreement
 from securetm.contracts import Array
 from securetm.corpus.public_words import ranked_words
 from securetm.federation.paying_errors import TooFewWordsFound
-from securetm.federation.questions import FREQUENCIES, JOINT, WORDS, words_in_sums
+from securetm.federation.questions import FREQUENCIES, JOINT, WORDS
 from securetm.federation.rounds import Rounds
 from securetm.federation.running_errors import ChangedFile
 from securetm.federation.store import write_bytes
@@ -18,6 +18,7 @@ from securetm.models.queries import merge_words
 from securetm.models.word_sketch import words_in
 from securetm.models.word_sums import found_words
 from securetm.plans import USUAL_LANGUAGE
+from securetm.profiles import words_in_sums
 from securetm.toml_settings import require
 
 KEPT_AS = "what parties were told about words"  # in the coordinator's store

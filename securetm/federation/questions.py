@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from securetm.agreement import Agreement
-from securetm.contracts import INF, Array, ClippedSum, Memory, NoiseBy, Profile, Query, State, Terms, Unit
+from securetm.contracts import INF, Array, ClippedSum, Memory, Query, State, Terms, Unit
 from securetm.federation.paying_errors import NotPaidFor, OtherUnit
 from securetm.federation.refusal_errors import BadState, UnknownQuestion
 from securetm.models.public_knowledge import without_public
 from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.models.word_sketch import WordSketch
 from securetm.models.word_sums import WordSums
+from securetm.profiles import words_in_sums
 from securetm.toml_settings import digest
 
 WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE = "words", "joint", "frequencies", "train", "held_out", "coherence"
@@ -144,12 +145,6 @@ class Questions:
             self._template = without_public(self.agreement.model.for_party(fresh, ""))
         _check_shapes(state, self._template)
         return state
-
-
-def words_in_sums(profile: Profile) -> bool:
-    """Whether words are found in the noised sum over all parties. Where each party adds all noise, each selects its own."""
-    together = (NoiseBy.SHARES, NoiseBy.OPENER)
-    return profile.budget is not None and any(part.noise_by in together for part in profile.mechanisms)
 
 
 @dataclass(frozen=True)

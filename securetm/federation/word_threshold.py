@@ -16,9 +16,9 @@ from securetm.contracts import Cohort, NamingThreshold, Profile
 from securetm.corpus.corpus import Corpus
 from securetm.federation.paying import with_words_noise
 from securetm.federation.paying_errors import NoWordCanBeFound
-from securetm.federation.questions import JOINT, words_in_sums
+from securetm.federation.questions import JOINT
 from securetm.models.word_sums import USUAL_WORDS, WordSums, required
-from securetm.profiles import cohort_of
+from securetm.profiles import cohort_of, words_in_sums
 from securetm.route import compile_route
 
 _USUAL_PARTIES = 5

@@ -13,7 +13,7 @@ from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, Unit
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.federation.word_threshold import in_words, threshold_of
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
-from securetm.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile
+from securetm.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile, words_in_sums
 from securetm.reports.part_tables import parts_of
 from securetm.threats import read_threat_model
 from securetm.wording import listed, upward
@@ -31,6 +31,7 @@ _UNION = "every word of every party and in how many documents it occurs, not who
 _WEIGHTS = "the shared weights, round by round"
 _SHARED = ("the agreed list of words", "the shared model")
 _SELECTED = "words that enough documents of a party use, with noised counts, not whose they are"
+_FOUND = "in about how many documents of all parties together a word of a public list occurs, with noise"
 _BOUNDED = (
     "what many documents have in common: noise hides any one document or person, not what a party's documents are about",
     "how many rounds there were, who took part and when, and how often each ledger was charged",
@@ -126,7 +127,8 @@ def _start(profile: Profile) -> str:
 
 def _views(profile: Profile, noise: _Noise, claims: frozenset[Claim]) -> Sequence[View]:
     by_parties = profile.aggregation.opened_by == "parties"
-    words = _SELECTED if profile.budget else _UNION
+    selected = _FOUND if words_in_sums(profile) else _SELECTED
+    words = selected if profile.budget else _UNION
     opened = (noise.total, *((words,) if "joint" in profile.vocabularies else ()))
     united = (_UNION,) if "union" in profile.vocabularies else ()
     spending = (_LEDGERS,) if profile.budget else ()

@@ -75,7 +75,7 @@ def test_the_noise_of_sums_is_that_of_the_inverse_matrix(bands: int) -> None:
 
 def test_the_page_says_what_was_committed() -> None:
     rows = {row["case"]: row for row in json.loads(COMMITTED.read_text("utf-8"))["rows"]}
-    page = Path("protocols/correlated_noise.md").read_text("utf-8")
+    page = (Path(__file__).resolve().parents[2] / "protocols" / "correlated_noise.md").read_text("utf-8")
     for forgetting in (0.3, 0.5):
         case = f"lda-vi, {{}} rounds, forgetting {forgetting:g}: the averages of all rounds, best noise of any kind"
         for name in ("ours", "last_average_alone"):

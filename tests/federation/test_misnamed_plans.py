@@ -11,6 +11,7 @@ import pytest
 from securetm.agreement import agree
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, NeedsSum
 from securetm.federation.file_digests import RUN
 from securetm.federation.folder import begin
@@ -92,7 +93,7 @@ def test_a_list_without_a_word_of_anybodys_is_refused_before_it_is_paid_for(
 def test_a_list_of_words_is_read_as_any_editor_writes_it(mark: bytes, end: bytes, tmp_path: Path) -> None:
     words = SUBJECTS["north"]
     (tmp_path / "words.txt").write_bytes(mark + end.join(word.encode() for word in words) + end)
-    assert VocabularyChoice("file", str(tmp_path / "words.txt")).public_words() == tuple(sorted(words))
+    assert VocabularyChoice("file", str(tmp_path / "words.txt")).public_words(Tokeniser()) == tuple(sorted(words))
 
 
 def test_a_budget_below_what_is_drawn_at_once(tmp_path: Path) -> None:
