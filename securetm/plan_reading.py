@@ -46,9 +46,11 @@ def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
         _place(tables, name.split("."), value)
     with placed(path, overrides):
         plan = plan_from_tables(tables, str(path.name) if path else "the command line")
-        for name in tables.get("privacy", {}):  # inside a plan, 0 means the number of the profile, so nobody may write it
+        for name, value in tables.get(
+            "privacy", {}
+        ).items():  # inside a plan, 0 means the profile's number: nobody may write it
             problem = "must be above 0; leave it out to keep what the profile says"
-            require(name not in NUMBERS or getattr(plan.privacy, name) > 0, "[privacy]", name, 0, problem)
+            require(name not in NUMBERS or float(value) > 0, "[privacy]", name, 0, problem)
         _check_corpus_settings(tables.get("corpus", {}))
     return plan
 
