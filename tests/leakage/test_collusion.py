@@ -158,23 +158,23 @@ def test_an_audit_tries_it_with_the_helpers_that_a_plan_names(tmp_path: Path, do
 
 @pytest.mark.parametrize(("helpers", "shares"), [(0, 5), (2, 3), (3, 2), (4, 1)])
 def test_as_much_noise_remains_as_parties_that_do_not_help_added(noised: RunFolder, helpers: int, shares: int) -> None:
-    """The accountant counts on two shares, of the four parties that may be left at least less the two that may help."""
+    """The accountant counts on three shares: all five parties are in the sum, two may help, and surplus noise was taken off."""
     found = tried(noised, "collusion", {"rounds": 2}, helpers=helpers, confidence=SURE)
     deviation = found.bounded(DEVIATION)
-    assert deviation.low <= np.sqrt(shares / 2) <= deviation.high
+    assert deviation.low <= np.sqrt(shares / 3) <= deviation.high
     assert found.hits(EXACT) == 0
 
 
 def test_as_many_helpers_as_the_profile_reckons_with_leave_all_the_noise_that_it_promised(noised: RunFolder) -> None:
     missing = tried(noised, "collusion", {"rounds": 2}, helpers=2, confidence=SURE).bounded(MISSING)
-    assert missing.low == missing.value == 0.0
-    assert missing.high < 0.2
+    assert missing.low == 0.0
+    assert missing.high < 0.3
 
 
-def test_two_helpers_more_take_half_of_it_off(noised: RunFolder) -> None:
+def test_two_helpers_more_take_two_thirds_of_it_off(noised: RunFolder) -> None:
     """So the measure can find noise that is missing."""
     missing = tried(noised, "collusion", {"rounds": 2}, helpers=4, confidence=SURE).bounded(MISSING)
-    assert 0.3 < missing.low < 0.5 < missing.high < 0.7
+    assert 0.5 < missing.low < 2 / 3 < missing.high < 0.8
 
 
 @pytest.mark.slow

@@ -79,11 +79,10 @@ def test_it_is_not_mixed_with_what_is_there(trial: TrialFolder) -> None:
     assert sorted(trial.path.rglob("*")) == before
 
 
-@pytest.mark.parametrize(("profile", "said"), [("maskd", "did you mean masked?"), ("iftm", "hint:")])
-def test_a_profile_that_cannot_be_tried_leaves_nothing(tmp_path: Path, profile: str, said: str) -> None:
-    ended = securetm("init", str(tmp_path / "trial"), "--profile", profile)
+def test_a_profile_that_does_not_exist_leaves_nothing(tmp_path: Path) -> None:
+    ended = securetm("init", str(tmp_path / "trial"), "--profile", "maskd")
     assert ended.code == 2
-    assert said in ended.err
+    assert "did you mean masked?" in ended.err
     assert not (tmp_path / "trial").exists()
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
-from securetm.contracts import Array, Profile, Unit
+from securetm.contracts import Array, NoiseBy, Profile, Unit
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, Estimate, GroundTruth, RoundReconstruction, Score
 from securetm.leakage.parts.differences import without
@@ -19,6 +20,8 @@ from securetm.leakage.parts.opened_answers import OpenedAnswer, opened_answers
 from securetm.leakage.parts.prodlda_layers import GRADIENT, gradients, invert_gradient, layers_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, EXACT, LINKS, TOGETHER, WORDS, judged, judged_documents
 from securetm.leakage.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, totals
+from securetm.mechanisms.noise_shares import NoiseShares
+from securetm.profiles import cohort_of
 
 ALONE = "documents recovered from one party's own answer"
 MISSING = "promised noise that is missing"
@@ -58,12 +61,28 @@ def attack(view: AdversaryView, effort: Effort) -> CollusionGuess:
 
 
 def _left(view: AdversaryView, answers: Sequence[OpenedAnswer]) -> Iterator[ReadVector]:
-    """Each sum less the helpers' own vectors, if the vectors of all helpers are known."""
+    """Each sum less what the helpers added to it, if the vectors of all helpers are known."""
     for total in gradients(totals(view)):
-        of_round = [one.vector for one in answers if one.in_clear and one.vector.round.serial == total.round.serial]
-        own = [vector for vector in of_round if vector.party in view.helpers]
+        of_round = [one for one in answers if one.in_clear and one.vector.round.serial == total.round.serial]
+        own = [_in_the_sum(one, view) for one in of_round if one.vector.party in view.helpers]
         if len(own) == len(view.helpers):
             yield without(total, own)
+
+
+def _in_the_sum(answer: OpenedAnswer, view: AdversaryView) -> ReadVector:
+    """A helper's vector without the parts of its noise that were taken off the sum."""
+    terms, profile = answer.vector.round.terms, view.public.profile
+    shares = [part for part in profile.mechanisms if part.noise_by is NoiseBy.SHARES]
+    if not answer.surplus or not shares:
+        return answer.vector
+    parts = cast(NoiseShares, shares[0]).surplus(terms, cohort_of(profile, view.public.members))
+    blocks = answer.vector.blocks
+    whole = np.concatenate([np.rint(block / terms.grid).astype(np.int64).ravel() for block in blocks.values()])
+    for part, told in zip(parts[-len(answer.surplus) :], answer.surplus, strict=True):
+        part.take_off(whole, told)
+    pieces = np.split(whole, np.cumsum([block.size for block in blocks.values()])[:-1])
+    less = {name: (piece * terms.grid).reshape(blocks[name].shape) for name, piece in zip(blocks, pieces, strict=True)}
+    return replace(answer.vector, blocks=less)
 
 
 def _promised(vector: ReadVector, profile: Profile) -> float:

@@ -18,7 +18,7 @@ from securetm.aggregation.masked.messages import HEADER_SIZE, Header, Kind, Plac
 from securetm.aggregation.masked.party_round import pair_seed, self_seed
 from securetm.aggregation.masked.stored_setups import Prepared
 from securetm.clipped_sum import blocks_of
-from securetm.contracts import Array, Terms
+from securetm.contracts import PART, Array, Terms
 from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.reading import ANSWER, SEALED, ReadVector, first_parts, party_vectors, vector_at
 from securetm.sessions.framing import HASH, Reader
@@ -36,6 +36,7 @@ class OpenedAnswer:
 
     vector: ReadVector
     in_clear: bool
+    surplus: tuple[bytes, ...] = ()  # what reveals the parts of its noise that were taken off the sum
 
 
 def opened_answers(view: AdversaryView) -> Iterator[OpenedAnswer]:
@@ -45,11 +46,13 @@ def opened_answers(view: AdversaryView) -> Iterator[OpenedAnswer]:
         return
     members, sealed = view.public.members, list(first_parts(view, SEALED))
     secrets = {members.index(insider.name): insider.secrets for insider in view.insiders}
-    keys = _mask_keys(secrets, [parcel for _, _, parcel in sealed], len(members))
+    parcels = [parcel for _, _, parcel in sealed]
+    keys, told = _mask_keys(secrets, parcels, len(members)), dict(_told(parcels, len(members)))
     for asked, sender, parcel in sealed:
         if vector_at(parcel, asked.terms):
             blocks = blocks_of(keys.off(parcel, asked.terms) * (asked.terms.grid or 1), asked.terms)
-            yield OpenedAnswer(ReadVector(asked, sender, blocks), keys.opens(members.index(sender), parcel))
+            place, at = members.index(sender), read_header(parcel, _HELPER).at
+            yield OpenedAnswer(ReadVector(asked, sender, blocks), keys.opens(place, parcel), told.get((at, place), ()))
 
 
 @dataclass(frozen=True)
@@ -121,3 +124,16 @@ def _shares(parcel: bytes, parties: int) -> Iterator[tuple[Place, int, int, int]
     holder, at = reader.number(2), read_place(reader)
     for dealer in range(parties):
         yield at, dealer, holder, read_share(reader)
+
+
+def _told(parcels: Sequence[bytes], parties: int) -> Iterator[tuple[tuple[Place, int], tuple[bytes, ...]]]:
+    """What each party reveals of its noise behind its shares, by round and place."""
+    for parcel in parcels:
+        if len(parcel) < 2 or parcel[1] != Kind.UNMASKED:
+            continue
+        reader = Reader(parcel[:-SIGNATURE], _HELPER, Kind.UNMASKED)
+        holder, at = reader.number(2), read_place(reader)
+        for _ in range(parties):
+            read_share(reader)
+        rest = bytes(reader.rest())
+        yield (at, holder), tuple(rest[start : start + PART] for start in range(0, len(rest), PART))
