@@ -209,7 +209,7 @@ def test_settings_are_resolved_and_kept(demo: Said, here: Path) -> None:
 def test_topics(demo: Said, here: Path) -> None:
     found = securetm("topics", "runs/demo", "--words", "4", "--json").json
     topics = [topic[:4] for topic in demo.json["topics"]]
-    assert found == {"run": "demo", "model": "prodlda", "topics": topics, "labels": {}}
+    assert found == {"run": "demo", "model": "prodlda", "topics": topics, "labels": {}, "above_noise": None}
 
 
 def test_transform(demo: Said, here: Path) -> None:
