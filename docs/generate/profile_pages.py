@@ -71,6 +71,7 @@ def _page(name: str, text: Mapping[str, Any]) -> str:
         ),
         f"**Spent**: {told['spent']}.",
         f"**Least**: {told['minimum_parties']} parties, {told['minimum_documents']} documents ({told['minimum_counts']}).",
+        *((f"**Model to take**: {told['recommended']}.",) if told["recommended"] else ()),
         f"**Threat model**: [{told['threat_model']['name']}](../threat-models/{told['threat_model']['name']}.md): "
         f"{told['threat_model']['title']}.",
         "## What it still shows",

@@ -11,6 +11,7 @@ from securetm.accounting.calculator.budget_report import unit_name
 from securetm.agreement import begins_public
 from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, Unit
 from securetm.corpus.word_vectors import installed_vectors
+from securetm.experiments.committed_frontier import frontier_says
 from securetm.federation.word_threshold import in_words, threshold_of
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
 from securetm.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile, words_in_sums
@@ -101,6 +102,7 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "views": [asdict(view) for view in _views(profile, noise, claims)],
         "spent": _spent(profile, noise, parties),
         "start": _start(profile),
+        "recommended": frontier_says(profile.name),
         "still_shows": list(noise.still if noise is not _Noise.NONE or profile.aggregation.channel == "sealed" else ()),
         "accepted": [{"claim": what, "reason": reason} for what, reason in threats.accepts],
         "out_of_scope": list(threats.out_of_scope),

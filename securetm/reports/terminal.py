@@ -315,6 +315,8 @@ def show_explanation(facts: Mapping[str, Any], to: Console) -> None:
     to.print(f"[bold]Threat model:[/bold] {facts['threat_model']['name']}: {escape(facts['threat_model']['title'])}")
     show_list("What it still shows", facts["still_shows"], to)
     to.print(f"[bold]Training begins[/bold] {escape(facts['start'])}.")
+    if facts["recommended"]:
+        to.print(f"[bold]Model to take[/bold]: {escape(facts['recommended'])}.")
     parties, documents = facts["minimum_parties"], facts["minimum_documents"]
     least = f"{counted(parties, 'party', 'parties')}, {counted(documents, 'document')} {facts['minimum_counts']}"
     to.print(f"[bold]Least:[/bold] {least}")
