@@ -112,15 +112,21 @@ def _evening(pool: Array) -> Array:
 
 
 def judge(guesses: tuple[NamedCandidates, ...], truth: GroundTruth) -> Score:
-    """Compares the named candidates with the documents that took part."""
-    hits, named, there, examples = 0, 0, 0, list[Example]()
+    """Compares the named candidates with the documents that may have taken part.
+
+    Where secret coins choose who takes part, that is nearly the whole pool. So only as many names count as are right beyond
+    what as many names at random would be.
+    """
+    hits, named, beyond, there, examples = 0, 0, 0, 0, list[Example]()
     for guess in guesses:
         real = _took_part(guess, truth)
         right = int(np.isin(guess.candidates, real).sum())
         hits, named, there = hits + right, named + len(guess.candidates), there + len(real)
+        by_luck = -(-len(guess.candidates) * len(real) // max(_pool_size(truth), 1))
+        beyond += max(right - by_luck, 0)
         said = f"{right} of them and {len(guess.candidates) - right} others named among {_pool_size(truth):,} candidates"
         examples.append(Example(f"{len(real)} documents of round {guess.serial}", said, right == len(real) > 0))
-    measures = {NAMED: Proportion(hits, there), RIGHT: Proportion(hits, named)}
+    measures = {NAMED: Proportion(beyond, there), RIGHT: Proportion(hits, named)}
     return Score(measures, tuple(examples[:_EXAMPLES]))
 
 
