@@ -57,7 +57,8 @@ def made(documents: Path, tmp_path_factory: pytest.TempPathFactory):
 @pytest.mark.parametrize("model", ["combined-tm", "zeroshot-tm"])
 def test_the_documents_of_a_partys_own_gradient_are_named(made, model: str) -> None:
     found = tried(made("open", model, 8), "embedding_inversion", EFFORT)
-    assert found.share(NAMED) == found.share(RIGHT) == 1.0
+    assert found.share(RIGHT) == 1.0
+    assert 0.8 < found.share(NAMED) < 1.0  # what as many names at random in this small pool would be right in is not counted
     assert found.share(NAMED, by_chance=True) < 0.2
 
 
@@ -68,7 +69,8 @@ def test_a_masked_vector_names_no_more_than_chance(made) -> None:
 
 def test_the_sum_of_few_documents_names_them_whosever_they_are(made) -> None:
     few = tried(made("open", "combined-tm", 2), "embedding_sum_inversion", EFFORT)
-    assert few.share(NAMED) == 1.0
+    assert few.share(RIGHT) == 1.0
+    assert few.share(NAMED) > 0.8
     many = tried(made("masked", "combined-tm", 25), "embedding_sum_inversion", EFFORT)
     assert many.share(NAMED) < 0.8  # 125 documents of 300, in a space of 24 dimensions
 
