@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,6 +98,18 @@ class Tab:
     def asks(self, expression: str) -> Any:
         """The value of an expression on the page."""
         return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+
+    def accessible(self, *roles: str) -> list[dict[str, Any]]:
+        """What a screen reader is told, asked for until it holds these roles: the browser makes it beside the page.
+
+        What never comes is missing from the answer after a minute, and the test says which.
+        """
+        given_up = time.monotonic() + 60
+        while True:
+            nodes = [node for node in self.call("Accessibility.getFullAXTree")["nodes"] if not node.get("ignored")]
+            if {*roles} <= {node["role"]["value"] for node in nodes} or time.monotonic() > given_up:
+                return nodes
+            self.call("Page.captureScreenshot")  # a drawn frame brings it up to date
 
     def picture(self) -> bytes:
         """All of the page, as a PNG."""
