@@ -17,6 +17,7 @@ from msgspec.structs import fields, replace
 
 from securetm.leakage.illustrations import Curve, Example
 from securetm.leakage.refusal_record import Day, RefusalRecord
+from securetm.leakage.regulators import anonymity_questions, bears_on
 from securetm.leakage.verdicts import REFUTED
 
 DOCUMENT = "document"  # the unit of a share of all documents, also those that took no part in the training
@@ -184,8 +185,14 @@ def record(audit: Audit, examples: int) -> dict[str, Any]:
     findings = [flat(replace(one, outcome=outcome)) for one, outcome in zip(audit.findings, shortened, strict=True)]
     for table in findings:
         table["seconds"] = round(table["seconds"], 2)
+        table["bears_on"] = list(bears_on(table["attack"]))
     head: dict[str, Any] = plain(replace(audit, findings=(), seconds=round(audit.seconds, 2)))
-    return {**head, "findings": findings, "refuted_claims": len(audit.refuted_claims)}
+    return {
+        **head,
+        "findings": findings,
+        "refuted_claims": len(audit.refuted_claims),
+        "anonymity": plain(anonymity_questions(audit)),
+    }
 
 
 def without_empty(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from securetm.toml_settings import require
 
 AUDITS = "audits"  # the folder of a run's audits, below that of the run
 _DERIVED = "refuted_claims"
+_COMPUTED = ("anonymity", "bears_on")  # of the whole and of a finding: computed again from what is read, never believed
 _DIGITS = 18  # a whole number with more digits is refused
 _MOST_SAID = 400  # characters of an error message, which may quote the file
 _LARGEST = 1e15  # a larger figure is refused
@@ -77,7 +78,7 @@ def _only_one(folder: Path) -> Path:
 def _audit(content: Any) -> Audit:
     """The record in that content, checked."""
     said = content.pop(_DERIVED, None) if isinstance(content, dict) else None
-    audit = with_findings(content, Audit)
+    audit = with_findings(_without_computed(content), Audit)
     empty = "must not be empty, because every plan tries something"
     require(bool(audit.findings or audit.refusals), "the file", "findings", (), empty)
     _check_audit(audit)
@@ -85,6 +86,15 @@ def _audit(content: Any) -> Audit:
     problem = f"does not follow from the findings, which give {counted}"
     require(said in (None, counted), "the file", _DERIVED, said, problem)
     return audit
+
+
+def _without_computed(content: Any) -> Any:
+    if not isinstance(content, dict):
+        return content
+    findings = content.get("findings")
+    kept = [_without_computed(one) for one in findings] if isinstance(findings, list) else findings
+    rest = {name: value for name, value in content.items() if name not in _COMPUTED}
+    return {**rest, "findings": kept} if "findings" in rest else rest
 
 
 def _sound_values(content: Any, where: str) -> Any:
