@@ -1,0 +1,65 @@
+"""What a forecast stands on: public numbers of a training under a budget. It forecasts nothing itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+from securetm.contracts import NoiseBy, Profile
+from securetm.errors import BadSetting
+from securetm.profiles import cohort_of
+from securetm.toml_settings import require
+
+_WHERE = "forecast"
+
+
+@dataclass(frozen=True)
+class ForecastSetting:
+    """A training, by public numbers. The defaults are those of a run under a budget; 0 rounds: as many as the rule says."""
+
+    documents: int  # of all parties together
+    epsilon: float  # of each document, or of each person where persons have several documents
+    delta: float = 1e-5
+    model: str = "lda-vi"
+    start: str = "public"  # of lda-vi: at topics of public word vectors, or plain
+    words: int = 1_000
+    topics: int = 20
+    rounds: int = 0
+    length: float = 50.0  # words of a document that are on the list
+    documents_per_person: float = 1.0  # on average; above 1 the budget is each person's
+    noise_factor: float = 1.0  # the noise in the sum, over that of one curator with all documents (`under_profile`)
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that no training has."""
+        for name, least in (("documents", 1), ("words", 2), ("topics", 1), ("rounds", 0)):
+            value = getattr(self, name)
+            require(least <= value <= 10**9, _WHERE, name, value, f"must be from {least:,} to 1,000,000,000")
+        for name in ("epsilon", "length", "noise_factor"):
+            value = getattr(self, name)
+            require(0 < value < 1e6, _WHERE, name, value, "must be above 0 and below 1,000,000")
+        require(0 < self.delta < 1, _WHERE, "delta", self.delta, "must lie between 0 and 1")
+        least_each = 1 <= self.documents_per_person <= self.documents
+        problem = "must be at least 1, and at most the number of documents"
+        require(least_each, _WHERE, "documents_per_person", self.documents_per_person, problem)
+
+    @property
+    def units(self) -> float:
+        """How many documents or persons have the budget."""
+        return self.documents / self.documents_per_person
+
+
+def under_profile(profile: Profile, parties: int) -> float:
+    """How much longer the noise in a sum is under this profile than that of one curator, with nobody missing.
+
+    Where parties add shares of the noise, each adds enough for as few honest parties as the profile allows.
+    """
+    if profile.budget is None:
+        problem = "spends no privacy budget, so there is nothing to forecast"
+        raise BadSetting(_WHERE, "profile", profile.name, problem)
+    added_by = {mechanism.noise_by for mechanism in profile.mechanisms}
+    if NoiseBy.PARTY in added_by:
+        return sqrt(parties)
+    if NoiseBy.SHARES not in added_by:
+        return 1.0
+    honest = cohort_of(profile, tuple(f"party {n}" for n in range(parties))).threshold - profile.colluding
+    return sqrt(parties / max(honest, 1))
