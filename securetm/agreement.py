@@ -13,14 +13,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from securetm.contracts import Array, Budget, Profile, State, TopicModel, Unit
+from securetm.contracts import Answer, Array, Budget, Profile, State, TopicModel, Unit
 from securetm.corpus.public_words import language_code, public_shares
 from securetm.corpus.vector_errors import VectorsKnowNoWord
 from securetm.corpus.word_vectors import VectorSource, installed_vectors
+from securetm.models.moments.start_share import noise_of_start
+from securetm.models.moments.topics_before import TopicsBefore
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.public_topics import public_knowledge
 from securetm.models.stored_model import read_any
-from securetm.plans import PUBLIC, WITH_PRIVATE, FederationChoice, Plan
+from securetm.plans import MOMENTS, NO_VECTORS, PUBLIC, WITH_PRIVATE, FederationChoice, Plan
 from securetm.profiles import ProfileFile, make_model
 from securetm.toml_settings import digest, require
 
@@ -63,6 +65,22 @@ class Agreement:
         begun = self.model.going_on(self.earlier.state, vocabulary, rng)
         return self.model.weighing_earlier(begun, self.plan.training.earlier_weight)
 
+    def start_after(self, vocabulary: Sequence[str], answer: Answer) -> State:
+        """Returns the state that the training starts from, at the topics that the answer to the question of moments shows."""
+        found = self.topics_before.found(vocabulary, answer, self.begun_with(vocabulary))
+        return self.model.started(vocabulary, found, np.random.default_rng(self.plan.seed))
+
+    @property
+    def topics_before(self) -> TopicsBefore:
+        """The question of moments before the training: it asks for as many topics as the model has."""
+        return TopicsBefore(self.model.most_shown_topics)
+
+    @property
+    def noise_of_start(self) -> float:
+        """The noise multiplier of that question: it spends the plan's share of the budget. 0 where there is none."""
+        budget = self.budget
+        return noise_of_start(budget.epsilon, budget.delta, self.plan.training.start_share) if budget else 0.0
+
     @cached_property
     def vectors(self) -> VectorSource | None:
         """The word vectors at whose topics the training begins; None where it begins without any.
@@ -70,23 +88,26 @@ class Agreement:
         A plan that does not say how to begin does so at public topics where noise would drown others, if a package of vectors
         is here. The parties need not agree on that: the coordinator alone makes the first state, and it reveals nothing.
         """
-        if self.plan.training.start == PUBLIC:
-            return VectorSource(self.plan.training.vectors)
+        named = self.plan.training.vectors
+        if named == NO_VECTORS:
+            return None
+        if self.plan.training.start == PUBLIC or named:
+            return VectorSource(named)
         return installed_vectors() if self.begins_public_by_default else None
 
     @property
     def begins_public_by_default(self) -> bool:
         """Whether the plan leaves open how to begin, and public topics are what it begins at if vectors are here."""
-        return (
-            begins_public(self.profile) and not self.plan.training.start and self.earlier is None and self.model.starts_public
-        )
+        chosen = self.plan.training
+        is_open = chosen.start in ("", MOMENTS) and not chosen.vectors and self.earlier is None
+        return is_open and begins_public(self.profile) and self.model.starts_public
 
     def begun_with(self, vocabulary: Sequence[str]) -> PublicKnowledge | None:
         """What the training begins with. Vectors that know no word are refused if the plan names them, and else left out."""
         public = self.public(vocabulary)
         if public is None or self.vectors is None or public.vectors.any():
             return public
-        if self.plan.training.start == PUBLIC:
+        if self.plan.training.vectors:
             raise VectorsKnowNoWord(self.vectors.shown, len(vocabulary))
         return None
 
@@ -134,7 +155,7 @@ class Agreement:
             del public["federation"]
         if not self.plan.training.epochs:
             del public["training"]["epochs"]
-        for name in ("documents", "start", "vectors", "vectors_digest"):
+        for name in ("documents", "start", "start_share", "vectors", "vectors_digest"):
             if not public["training"][name]:  # a plan that says nothing of it keeps the hash that it had
                 del public["training"][name]
         public["training"].pop("vectors", None)  # the numbers count, not where they lie

@@ -18,7 +18,7 @@ from securetm.errors import NotFound
 from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
 from securetm.toml_settings import from_table, read_toml, require, require_at_least
 
-QUESTIONS = ("words", "joint", "frequencies", "train", "held_out", "coherence")  # that a plan may ask
+QUESTIONS = ("words", "joint", "frequencies", "pairs", "train", "held_out", "coherence")  # that a plan may ask
 _IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 T = TypeVar("T")
 

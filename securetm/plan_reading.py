@@ -10,13 +10,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from securetm.contracts import Budget, Profile, Unit
+from securetm.contracts import Budget, Profile, TopicModel, Unit
 from securetm.corpus.sentence_models import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
 from securetm.corpus.word_vectors import GLOVE, VectorSource, installed_vectors
 from securetm.errors import NotFound
-from securetm.models.model_errors import EmbeddingsWithoutNoise
+from securetm.models.model_errors import EmbeddingsWithoutNoise, TooManyPairs
+from securetm.models.moments.moments import MOST_WORDS, Moments
+from securetm.models.moments.start_share import USUAL_START
 from securetm.plans import (
+    MOMENTS,
     MOST_ROUNDS_OF_EPOCHS,
+    NO_VECTORS,
     NUMBERS,
     PUBLIC,
     USUAL_LANGUAGE,
@@ -35,7 +39,8 @@ from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
 from securetm.toml_settings import from_table, read_toml, require
 
 T = TypeVar("T")
-_NOT_TO_GO_ON = tuple(f"training.{name}" for name in ("continue_from", "earlier_weight", "start", "vectors", "vectors_digest"))
+_OF_THE_START = ("start", "start_share", "vectors", "vectors_digest")
+_NOT_TO_GO_ON = tuple(f"training.{name}" for name in ("continue_from", "earlier_weight", *_OF_THE_START))
 _ROLES = ("text", "label", "party", "date", "person", "embedding")  # of columns
 
 
@@ -178,7 +183,7 @@ def _resolved(plan: Plan, where: str, given: Mapping[str, Any]) -> Plan:
     plan = dataclasses.replace(plan, vocabulary=_with_source(plan, profile), model=_with_all_settings(plan, profile))
     plan.vocabulary.public_words(plan.tokeniser.make())
     plan = dataclasses.replace(plan, training=_with_length(plan, profile, given))
-    return dataclasses.replace(plan, training=_with_vectors(plan), privacy=_with_epsilon(plan, profile.budget, given))
+    return dataclasses.replace(plan, training=_with_vectors(plan, profile), privacy=_with_epsilon(plan, profile.budget, given))
 
 
 def _with_sentence_model(plan: Plan) -> dict[str, Any]:
@@ -204,9 +209,11 @@ def _with_sentence_model(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _with_vectors(plan: Plan) -> TrainingChoice:
+def _with_vectors(plan: Plan, profile: Profile) -> TrainingChoice:
     """The [training] section with the vectors of a public start and their digest, where the plan asks for one."""
     chosen, model = plan.training, make_model(plan.model.name, plan.model.settings)
+    if chosen.start == MOMENTS:
+        return _with_moments(plan, model, profile)
     if chosen.start != PUBLIC and not chosen.vectors and not model.needs_public:
         return chosen
     problem = f"cannot be public for {plan.model.name}, which is no table of topics"
@@ -216,6 +223,32 @@ def _with_vectors(plan: Plan) -> TrainingChoice:
     source = VectorSource(chosen.vectors) if chosen.vectors else installed_vectors() or VectorSource(GLOVE)
     digest = chosen.vectors_digest or source.digest  # a role that begins nothing need not have the vectors
     return dataclasses.replace(chosen, start=PUBLIC, vectors=source.name, vectors_digest=digest)
+
+
+def _with_moments(plan: Plan, model: TopicModel, profile: Profile) -> TrainingChoice:
+    """The [training] section of a plan that begins at topics of moments: the question's share of the budget, and the vectors.
+
+    Where it names no vectors, the coordinator reads those that are installed at its place, as it does for a public start.
+    """
+    chosen, name = plan.training, plan.model.name
+
+    def refuse_if(reason: bool, problem: str) -> None:
+        require(not reason, "[training]", "start", MOMENTS, problem)
+
+    refuse_if(name == Moments.name, "is what the model moments does by itself: leave the start out")
+    refuse_if(not model.starts_public or model.needs_public, f"cannot be had for {name}, which is no table of topics")
+    by_parties, by_word = profile.aggregation.opened_by == "parties", plan.privacy.unit == "word"
+    refuse_if(by_parties, f"cannot be had under {profile.name}, where only the parties open sums: take --start public")
+    refuse_if(by_word, f"cannot be had under {profile.name}, which adds noise to single words and not to sums")
+    words = _most_words(plan)
+    if words > MOST_WORDS:
+        raise TooManyPairs(words, MOST_WORDS)
+    share = chosen.start_share or (USUAL_START if profile.budget is not None else 0.0)
+    refuse_share = "means nothing, because no budget is spent"
+    require(profile.budget is not None or not share, "[training]", "start_share", share, refuse_share)
+    named = chosen.vectors not in ("", NO_VECTORS)
+    digest = chosen.vectors_digest or (VectorSource(chosen.vectors).digest if named else "")
+    return dataclasses.replace(chosen, start_share=share, vectors_digest=digest)
 
 
 def _with_unit(plan: Plan, budget: Budget | None) -> PrivacyChoice:

@@ -19,12 +19,14 @@ from securetm.corpus.sentence_models import USUAL
 from securetm.corpus.text_embeddings import MAX_TOKENS, TextEmbedder
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
+from securetm.models.moments.start_share import MOST_START
 from securetm.models.stored_model import words_of_model
 from securetm.profiles import VOCABULARIES, ProfileFile
 from securetm.toml_settings import require, require_at_least
 
 STOPS = ("rounds", "weights", "held_out")
-PLAIN, PUBLIC = STARTS = ("plain", "public")
+PLAIN, PUBLIC, MOMENTS = STARTS = ("plain", "public", "moments")
+NO_VECTORS = "none"  # in place of vectors: a start by moments then reads none, wherever some are installed
 DEFAULT_MODEL, MODEL_UNDER_BUDGET = "lda", "lda-vi"  # where a plan names none; with a budget of documents or persons
 MOST_ROUNDS_OF_EPOCHS = 10_000  # that parties answer where a plan gives epochs, and no number of rounds
 PUBLIC_LIST = "name a language, or a public list of words, one a line (--vocabulary english, --vocabulary FILE)"
@@ -196,7 +198,8 @@ class TrainingChoice:
     patience: int = 3  # looks without a change before training ends
     held_out: float = 0.1  # share of the documents that is not trained on
     continue_from: str = ""  # the file of a model to go on from: its words are the words, its topics keep their numbers
-    start: str = ""  # public: at topics of word vectors; plain; nothing: public under a budget, where vectors are found
+    start: str = ""  # public: at topics of word vectors; moments: of a first question; plain; nothing: public under a budget
+    start_share: float = 0.0  # of the budget, in squares of epsilon nearly, for the question of moments; 0: by the rule
     vectors: str = ""  # of a public start: glove, minilm, a file, or a sentence model's folder; nothing: what is installed
     vectors_digest: str = ""  # SHA-256 of their files, which all roles must have; nothing: of those that are found here
     earlier_weight: float = 1.0  # of each document that it learned from, beside a new one, where topics are counts of words
@@ -223,11 +226,17 @@ class TrainingChoice:
         hexadecimal = not self.vectors_digest or bool(_SHA256.fullmatch(self.vectors_digest))
         problem = "must be 64 digits from 0 to f, as sha256sum prints them"
         require(hexadecimal, "[training]", "vectors_digest", self.vectors_digest, problem)
-        problem = f"means nothing beside start = {self.start}: only a public start reads vectors"
-        require(not self.vectors or self.start in ("", PUBLIC), "[training]", "vectors", self.vectors, problem)
-        problem = "cannot be public beside continue_from: the topics are those of the earlier model"
-        asked = self.start == PUBLIC or bool(self.vectors)
+        problem = f"means nothing beside start = {self.start}: only a public start reads vectors, and one by moments"
+        require(not self.vectors or self.start != PLAIN, "[training]", "vectors", self.vectors, problem)
+        problem = "is for a start by moments, which can do without vectors (--start moments)"
+        require(self.vectors != NO_VECTORS or self.start == MOMENTS, "[training]", "vectors", self.vectors, problem)
+        problem = f"cannot be {self.start or PUBLIC} beside continue_from: the topics are those of the earlier model"
+        asked = self.start in (PUBLIC, MOMENTS) or bool(self.vectors)
         require(not (asked and self.continue_from), "[training]", "start", self.start, problem)
+        share = self.start_share
+        require(0 <= share <= MOST_START, "[training]", "start_share", share, f"must be from 0 (by the rule) to {MOST_START:g}")
+        problem = "means nothing without start = moments, which asks a question of its own"
+        require(not share or self.start == MOMENTS, "[training]", "start_share", share, problem)
 
 
 def hides_documents(budget: Budget | None) -> bool:

@@ -76,7 +76,10 @@ def run(
     decoder: Annotated[
         str | None, typer.Option(help="Of prodlda: full, or embedded, through frozen public word vectors.")
     ] = None,
-    start: Annotated[str | None, typer.Option(help="Begin at topics of word vectors (public), or without any (plain).")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(help="Begin at topics of word vectors (public), of pairs of words asked for first (moments), or plain."),
+    ] = None,
     vectors: Annotated[
         str | None,
         typer.Option(metavar="SOURCE", help="Vectors of a public start: glove, minilm, a file, or a sentence model's folder."),

@@ -23,7 +23,7 @@ from securetm.federation.kept_answer import KeptAnswer
 from securetm.federation.party_session import Awaited, JoinedSession
 from securetm.federation.party_state import PartyState
 from securetm.federation.paying import spend_of
-from securetm.federation.questions import HELD_OUT, TRAIN
+from securetm.federation.questions import HELD_OUT, PAIRS, TRAIN
 from securetm.federation.refusal_errors import (
     AlreadyAnswered,
     AnotherSample,
@@ -63,6 +63,8 @@ def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
         raise WrongRound()
     if ask.number >= own.questions.numbers(ask.question):
         raise AskedTooOften(ask.question, ask.number)
+    if ask.question == PAIRS and session.guard is not None and session.guard.was_asked(own.run, TRAIN):
+        raise OutOfTurn(ask.serial, own.memory.last)  # what was asked last before the training is not asked after it
     check_batch(route.terms, own.agreement.profile, cohort, len(own.members))
     return Answering(session, ask, query, cohort, route)
 
@@ -110,7 +112,7 @@ class Answering:
         stored = own.store.rows("SELECT asked, vector FROM answered WHERE question = ?", ask.question)
         if not stored:
             guard = self.session.guard  # a budget composes questions in a fixed order: these come before the training
-            if guard and any(guard.was_asked(own.run, question) for question in (ask.question, TRAIN)):
+            if guard and any(guard.was_asked(own.run, question) for question in (ask.question, PAIRS, TRAIN)):
                 raise OutOfTurn(ask.serial, own.memory.last)
             return self.answer_now(once=asked)
         if stored[0][0] != asked or terms.noised is Noised.SHARE:  # the same share of noise twice is no more noise

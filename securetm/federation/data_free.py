@@ -11,31 +11,32 @@ from typing import Any, Self
 
 from securetm.agreement import Agreement
 from securetm.contracts import State
+from securetm.plans import MOMENTS, PLAIN, PUBLIC
 
-EARLIER, PUBLIC, PLAIN = "earlier", "public", "plain"
+EARLIER = "earlier"
 
 
 @dataclass(frozen=True)
 class Beginning:
     """How a training began, in public facts."""
 
-    start: str  # earlier, public or plain
-    vectors: str  # that a public start read
+    start: str  # earlier, public, moments or plain
+    vectors: str  # that a public start read, or a start by moments beside its sum
     words_known: int  # by these vectors
-    control: State | None  # the state of a public start
+    control: State | None  # the state of a public start with these vectors
     lacking: bool  # whether it would have been public by default, and no vectors are here
 
     @classmethod
     def of(cls, agreement: Agreement, vocabulary: Sequence[str]) -> Self:
         """What this agreement begins with, over these words."""
-        public = agreement.begun_with(vocabulary) if vocabulary else None
+        public, first = agreement.begun_with(vocabulary) if vocabulary else None, agreement.plan.training.start == MOMENTS
         if public is None or agreement.vectors is None:
-            start = PLAIN if agreement.earlier is None else EARLIER
+            start = MOMENTS if first else PLAIN if agreement.earlier is None else EARLIER
             return cls(start, "", 0, None, agreement.begins_public_by_default and agreement.vectors is None)
         known = int(public.vectors.any(axis=1).sum())
-        return cls(PUBLIC, agreement.vectors.shown, known, agreement.start(vocabulary), False)
+        return cls(MOMENTS if first else PUBLIC, agreement.vectors.shown, known, agreement.start(vocabulary), False)
 
     def facts(self, words: int) -> dict[str, Any]:
         """For the record of a run."""
-        known = {"vectors": self.vectors, "words_known": self.words_known, "words": words} if self.start == PUBLIC else {}
+        known = {"vectors": self.vectors, "words_known": self.words_known, "words": words} if self.vectors else {}
         return {"topics": self.start, **known, "lacking": self.lacking}

@@ -13,7 +13,7 @@ from securetm.agreement import Agreement
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.failure_log import FailureLog
-from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS
+from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, PAIRS, TRAIN, WORDS
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import PartyStore
 
@@ -41,6 +41,7 @@ class PartyDocuments:
     def for_question(self, name: str) -> Corpus:
         """Returns the documents that this question reads."""
         in_agreed_words = {FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
+        in_agreed_words[PAIRS] = self.train  # held-out documents are never learned from
         documents = {WORDS: self.own, JOINT: self.own, **in_agreed_words}[name]
         if documents is None:
             raise BadState("no vocabulary has been agreed on")

@@ -19,7 +19,7 @@ from securetm.agreement import Agreement
 from securetm.contracts import Budget, Mechanism, Unit
 from securetm.errors import BadSetting
 from securetm.federation.client_sampling import cohort_size
-from securetm.federation.questions import JOINT, TRAIN, Questions
+from securetm.federation.questions import JOINT, PAIRS, TRAIN, Questions, before_training
 from securetm.models.additivity import check_additive
 from securetm.profiles import cohort_of
 from securetm.route import Route, compile_route
@@ -56,11 +56,12 @@ class Bill:
     round: Spend | None  # nothing where all noise is drawn once
     rounds: int
     once: Spend | None = None  # of noise that is drawn once per corpus; a later run over the same documents spends it no more
+    start: Spend | None = None  # of the question of moments before the training
 
     def spends(self) -> list[Spend]:
         """Returns all spends, with equal answers counted together."""
         each = replace(self.round, count=self.rounds) if self.round else None
-        return [spend for spend in (self.words, self.once, each) if spend is not None]
+        return [spend for spend in (self.words, self.start, self.once, each) if spend is not None]
 
 
 def bill_of(agreement: Agreement, parties: int) -> Bill:
@@ -72,13 +73,15 @@ def bill_of(agreement: Agreement, parties: int) -> Bill:
     joint = agreement.plan.vocabulary.source == JOINT
     words = spend_of(compile_route(questions.make(JOINT, {}).terms, profile, cohort)) if joint else None
     questions.adopt(agreement.longest_list)
+    asked_first = PAIRS in before_training(agreement)
+    start = spend_of(compile_route(questions.make(PAIRS, {}).terms, profile, cohort)) if asked_first else None
     state = questions.shown(TRAIN, agreement.model.start(questions.vocabulary, np.random.default_rng(0)), "")
     route = compile_route(questions.make(TRAIN, state).terms, profile, asked)  # an unsound profile is refused here
     drawn_once = tuple(mechanism for mechanism in profile.mechanisms if mechanism.once)
     others = tuple(mechanism for mechanism in profile.mechanisms if not mechanism.once)
     each, once = spend_of(route, drawn_once), spend_of(route, others)
     assert each is not None or once is not None  # what is admitted under a budget is noised
-    return Bill(words, each, agreement.plan.training.rounds, once)
+    return Bill(words, each, agreement.plan.training.rounds, once, start)
 
 
 def calibrated(agreement: Agreement, parties: int, unit: Unit | None = None) -> Agreement:

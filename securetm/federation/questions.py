@@ -19,16 +19,25 @@ from securetm.models.public_knowledge import without_public
 from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.models.word_sketch import WordSketch
 from securetm.models.word_sums import WordSums
+from securetm.plans import MOMENTS
 from securetm.profiles import words_in_sums
 from securetm.toml_settings import digest
 
 WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE = "words", "joint", "frequencies", "train", "held_out", "coherence"
+PAIRS = "pairs"  # of words, where the training begins at topics of moments
 MOST_WORD_BYTES = 1 << 22  # of one party under `union`, and of the candidates that are made of all of them
 MOST_CANDIDATES = 250_000  # words
 TOP_WORDS = 10
 _UNION_ONLY = (WORDS, FREQUENCIES)
-QUESTIONS_OF = {"union": _UNION_ONLY, JOINT: (JOINT,), "file": ()}  # about words, by where the list comes from
-_ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES)  # but the corpus
+_ABOUT_WORDS = {"union": _UNION_ONLY, JOINT: (JOINT,), "file": ()}  # by where the list comes from
+_ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES, PAIRS)  # but the corpus
+_ONCE = (PAIRS, COHERENCE)  # in a run
+
+
+def before_training(agreement: Agreement) -> tuple[str, ...]:
+    """The questions that a run asks before its training, in the order in which it asks."""
+    words = _ABOUT_WORDS[agreement.plan.vocabulary.source]
+    return (*words, PAIRS) if agreement.plan.training.start == MOMENTS else words
 
 
 @dataclass
@@ -82,7 +91,7 @@ class Questions:
         """Returns how often a run may ask this question."""
         training = self.agreement.plan.training
         judged = training.rounds // training.every if training.stop == HELD_OUT else 0
-        return {TRAIN: training.rounds, HELD_OUT: judged + 1, COHERENCE: 1}.get(name, INF)
+        return {TRAIN: training.rounds, HELD_OUT: judged + 1, **dict.fromkeys(_ONCE, 1)}.get(name, INF)
 
     def most_answers(self) -> int:
         """Returns how many answers a session needs at most: those about the corpus are given once."""
@@ -98,20 +107,31 @@ class Questions:
         model = self.agreement.model
         if state and name in _ABOUT_NOTHING:
             raise BadState("the question is about nothing but the corpus, so no state may come with it")
-        if name == JOINT:
-            summed = words_in_sums(self.agreement.profile)
-            return WordSums() if summed else WordSketch(self.agreement.plan.vocabulary.most_candidates, counted=not self.paid)
-        if name == WORDS:
-            return WordList(MOST_WORD_BYTES)
+        if name in (JOINT, WORDS):
+            return self._about_words(name)
         if not self.vocabulary or (self.candidates and name != FREQUENCIES):
             raise BadState("no vocabulary has been agreed on")
-        if name == FREQUENCIES:
-            return DocumentFrequencies(len(self.vocabulary))
+        if name in (FREQUENCIES, PAIRS):
+            return self._about_agreed_words(name)
         if name == COHERENCE:
             return CooccurrenceCounts(_checked_top(state, len(self.vocabulary), model.most_shown_topics))
         if name == TRAIN:
             return model.query({**self._checked_weights(state), **self._public()})
         return HeldOut(model, {**self._checked_whole(state), **self._public()})
+
+    def _about_words(self, name: str) -> Query:
+        """Makes a question by which words are found."""
+        if name == WORDS:
+            return WordList(MOST_WORD_BYTES)
+        summed = words_in_sums(self.agreement.profile)
+        return WordSums() if summed else WordSketch(self.agreement.plan.vocabulary.most_candidates, counted=not self.paid)
+
+    def _about_agreed_words(self, name: str) -> Query:
+        """Makes a question about the corpus in the words that were agreed on."""
+        words = len(self.vocabulary)
+        if name == FREQUENCIES:
+            return DocumentFrequencies(words)
+        return self.agreement.topics_before.question(words, self.agreement.noise_of_start)
 
     def _public(self) -> State:
         """Returns what the model's answers read of public word vectors. It never comes with a message."""
@@ -122,11 +142,9 @@ class Questions:
 
     def _check_asked(self, name: str) -> None:
         """Refuses a question that the plan does not ask, or that its budget does not pay for."""
-        source = self.agreement.plan.vocabulary.source
-        wanted = "union" if name in _UNION_ONLY else JOINT if name == JOINT else source
-        if name not in (WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE) or source != wanted:
+        if name not in (*before_training(self.agreement), TRAIN, HELD_OUT, COHERENCE):
             raise UnknownQuestion(name)
-        if self.paid and name not in (JOINT, TRAIN):
+        if self.paid and name not in (JOINT, PAIRS, TRAIN):
             raise NotPaidFor(name)
 
     def _checked_whole(self, state: State) -> State:

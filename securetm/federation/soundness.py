@@ -15,7 +15,7 @@ from securetm.agreement import Agreement, agree
 from securetm.contracts import Profile, State, Unit
 from securetm.errors import Unsound
 from securetm.federation.client_sampling import cohort_size
-from securetm.federation.questions import COHERENCE, HELD_OUT, QUESTIONS_OF, TRAIN, Questions
+from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions, before_training
 from securetm.models.additivity import check_additive
 from securetm.models.model_errors import CouplesDocuments, EmbeddingsWithoutNoise
 from securetm.plan_reading import plan_from_tables
@@ -125,8 +125,7 @@ def _refusals(agreement: Agreement, parties: int) -> Iterator[tuple[str, Unsound
     questions, start = _of_some_words(agreement)
     about: dict[str, State] = {name: questions.shown(name, start, "") for name in (TRAIN, HELD_OUT)}
     about[COHERENCE] = {"top": np.arange(5).reshape(1, 5)}
-    words = QUESTIONS_OF[agreement.plan.vocabulary.source]
-    asked = (*words, TRAIN) if questions.paid else (*words, TRAIN, COHERENCE, HELD_OUT)
+    asked = (*before_training(agreement), TRAIN, *(() if questions.paid else (COHERENCE, HELD_OUT)))
     profile = agreement.profile
     sizes = {name: cohort_size(parties, agreement) if name == TRAIN else parties for name in asked}
     for name in asked:

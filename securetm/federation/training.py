@@ -15,7 +15,7 @@ import numpy as np
 
 from securetm.contracts import Answer, State
 from securetm.federation.paying_errors import NoBudgetLeft
-from securetm.federation.questions import HELD_OUT, TRAIN
+from securetm.federation.questions import HELD_OUT, PAIRS, TRAIN, before_training
 from securetm.federation.rounds import Rounds
 from securetm.federation.running_errors import Diverged
 from securetm.federation.store import read_arrays
@@ -193,8 +193,14 @@ class TrainingPhase:
 
 
 def start(rounds: Rounds, vocabulary: Sequence[str]) -> State:
-    """Returns the state that the training starts from. It follows from public facts alone."""
-    return rounds.agreement.start(vocabulary)
+    """Returns the state that the training starts from: by public facts, and by a first answer where the plan asks for one.
+
+    A run that is killed before it kept this state asks again.
+    """
+    agreement = rounds.agreement
+    if PAIRS not in before_training(agreement):
+        return agreement.start(vocabulary)
+    return agreement.start_after(vocabulary, rounds.ask(PAIRS, {}, keep=True))
 
 
 def relative_change(before: State, after: State) -> float:

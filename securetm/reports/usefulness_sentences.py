@@ -37,10 +37,13 @@ def start_said(result: Mapping[str, Any]) -> str:
     told, control = result.get("start"), result.get("control")
     if told is None:  # a run of an earlier version
         return ""
-    if told["topics"] == "public":
+    if told.get("vectors"):
         known = f"{told['words_known']:,} of {counted(told['words'], 'word')} known"
-        said = f"Training began at topics of public word vectors ({told['vectors']}, {known})."
+        first = "pairs of words, which were asked for first, and of " if told["topics"] == "moments" else ""
+        said = f"Training began at topics of {first}public word vectors ({told['vectors']}, {known})."
         return said if control is None else f"{said} {_control_said(result, control)}"
+    if told["topics"] == "moments":
+        return "Training began at topics of pairs of words, which were asked for first."
     if told["lacking"]:
         return "Training began at random topics: no word vectors are here (pip install 'securetm[glove]' brings some)."
     return ""
@@ -51,7 +54,8 @@ def _control_said(result: Mapping[str, Any], control: Mapping[str, Any]) -> str:
     found = "no finite perplexity" if held_out is None or held_out != held_out else f"perplexity {held_out:,.0f}"
     beside = "" if own is None else f" (the model: {own:,.0f})"
     figures = f"{found}{beside}, NPMI {control['npmi']:.2f}, diversity {control['diversity']:.2f}"
-    return f"These topics alone, which no document made: {figures}."
+    alone = "These topics alone" if result["start"]["topics"] == "public" else "Topics of the vectors alone"
+    return f"{alone}, which no document made: {figures}."
 
 
 def comparison_said(result: Mapping[str, Any]) -> str:

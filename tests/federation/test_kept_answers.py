@@ -235,3 +235,16 @@ def test_what_the_model_remembers_comes_with_the_kept_answer(five: Mapping[str, 
     assert all(np.array_equal(before[name], after[name]) for name in before)
     assert site.spent() == 1
     site.end()
+
+
+def test_the_question_before_the_training_is_kept_too(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    model = {"name": "lda-vi", "n_topics": 3}
+    start = {"training__start": "moments", "training__vectors": "none", "training__rounds": 2}
+    plan = private_plan(tmp_path, "dp-distributed", model=model, **start)
+    site = Site(begin(tmp_path / "run", plan, five))
+    for _ in range(2):
+        site.state(site.begin())
+    first, second = site.watching.totals
+    assert np.array_equal(first["pairs"], second["pairs"])
+    assert site.spent() == 1
+    site.end()

@@ -19,7 +19,7 @@ import numpy as np
 from securetm.contracts import RoundContext, Sampling
 from securetm.federation.party import Party
 from securetm.federation.party_state import PartyState
-from securetm.federation.questions import JOINT, TRAIN
+from securetm.federation.questions import JOINT, PAIRS, TRAIN
 from securetm.profiles import cohort_of
 from securetm.route import compile_route
 
@@ -27,7 +27,7 @@ FINEST = 1 / 16  # seconds: times are this number, twice this number, four times
 ROOM = 2.0  # a beat is so many times what the longest answer took when it was measured
 KEPT_AS = "beat in seconds"  # in the party's store, so that a restart measures nothing again
 _ADOPT = "adopt"  # the message that tells a party the list of words
-_READ_DOCUMENTS = (_ADOPT, JOINT, TRAIN)  # all that a party reads documents for under a budget
+_READ_DOCUMENTS = (_ADOPT, JOINT, PAIRS, TRAIN)  # all that a party reads documents for under a budget
 _LOG = logging.getLogger(__name__)
 
 

@@ -21,11 +21,12 @@ from securetm.federation.questions import (
     FREQUENCIES,
     HELD_OUT,
     JOINT,
-    QUESTIONS_OF,
+    PAIRS,
     TOP_WORDS,
     TRAIN,
     WORDS,
     Questions,
+    before_training,
 )
 from securetm.profiles import cohort_of
 from securetm.route import compile_route
@@ -34,6 +35,7 @@ _WHAT = {
     WORDS: "every word of your documents",
     JOINT: "a sketch of your words, by which frequent ones are found in the sum",
     FREQUENCIES: "in how many of your documents each candidate word is",
+    PAIRS: "how often each two words stand in one of your documents, from which the training begins",
     TRAIN: "one step of the training: a sum over your documents",
     HELD_OUT: "how well the model predicts the documents that are held out",
     COHERENCE: "in how many of your documents pairs of top words occur together",
@@ -79,7 +81,7 @@ def questions_of(agreement: Agreement, joining: Joining) -> Iterator[PreviewedQu
     about = {name: questions.shown(name, start, joining.file.name) for name in (TRAIN, HELD_OUT)}
     words, topics = len(questions.vocabulary), len(agreement.model.topics(start))
     about[COHERENCE] = {"top": np.resize(np.arange(words), (topics, TOP_WORDS))}
-    for name in (*QUESTIONS_OF[agreement.plan.vocabulary.source], TRAIN, *(() if questions.paid else (COHERENCE, HELD_OUT))):
+    for name in (*before_training(agreement), TRAIN, *(() if questions.paid else (COHERENCE, HELD_OUT))):
         terms = compile_route(questions.make(name, about.get(name, {})).terms, profile, cohort_of(profile, members)).terms
         longest, times = profile.aggregation.longest(len(members), 0, terms)[0], questions.numbers(name)
         allowed = joining.file.policy.allows_question(name)

@@ -31,7 +31,7 @@ from securetm.federation.joining_result import keep_result, spent
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, own_budget
 from securetm.federation.party import Party
 from securetm.federation.party_state import PartyWatch
-from securetm.federation.questions import HELD_OUT, QUESTIONS_OF, TRAIN
+from securetm.federation.questions import HELD_OUT, TRAIN, before_training
 from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.sources import Shown, embed_of
 from securetm.federation.witness import TAG
@@ -146,7 +146,7 @@ def check_policy(file: PartyFile, agreement: Agreement, roster: FederationRoster
     if not policy.allows_model(model):
         raise NotAllowedHere("model", model, "plan", _listed(policy.models))
     stops_by = (HELD_OUT,) if agreement.plan.training.stop == HELD_OUT else ()
-    for question in (*QUESTIONS_OF[agreement.plan.vocabulary.source], TRAIN, *stops_by):  # without these there is no run
+    for question in (*before_training(agreement), TRAIN, *stops_by):  # without these there is no run
         if not policy.allows_question(question):
             raise NotAllowedHere("the question", question, "plan", _listed(policy.questions))
     epsilon = agreement.budget.epsilon if agreement.budget else 0.0

@@ -93,13 +93,16 @@ class Moments(Estimator):
         after = {**state, "step": state["step"] + 1}
         if not answer.total:
             return after
-        words = state["topics"].shape[1]
-        sums = PairSums.of(answer.total["pairs"], words, answer.deviation, self.alone)
+        sums = PairSums.of(answer.total["pairs"], state["topics"].shape[1], answer.deviation, self.alone)
+        return {**after, **self.learned_from(sums, state)}
+
+    def learned_from(self, sums: PairSums, state: State) -> State:
+        """What an opened sum says, from the topics of a state on."""
         public = PublicKnowledge.kept_in(state) if self.n_topics else None
         begun = public.topics / public.topics.sum(axis=0) if public else self._first_topics(state, sums.beyond_chance)
         found = factorised(sums, begun, self.passes, None if public is None else _as_frequent(public.topics, sums.frequencies))
         kept = {"topics": found.topics, "prevalence": found.prevalence, "together": found.together}
-        return {**after, **kept, "spectrum": sums.spectrum[:_SHOWN], "beyond": np.full(1, sums.beyond_chance)}
+        return {**kept, "spectrum": sums.spectrum[:_SHOWN], "beyond": np.full(1, sums.beyond_chance)}
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
         """The topics, without what is public of words: only estimates from the sum read it."""
