@@ -60,6 +60,7 @@ BEARS_ON: Mapping[str, tuple[str, ...]] = {
             "membership",
             "membership_counts",
             "membership_transcript",
+            "one_run_curve",
             "one_run_epsilon",
         ),
         _MEMBERS,

@@ -28,6 +28,7 @@ _OWN = {
     "membership": "membership:MEMBERSHIP",
     "membership_counts": "membership:MEMBERSHIP_COUNTS",
     "membership_transcript": "membership:MEMBERSHIP_TRANSCRIPT",
+    "one_run_curve": "one_run_curve:ATTACK",
     "one_run_epsilon": "one_run_epsilon:ATTACK",
     "poisoning": "poisoning:ATTACK",
     "prepared_weights": "prepared_weights:ATTACK",
