@@ -78,10 +78,8 @@ def _by_curve(canaries: int, made: int, right: int, delta: float, confidence: fl
 def _curves(canaries: int, made: int, claimed: Budget, by_curve: float, by_scores: float, sure: float) -> tuple[Curve, ...]:
     points = tuple(sorted({*_ACROSS, claimed.epsilon}))
     shifts = [gaussian_mu(epsilon, claimed.delta) for epsilon in points]
-    curve, scores = (
-        tuple(gaussian_epsilon(bound(mu), claimed.delta) for mu in shifts)
-        for bound in (lambda mu: ideal_curve(canaries, made, mu, sure), lambda mu: ideal_scores(canaries, mu, sure))
-    )
+    curve = tuple(gaussian_epsilon(ideal_curve(canaries, made, mu, sure), claimed.delta) for mu in shifts)
+    scores = tuple(gaussian_epsilon(ideal_scores(canaries, mu, sure), claimed.delta) for mu in shifts)
     return (
         Curve("epsilon", "an ideal attacker by the curve, on average", points, curve),
         Curve("epsilon", "an ideal attacker by scores, on average", points, scores),
