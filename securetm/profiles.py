@@ -199,12 +199,17 @@ def rounds_under(profile: Profile, documents: int, topics: int, words: int) -> i
 
     The noise in the sum is that of the fewest parties that the profile allows, with nobody missing.
     """
-    budget, parties = profile.budget, profile.minimum_parties
+    budget = profile.budget
     assert budget is not None
-    added_by = {mechanism.noise_by for mechanism in profile.mechanisms}
-    honest = 1 if NoiseBy.PARTY in added_by else parties - profile.colluding if NoiseBy.SHARES in added_by else parties
-    noise = noise_of_one_round(budget.epsilon, budget.delta) * math.sqrt(parties / honest)
+    noise = noise_of_one_round(budget.epsilon, budget.delta) * noise_in_rule(profile)
     return rounds_for(documents, topics, words, noise)
+
+
+def noise_in_rule(profile: Profile) -> float:
+    """The noise that the rule for rounds counts with, over that of one curator with all documents."""
+    parties, added_by = profile.minimum_parties, {mechanism.noise_by for mechanism in profile.mechanisms}
+    honest = 1 if NoiseBy.PARTY in added_by else parties - profile.colluding if NoiseBy.SHARES in added_by else parties
+    return math.sqrt(parties / honest)
 
 
 def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from securetm.cli.forecast_command import forecast
 from securetm.cli.json_output import Json, print_json
 
 if TYPE_CHECKING:
@@ -251,5 +252,6 @@ _COMMANDS: dict[str, tuple[Callable[..., None], str, str]] = {  # the function, 
         f"{_DOCUMENTS} --epochs 5 --noise 1.2 --delta 1e-6 --threshold 4",
     ),
     "profile": (profile, "What a run under a profile spends.", "dp-distributed --rounds 200 --documents 50000"),
+    "forecast": (forecast, "Whether a model will be of use, before anything is spent.", "--documents 20000 --epsilon 3"),
     "ledger": (ledger, "What a party's ledger holds.", "north.ledger"),
 }

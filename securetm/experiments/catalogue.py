@@ -26,6 +26,7 @@ REPRODUCTIONS: Mapping[str, str] = {
     "private-frontier": "private_frontier",
     "privacy-utility": "privacy_utility",
     "together-and-alone": "together_and_alone",
+    "usefulness-forecast": "forecast_trials",
 }
 BENCHES: Mapping[str, str] = {
     name: f"bench_{name.replace('-', '_')}"

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-_FILE = "reproduce-private-frontier.json"
 _CORPUS, _TOPICS, _JUDGING = "20 Newsgroups", 20, 0.1
 _MODEL, _CONTROL, _NO_NOISE = "lda-vi, public start", "public start, no document", "masked"
 _SHOWN = (8.0, 3.0, 1.0)  # epsilons
@@ -30,10 +29,16 @@ def frontier_says(profile: str) -> str:
     )
 
 
+def committed(name: str) -> dict[str, Any]:
+    """The committed result of a reproduction."""
+    text = resources.files("securetm.experiments").joinpath("results", f"reproduce-{name}.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
 def _figures() -> Mapping[tuple[str, float | None], float]:
     """F1 by profile and epsilon; that of the control by its name."""
-    text = resources.files("securetm.experiments").joinpath("results", _FILE).read_text("utf-8")
-    rows = [row for row in json.loads(text)["rows"] if _judged(row)]
+    rows = [row for row in committed("private-frontier")["rows"] if _judged(row)]
     told = [row for row in rows if row["model"] in (_MODEL, _CONTROL)]
     return {(_CONTROL if row["model"] == _CONTROL else row["profile"], row["epsilon"]): row["f1"] for row in told}
 

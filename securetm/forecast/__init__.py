@@ -3,7 +3,7 @@
 The rule is fitted to committed results (`securetm reproduce usefulness-forecast`). It decides nothing about privacy.
 """
 
-from securetm.forecast.forecast_setting import ForecastSetting, under_profile
+from securetm.forecast.forecast_setting import ForecastSetting, setting_under, under_profile
 from securetm.forecast.usefulness_forecast import Band, Forecast, Verdict, forecast
 
-__all__ = ["Band", "Forecast", "ForecastSetting", "Verdict", "forecast", "under_profile"]
+__all__ = ["Band", "Forecast", "ForecastSetting", "Verdict", "forecast", "setting_under", "under_profile"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 from securetm.contracts import NoiseBy, Profile
 from securetm.errors import BadSetting
-from securetm.profiles import cohort_of
+from securetm.profiles import cohort_of, count_of_parties, noise_in_rule, read_profile
 from securetm.toml_settings import require
 
 _WHERE = "forecast"
@@ -28,13 +29,14 @@ class ForecastSetting:
     length: float = 50.0  # words of a document that are on the list
     documents_per_person: float = 1.0  # on average; above 1 the budget is each person's
     noise_factor: float = 1.0  # the noise in the sum, over that of one curator with all documents (`under_profile`)
+    noise_in_rule: float = 1.0  # the same as the rule for rounds counts with it
 
     def __post_init__(self) -> None:
         """Refuses numbers that no training has."""
         for name, least in (("documents", 1), ("words", 2), ("topics", 1), ("rounds", 0)):
             value = getattr(self, name)
             require(least <= value <= 10**9, _WHERE, name, value, f"must be from {least:,} to 1,000,000,000")
-        for name in ("epsilon", "length", "noise_factor"):
+        for name in ("epsilon", "length", "noise_factor", "noise_in_rule"):
             value = getattr(self, name)
             require(0 < value < 1e6, _WHERE, name, value, "must be above 0 and below 1,000,000")
         require(0 < self.delta < 1, _WHERE, "delta", self.delta, "must lie between 0 and 1")
@@ -57,9 +59,19 @@ def under_profile(profile: Profile, parties: int) -> float:
         problem = "spends no privacy budget, so there is nothing to forecast"
         raise BadSetting(_WHERE, "profile", profile.name, problem)
     added_by = {mechanism.noise_by for mechanism in profile.mechanisms}
-    if NoiseBy.PARTY in added_by:
-        return sqrt(parties)
-    if NoiseBy.SHARES not in added_by:
+    if NoiseBy.OPENER in added_by:
         return 1.0
+    if NoiseBy.SHARES not in added_by:  # each party adds all of it
+        return sqrt(parties)
     honest = cohort_of(profile, tuple(f"party {n}" for n in range(parties))).threshold - profile.colluding
     return sqrt(parties / max(honest, 1))
+
+
+def setting_under(name: str, documents: int, parties: int | None = None, **known: Any) -> ForecastSetting:
+    """A setting under the profile of that name, with its budget where none is given; `known` are further fields."""
+    profile = read_profile(name)
+    factor = under_profile(profile, count_of_parties(profile, parties))
+    assert profile.budget is not None  # as `under_profile` refuses
+    stated = {"epsilon": profile.budget.epsilon, "delta": profile.budget.delta}
+    given = {field: value for field, value in known.items() if value is not None}
+    return ForecastSetting(documents, **{**stated, **given, "noise_factor": factor, "noise_in_rule": noise_in_rule(profile)})

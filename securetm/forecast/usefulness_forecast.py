@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
+from math import exp, log
 from typing import Any
 
+from securetm.forecast.fitted_rule import FittedModel, fitted_rule
+from securetm.forecast.forecast_features import (
+    LDA_VI,
+    LENGTH,
+    NOISE,
+    TOPICS,
+    WORDS,
+    WORDS_SEEN,
+    deviation_of,
+    features,
+    with_rounds,
+)
 from securetm.forecast.forecast_setting import ForecastSetting
 
 COVERS = 0.8  # how often an outcome lies in its band, as was tried on corpora that the rule was not fitted on
+PUBLIC, PLAIN = "public", "plain"
+_SLACK = 0.05  # of a feature beyond what was tried, in its logarithm
+_MOST_DOCUMENTS = 10**7
+_MORE_IS_BETTER = (NOISE, WORDS_SEEN)  # beyond what was tried of these, the most that was tried counts
+_UNITS = {LENGTH: "words in a document", TOPICS: "topics", WORDS: "words on the list", WORDS_SEEN: "occurrences of a word"}
 
 
 class Verdict(Enum):
@@ -46,4 +65,78 @@ class Forecast:
 
 def forecast(setting: ForecastSetting) -> Forecast:
     """What to expect of a training with these public numbers. It reads no document and costs no privacy."""
-    raise NotImplementedError
+    setting, rule = with_rounds(setting), fitted_rule()
+    fitted = rule.models.get(tried_as(setting))
+    if fitted is None:
+        known = ", ".join(sorted(rule.models))
+        return _unknown(setting, (f"{setting.model} was not tried under a budget; tried were {known}",))
+    found = dict(features(setting, deviation_of(setting)))
+    reasons = _beyond(found, fitted)
+    if reasons:
+        return _unknown(setting, reasons)
+    for name in _MORE_IS_BETTER:
+        found[name] = min(found[name], fitted.tried[name][1])
+    held_out, classification = Band(*fitted.held_out.band(found)), Band(*fitted.classification.band(found))
+    return Forecast(setting, held_out, _share(classification), verdict_of(held_out.low, held_out.high), (), rule.corpora)
+
+
+def documents_needed(setting: ForecastSetting) -> int | None:
+    """The fewest documents with which the forecast is "of use", all else being equal; None where no number was found to do.
+
+    To a twentieth; the rounds follow from the documents.
+    """
+    size = 100
+    while size <= _MOST_DOCUMENTS:
+        asked = replace(setting, documents=max(size, round(setting.documents_per_person)))
+        if forecast(asked).verdict is Verdict.OF_USE:
+            return asked.documents
+        size = int(size * 1.05) + 1
+    return None
+
+
+def tried_as(setting: ForecastSetting) -> str:
+    """The name under which the rule has this model."""
+    return f"{LDA_VI}, {setting.start} start" if setting.model == LDA_VI else setting.model
+
+
+def _unknown(setting: ForecastSetting, reasons: tuple[str, ...]) -> Forecast:
+    return Forecast(setting, None, None, Verdict.CANNOT_SAY, reasons, fitted_rule().corpora)
+
+
+def verdict_of(low: float, high: float) -> Verdict:
+    """The verdict of a band of gains over word frequencies."""
+    if low > 0:
+        return Verdict.OF_USE
+    return Verdict.NOT_OF_USE if high <= 0 else Verdict.CANNOT_SAY
+
+
+def _share(band: Band) -> Band:
+    """A share of F1 is never negative."""
+    return Band(max(band.low, 0.0), max(band.middle, 0.0), max(band.high, 0.0))
+
+
+def _beyond(found: Mapping[str, float], fitted: FittedModel) -> tuple[str, ...]:
+    """Which features lie beyond all that was tried, in words."""
+    reasons = []
+    for name, value in found.items():
+        low, high = fitted.tried[name]
+        if value < low - _SLACK or (value > high + _SLACK and name not in _MORE_IS_BETTER):
+            reasons.append(_said(name, value, low, high))
+    return tuple(reasons)
+
+
+def _said(name: str, value: float, low: float, high: float) -> str:
+    if name == NOISE:
+        return "so much noise for so few documents was not tried"
+    told, least, most = (f"{exp(one):,.3g}" for one in (value, low, high))
+    return f"{told} {_UNITS[name]} were not tried, only {least} to {most}"
+
+
+def gain_as_perplexity(gain: float) -> float:
+    """The perplexity of a model over that of word frequencies, where it predicts a word by so many nats better."""
+    return exp(-gain)
+
+
+def as_gain(perplexity: float, of_frequencies: float) -> float:
+    """By how many nats a word is better predicted, from two perplexities."""
+    return log(of_frequencies / perplexity)

@@ -18,7 +18,7 @@ from securetm.cli.budget_profile import profile_run
 from .calculated import budget, by, found, write_ledger
 from .conftest import Said
 
-COMMANDS = ("dp-sgd", "solve", "laplace", "distributed", "compare", "profile", "ledger")
+COMMANDS = ("dp-sgd", "solve", "laplace", "distributed", "compare", "profile", "forecast", "ledger")
 KNOWN = "--documents 100000 --batch 1000 --epochs 10 --noise 1 --delta 1e-5"  # rate 0.01, 1,000 steps
 KEYS = {"epsilon", "delta", "unit", "neighbours", "sampling", "accountant", "statement", "by_accountant"}
 MORE = {"true_positive_rate", "warnings", "settings", "plots", "notes"}

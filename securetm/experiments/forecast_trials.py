@@ -1,0 +1,257 @@
+"""What a forecast of usefulness is fitted to: private models on made-up documents and on corpora, with and without noise.
+
+All documents are in one place and the noise is a plain Gaussian, as under `dp-central`. A trial's words are frequent ones of
+the corpus itself, which is no private choice. What follows from the rows is in `forecast_fit.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from securetm.clipped_sum import ClippedRowSum
+from securetm.contracts import Answer, Array, State, TopicModel
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.docstrings import docstring_parties
+from securetm.corpus.readers import read_corpus
+from securetm.corpus.synthetic import LdaNodes, lda_nodes
+from securetm.corpus.tokeniser import prune
+from securetm.corpus.word_vectors import GLOVE, read_vectors
+from securetm.experiments.bench_frame import OnProgress, Row
+from securetm.experiments.committed_frontier import committed
+from securetm.experiments.contenders import DELTA, MOMENTS, PLAIN, PUBLIC
+from securetm.experiments.forecast_fit import fit, judged, points_of_frontier, points_of_trials, summary
+from securetm.experiments.judged_documents import classified, per_word
+from securetm.experiments.kept_rows import KeptRows, Key, made
+from securetm.experiments.newsgroups import M10, SMS, research_file
+from securetm.experiments.newsgroups import PUBLIC as FILES
+from securetm.models.gibbs.lda import LDA
+from securetm.models.moments.moments import Moments
+from securetm.models.nmf.nmf import NMF
+from securetm.models.public_knowledge import PublicKnowledge
+from securetm.models.public_topics import public_knowledge
+from securetm.models.rounds_rule import noise_of_one_round, rounds_for
+from securetm.models.variational.lda_vi import VariationalLDA
+
+SHORT, MIDDLE, LONG = "made-up documents of 5 to 10 words", "made-up documents of 15 to 75", "made-up documents of 80 to 240"
+TITLES, PAPERS, DOCSTRINGS, MESSAGES = "StackOverflow titles", "M10", "docstrings", "SMS"
+LDA_COUNTS, FACTORS = "lda", "nmf"
+EPSILONS = (0.5, 1.0, 3.0, 8.0)
+RADIUS, TOPICS, WORDS = 2.0, 20, 1_000
+_LENGTHS = {SHORT: (5, 10), MIDDLE: (15, 75), LONG: (80, 240)}
+_JUDGES = 1_500  # documents that judge a model
+_WITHOUT = 20  # rounds where there is no noise
+_VAGUE = 2.5  # deviations of what blurs the vectors of made-up words: then they know as little as public ones do
+_OTHERS = 10  # rounds of models that begin at random
+
+
+@dataclass(frozen=True)
+class ForecastTrial:
+    """One training. `rounds` of 0 are as many as the package's own rule says."""
+
+    corpus: str
+    documents: int
+    model: str
+    epsilon: float | None
+    words: int = WORDS
+    topics: int = TOPICS
+    radius: float = RADIUS
+    seed: int = 0
+
+    def key(self) -> dict[str, Any]:
+        """Its fields, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class TrialDocuments:
+    """Documents to train on, documents to predict and to classify, and their words' public vectors."""
+
+    train: Corpus
+    held: Corpus
+    vectors: Array
+
+    @property
+    def frequencies(self) -> float:
+        """The log-likelihood of a held-out word by word frequencies."""
+        counts = np.asarray(self.train.counts.sum(axis=0)).ravel() + 0.5
+        logs = np.log(counts / counts.sum())
+        return per_word(*self.held.halves(0), lambda _, unseen: unseen.counts @ logs)
+
+
+def row(key: Key) -> Row:
+    """The row of one trial: how well it predicts and classifies, beside word frequencies."""
+    trial = ForecastTrial(**key)
+    documents = documents_of(trial.corpus, trial.documents, trial.words)
+    model = model_of(trial)
+    rounds = rounds_of(trial, len(documents.train), len(documents.train.vocabulary))
+    state, deviation = trained(model, documents, trial, rounds)
+    held = per_word(*documents.held.halves(0), lambda seen, unseen: model.log_likelihood(state, seen, unseen))
+    return {
+        **trial.key(),
+        "documents": len(documents.train),
+        "words": len(documents.train.vocabulary),
+        "length": round(float(documents.train.lengths().mean()), 2),
+        "rounds": rounds,
+        "deviation": round(deviation, 4),
+        "held_out": round(held, 4),
+        "frequencies": round(documents.frequencies, 4),
+        "f1": round(classified(model.infer(state, documents.held), np.asarray(documents.held.labels)), 4),
+    }
+
+
+def model_of(trial: ForecastTrial) -> TopicModel:
+    """The model with the settings that a run under a budget has."""
+    if trial.model == MOMENTS:
+        return Moments(n_topics=trial.topics)
+    if trial.model == LDA_COUNTS:
+        return LDA(n_topics=trial.topics, sweeps=5)
+    if trial.model == FACTORS:
+        return NMF(n_topics=trial.topics)
+    return VariationalLDA(n_topics=trial.topics, **VariationalLDA.budget_defaults)
+
+
+def rounds_of(trial: ForecastTrial, documents: int, words: int) -> int:
+    """How often the model asks."""
+    if trial.model == MOMENTS:
+        return 1
+    if trial.model in (LDA_COUNTS, FACTORS):
+        return _OTHERS
+    if trial.epsilon is None:
+        return _WITHOUT
+    return rounds_for(documents, trial.topics, words, noise_of_one_round(trial.epsilon, DELTA))
+
+
+def trained(model: TopicModel, documents: TrialDocuments, trial: ForecastTrial, rounds: int) -> tuple[State, float]:
+    """The state after so many rounds with the budget's noise, and the deviation of that noise."""
+    rng = np.random.default_rng([trial.seed, rounds])
+    radius = 1.0 if trial.model == MOMENTS else trial.radius  # rows of pairs have that length
+    noise = 0.0 if trial.epsilon is None else noise_of_one_round(trial.epsilon, DELTA)
+    deviation = noise * rounds**0.5 * radius  # Gaussians compose as one
+    state = _started(model, documents, trial, rng)
+    for _ in range(rounds):
+        query = model.query(state)
+        summed = ClippedRowSum(query.terms, radius if trial.epsilon is not None else np.inf)
+        query.answer(documents.train, summed, {}, rng)
+        noised = {name: block + rng.normal(0.0, deviation, block.shape) for name, block in summed.blocks().items()}
+        state = model.update(state, Answer(noised, deviation=deviation))
+    return state, deviation
+
+
+def _started(model: TopicModel, documents: TrialDocuments, trial: ForecastTrial, rng: np.random.Generator) -> State:
+    words = documents.train.vocabulary
+    if trial.model not in (PUBLIC, MOMENTS):
+        return model.start(words, rng)
+    known: PublicKnowledge = public_knowledge(documents.vectors, trial.topics)
+    return model.started(words, known, rng)
+
+
+# ---- documents ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def documents_of(name: str, documents: int, words: int) -> TrialDocuments:
+    """So many documents of a corpus over so many words; the same in every process."""
+    return _made_up(name, documents, words) if name in _LENGTHS else _chosen(name, documents, words)
+
+
+def _made_up(name: str, documents: int, words: int) -> TrialDocuments:
+    """Documents of LDA's own process, and word vectors that know vaguely which words go together."""
+    shortest, longest = _LENGTHS[name]
+    size = LdaNodes(nodes=1, topics=TOPICS, shared_topics=TOPICS, words=words, alpha=0.1, eta=0.05)
+    size = replace(size, documents=documents, validation_documents=_JUDGES, shortest=shortest, longest=longest)
+    made = lda_nodes(size, seed=7)
+    (train,), (held,), (theta,) = made.train.values(), made.validation.values(), made.validation_theta.values()
+    rng = np.random.default_rng(8)
+    vectors = (made.beta / made.beta.sum(axis=0)).T @ rng.normal(size=(TOPICS, 50)) / 50**0.5
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors += _VAGUE * rng.normal(size=vectors.shape) / 50**0.5
+    return TrialDocuments(train, replace(held, labels=theta.argmax(axis=1)), vectors)
+
+
+def _chosen(name: str, documents: int, words: int) -> TrialDocuments:
+    """Some documents of a corpus over its own frequent words, and public vectors of these."""
+    corpus = _whole(name)
+    chosen = tuple(sorted(prune(corpus, max_words=words)))
+    counted = corpus.project(chosen)
+    counted = counted.select(np.flatnonzero(counted.lengths() >= 2))
+    order = np.random.default_rng(0).permutation(len(counted))
+    judges, rest = order[:_JUDGES], order[_JUDGES : _JUDGES + documents]
+    vectors: Array = np.asarray(read_vectors(GLOVE, chosen).matrix(chosen))
+    return TrialDocuments(counted.select(np.sort(rest)), counted.select(np.sort(judges)), vectors)
+
+
+@cache
+def _whole(name: str) -> Corpus:
+    return WHOLE[name]()
+
+
+def _docstrings() -> Corpus:
+    parts = [replace(part, labels=np.full(len(part), party)) for party, part in docstring_parties().items()]
+    return Corpus.concat(parts, name=DOCSTRINGS)
+
+
+def _read(file: str) -> Callable[[], Corpus]:
+    return lambda: read_corpus(research_file(file))
+
+
+WHOLE: Mapping[str, Callable[[], Corpus]] = {
+    DOCSTRINGS: _docstrings,
+    PAPERS: _read(M10),
+    TITLES: _read(FILES[1]),
+    MESSAGES: _read(SMS),
+}
+
+
+def reproduce(on_progress: OnProgress | None = None, keep: Path | None = None, workers: int = 1) -> Row:
+    """Carries out every trial; rows in the file `keep` are not made again. Then the fit, and how it does on other corpora."""
+    rows = made([trial.key() for trial in trials()], row, KeptRows(keep), workers, on_progress)
+    return found(rows)
+
+
+def found(rows: Sequence[Row]) -> Row:
+    """The result of these rows."""
+    points = [*points_of_trials(rows), *points_of_frontier(committed("private-frontier")["rows"])]
+    rule = fit(points)
+    told = judged(rule, points)
+    tables = {"How often the outcome lay in its band": summary(told)}
+    return {"reproduction": "usefulness-forecast", "fitted": rule, "tables": tables, "judged": told, "rows": list(rows)}
+
+
+# ---- which trials there are --------------------------------------------------------------------------------------------
+
+_FITTED = (MIDDLE, DOCSTRINGS, TITLES, SHORT, LONG, PAPERS)  # documents that the rule is fitted to
+_MODELS, _FURTHER = (PUBLIC, MOMENTS, PLAIN), (LDA_COUNTS, FACTORS)
+
+
+def trials() -> list[ForecastTrial]:
+    """All of them: sizes and epsilons on every corpus, then other numbers of words and topics, then further models."""
+    each, ends = (*EPSILONS, None), (1.0, 8.0, None)
+    corpora = (*_FITTED, MESSAGES)
+    sized = [_sized(size, corpora, each) for size in (2_000, 8_000, 500)]
+    shapes = [(250, TOPICS), (4_000, TOPICS), (WORDS, 5), (WORDS, 50)]
+    shaped = [
+        ForecastTrial(name, 4_000, model, epsilon, words, topics)
+        for words, topics in shapes
+        for name in (MIDDLE, DOCSTRINGS)
+        for model in _MODELS
+        for epsilon in ends
+    ]
+    further = [
+        ForecastTrial(name, size, model, epsilon)
+        for size in (2_000, 8_000)
+        for name in (MIDDLE, DOCSTRINGS, PAPERS)
+        for model in _FURTHER
+        for epsilon in ends
+    ]
+    many = _sized(20_000, (MIDDLE,), each)
+    return list(dict.fromkeys([*sized[0], *sized[1], *shaped, *further, *many, *sized[2]]))
+
+
+def _sized(size: int, corpora: tuple[str, ...], epsilons: tuple[float | None, ...]) -> list[ForecastTrial]:
+    return [ForecastTrial(name, size, model, epsilon) for name in corpora for model in _MODELS for epsilon in epsilons]

@@ -1,0 +1,59 @@
+"""What a forecast reads from a setting: how far the expected counts stand above the known noise, and how many words there are.
+
+These few numbers, not the raw ones, make a rule that is fitted to some corpora hold on others. Nothing is fitted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import log, sqrt
+
+from securetm.forecast.forecast_setting import ForecastSetting
+from securetm.models.rounds_rule import noise_of_one_round, rounds_for
+
+LDA_VI, MOMENTS = "lda-vi", "moments"
+RADIUS = 2.0  # of the clip of a row of counts
+_CLEAR = 300.0  # a signal so far above the noise is as good as none of it
+NOISE, WORDS_SEEN, LENGTH, TOPICS, WORDS = "signal over noise", "words of a kind", "length", "topics", "words"
+
+
+def with_rounds(setting: ForecastSetting) -> ForecastSetting:
+    """The setting with its number of rounds: as many as a run asks that is told how many documents there are."""
+    if setting.model == MOMENTS:
+        return replace(setting, rounds=1)
+    if setting.rounds:
+        return setting
+    noise = noise_of_one_round(setting.epsilon, setting.delta) * setting.noise_in_rule
+    return replace(setting, rounds=rounds_for(round(setting.units), setting.topics, setting.words, noise))
+
+
+def deviation_of(setting: ForecastSetting) -> float:
+    """The deviation of the noise on each number of an answer, in units of a row whose length is 1."""
+    noise = noise_of_one_round(setting.epsilon, setting.delta)
+    return noise * setting.noise_factor * sqrt(setting.rounds)
+
+
+def signal_over_noise(setting: ForecastSetting, deviation: float, radius: float = RADIUS) -> float:
+    """How far an answer stands above its noise: its expected sum over the length of the noise.
+
+    A row of counts is as long as the root of its words, and is cut to the radius. A row of pairs has length 1, and its noise
+    counts by its largest eigenvalue, which grows with the root of the words.
+    """
+    if setting.model == MOMENTS:
+        return setting.units / (deviation * sqrt(setting.words))
+    length = setting.length * setting.documents_per_person
+    mass = min(length, radius * sqrt(length)) / radius
+    return setting.units * mass / (deviation * sqrt(setting.words * setting.topics))
+
+
+def features(setting: ForecastSetting, deviation: float, radius: float = RADIUS) -> Mapping[str, float]:
+    """The numbers that the rule reads, as logarithms; without noise the deviation is 0."""
+    noise = 1.0 / signal_over_noise(setting, deviation, radius) if deviation else 0.0
+    return {
+        NOISE: -log(noise + 1.0 / _CLEAR),
+        WORDS_SEEN: log(setting.documents * setting.length / setting.words),
+        LENGTH: log(setting.length),
+        TOPICS: log(setting.topics),
+        WORDS: log(setting.words),
+    }

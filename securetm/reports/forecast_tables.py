@@ -1,0 +1,84 @@
+"""A forecast of usefulness in the terminal: verdict, bands for each model, the best setting. It computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import exp
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+
+from securetm.forecast.best_settings import ForecastChoice
+from securetm.forecast.forecast_features import LDA_VI
+from securetm.forecast.usefulness_forecast import Band, Forecast, Verdict
+from securetm.reports.budget_tables import WIDEST
+from securetm.reports.terminal import titled
+from securetm.wording import counted, listed
+
+_COLUMNS = ("model", "rounds", "nats a word over frequencies", "share of F1 without noise", "")
+_STYLES = {Verdict.OF_USE: "bold green", Verdict.NOT_OF_USE: "bold red", Verdict.CANNOT_SAY: "bold yellow"}
+
+
+def show_forecast(chosen: ForecastChoice, to: Console) -> None:
+    """The verdict in words, every model in a table, and what would be better."""
+    asked, width = chosen.asked, min(to.width, WIDEST)
+    verdict = Text.assemble(("Forecast: ", ""), (asked.verdict.value, _STYLES[asked.verdict]), f"\n\n{forecast_said(asked)}")
+    to.print(Panel(verdict, title=Text(setting_said(asked), style="bold"), title_align="left", padding=(1, 2), width=width))
+    table = titled(
+        "The same with each model", "model", "rounds", "nats a word over frequencies", "share of F1 without noise", ""
+    )
+    for one in chosen.each:
+        verdict_cell = Text(one.verdict.value, style=_STYLES[one.verdict])
+        table.add_row(_model(one), f"{one.setting.rounds}", _range(one.held_out), _range(one.classification), verdict_cell)
+    to.print(table, width=width)
+    for sentence in notes(chosen):
+        to.print(f"• {sentence}", markup=False, width=width)
+
+
+def setting_said(one: Forecast) -> str:
+    """What was asked about, in short."""
+    setting = one.setting
+    unit = "person" if setting.documents_per_person > 1 else "document"
+    return (
+        f"{_model(one)}, {setting.documents:,} documents, epsilon {setting.epsilon:g} per {unit}, "
+        f"{setting.words:,} words, {counted(setting.topics, 'topic')}, {counted(setting.rounds, 'round')}"
+    )
+
+
+def forecast_said(one: Forecast) -> str:
+    """The bands in words, or why there are none."""
+    if one.held_out is None or one.classification is None:
+        return f"It cannot be forecast: {listed(one.reasons)}."
+    ratio = sorted(exp(-gain) for gain in (one.held_out.low, one.held_out.high))
+    return (
+        f"Four times of five, its perplexity on held-out words is {ratio[0]:.2f} to {ratio[1]:.2f} times that of word "
+        f"frequencies alone, and a classifier on its topics reaches {100 * one.classification.low:.0f} to "
+        f"{100 * one.classification.high:.0f} % of the F1 of the same model without noise."
+    )
+
+
+def notes(chosen: ForecastChoice) -> Iterator[str]:
+    """What would be better, how many documents it takes, and what stands behind the figures."""
+    if chosen.best is not None:
+        yield f"Most is expected of {setting_said(chosen.best)}: {chosen.best.verdict.value}."
+    if chosen.asked.verdict is not Verdict.OF_USE:
+        yield _needed(chosen.needed)
+    yield (
+        f"Fitted to {listed(chosen.asked.corpora)}, and tried on three corpora that it was not fitted to "
+        "(securetm reproduce usefulness-forecast). Texts of another kind, or a list of words that fits badly, do worse."
+    )
+
+
+def _needed(documents: int | None) -> str:
+    if documents is None:
+        return "No number of documents was found with which it would surely be of use."
+    return f"With {documents:,} documents the forecast would be: of use."
+
+
+def _model(one: Forecast) -> str:
+    return f"{LDA_VI}, {one.setting.start} start" if one.setting.model == LDA_VI else one.setting.model
+
+
+def _range(band: Band | None) -> str:
+    return "?" if band is None else f"{band.low:.2f} to {band.high:.2f}"

@@ -1,0 +1,75 @@
+"""A forecast follows from public numbers: more documents never make it worse, and what was not tried cannot be said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from securetm.contracts import NoiseBy
+from securetm.errors import BadSetting
+from securetm.forecast import ForecastSetting, Verdict, forecast, under_profile
+from securetm.forecast.best_settings import choose_settings
+from securetm.forecast.usefulness_forecast import documents_needed
+from securetm.profiles import read_profile
+
+SETTING = ForecastSetting(documents=20_000, epsilon=3.0, length=30.0)
+MODELS = (("lda-vi", "public"), ("lda-vi", "plain"), ("moments", "public"))
+
+
+@pytest.mark.parametrize(("model", "start"), MODELS)
+def test_more_documents_and_a_larger_budget_promise_more(model: str, start: str) -> None:
+    few = forecast(replace(SETTING, model=model, start=start, documents=2_000, rounds=1))
+    many = forecast(replace(SETTING, model=model, start=start, documents=20_000, rounds=1))
+    free = forecast(replace(SETTING, model=model, start=start, documents=2_000, epsilon=8.0, rounds=1))
+    assert few.held_out is not None
+    assert many.held_out is not None
+    assert free.held_out is not None
+    assert few.held_out.low < few.held_out.middle < few.held_out.high
+    assert few.held_out.middle < min(many.held_out.middle, free.held_out.middle)
+
+
+def test_of_use_is_said_only_where_the_whole_band_lies_above_word_frequencies() -> None:
+    for size in (500, 2_000, 5_000, 20_000):
+        one = forecast(replace(SETTING, documents=size))
+        assert one.held_out is None or (one.verdict is Verdict.OF_USE) == (one.held_out.low > 0)
+    needed = documents_needed(SETTING)
+    assert needed is not None
+    assert forecast(replace(SETTING, documents=needed)).verdict is Verdict.OF_USE
+
+
+@pytest.mark.parametrize("far", [{"length": 5_000.0}, {"topics": 900}, {"words": 90_000}, {"model": "combined-tm"}])
+def test_what_is_far_from_all_that_was_tried_cannot_be_said(far: dict[str, object]) -> None:
+    one = forecast(replace(SETTING, **far))  # type: ignore[arg-type]
+    assert (one.verdict, one.held_out, one.classification) == (Verdict.CANNOT_SAY, None, None)
+    assert "not tried" in one.reasons[0]
+
+
+def test_a_person_with_many_documents_costs_as_if_there_were_fewer() -> None:
+    documents, persons = forecast(SETTING), forecast(replace(SETTING, documents_per_person=5.0))
+    assert documents.held_out is not None
+    assert persons.held_out is not None
+    assert persons.held_out.middle < documents.held_out.middle
+
+
+def test_shares_of_noise_are_longer_than_what_a_curator_adds() -> None:
+    factors = {name: under_profile(read_profile(name), 5) for name in ("dp-central", "dp-distributed", "dp-local")}
+    assert factors["dp-central"] == 1
+    assert factors["dp-distributed"] == pytest.approx((5 / 2) ** 0.5)
+    assert factors["dp-local"] == pytest.approx(5**0.5)
+    with pytest.raises(BadSetting, match="no privacy budget"):
+        under_profile(read_profile("masked"), 5)
+    assert NoiseBy.SHARES in {part.noise_by for part in read_profile("dp-distributed").mechanisms}
+
+
+def test_the_best_setting_is_one_of_those_asked_about() -> None:
+    chosen = choose_settings(SETTING, (500, 1_000), (10, 20))
+    assert chosen.best is not None
+    assert chosen.best.setting.words in (500, 1_000)
+    assert len(chosen.record()["models"]) == len(MODELS)
+
+
+@pytest.mark.parametrize("bad", [{"documents": 0}, {"epsilon": 0.0}, {"delta": 1.0}, {"documents_per_person": 0.5}])
+def test_numbers_that_no_training_has_are_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(BadSetting, match=next(iter(bad))):
+        replace(SETTING, **bad)  # type: ignore[arg-type]
