@@ -9,7 +9,8 @@ import pytest
 from .blocks import DOCS, LANGUAGES, ROOT, blocks, commands, matches, run_page
 
 WRITTEN = sorted(DOCS.rglob("*.md"))
-PAGES = [page for page in WRITTEN if blocks(page)]
+LONG = ("models.md", "five-processes.md", "embeddings.md", "compare-runs.md")  # they train federation after federation
+PAGES = [pytest.param(page, marks=pytest.mark.slow if page.name in LONG else ()) for page in WRITTEN if blocks(page)]
 SLOW = [page for page in WRITTEN if blocks(page, slow=True)]
 
 

@@ -17,6 +17,7 @@ from securetm.models.gibbs.slots import less_noise
 COMMITTED = Path(experiments.__file__).parent / "results" / "bench-private-mh.json"
 
 
+@pytest.mark.slow
 def test_it_measures_speed_and_worth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_private_mh, "TURNS", 2)
     monkeypatch.setattr(bench_private_mh, "HELD_OUT", 20)

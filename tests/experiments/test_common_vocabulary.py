@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from securetm import experiments
 from securetm.experiments.common_vocabulary import PROFILES, deviation_of, reproduce
 
 COMMITTED = Path(experiments.__file__).parent / "results" / "reproduce-common-vocabulary.json"
 
 
+@pytest.mark.slow
 def test_a_small_run_finds_more_in_the_sum_than_parties_by_themselves() -> None:
     result = reproduce(epsilons=(8.0,), documents=1500)
     words = {row["selection"]: row["words"] for row in result["rows"]}

@@ -10,6 +10,7 @@ from securetm.experiments.contenders import MOMENTS, PUBLIC
 from securetm.experiments.frontier_cases import CENTRAL, NO_NOISE
 
 
+@pytest.mark.slow
 def test_noise_costs_the_less_the_more_documents_there_are() -> None:
     result = documents_curve.reproduce(documents=(1_000, 8_000), models=[MOMENTS])
     at = {(row["model"], row["profile"], row["documents"]): row for row in result["rows"]}
@@ -33,6 +34,7 @@ def test_topics_are_matched_with_the_true_ones() -> None:
     assert documents_curve.away(np.full((3, 3), 1 / 3), true) == pytest.approx(2 / 3)
 
 
+@pytest.mark.slow
 def test_the_cost_of_a_private_training_is_all_of_it() -> None:
     few = next(one for one in bench_private.measured() if one.name == MOMENTS)
     row = bench_private.cost_of(few, 3_000)

@@ -30,6 +30,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> ShortTexts:
     return ShortTexts("SMS Spam", corpus, 2)
 
 
+@pytest.mark.slow
 def test_every_method_learns_and_is_judged(little: ShortTexts) -> None:
     found = {name: little.row(name) for name in methods(1)}
     assert set(THEIRS) <= set(found)

@@ -31,6 +31,7 @@ def little() -> Frontier:
     return frontier
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", list(MODELS))
 def test_a_row_is_a_federation_that_paid_for_what_it_learned(model: str, little: Frontier) -> None:
     bare, paid = (little.row((model, form, epsilon), 0) for form, epsilon in (("masked", None), ("dp-central", 8.0)))

@@ -33,7 +33,9 @@ def little() -> JudgedDocuments:
     return JudgedDocuments(corpus, tuple(sorted(" ".join(SUBJECTS).split())))
 
 
-@pytest.mark.parametrize("model", [PLAIN, SHIPPED, TOPICS_KNOWN, ASSIGNED])
+@pytest.mark.parametrize(
+    "model", [PLAIN, *(pytest.param(one, marks=pytest.mark.slow) for one in (SHIPPED, TOPICS_KNOWN, ASSIGNED))]
+)
 def test_a_row_is_a_federation_that_paid_for_what_it_learned(model: str, little: JudgedDocuments) -> None:
     case = FrontierCase("little", 3, model, CENTRAL, 8.0, 0)
     row = federation_row(case, settings_of(case, len(little.raw)), little)

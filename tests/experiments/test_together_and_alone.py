@@ -17,6 +17,7 @@ from ..federation.conftest import FIVE, texts
 COMMITTED = Path(experiments.__file__).parent / "results" / "reproduce-together-and-alone.json"
 
 
+@pytest.mark.slow
 def test_every_model_has_a_row_with_every_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     parties = {name: Corpus.from_strings(texts(FIVE[name], 60, n), name=name) for n, name in enumerate(FIVE)}
     monkeypatch.setattr(together_and_alone, "docstring_parties", lambda: parties)

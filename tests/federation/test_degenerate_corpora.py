@@ -61,8 +61,13 @@ def embedded(corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
     }
 
 
-@pytest.mark.parametrize("parties", PARTIES)
-@pytest.mark.parametrize("model", OTHERS)
+def one_model_in_turn() -> Iterator[Any]:
+    """Every model and every kind of parties at least once; the slow suite has every pair."""
+    for (row, model), (column, parties) in product(enumerate(OTHERS), enumerate(PARTIES)):
+        yield pytest.param(model, parties, marks=() if (row + column) % 3 == 0 else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("model", "parties"), one_model_in_turn())
 def test_every_other_model_ends_in_topics_or_in_a_named_error(model: str, parties: str, tmp_path: Path) -> None:
     listed = tmp_path / "words.txt"
     listed.write_text("\n".join(WORDS), "utf-8")
@@ -89,9 +94,13 @@ def by_turns(first: int) -> Iterator[tuple[str, str, str]]:
         yield form, parties, ("open", "iftm")[turn % 2]
 
 
-@pytest.mark.parametrize(
-    ("form", "parties", "profile"), [*by_turns(0), *(pytest.param(*one, marks=pytest.mark.slow) for one in by_turns(1))]
-)
+def a_third() -> Iterator[Any]:
+    """One in three of the first half runs with every suite: each form and each kind of parties occurs."""
+    for place, one in enumerate([*by_turns(0), *by_turns(1)]):
+        yield pytest.param(*one, marks=() if place < len(FORMS) * len(PARTIES) and place % 3 == 0 else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("form", "parties", "profile"), a_third())
 def test_a_run_ends_in_topics_or_in_a_named_error(form: str, parties: str, profile: str, tmp_path: Path) -> None:
     listed = tmp_path / "words.txt"
     listed.write_text("\n".join(WORDS), "utf-8")
