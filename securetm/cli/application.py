@@ -49,7 +49,7 @@ for command, summary, example in (
     (reproduce, "Reproduce a table or figure.", "additive-prodlda"),
     (bench, "Measure beside peers, in one run.", "prodlda"),
     (audit, "Attack a run and say what leaked.", "quick --html audit.html"),
-    (report, "Show an audit again.", "runs/demo --html audit.html"),
+    (report, "Write the page to sign about a run, or show an audit again.", "runs/demo --html audit.html"),
     (parts, "List every part that can be named.", "--json"),
 ):
     app.command(short_help=summary, epilog=f"Example: securetm {command.__name__} {example}")(command)

@@ -11,7 +11,7 @@ import typer
 
 from securetm.cli.command_errors import AuditInterrupted
 from securetm.cli.json_output import Json
-from securetm.cli.report_command import Examples, Html, Markdown, check_places, hand_out
+from securetm.cli.report_command import Examples, Html, Markdown, at_home, check_places, hand_out
 from securetm.errors import BadSetting, NoSuchPath
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def audit(
     evidence: Annotated[
         Path | None, typer.Option(help="Keep results in this folder, and carry out only what is missing there or stale.")
     ] = None,
-    examples: Examples = 2,
+    examples: Examples = None,
     json: Json = False,
 ) -> None:
     """Carries out an audit plan; exits 1 if a claim of a profile was refuted, or parties did not refuse what they should.
@@ -55,9 +55,9 @@ def audit(
             found = _carried_out(plan, run, evidence, keep, bars)
     if evidence is not None:
         to.print(_how_many_kept(found, plan, evidence), markup=False)
-    show_audit(found, examples, results(json))
+    show_audit(found, at_home(examples), results(json))
     if run is not None:
-        to.print(f"Kept: {write_record(found, run, examples)}; show it again with securetm report {run}", markup=False)
+        to.print(f"Kept: {write_record(found, run, at_home(examples))}; show it again with securetm report {run}", markup=False)
     hand_out(found, html, markdown, examples, json)
     if found.refuted_claims or found.broken_promises:
         raise typer.Exit(1)

@@ -1,41 +1,159 @@
-"""`securetm report`: shows again what an audit found, in the terminal or as a page, without repeating any attack."""
+"""`securetm report`: the page to sign about a run, and an audit shown again, without repeating any attack."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from securetm.cli.json_output import Json, print_json
-from securetm.reports.report_errors import CannotWriteReport
+from securetm.cli.key_options import PassphraseFile
+from securetm.reports.report_errors import CannotWriteReport, NoRunGiven, NothingToWrite
 
 if TYPE_CHECKING:
     from securetm.leakage.audit_record import Audit
+    from securetm.reports.signed.written_report import WrittenReport
 
 Html = Annotated[Path | None, typer.Option("--html", help="Write the report as one page.")]
-Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write a short summary as Markdown.")]
-Examples = Annotated[int, typer.Option(min=0, max=6, help="Documents quoted for each finding; 0 quotes none.")]
+Pdf = Annotated[Path | None, typer.Option("--pdf", help="Write the report of a run as a PDF, at most four sheets.")]
+Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write the report as Markdown.")]
+Examples = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=6,
+        help="Leaked texts to quote for each finding; else 2 in the terminal, none in files.",
+        show_default=False,
+    ),
+]
+Sign = Annotated[
+    Path | None,
+    typer.Option("--sign", metavar="HOME", help="Sign each written file with the party's keys in this home, as FILE.sig."),
+]
+Verify = Annotated[
+    tuple[Path, Path, str] | None,
+    typer.Option(metavar="FILE SIG TRUSTED", help="Check a signature. TRUSTED: a roster, a request, or a key's fingerprint."),
+]
+AT_HOME, AWAY = 2, 0  # findings' examples where only their owner reads them, and in a file that may be handed on
 
 
 def report(
-    audit: Annotated[Path, typer.Argument(help="What `securetm audit --json` printed, or the folder of a run that was tried.")],
+    run: Annotated[
+        Path | None, typer.Argument(help="The folder of a run; or an audit's record, which `securetm audit --json` printed.")
+    ] = None,
     html: Html = None,
+    pdf: Pdf = None,
     markdown: Markdown = None,
-    examples: Examples = 2,
+    sign: Sign = None,
+    passphrase_file: PassphraseFile = None,
+    verify: Verify = None,
+    examples: Examples = None,
     json: Json = False,
 ) -> None:
-    """Shows an audit again that was carried out before; exits 1 where `securetm audit` did."""
+    """Says what was done with the documents of a run, on one page to sign; exits 1 if a promise was broken.
+
+    Of an audit's record it shows the audit again. The page answers five questions, and says what was never tried.
+    """
+    if verify is not None:
+        _verify(*verify, json)
+        return
+    if run is None:
+        raise NoRunGiven
+    written = [one for one in (html, pdf, markdown) if one is not None]
+    if sign is not None and not written:
+        raise NothingToWrite
+    check_places(*written)
+    if run.is_dir():
+        broken = _of_run(run, html, pdf, markdown, sign, passphrase_file, examples, json)
+    else:
+        broken = _of_audit(run, html, markdown, examples, json)
+    if broken:
+        raise typer.Exit(1)
+
+
+def _of_audit(record: Path, html: Path | None, markdown: Path | None, examples: int | None, json: bool) -> bool:
+    """Shows an audit again, and returns whether a promise was broken."""
     from securetm.reports.audit_file import read_record
     from securetm.reports.audit_screen import show_audit
     from securetm.reports.terminal import results
 
-    check_places(html, markdown)
-    found = read_record(audit)
-    show_audit(found, examples, results(json))
+    found = read_record(record)
+    show_audit(found, at_home(examples), results(json))
     hand_out(found, html, markdown, examples, json)
-    if found.refuted_claims or found.broken_promises:
-        raise typer.Exit(1)
+    return bool(found.refuted_claims or found.broken_promises)
+
+
+def _of_run(
+    run: Path,
+    html: Path | None,
+    pdf: Path | None,
+    markdown: Path | None,
+    home: Path | None,
+    passphrase_file: Path | None,
+    examples: int | None,
+    json: bool,
+) -> bool:
+    """Writes the page to sign, and returns whether a promise was broken."""
+    from securetm.reports.signed.paper_screen import show_paper
+    from securetm.reports.signed.written_report import write_signed_report
+    from securetm.reports.terminal import results, screen
+
+    signer = _signer(home, passphrase_file)
+    made = write_signed_report(run, html, pdf, markdown, away(examples))
+    show_paper(made.paper, results(json))
+    to = screen()
+    for what, path in made.files:
+        to.print(f"{what}: {path}", markup=False)
+    for path in made.signed_by(signer) if signer is not None else ():
+        to.print(f"Signed: {path}", markup=False)
+    if json:
+        print_json(_in_json(made, at_home(examples)))
+    return made.broken
+
+
+def _signer(home: Path | None, passphrase_file: Path | None) -> Any:
+    """The party's keys, opened before anything is written."""
+    if home is None:
+        return None
+    from securetm.cli.passphrases import passphrase_for
+    from securetm.credentials.acceptance import KEYS
+    from securetm.credentials.report_signatures import Signer, home_of
+
+    found = home_of(home)
+    return Signer.open(found, passphrase_for(found / KEYS, passphrase_file))
+
+
+def _in_json(made: WrittenReport, examples: int) -> dict[str, Any]:
+    """The record of the run's audit, if there is one, and the facts of the page beside it."""
+    from securetm.leakage.audit_record import record
+
+    records = [record(audit, examples) for audit in made.audits]
+    one = records[0] if len(records) == 1 else {}
+    return {**one, "report": asdict(made.report), "audits": [audit.plan for audit in made.audits]}
+
+
+def _verify(file: Path, signature: Path, trusted: str, json: bool) -> None:
+    """Checks a signature, and says who signed what."""
+    from securetm.credentials.fingerprints import fingerprint_of
+    from securetm.credentials.report_signatures import verified
+    from securetm.reports.terminal import results
+
+    signed = verified(file, signature, trusted)
+    facts = {
+        "file": str(file),
+        "signed_by": signed.name,
+        "role": signed.role,
+        "fingerprint": fingerprint_of(signed.identity),
+        "run": signed.run,
+        "run_digest": signed.run_digest,
+        "sha256": signed.sha256.hex(),
+    }
+    said = f"{file} is signed by {signed.name}, for the run {signed.run}. The key: {facts['fingerprint']}"
+    results(json).print(said, markup=False, highlight=False)
+    if json:
+        print_json(facts)
 
 
 def check_places(*wanted: Path | None) -> None:
@@ -49,7 +167,17 @@ def check_places(*wanted: Path | None) -> None:
         check_writable(path)
 
 
-def hand_out(found: Audit, html: Path | None, markdown: Path | None, examples: int, json: bool) -> None:
+def at_home(examples: int | None) -> int:
+    """How many examples to quote where only their owner reads them."""
+    return AT_HOME if examples is None else examples
+
+
+def away(examples: int | None) -> int:
+    """How many examples to quote in a file that may be handed on."""
+    return AWAY if examples is None else examples
+
+
+def hand_out(found: Audit, html: Path | None, markdown: Path | None, examples: int | None, json: bool) -> None:
     """Writes the page, the summary and the JSON document, as far as they are wanted."""
     from securetm.leakage.audit_record import record
     from securetm.reports.audit_page import write_audit
@@ -58,10 +186,10 @@ def hand_out(found: Audit, html: Path | None, markdown: Path | None, examples: i
 
     to = screen()
     if html is not None:
-        write_audit(found, html, examples)
+        write_audit(found, html, away(examples))
         to.print(f"The report: {html}", markup=False)
     if markdown is not None:
-        write_summary(found, markdown, examples)
+        write_summary(found, markdown, away(examples))
         to.print(f"The summary: {markdown}", markup=False)
     if json:
-        print_json(record(found, examples))
+        print_json(record(found, at_home(examples)))

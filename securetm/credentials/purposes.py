@@ -26,6 +26,7 @@ class Purpose(Enum):
     HELLO = "hello of a party"  # the first message of a connection
     WELCOME = "welcome of a coordinator"
     OFFER = "offer of a channel through a relay"  # the coordinator's key
+    REPORT = "report on a run"  # the digest of a page, by whoever answers for the data
     ANSWER = "answer to an offer of a channel"  # the party's key
 
 

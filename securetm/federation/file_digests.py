@@ -21,7 +21,7 @@ from securetm.federation.store import read_json, write_json
 RUN, KEPT = "run.json", "kept.json"
 VERSION = 1
 _OTHERS = (KEPT, "lock")
-_ADDED = ("audits/", "labels.json")  # by whoever tries the run, or names its topics, later
+ADDED = ("audits/", "labels.json")  # by whoever tries the run, or names its topics, later
 _DATABASES, _BESIDE = (".sqlite", ".ledger", ".others"), ("-wal", "-shm", "-journal")
 
 
@@ -67,7 +67,7 @@ def check(folder: Path, *files: Path) -> None:
         place = _place(folder, file)
         if place in kept.files:
             _compare(file, kept.files[place], _digest)
-        elif kept.ended and not place.startswith(_ADDED):
+        elif kept.ended and not place.startswith(ADDED):
             raise ChangedFile(str(file), f"it is none of the files that this run kept ({KEPT})")
 
 
@@ -77,7 +77,7 @@ def check_all(folder: Path) -> None:
         return
     kept = read_digests(folder)
     for place, digest in kept.files.items():
-        if not place.startswith(_ADDED):
+        if not place.startswith(ADDED):
             _compare(folder / place, digest, _digest)
     for place, digest in kept.rows.items():
         _compare(folder / place, digest, _rows)
@@ -116,7 +116,7 @@ def _place(folder: Path, file: Path) -> str:
 
 
 def _is_kept(place: str) -> bool:
-    return place not in _OTHERS and not place.startswith(_ADDED) and not place.endswith((*_BESIDE, ".new", ".part"))
+    return place not in _OTHERS and not place.startswith(ADDED) and not place.endswith((*_BESIDE, ".new", ".part"))
 
 
 def _digest(file: Path) -> str:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from securetm.private_files import check_private, private_file, private_folder
 from securetm.profile_errors import TooFewForProfile
 from securetm.sessions.identities import public_identity
 from securetm.toml_settings import require
+from securetm.version import __version__
 
 RESULT, MODEL, LEDGERS = "result.json", "model.safetensors", "ledgers"
 EARLIER = "earlier.safetensors"  # the model that the training went on from
@@ -135,6 +137,8 @@ def write_record(folder: RunFolder, more: Mapping[str, Any]) -> None:
         "name": folder.name,
         "plan": folder.agreement.plan.tables(),
         "digests": KEPT,
+        "software": __version__,
+        "begun": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     write_json(folder.path / RUN, {**facts, **more})
     if (earlier := folder.agreement.earlier) is not None:

@@ -1,7 +1,8 @@
-"""The three verdicts of an audit, and how figures lead to one. This module runs no attack and imports no arithmetic.
+"""The verdicts of an audit, how figures lead to one, and what it is called. This module runs no attack and does no arithmetic.
 
 A verdict is `refuted`, `not refuted` or `not tested`. No verdict is "safe": a failed attack proves only that
-it failed.
+it failed. People read a standing: what was refuted is *broken* if the profile claims it, and *open* if nobody promised it;
+what was not refuted is *held*.
 """
 
 from __future__ import annotations
@@ -13,6 +14,20 @@ if TYPE_CHECKING:
 
 REFUTED, NOT_REFUTED, NOT_TESTED = "refuted", "not refuted", "not tested"
 VERDICTS = (REFUTED, NOT_REFUTED, NOT_TESTED)
+BROKEN, OPEN, HELD = "broken", "open", "held"
+STANDINGS = (BROKEN, OPEN, HELD, NOT_TESTED)  # the worst first
+
+
+def standing(finding: Finding) -> str:
+    """What a finding is called: `broken` and `open` tell a refuted claim from a leak that nobody promised to close."""
+    return standing_of(finding.outcome.verdict, claimed=finding.is_claim)
+
+
+def standing_of(verdict: str, *, claimed: bool) -> str:
+    """What a verdict is called on something that a profile claims, or does not."""
+    if verdict == REFUTED:
+        return BROKEN if claimed else OPEN
+    return HELD if verdict == NOT_REFUTED else NOT_TESTED
 
 
 def judged_alone(found: Measured, chance: Measured, refuted_from: float) -> tuple[str, str]:

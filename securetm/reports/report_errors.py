@@ -19,3 +19,30 @@ class CannotWriteReport(CannotWrite):
     """{path} cannot be written: {problem}"""
 
     hint = "name another place, in a folder that is there and that you may write to"
+
+
+class NewerRun(Misuse):
+    """{path} is of format {found}, and this version of securetm reads format {known}"""
+
+    path: str
+    found: int
+    known: int
+    hint = "update securetm, or have the report made where the run was made"
+
+
+class NothingToWrite(Misuse):
+    """a signature needs a file to sign, and none is written"""
+
+    hint = "name one with --pdf, --html or --markdown"
+
+
+class NoRunGiven(Misuse):
+    """it is not said of what to report"""
+
+    hint = "give the folder of a run, or the file that `securetm audit --json` printed; --verify takes three files instead"
+
+
+class PdfLibraryMissing(Misuse):
+    """a PDF is asked for, and reportlab, which writes it, is not installed"""
+
+    hint = "pip install 'securetm[pdf]'; or write the page with --html and print it in a browser"

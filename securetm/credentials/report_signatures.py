@@ -1,0 +1,161 @@
+"""Detached signatures under reports: a party's identity signs the SHA-256 of a file, its own name and the run.
+
+A signature lies beside its file. It says that this key stood behind these bytes, and nothing of whether they are true. A
+roster, a request or a fingerprint that somebody read out says whose key it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from securetm.credentials.acceptance import KEYS
+from securetm.credentials.fingerprints import fingerprint_of, parsed_fingerprint, same_fingerprint
+from securetm.credentials.homes import found_home
+from securetm.credentials.key_files import REQUEST, Keys, Passphrase
+from securetm.credentials.key_requests import parsed_request, request_in
+from securetm.credentials.member_names import COORDINATOR, check_name
+from securetm.credentials.purposes import KEY, SIGNATURE, Purpose, is_signed
+from securetm.credentials.report_signature_errors import (
+    BadReportSignature,
+    SignedByAnotherKey,
+    SignedFileChanged,
+    SignedInAnotherRole,
+    SignerRevoked,
+)
+from securetm.credentials.roster_file import LONGEST, parsed_roster
+from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
+from securetm.errors import NoSuchPath, Unreadable
+from securetm.setting_mistakes import placed
+from securetm.toml_settings import require
+
+ENDING, FORMAT, PARTY = ".sig", 1, "party"
+_LONGEST = 10_000  # bytes of a signature's file
+_DIGEST = 32
+
+
+@dataclass(frozen=True)
+class ReportSignature:
+    """Who signed which bytes, about which run."""
+
+    sha256: bytes  # of the file
+    role: str
+    name: str  # of the party
+    run: str
+    run_digest: str
+    identity: bytes
+    signature: bytes = b""
+
+    @property
+    def signed_fields(self) -> tuple[bytes, ...]:
+        """What the identity signs."""
+        return self.sha256, self.role.encode(), self.name.encode(), self.run.encode(), self.run_digest.encode()
+
+    def text(self) -> str:
+        """The signature as a file."""
+        lines = [
+            "# A signature under a report. To check it: securetm report --verify FILE THIS-FILE ROSTER",
+            f"format = {FORMAT}",
+            f'sha256 = "{self.sha256.hex()}"',
+            *(f"{name} = {quoted(getattr(self, name))}" for name in ("role", "name", "run", "run_digest")),
+            f'identity = "{self.identity.hex()}"',
+            f'signature = "{self.signature.hex()}"',
+        ]
+        return "\n".join((*lines, ""))
+
+
+@dataclass(frozen=True)
+class _SignatureTable:
+    format: int
+    sha256: str
+    role: str
+    name: str
+    run: str
+    run_digest: str
+    identity: str
+    signature: str
+
+
+@dataclass(frozen=True)
+class Signer:
+    """A party's keys, open, and its name."""
+
+    keys: Keys
+    name: str
+
+    @classmethod
+    def open(cls, home: Path, passphrase: Passphrase | None) -> Signer:
+        """Opens the keys in a home. Refuses those of a coordinator: it does not answer for documents."""
+        name = request_in(home / KEYS).name
+        if name == COORDINATOR:
+            raise SignedInAnotherRole(name, COORDINATOR)
+        return cls(Keys.open(home / KEYS, passphrase), name)
+
+    def sign(self, content: bytes, run: str, run_digest: str) -> ReportSignature:
+        """The signature under the bytes of a file."""
+        made = ReportSignature(hashlib.sha256(content).digest(), PARTY, self.name, run, run_digest, self.keys.public_identity)
+        return ReportSignature(**{**vars(made), "signature": self.keys.sign(Purpose.REPORT, *made.signed_fields)})
+
+
+def home_of(named: Path) -> Path:
+    """The home that was named: its folder, or the folder of keys in it."""
+    return found_home(named.parent if (named / REQUEST).is_file() else named)
+
+
+def read_signature(path: Path) -> ReportSignature:
+    """Reads the file of a signature, without checking it."""
+    with placed(path):
+        table = table_of(_SignatureTable, read_limited(path, _LONGEST), path.name)
+        require(table.format == FORMAT, path.name, "format", table.format, f"is not known; this version reads format {FORMAT}")
+        return ReportSignature(
+            hexadecimal(table.sha256, _DIGEST, path.name, "sha256"),
+            table.role,
+            check_name(table.name, path.name),
+            table.run,
+            table.run_digest,
+            hexadecimal(table.identity, KEY, path.name, "identity"),
+            hexadecimal(table.signature, SIGNATURE, path.name, "signature"),
+        )
+
+
+def verified(file: Path, signature: Path, trusted: str) -> ReportSignature:
+    """The signature under a file, checked. `trusted` is a roster, a request, or the fingerprint of the signer's identity."""
+    signed = read_signature(signature)
+    if hashlib.sha256(_content(file)).digest() != signed.sha256:
+        raise SignedFileChanged(str(file), str(signature))
+    if signed.role != PARTY or signed.name == COORDINATOR:
+        raise SignedInAnotherRole(signed.name, signed.role)
+    _check_key(signed, trusted)
+    if not is_signed(signed.identity, signed.signature, Purpose.REPORT, *signed.signed_fields):
+        raise BadReportSignature(str(signature), signed.name)
+    return signed
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as problem:
+        raise NoSuchPath(str(path)) from problem
+    except OSError as problem:
+        raise Unreadable(str(path), problem.strerror or type(problem).__name__) from problem
+
+
+def _check_key(signed: ReportSignature, trusted: str) -> None:
+    """Refuses a key that is not the one that is trusted for that name."""
+    own, told = fingerprint_of(signed.identity), parsed_fingerprint(trusted)
+    read_out = told is not None and same_fingerprint(told, own)
+    if not read_out and (told is not None or _identity_in(Path(trusted), signed.name, own) != signed.identity):
+        raise SignedByAnotherKey(signed.name, own, trusted)
+
+
+def _identity_in(path: Path, name: str, own: str) -> bytes:
+    """The identity of that name in a roster or a request. Refuses a signer whose key the roster revokes."""
+    tables = read_limited(path, LONGEST)
+    if "signing_request" in tables:
+        request = parsed_request(path, tables)
+        return request.identity if request.name == name else b""
+    roster = parsed_roster(path, tables)
+    if own in roster.revoked:
+        raise SignerRevoked(name, str(path))
+    return roster.member(name).identity

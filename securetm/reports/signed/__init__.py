@@ -1,0 +1,1 @@
+"""The page that somebody signs who answers for the data: facts of one run, and the page, the PDF and the text made of them."""

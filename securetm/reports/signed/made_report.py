@@ -1,0 +1,258 @@
+"""Puts the facts of the page to sign together, from what report_sources.py read. It reads no file of the run."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from securetm.contracts import Budget, Claim, Profile, Unit
+from securetm.credentials.fingerprints import fingerprint_of
+from securetm.leakage.attacks import attack_names
+from securetm.leakage.audit_record import Audit
+from securetm.leakage.verdicts import NOT_TESTED, STANDINGS, standing
+from securetm.profiles import claims_of, cohort_of
+from securetm.reports.explanation import explain
+from securetm.reports.signed.five_questions import QUESTIONS, answered, in_words
+from securetm.reports.signed.plain_words import plain_reason
+from securetm.reports.signed.recommendation import recommended, rules_for
+from securetm.reports.signed.report_facts import THIS_RUN, Answer, PartyFacts, RoleFacts, SignedReport
+from securetm.reports.signed.report_sources import ReportSources, attempts_on, lies_to_parties
+from securetm.threats import CHANNELS, read_threat_model
+from securetm.version import __version__
+from securetm.wording import counted, listed, upward
+
+_ROLES = {"the coordinator": "coordinator", "every other party": "party", "whoever gets the model": "model reader"}
+_SEVERAL = (2, 5, 10)  # documents of a person, of which the page says what they spend together
+_MOST_NAMED = 4
+
+
+def signed_report(sources: ReportSources) -> SignedReport:
+    """All facts of the page."""
+    profile, budget = sources.profile, sources.profile.budget
+    claims = claims_of(profile, cohort_of(profile, _members(sources)))
+    active = any(one.name == "coordinator" and one.behaviour == "active" for one in _adversaries(profile))
+    parties, right = _parties(sources), _right_guesses(sources, budget)
+    attempts = attempts_on(sources)
+    limit, lies = _limit(right), lies_to_parties(profile.name)
+    answers = tuple(answered(one, attempts, claims, active=active, limit=limit, lies=lies) for one in QUESTIONS)
+    audits = [audit for audit, _ in sources.audits]
+    rules = rules_for(answers, profile, parties, right)
+    return SignedReport(
+        title=f"What was done with the documents: {sources.run}",
+        run=sources.run,
+        made=_days(sources, audits),
+        software=sources.software or f"not noted; this page is by securetm {__version__}",
+        digests=_digests(sources),
+        model=sources.model,
+        rounds=sources.rounds,
+        profile=profile.name,
+        profile_title=profile.title,
+        danger=profile.danger,
+        coordinator=_coordinator(sources),
+        parties=parties,
+        whose=_whose(sources),
+        roles=_roles(profile, claims, len(_members(sources))),
+        recorded=_recorded(sources),
+        spent=_spent(sources, budget, right),
+        answers=answers,
+        headline=_headline(answers, audits),
+        not_tried=_not_tried(sources, audits, answers),
+        not_promised=_not_promised(profile),
+        rules=rules,
+        recommendation=recommended(rules),
+        audits={audit.plan: digest for audit, digest in sources.audits},
+    )
+
+
+def _members(sources: ReportSources) -> tuple[str, ...]:
+    """The parties; at home with one party, as many as its profile needs, since it keeps no list of the others."""
+    least = max(sources.profile.minimum_parties, 2)
+    return sources.members if len(sources.members) >= least else tuple(f"party {n}" for n in range(least))
+
+
+def _adversaries(profile: Profile) -> Sequence[Any]:
+    return read_threat_model(profile.threat_model).adversaries
+
+
+def _days(sources: ReportSources, audits: Sequence[Audit]) -> str:
+    tried = sorted({audit.made for audit in audits if audit.made})
+    said = [f"trained {sources.begun}"] if sources.begun else []
+    return ", ".join([*said, *([f"tried {listed(tuple(tried))}"] if tried else [])])
+
+
+def _digests(sources: ReportSources) -> Mapping[str, str]:
+    found = {
+        "run": sources.run_digest,
+        "model": sources.model_digest,
+        "plan": sources.plan_digest,
+        "profile": sources.profile.digest.hex(),
+    }
+    return {name: digest for name, digest in found.items() if digest}
+
+
+# ---- who ----------------------------------------------------------------------------------------------------------
+
+
+def _coordinator(sources: ReportSources) -> str:
+    if sources.federation:
+        return f"the coordinator of the federation {sources.federation}"
+    return "a simulation on one machine: whoever owned that machine could read everything"
+
+
+def _whose(sources: ReportSources) -> str:
+    if not sources.keys:
+        return "The keys of the others are in the roster that this party accepted."
+    if sources.federation:
+        return "A key's fingerprint is the one in the roster of the federation; compare it there."
+    return "These keys were made for this simulation. They prove nothing about any organisation."
+
+
+def _parties(sources: ReportSources) -> tuple[PartyFacts, ...]:
+    spent = {str(one["party"]): one for one in sources.spent}
+    return tuple(_party(name, sources.keys.get(name, b""), spent.get(name, {})) for name in sources.members)
+
+
+def _party(name: str, key: bytes, spent: Mapping[str, Any]) -> PartyFacts:
+    return PartyFacts(
+        name,
+        fingerprint_of(key) if key else "",
+        spent.get("epsilon"),
+        spent.get("delta"),
+        spent.get("unit", "") if spent.get("epsilon") is not None else "",
+        spent.get("budget"),
+        spent.get("all_runs"),
+        lasting=bool(spent) and not spent.get("trial", False) and spent.get("epsilon") is not None,
+    )
+
+
+# ---- what was seen and spent --------------------------------------------------------------------------------------
+
+
+def _roles(profile: Profile, claims: frozenset[Claim], parties: int) -> tuple[RoleFacts, ...]:
+    views = explain(profile.name, parties)["views"]
+    return tuple(RoleFacts(one["role"], tuple(one["sees"]), _promised(_ROLES[one["role"]], claims)) for one in views)
+
+
+def _promised(role: str, claims: frozenset[Claim]) -> tuple[str, ...]:
+    return in_words(claim for claim in claims if claim.against == role)
+
+
+def _recorded(sources: ReportSources) -> tuple[str, ...]:
+    sent = tuple(
+        f"{CHANNELS.get(channel, channel)}: {counted(number, 'message')}, {length:,} bytes"
+        for channel, number, length in sources.channels
+    )
+    told = tuple(f"answers to the question “{name}”: {number:,}" for name, number in sources.told.items())
+    return sent or told or ("nothing: the folder holds no transcript",)
+
+
+def _right_guesses(sources: ReportSources, budget: Budget | None) -> float | None:
+    """The largest share of right guesses whether somebody was in it, where a coin is right half of the time."""
+    spent = [one for one in sources.spent if one.get("epsilon") is not None]
+    if budget is None or budget.unit is Unit.WORD or not spent:
+        return None
+    return max(right_guesses(float(one["epsilon"]), float(one["delta"])) for one in spent)
+
+
+def right_guesses(epsilon: float, delta: float) -> float:
+    """The most that guesses can be right under (epsilon, delta) if in and out are as likely (Kairouz and others 2015)."""
+    return min(1.0, 1 - (1 - delta) / (1 + math.exp(min(epsilon, 700.0))))
+
+
+def _limit(right: float | None) -> str:
+    if right is None:
+        return ""
+    return f"Whatever anybody tries, a guess whether one given person or document was in it is right at most {_of_100(right)}."
+
+
+def _of_100(right: float) -> str:
+    """A share as times in 100, rounded upwards."""
+    return f"{math.ceil(right * 1000) / 10:g} times in 100, where a coin is right 50 times"
+
+
+def _spent(sources: ReportSources, budget: Budget | None, right: float | None) -> tuple[str, ...]:
+    paid = [one for one in sources.spent if one.get("epsilon") is not None]
+    if budget is None or not paid:
+        return ("There is no budget: nothing limits what the results tell of one document or person.",)
+    most = max(paid, key=lambda one: float(one["epsilon"]))
+    epsilon, delta = float(most["epsilon"]), float(most["delta"])
+    whose = {Unit.WORD: "word occurrence"}.get(budget.unit, budget.unit.value)
+    head = f"At most epsilon = {upward(epsilon)} per {whose}, with delta = {delta:.3g} (the chance that this limit fails)."
+    if budget.unit is Unit.WORD:
+        return (
+            head,
+            "This hides single words. For a whole document it is that many times its words, which hides hardly anything.",
+        )
+    said = [head] if right is None else [head, f"That means: {_limit(right)[0].lower()}{_limit(right)[1:]}"]
+    if most.get("all_runs") is not None and not most.get("trial", False):
+        said.append(f"All runs over these documents so far, together: at most epsilon = {upward(float(most['all_runs']))}.")
+    if budget.unit is Unit.PERSON:
+        said.append(f"Per document it is at most the same, {upward(epsilon)}: hiding a person hides each of their documents.")
+    else:
+        said.append(f"Per person it is more: {_group(epsilon, delta)}. How many documents a person has is not known here.")
+    return tuple(said)
+
+
+def _group(epsilon: float, delta: float) -> str:
+    """What several documents of a person spend together, by group privacy, each with its delta."""
+    parts = []
+    for several in _SEVERAL:
+        grown = min(1.0, delta * sum(math.exp(min(each * epsilon, 700.0)) for each in range(several)))
+        parts.append(f"{upward(several * epsilon)} for {several} documents (delta = {grown:.3g})")
+    return "; ".join(parts)
+
+
+# ---- what was tried, and what was not ------------------------------------------------------------------------------
+
+
+def _headline(answers: Sequence[Answer], audits: Sequence[Audit]) -> str:
+    """Counts what was tried on this run, and how the five questions stand."""
+    counts = Counter(one.standing for one in answers)
+    said = listed(tuple(f"{counts[name]} {name}" for name in STANDINGS if counts[name]))
+    found = [finding for audit in audits for finding in audit.findings if not finding.attempt.baseline]
+    if not found:
+        return f"Five questions: {said}. Nothing was tried on this run: no audit of it was made."
+    own = Counter(map(standing, found))
+    tried = listed(tuple(f"{own[name]} {name}" for name in STANDINGS if own[name]))
+    return f"Five questions: {said}. {counted(len(found), 'attempt was', 'attempts were')} made on this run: {tried}."
+
+
+def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequence[Answer]) -> tuple[str, ...]:
+    said: list[str] = []
+    if not audits:
+        kept = "securetm audit quick --run RUN tries it" if sources.with_content else "its messages were not kept (--record)"
+        said.append(f"No attack was tried on this run, because no audit of it was made; {kept}")
+    else:
+        done = {one.attempt.attack for audit in audits for one in audit.findings if standing(one) != NOT_TESTED}
+        known = len(attack_names())
+        said.append(f"{known - len(done)} of the {known} attacks that securetm knows; the annex lists them")
+    said += _nothing_learned(audits)
+    nowhere = [one.question for one in answers if not any(each.tested for each in one.tried)]
+    said += [f"“{question}”: tried nowhere, on no run of this profile" for question in nowhere]
+    others = [one for one in answers if one.question not in nowhere and not _on_this_run(one)]
+    if others:
+        said.append(
+            f"Of this run itself: {listed(tuple(f'“{one.question}”' for one in others))}. Trials of other runs answer these"
+        )
+    return tuple(said)
+
+
+def _nothing_learned(audits: Sequence[Audit]) -> list[str]:
+    """Attempts that tested nothing, by their reason."""
+    reasons: dict[str, dict[str, None]] = {}
+    for one in (one for audit in audits for one in audit.findings):
+        if standing(one) == NOT_TESTED and not one.attempt.baseline:
+            reasons.setdefault(one.outcome.why, {})[one.about.title] = None
+    named = ((why, listed(tuple(f"“{title}”" for title in titles))) for why, titles in reasons.items())
+    return [f"{titles}: nothing was learned, because {plain_reason(why)}" for why, titles in named]
+
+
+def _on_this_run(answer: Answer) -> bool:
+    return any(each.place == THIS_RUN and each.tested for each in answer.tried)
+
+
+def _not_promised(profile: Profile) -> tuple[str, ...]:
+    threats = read_threat_model(profile.threat_model)
+    return threats.out_of_scope

@@ -1,0 +1,43 @@
+"""The page to sign in the terminal: the recommendation, the five answers and what was not tried. The page has the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.text import Text
+
+from securetm.reports.signed.report_paper import NOT_TRIED, Block, Items, Paper, Paragraph, Reply
+
+_SHOWN = 3  # sections: recommendation, questions, what was spent; and what was not tried
+
+
+def show_paper(paper: Paper, to: Console) -> None:
+    """Prints the part that answers the questions."""
+    to.print(f"[bold]{escape(paper.title)}[/bold]")
+    to.print(paper.subtitle, markup=False, style="dim")
+    for number, section in enumerate(paper.sections):
+        if number < _SHOWN or section.title == NOT_TRIED:
+            to.print(f"\n[bold]{escape(section.title)}[/bold]")
+            for block in section.blocks:
+                _show(block, to)
+
+
+def _show(block: Block, to: Console) -> None:
+    match block:
+        case Paragraph(text, strong):
+            to.print(text, markup=False, style="bold" if strong else "")
+        case Items(items):
+            _show_items(items, to)
+        case Reply(question, mark, short, said):
+            to.print(f"[bold]{escape(question)}[/bold] {escape(short)} [bold]({mark})[/bold]")
+            _show_items(said, to)
+        case _:  # tables and lines to fill in are on the page
+            pass
+
+
+def _show_items(items: Sequence[str], to: Console) -> None:
+    for item in items:
+        to.print(Padding(Text(f"• {item}"), (0, 0, 0, 2)))

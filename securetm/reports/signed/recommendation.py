@@ -1,0 +1,54 @@
+"""The rules by which the page to sign recommends something. They are printed with it, and judge by nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from securetm.contracts import Profile, Unit
+from securetm.leakage.verdicts import BROKEN, OPEN
+from securetm.reports.signed.report_facts import THIS_RUN, Answer, PartyFacts, Rule
+
+MOST_RIGHT = 0.99  # of guesses whether somebody was in it: a budget that allows more hardly limits anything
+_WITHHOLD = "Do not hand over this model, and stop the training"
+_AMONG = "Hand over this model only to people who may read the documents"
+_CONDITIONS = "Hand over this model if the conditions below are met"
+_NOTHING = "Nothing that was tried speaks against handing over this model"
+
+
+def rules_for(
+    answers: Sequence[Answer], profile: Profile, parties: Sequence[PartyFacts], right: float | None
+) -> tuple[Rule, ...]:
+    """All rules in their order, each with whether it applies. `right` is the share of right guesses that the budget allows."""
+    broken = any(one.standing == BROKEN for one in answers)
+    open_ = [one.question for one in answers if one.standing == OPEN]
+    untried = [one for one in answers if not any(tried.place == THIS_RUN and tried.tested for tried in one.tried)]
+    budgeted = profile.budget is not None and profile.budget.unit is not Unit.WORD
+    return (
+        Rule("Something that the profile promises was broken.", broken, _WITHHOLD),
+        Rule("No budget limits what the model tells of any one document or person.", not budgeted, _AMONG),
+        Rule(
+            f"The budget lets guesses whether somebody was in it be right more than {100 * MOST_RIGHT:g} times in 100.",
+            right is not None and right > MOST_RIGHT,
+            _AMONG,
+        ),
+        Rule(
+            "Something gets out that nobody promised to keep in.",
+            bool(open_),
+            f"{_CONDITIONS}: whoever signs accepts what is marked as open, in writing",
+        ),
+        Rule(
+            "The budget was kept for this run alone, so that another run over the same documents would not count it.",
+            budgeted and not all(one.lasting for one in parties),
+            f"{_CONDITIONS}: there is no other run over these documents",
+        ),
+        Rule(
+            "Not all five questions were tried on this run.",
+            bool(untried),
+            f"{_CONDITIONS}: whoever signs relies on trials of other runs, or on none, for {len(untried)} of the answers",
+        ),
+    )
+
+
+def recommended(rules: Sequence[Rule]) -> str:
+    """What the first rule that applies says; the conditions of later ones are listed with it."""
+    return next((one.follows.partition(":")[0] for one in rules if one.applies), _NOTHING) + "."

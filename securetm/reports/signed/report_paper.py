@@ -1,0 +1,206 @@
+"""The page to sign as a sequence of sections. Every form of it, page, PDF, text and terminal, shows these words and figures.
+
+No form adds a figure of its own. This module reads nothing and judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN
+from securetm.reports.signed.plain_words import plain_reason
+from securetm.reports.signed.report_facts import OTHER_MODEL, SAME_MODEL, THIS_RUN, Answer, SignedReport, Tried
+from securetm.wording import counted, listed, upward
+
+MEANING = {
+    BROKEN: "an attack did what the profile promises to prevent",
+    OPEN: "an attack got something that nobody promised to protect",
+    HELD: "it was tried and did not succeed, as far as the figure says; a better attack might",
+    NOT_TESTED: "nothing was learned",
+}
+_PLACES = {
+    THIS_RUN: "This run",
+    SAME_MODEL: "Our own trials of this profile and model",
+    OTHER_MODEL: "Our own trials of this profile with another model",
+}
+NOT_TRIED = "What was not tried, and why"
+TRIED_NOWHERE = "Tried nowhere."
+SIGNATURE_LINES = ("Name", "Function", "Place, date", "Signature")
+_SIGNS = (
+    "I have read this page. I answer for the documents of the organisation that is named below, and I agree that the model of "
+    "this run is used as recommended above."
+)
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A text; a strong one stands out."""
+
+    text: str
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list of sentences or parts of sentences."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table of texts. The first column names the row."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One question with its answer."""
+
+    question: str
+    mark: str
+    short: str
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ToFillIn:
+    """Lines that a hand fills in."""
+
+    lines: tuple[str, ...]
+
+
+Block = Paragraph | Items | Columns | Reply | ToFillIn
+
+
+@dataclass(frozen=True)
+class PaperSection:
+    """A part of the page. A screen may fold what is beside its point; a print shows it."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Paper:
+    """The whole page."""
+
+    title: str
+    subtitle: str
+    sections: tuple[PaperSection, ...]
+    annexes: tuple[str, ...] = ()  # the files of the technical pages that are written beside
+
+
+def paper(report: SignedReport) -> Paper:
+    """The page in words."""
+    made = f"; {report.made}" if report.made else ""
+    subtitle = f"Run “{report.run}”, protection “{report.profile}”{made}. Software: securetm {report.software}."
+    return Paper(report.title, subtitle, tuple(_sections(report)), tuple(report.annexes))
+
+
+def _sections(report: SignedReport) -> Iterator[PaperSection]:
+    conditions = tuple(one.follows.partition(": ")[2] for one in report.rules if one.applies and ": " in one.follows)
+    danger = (Paragraph(report.danger, strong=True),) if report.danger else ()
+    listed_ = (Items(conditions),) if conditions else ()
+    yield PaperSection(
+        "Recommendation", (Paragraph(report.recommendation, strong=True), *listed_, *danger, Paragraph(report.headline))
+    )
+    yield PaperSection("Five questions", tuple(map(_reply, report.answers)))
+    yield PaperSection("What was spent", tuple(Paragraph(text) for text in report.spent))
+    yield PaperSection("What was trained, and by whom", tuple(_trained(report)))
+    yield PaperSection("What each role saw", tuple(_roles(report)), folded=True)
+    yield PaperSection(NOT_TRIED, (Items(report.not_tried),))
+    if report.not_promised:
+        yield PaperSection("What the profile leaves out", (Items(report.not_promised),), folded=True)
+    yield PaperSection("By which rules it is recommended", tuple(_rules(report)), folded=True)
+    yield PaperSection("Three words for three things", (Columns(("word", "means"), tuple(MEANING.items())),), folded=True)
+    yield PaperSection("Signature", (Paragraph(_SIGNS), ToFillIn(SIGNATURE_LINES)))
+
+
+# ---- answers -------------------------------------------------------------------------------------------------------
+
+
+def _reply(answer: Answer) -> Reply:
+    limits = tuple(filter(None, (answer.limit, answer.beside)))
+    tried = tuple(map(_in_words, answer.tried)) or (TRIED_NOWHERE,)
+    return Reply(answer.question, answer.standing, answer.short, (answer.sentence, *limits, *tried))
+
+
+def _in_words(tried: Tried) -> str:
+    """Where it was tried, what came out with its interval, and how much was tried there."""
+    place = _PLACES[tried.place] + (f" ({tried.model})" if tried.place == OTHER_MODEL else "")
+    helped = f" with {counted(tried.helpers, 'party', 'parties')} helping" if tried.helpers else ""
+    if not tried.tested:
+        return f"{place}{helped}: {NOT_TESTED}, because {plain_reason(tried.why)}."
+    of = f", {tried.tries}" if tried.tries else ""
+    others = _others(tried)
+    since = " The software changed since." if tried.stale else ""
+    return f"{place}{helped}: {tried.standing}. {_capital(tried.measure)}: {tried.figure}{of}.{others}{since}"
+
+
+def _others(tried: Tried) -> str:
+    """How the other attempts in the same place ended: the page shows the worst."""
+    counts = dict(tried.counts or {})
+    counts[tried.standing] = counts.get(tried.standing, 1) - 1
+    left = tuple(f"{number} {name}" for name, number in counts.items() if number)
+    return f" The worst of {sum(counts.values()) + 1}; the others: {listed(left)}." if left else ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# ---- who and what --------------------------------------------------------------------------------------------------
+
+
+def _trained(report: SignedReport) -> Iterator[Block]:
+    yield Paragraph(
+        f"A model that sorts documents by subjects ({report.model}, {counted(report.rounds, 'round')}). "
+        f"It was put together by {report.coordinator}. Protection: {_uncapital(report.profile_title)}."
+    )
+    spent = any(one.epsilon is not None for one in report.parties)
+    keyed = any(one.key for one in report.parties)
+    names = ("party", *(["key fingerprint"] if keyed else []), *(["spent in this run", "of a budget of"] if spent else []))
+    rows = []
+    for one in report.parties:
+        own = [one.key or "–"] if keyed else []
+        rows.append((one.name, *own, *((_epsilon(one.epsilon, one.unit), _epsilon(one.budget, "")) if spent else ())))
+    yield Columns(names, tuple(rows))
+    yield Paragraph(report.whose)
+    digests = {**{f"the {name}": digest for name, digest in report.digests.items()}, **_of_audits(report)}
+    yield Columns(("fingerprint (SHA-256) of", "value"), tuple(digests.items()))
+
+
+def _of_audits(report: SignedReport) -> dict[str, str]:
+    found = {f"the audit “{plan}”": digest for plan, digest in report.audits.items()}
+    return {**found, **{f"the annex {name}": digest for name, digest in report.annexes.items()}}
+
+
+def _epsilon(value: float | None, unit: str) -> str:
+    if value is None:
+        return "–"
+    return f"epsilon = {upward(value)}" + (f" per {unit}" if unit else "")
+
+
+def _uncapital(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _roles(report: SignedReport) -> Iterator[Block]:
+    yield Paragraph(
+        "A sum, or total, is what the numbers of all parties add up to. Noise is chance that is added to it, so that it does "
+        "not tell who was in it. An answer is what one party sends for one round."
+    )
+    rows = tuple((one.role, "; ".join(one.sees), "; ".join(one.promised) or "nothing") for one in report.roles)
+    yield Columns(("who", "sees", "what is promised against it"), rows)
+    yield Paragraph(f"Sent in this run, as its own record says: {'; '.join(report.recorded)}.")
+
+
+def _rules(report: SignedReport) -> Iterator[Block]:
+    rows = tuple((one.rule, "applies" if one.applies else "–", f"{one.follows}.") for one in report.rules)
+    yield Columns(("rule", "here", "then"), rows)
+    yield Paragraph("The first rule that applies is the recommendation; the conditions of all that apply are listed with it.")

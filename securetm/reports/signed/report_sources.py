@@ -1,0 +1,192 @@
+"""What the page to sign stands on: the folder of a run, its audits, and kept results of its profile. It judges nothing.
+
+The folder is that of a simulation or a coordinator, or what a party has at home of a run. Every file of it is compared with its
+digest first. A run that has not ended is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from glob import escape as escaped
+from pathlib import Path
+from typing import Any
+
+from securetm.contracts import Profile
+from securetm.federation.file_digests import ADDED, RUN, check_all, is_bound, read_digests
+from securetm.federation.folder import MODEL, VERSION, RunFolder, reopen, result_of
+from securetm.federation.joining_result import REPORT
+from securetm.federation.running_errors import DamagedStore, NotARun
+from securetm.federation.store import read_json
+from securetm.federation.transcript import Transcript
+from securetm.leakage.audit_plans import read_audit_plan
+from securetm.leakage.audit_record import Audit
+from securetm.leakage.evidence import evidence_folder, read_evidence
+from securetm.leakage.recorded import MESSAGES
+from securetm.leakage.staleness import changed_since, trials_by_hash
+from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN
+from securetm.plan_reading import plan_from_tables
+from securetm.profiles import ProfileFile
+from securetm.reports.audit_file import AUDITS, read_record
+from securetm.reports.report_errors import NewerRun
+from securetm.reports.signed.five_questions import Attempted, Lies
+from securetm.reports.signed.report_facts import OTHER_MODEL, SAME_MODEL, THIS_RUN
+from securetm.reports.threat_refusals import refusal_facts
+
+
+@dataclass(frozen=True)
+class ReportSources:
+    """One run, as far as the page speaks of it."""
+
+    run: str
+    begun: str
+    software: str
+    model: str
+    rounds: int
+    profile: Profile
+    plan_digest: str
+    federation: str
+    members: tuple[str, ...]
+    keys: Mapping[str, bytes]
+    spent: tuple[Mapping[str, Any], ...]
+    run_digest: str
+    model_digest: str
+    channels: tuple[tuple[str, int, int], ...] = ()  # channel, messages, bytes
+    told: Mapping[str, int] = field(default_factory=dict)  # of a party at home: questions that it answered
+    with_content: bool = False
+    audits: tuple[tuple[Audit, str], ...] = ()  # each with the digest of its record
+
+
+def sources_of(path: Path) -> ReportSources:
+    """Reads a run's folder, whoever it belongs to."""
+    if (path / RUN).is_file():
+        return _of_run(path)
+    if (path / REPORT).is_file():
+        return _of_party(path)
+    raise NotARun(str(path), "finished run")
+
+
+def attempts_on(sources: ReportSources) -> tuple[Attempted, ...]:
+    """All attempts of which the page may speak: on this run, and the kept ones on its profile."""
+    own = (Attempted(THIS_RUN, finding) for audit, _ in sources.audits for finding in audit.findings)
+    return (*own, *_kept(sources.profile.name, sources.model))
+
+
+def _kept(profile: str, model: str) -> Iterator[Attempted]:
+    for path in sorted(evidence_folder().glob(f"{escaped(profile)}--*.json")):
+        evidence = read_evidence(path)
+        trials = trials_by_hash(read_audit_plan(evidence.plan))
+        place = SAME_MODEL if evidence.model == model else OTHER_MODEL
+        for finding in evidence.findings:
+            yield Attempted(place, finding, bool(changed_since(finding, evidence.plan, trials)))
+
+
+def lies_to_parties(profile: str) -> Lies:
+    """How the kept lies of a coordinator ended that were told to parties of this profile."""
+    facts = refusal_facts(profile, evidence_folder())
+    if not facts or not facts["lies"]["tried"]:
+        return Lies()
+    tried, refused = facts["lies"]["tried"], facts["lies"]["refused"]
+    said = f"Of {tried} lies told to parties in trials of this profile, {refused} were refused ({facts['date']})"
+    if facts["not_held"]:
+        return Lies(BROKEN, f"{said}; not refused, against what is promised: {'; '.join(facts['not_held'])}.")
+    answered = "; ".join(one["attempt"] for one in facts["not_claimed"])
+    said += f"; answered, as nobody promised otherwise: {answered}." if answered else "."
+    if facts["stale"]:
+        return Lies(NOT_TESTED, f"{said} The software changed since.")
+    return Lies(OPEN if answered else HELD, said)
+
+
+# ---- a simulation, or a coordinator --------------------------------------------------------------------------------
+
+
+def _of_run(path: Path) -> ReportSources:
+    facts = read_json(path / RUN)
+    if isinstance(facts.get("version"), int) and facts["version"] > VERSION:
+        raise NewerRun(str(path / RUN), facts["version"], VERSION)
+    folder, result = reopen(path), result_of(path)
+    check_all(path)
+    plan = folder.agreement.plan
+    try:
+        spent = tuple(dict(one) for one in result["spent"])
+        rounds, run = int(result["rounds"]), str(result["run"])
+    except (KeyError, TypeError, ValueError) as problem:
+        raise DamagedStore(str(path), "its result is not that of a finished run") from problem
+    return ReportSources(
+        run,
+        str(facts.get("begun", ""))[:10],
+        str(facts.get("software", "")),
+        plan.model.name,
+        rounds,
+        folder.agreement.profile,
+        folder.agreement.digest.hex(),
+        str(facts.get("federation", "")),
+        folder.members,
+        folder.keys,
+        spent,
+        _digest_of_run(path),
+        _sha256(folder.model),
+        _channels(folder),
+        with_content=folder.with_content,
+        audits=_audits(path),
+    )
+
+
+def _digest_of_run(path: Path) -> str:
+    """The SHA-256 of the digests of all files of the run, without what was added to it later."""
+    if not is_bound(path):
+        return ""
+    kept = read_digests(path)
+    files = {name: digest for name, digest in {**kept.files, **kept.rows}.items() if not name.startswith(ADDED)}
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+def _channels(folder: RunFolder) -> tuple[tuple[str, int, int], ...]:
+    """Number and bytes of the messages on each channel, as the transcript has them."""
+    here = folder.path / "transcript"
+    if not (here / MESSAGES).is_file():
+        return ()
+    transcript = Transcript(here)
+    try:
+        found = transcript.rows("SELECT channel, COUNT(*), SUM(bytes) FROM messages GROUP BY channel ORDER BY channel")
+    finally:
+        transcript.close()
+    return tuple((str(channel), int(number), int(length)) for channel, number, length in found)
+
+
+def _audits(path: Path) -> tuple[tuple[Audit, str], ...]:
+    return tuple((read_record(one), _sha256(one)) for one in sorted((path / AUDITS).glob("*.json")))
+
+
+# ---- what a party has at home --------------------------------------------------------------------------------------
+
+
+def _of_party(path: Path) -> ReportSources:
+    report = read_json(path / REPORT)
+    try:
+        plan, spent = plan_from_tables(report["plan"], str(path / REPORT)), report["spent"]
+        return ReportSources(
+            str(report["run"]),
+            str(report["ended"])[:10],
+            str(report.get("software", "")),
+            str(report["model"]),
+            int(report["rounds"]),
+            plan.profile_in(ProfileFile.read(plan.profile)),
+            str(report["agreement"]),
+            str(report["federation"]),
+            (str(report["party"]),),
+            {},
+            ({"party": report["party"], **spent},) if spent else (),
+            _sha256(path / REPORT),
+            _sha256(path / MODEL),
+            told={str(name): int(number) for name, number in report["answered"].items()},
+            audits=_audits(path),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise DamagedStore(str(path / REPORT), "it is not a party's report of a run") from problem
