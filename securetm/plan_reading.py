@@ -151,7 +151,8 @@ def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Trai
         return dataclasses.replace(chosen, rounds=MOST_ROUNDS_OF_EPOCHS)
     few = kind.budget_rounds if hides_documents(profile.budget) else 0
     if few and chosen.documents:
-        few = rounds_under(profile, chosen.documents, int(plan.model.settings["n_topics"]), _most_words(plan))
+        first, words = _asked_first(chosen), _most_words(plan)
+        few = rounds_under(profile, chosen.documents, int(plan.model.settings["n_topics"]), words, first)
     return dataclasses.replace(chosen, rounds=few or kind.federated_rounds)
 
 
@@ -243,12 +244,17 @@ def _with_moments(plan: Plan, model: TopicModel, profile: Profile) -> TrainingCh
     words = _most_words(plan)
     if words > MOST_WORDS:
         raise TooManyPairs(words, MOST_WORDS)
-    share = chosen.start_share or (USUAL_START if profile.budget is not None else 0.0)
+    share = _asked_first(chosen) if profile.budget is not None else chosen.start_share
     refuse_share = "means nothing, because no budget is spent"
     require(profile.budget is not None or not share, "[training]", "start_share", share, refuse_share)
     named = chosen.vectors not in ("", NO_VECTORS)
     digest = chosen.vectors_digest or (VectorSource(chosen.vectors).digest if named else "")
     return dataclasses.replace(chosen, start_share=share, vectors_digest=digest)
+
+
+def _asked_first(chosen: TrainingChoice) -> float:
+    """The share of a budget that pays for the question before the training; 0 where none is asked."""
+    return (chosen.start_share or USUAL_START) if chosen.start == MOMENTS else 0.0
 
 
 def _with_unit(plan: Plan, budget: Budget | None) -> PrivacyChoice:

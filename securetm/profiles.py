@@ -194,14 +194,15 @@ def cohort_of(profile: Profile, members: tuple[str, ...], **more: Any) -> Cohort
     return Cohort(**{"round_id": b"", "number": 0, **more}, members=members, threshold=threshold, colluding=profile.colluding)
 
 
-def rounds_under(profile: Profile, documents: int, topics: int, words: int) -> int:
+def rounds_under(profile: Profile, documents: int, topics: int, words: int, asked_first: float = 0.0) -> int:
     """Returns how often to ask for a table of topics and words, by the rule, if there are about so many documents.
 
-    The noise in the sum is that of the fewest parties that the profile allows, with nobody missing.
+    The noise in the sum is that of the fewest parties that the profile allows, with nobody missing. The share `asked_first` of
+    the budget is not theirs: it pays for a question before them.
     """
     budget = profile.budget
     assert budget is not None
-    noise = noise_of_one_round(budget.epsilon, budget.delta) * noise_in_rule(profile)
+    noise = noise_of_one_round(budget.epsilon, budget.delta) * noise_in_rule(profile) / math.sqrt(1.0 - asked_first)
     return rounds_for(documents, topics, words, noise)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -39,15 +40,7 @@ class SentenceModel:
         files = [file for end in ("*.safetensors", "pytorch_model*.bin") for file in sorted(self.folder.rglob(end))]
         if not files:
             raise UnusableSentenceModel(str(self.folder), "it holds no weights (*.safetensors)")
-        found = hashlib.sha256()
-        for file in [one for one in files if one.suffix == files[0].suffix]:
-            try:
-                with file.open("rb") as stream:
-                    while block := stream.read(_READ):
-                        found.update(block)
-            except OSError as problem:
-                raise UnusableSentenceModel(str(file), problem.strerror or type(problem).__name__) from problem
-        return found.hexdigest()
+        return digest_of_files([one for one in files if one.suffix == files[0].suffix], UnusableSentenceModel)
 
     @cached_property
     def size(self) -> int:
@@ -175,3 +168,16 @@ def _pooled(settings: Any) -> int:
 
 def _json(path: Path) -> Any:
     return json.loads(path.read_text("utf-8"))
+
+
+def digest_of_files(files: Iterable[Path], unreadable: Callable[[str, str], Exception]) -> str:
+    """SHA-256 of these files, one after the other. One that cannot be read is refused with this error, and the reason."""
+    found = hashlib.sha256()
+    for file in files:
+        try:
+            with file.open("rb") as stream:
+                while block := stream.read(_READ):
+                    found.update(block)
+        except OSError as problem:
+            raise unreadable(str(file), problem.strerror or type(problem).__name__) from problem
+    return found.hexdigest()

@@ -5,7 +5,6 @@ A file is in word2vec's text format (GloVe's is the same without a first line), 
 
 from __future__ import annotations
 
-import hashlib
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.embedding_errors import NoSentenceModel
-from securetm.corpus.sentence_models import USUAL, USUAL_DIGEST, find_sentence_model, folder_of_package
+from securetm.corpus.sentence_models import USUAL, USUAL_DIGEST, digest_of_files, find_sentence_model, folder_of_package
 from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.corpus.vector_errors import BadVectors, NotInstalled, OtherVectors
 from securetm.errors import NoSuchPath, NotFound, Unreadable
@@ -31,7 +30,6 @@ _MOST_BYTES = 1 << 34  # of a file of vectors
 _MOST_LISTED = 1 << 28  # of a list of words
 _LONGEST_LINE = 1 << 17
 MOST_NUMBERS = 4096  # of a vector: topics are made of products of numbers x numbers
-_READ = 1 << 22  # bytes at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,15 +119,7 @@ class VectorSource:
     def _found_digest(self) -> str:
         if self._is_sentence_model:
             return find_sentence_model(self._sentence_model).digest
-        found = hashlib.sha256()
-        for file in self._files():
-            try:
-                with file.open("rb") as stream:
-                    while block := stream.read(_READ):
-                        found.update(block)
-            except OSError as problem:
-                raise Unreadable(str(file), problem.strerror or type(problem).__name__) from problem
-        return found.hexdigest()
+        return digest_of_files(self._files(), Unreadable)
 
     def _files(self) -> tuple[Path, ...]:
         """The files of these vectors, each an ordinary file of a size that can be read."""

@@ -28,6 +28,7 @@ from securetm.plan_reading import plan_from_tables
 _USUAL = 20_000  # documents
 RADIUS = 2.0  # of the clip: in 1,000 words, nine documents of ten have a longer row, so that nearly all weigh alike
 DELTA = 1e-5
+STARTED, STARTED_PLAIN = "lda-vi, start by moments and vectors", "lda-vi, start by moments"
 PUBLIC, PLAIN, MOMENTS, SHIPPED = "lda-vi, public start", "lda-vi, plain start", "moments", "lda-vi of 0.1.0"
 TOPICS_KNOWN, ASSIGNED = "oracle: true topics known", "oracle: assignments known"
 FIRM = "lda-vi, public start, without tempering"
@@ -95,6 +96,8 @@ FEDERATED: Mapping[str, Contender] = {
     PUBLIC: Contender("lda-vi", _VI, {"start": "public"}, _by_rule),
     FIRM: Contender("lda-vi", _FIRM, {"start": "public"}, _by_rule),
     PLAIN: Contender("lda-vi", _VI, {"start": "plain"}, _by_epsilon(20, 3, (0.5, 4), (1.0, 5), (3.0, 10), (8.0, 20))),
+    STARTED: Contender("lda-vi", _VI, {"start": "moments", "vectors": "glove"}, _by_rule),
+    STARTED_PLAIN: Contender("lda-vi", _VI, {"start": "moments", "vectors": "none"}, _by_rule),
     MOMENTS: Contender("moments", {}, {}, _once, radius=1.0),  # its rows have that length
     TOPICS_KNOWN: Contender("lda-vi", _VI, {"start": "plain"}, _once, knowing_topics, oracle=True),
     ASSIGNED: Contender("lda-vi", _VI, {"start": "plain"}, _once, knowing_assignments, oracle=True),

@@ -26,6 +26,8 @@ from securetm.experiments.contenders import (
     PUBLIC,
     SHIPPED,
     SPECTRAL,
+    STARTED,
+    STARTED_PLAIN,
     shown_as,
 )
 from securetm.experiments.federations import federated
@@ -69,6 +71,7 @@ def blocks(corpora: Sequence[str]) -> list[FrontierBlock]:
         *(FrontierBlock(name, 20, beside, (NO_NOISE,), (0,)) for name in CORPORA),
         FrontierBlock(NEWS, 20, (PUBLIC,), both, SEEDS),
         FrontierBlock(NEWS, 20, (PLAIN, MOMENTS), both, SEEDS[:2]),
+        FrontierBlock(NEWS, 20, (STARTED, STARTED_PLAIN), both, SEEDS[:2]),
         FrontierBlock(NEWS, 20, (FIRM, SHIPPED), both, SEEDS[:1]),
         FrontierBlock(NEWS, 20, oracles, (CENTRAL,), (0,)),
         FrontierBlock(NEWS, 20, (PUBLIC,), (DISTRIBUTED,), SEEDS),

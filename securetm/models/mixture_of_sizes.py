@@ -39,7 +39,7 @@ def _fit(found: Array, deviations: Array, grid: Array, passes: int, out: Array) 
     chances, weights = _chances(found, deviations, grid, widths, most), np.full(len(grid), 1.0 / len(grid))
     evidence = 0.0
     for _ in range(passes):
-        _weigh(chances, weights)
+        weigh(chances, weights)
     for v in range(len(found)):
         total, mean, noise = 0.0, 0.0, deviations[v] ** 2
         for g in range(len(grid)):
@@ -67,7 +67,7 @@ def _chances(found: Array, deviations: Array, grid: Array, widths: Array, most: 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _weigh(chances: Array, weights: Array) -> None:
+def weigh(chances: Array, weights: Array) -> None:
     """One step of expectation maximisation: a part weighs as much as the numbers that are likely its own."""
     fresh = np.zeros(len(weights))
     for v in range(len(chances)):

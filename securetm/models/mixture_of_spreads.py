@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
+from securetm.models.mixture_of_sizes import weigh
 
 _SPREADS = np.exp(np.linspace(math.log(1e-3), math.log(30.0), 14))  # variances, as multiples of the scale's square
 _PASSES = 60
@@ -50,15 +51,7 @@ def _fitted(apart: Array, squares: Array, noise: Array, spreads: Array, passes: 
     for n in range(len(apart)):
         _chances(apart[n], squares[n], noise[n], spreads, chances[n])
     for _ in range(passes):
-        fresh = np.zeros(len(spreads))
-        for n in range(len(apart)):
-            total = 0.0
-            for g in range(len(spreads)):
-                total += chances[n, g] * weights[g]
-            for g in range(len(spreads)):
-                fresh[g] += chances[n, g] / total
-        for g in range(len(spreads)):
-            weights[g] *= fresh[g] / len(apart)
+        weigh(chances, weights)
     return weights
 
 

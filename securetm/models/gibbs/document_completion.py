@@ -15,13 +15,12 @@ from numba import njit
 from securetm.contracts import Array
 from securetm.models.gibbs.draws import on_ranges
 from securetm.models.gibbs.lda_documents import LdaDocuments
-from securetm.models.gibbs.lda_kernels import Bags, move
+from securetm.models.gibbs.lda_kernels import Bags, fold_in_one
 
 # Priors that are tried, each as likely as the others: a multiple of the weight, and whether few words are doubted. Chosen on
 # titles, messages and docstrings.
 _PRIORS = np.array([(1.0, 0), (0.5, 1), (1, 1), (2, 1)])
 _DOUBT, _MOST_DOUBT = 1.2, 60.0
-_SETTLED = 1e-4  # of a topic's words in a document: folding in ends where no topic moves further
 _PASSES = 100
 
 
@@ -78,7 +77,7 @@ def _complete(
         least = doubt / max(float(counts[begin:end].sum()), 1.0) ** 2
         for f in range(len(priors)):
             alpha = prevalence * priors[f, 0] * (weight + priors[f, 1] * least)
-            _fold_in(begin, end, words, counts, phi, alpha, shares, here, fresh, found[f])
+            fold_in_one(begin, end, words, counts, phi, alpha, _PASSES, shares, here, fresh, found[f])
             evidence[f] = _predicted(begin, end, words, counts, phi, alpha, here)
         weights = np.exp(evidence - evidence.max())
         weights /= weights.sum()
@@ -86,34 +85,6 @@ def _complete(
             out[d, z] = 0.0
             for f in range(len(priors)):
                 out[d, z] += weights[f] * found[f, z]
-
-
-@njit(cache=True, nogil=True)
-def _fold_in(
-    begin: int,
-    end: int,
-    words: Array,
-    counts: Array,
-    phi: Array,
-    alpha: Array,
-    shares: Array,
-    here: Array,
-    fresh: Array,
-    out: Array,
-) -> None:
-    """Topic shares of one document."""
-    k = phi.shape[1]
-    shares[:] = 1.0 / k
-    here[:] = float(counts[begin:end].sum()) / k
-    for _ in range(_PASSES):
-        moved = 0.0
-        for i in range(begin, end):
-            moved = max(moved, move(shares[i - begin], here, fresh, phi[words[i]], counts[i], alpha))
-        if moved < _SETTLED:
-            break
-    for z in range(k):
-        out[z] = max(here[z], 0.0) + alpha[z]
-    out /= out.sum()
 
 
 @njit(cache=True, nogil=True, inline="always")

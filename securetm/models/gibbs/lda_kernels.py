@@ -195,19 +195,36 @@ def fold_in(first: int, last: int, bags: Bags, phi: Array, alpha: Array, passes:
         most = max(most, ends[d + 1] - ends[d])
     shares, here, fresh = np.empty((most, k)), np.empty(k), np.empty(k)
     for d in range(first, last):
-        begin, end = ends[d], ends[d + 1]
-        length = float(counts[begin:end].sum())
-        shares[:] = 1.0 / k
-        here[:] = length / k
-        for _ in range(passes):
-            moved = 0.0
-            for i in range(begin, end):
-                moved = max(moved, move(shares[i - begin], here, fresh, phi[words[i]], counts[i], alpha))
-            if moved < _SETTLED:
-                break
-        for z in range(k):
-            out[d, z] = max(here[z], 0.0) + alpha[z]
-        out[d] /= out[d].sum()
+        fold_in_one(ends[d], ends[d + 1], words, counts, phi, alpha, passes, shares, here, fresh, out[d])
+
+
+@njit(cache=True, nogil=True)
+def fold_in_one(
+    begin: int,
+    end: int,
+    words: Array,
+    counts: Array,
+    phi: Array,
+    alpha: Array,
+    passes: int,
+    shares: Array,
+    here: Array,
+    fresh: Array,
+    out: Array,
+) -> None:
+    """Topic shares of one document, in `out`; the three arrays before it have room for its words' shares and its topics'."""
+    k = phi.shape[1]
+    shares[:] = 1.0 / k
+    here[:] = float(counts[begin:end].sum()) / k
+    for _ in range(passes):
+        moved = 0.0
+        for i in range(begin, end):
+            moved = max(moved, move(shares[i - begin], here, fresh, phi[words[i]], counts[i], alpha))
+        if moved < _SETTLED:
+            break
+    for z in range(k):
+        out[z] = max(here[z], 0.0) + alpha[z]
+    out /= out.sum()
 
 
 @njit(cache=True, nogil=True, inline="always")
