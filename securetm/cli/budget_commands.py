@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from securetm.cli.budget_people import Counted, EachPerson, PersonColumn, Persons, Unit, documents_of, group_of, people_of
 from securetm.cli.forecast_command import forecast
 from securetm.cli.json_output import Json, print_json
 
@@ -20,17 +21,20 @@ if TYPE_CHECKING:
     from securetm.stages import Stages
 
 Html = Annotated[Path | None, typer.Option(help="Write all of it to this file too, as one page that loads nothing.")]
-Documents = Annotated[int, typer.Option(help="Documents of all parties together.")]
+Documents = Annotated[int | None, typer.Option(help="Documents of all parties together.")]
 Batch = Annotated[
     int, typer.Option(help="Documents in a batch of all parties together; their mean number, if Poisson-sampled.")
 ]
 Epochs = Annotated[float, typer.Option(help="How often the documents are gone through.")]
-Noise = Annotated[float, typer.Option(help="Standard deviation of the noise over the clipping bound.")]
+Noise = Annotated[float | None, typer.Option(help="Standard deviation of the noise over the clipping bound.")]
 Delta = Annotated[float, typer.Option(help="Probability that the promise fails; well below 1 / documents.")]
 Sampling = Annotated[str, typer.Option(help="How batches are drawn: poisson or shuffled.")]
 Tokens = Annotated[int | None, typer.Option(help="Tokens of the longest document; its promise covers them all.")]
 Parties = Annotated[int, typer.Option(help="How many parties take part.")]
 Threshold = Annotated[int | None, typer.Option(help="How many must remain in a sum; all of them, if not given.")]
+Epsilon = Annotated[float | None, typer.Option(help="In place of --noise: the least noise for this epsilon.")]
+Among = Annotated[int | None, typer.Option("--parties", help="How many parties add the noise in shares.")]
+Missing = Annotated[int | None, typer.Option(help="How many parties may be missing from a sum, in place of --threshold.")]
 Colluding = Annotated[int, typer.Option(help="How many parties may help the adversary.")]
 Dimension = Annotated[int, typer.Option(help="Coordinates of a vector.")]
 Length = Annotated[float, typer.Option("--l2", help="Bound on one document's row, in steps of the integer grid.")]
@@ -56,39 +60,65 @@ def _alone(context: typer.Context) -> None:
 
 
 def dp_sgd(
-    documents: Documents,
     batch: Batch,
     epochs: Epochs,
-    noise: Noise,
     delta: Delta,
+    documents: Documents = None,
+    noise: Noise = None,
+    epsilon: Epsilon = None,
     sampling: Sampling = "poisson",
     tokens: Tokens = None,
+    unit: Unit = "",
+    documents_per_person: EachPerson = None,
+    persons: Persons = None,
+    corpus: Counted = None,
+    person: PersonColumn = None,
+    parties: Among = None,
+    missing: Missing = None,
+    threshold: Threshold = None,
+    colluding: Colluding = 0,
     html: Html = None,
     json: Json = False,
 ) -> None:
-    """Says what a training by clipped, noised gradients spends per document."""
-    from securetm.accounting.calculator.dp_sgd import Training
+    """Says what a training by clipped, noised gradients spends per document or per person."""
+    from securetm.accounting.calculator.noise_wanted import trained
 
-    _answer(Training(documents, batch, epochs, noise, delta, sampling, tokens).report, html, json)
+    people = people_of(unit, documents, documents_per_person, persons, corpus, person)
+    group = group_of(parties, threshold, missing, colluding)
+    settings = (documents_of(people), batch, epochs, delta, sampling, tokens)
+    _answer(partial(trained, *settings, people, noise, epsilon, group), html, json)
 
 
 def solve(
     for_: Annotated[str, typer.Option("--for", help="What is sought: noise, epochs or batch.")],
-    epsilon: Annotated[float, typer.Option(help="Epsilon per document that may be spent.")],
-    documents: Documents,
+    epsilon: Annotated[float, typer.Option(help="Epsilon per document or person that may be spent.")],
     delta: Delta,
+    documents: Documents = None,
     batch: Annotated[int | None, typer.Option(help="Documents in a batch, unless sought.")] = None,
     epochs: Annotated[float | None, typer.Option(help="How often the documents are gone through, unless sought.")] = None,
     noise: Annotated[float | None, typer.Option(help="Noise over the clipping bound, unless sought.")] = None,
     sampling: Sampling = "poisson",
     tokens: Tokens = None,
+    unit: Unit = "",
+    documents_per_person: EachPerson = None,
+    persons: Persons = None,
+    corpus: Counted = None,
+    person: PersonColumn = None,
+    parties: Among = None,
+    missing: Missing = None,
+    threshold: Threshold = None,
+    colluding: Colluding = 0,
     html: Html = None,
     json: Json = False,
 ) -> None:
     """Finds the least noise, the most epochs or the largest batch for an epsilon."""
+    from securetm.accounting.calculator.noise_wanted import with_group
     from securetm.accounting.calculator.solve_for import Target
 
-    _answer(Target(for_, epsilon, documents, delta, batch, epochs, noise, sampling, tokens).report, html, json)
+    people = people_of(unit, documents, documents_per_person, persons, corpus, person)
+    group = group_of(parties, threshold, missing, colluding)
+    target = Target(for_, epsilon, documents_of(people), delta, batch, epochs, noise, sampling, tokens, *people.told)
+    _answer(partial(with_group, target.report, group), html, json)
 
 
 def laplace(
@@ -121,62 +151,91 @@ def distributed(
     l2: Length = 65_536.0,
     distribution: Annotated[str, typer.Option(help="Of the shares: discrete_gaussian or skellam.")] = "discrete_gaussian",
     documents: Annotated[int | None, typer.Option(help="Documents of all parties, to judge delta by.")] = None,
+    missing: Missing = None,
+    unit: Unit = "",
+    documents_per_person: EachPerson = None,
+    persons: Persons = None,
+    corpus: Counted = None,
+    person: PersonColumn = None,
     html: Html = None,
     json: Json = False,
 ) -> None:
     """Says what shares of noise under hidden sums spend, and what dropout and collusion cost."""
     from securetm.accounting.calculator.distributed_noise import Shares
+    from securetm.accounting.calculator.option_checks import remaining
     from securetm.mechanisms.noise_shares import NoiseShares
 
-    remain = parties if threshold is None else threshold
-    shares = Shares(parties, remain, colluding, noise, l2, dimension, rate, rounds, delta, distribution, documents)
+    people = people_of(unit, documents, documents_per_person, persons, corpus, person)
+    remain = remaining(parties, threshold, missing)
+    shares = Shares(
+        parties, remain, colluding, noise, l2, dimension, rate, rounds, delta, distribution, people.documents, people
+    )
     _answer(partial(shares.report, NoiseShares), html, json)
 
 
 def compare(
-    documents: Documents,
     batch: Batch,
     epochs: Epochs,
-    noise: Noise,
     delta: Delta,
+    documents: Documents = None,
+    noise: Noise = None,
+    epsilon: Epsilon = None,
     parties: Parties = 5,
     threshold: Threshold = None,
+    missing: Missing = None,
     colluding: Colluding = 0,
     dimension: Dimension = 100_000,
     l2: Length = 65_536.0,
+    unit: Unit = "",
+    documents_per_person: EachPerson = None,
+    persons: Persons = None,
+    corpus: Counted = None,
+    person: PersonColumn = None,
     html: Html = None,
     json: Json = False,
 ) -> None:
     """Sets central, local and distributed noise side by side for one training."""
-    from securetm.accounting.calculator.dp_sgd import Training
-    from securetm.accounting.calculator.mechanism_comparison import MechanismComparison
+    from securetm.accounting.calculator.noise_wanted import compared
+    from securetm.accounting.calculator.option_checks import remaining
     from securetm.mechanisms.noise_shares import NoiseShares
 
-    remain = parties if threshold is None else threshold
-    training = Training(documents, batch, epochs, noise, delta)
-    comparison = MechanismComparison(training, parties, remain, colluding, dimension, l2)
-    _answer(partial(comparison.report, NoiseShares), html, json)
+    people = people_of(unit, documents, documents_per_person, persons, corpus, person)
+    group = (parties, remaining(parties, threshold, missing), colluding)
+    settings = (documents_of(people), batch, epochs, delta, people, noise, epsilon)
+    _answer(partial(compared, *settings, group, dimension, l2, NoiseShares), html, json)
 
 
 def profile(
     name: Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.")],
-    documents: Annotated[int | None, typer.Option(help="Documents of all parties, to judge delta by.")] = None,
-    rounds: Annotated[int, typer.Option(help="Training rounds.")] = 100,
+    documents: Annotated[int | None, typer.Option(help="Documents of all parties, about.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Training rounds; if not given, as many as a run would ask.")] = None,
     vocabulary_size: Annotated[int, typer.Option(help="Words in the vocabulary.")] = 2000,
     model: Annotated[str, typer.Option(help="Topic model; if not given, the one that a run would train.")] = "",
     parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None,
     vocabulary: Annotated[
-        str | None, typer.Option(help="A language: how many words of its public list can be expected to occur.")
+        str | None, typer.Option(help="A language: its public list of words, and how many of them can be expected.")
     ] = None,
     document_length: Annotated[float, typer.Option(help="Words of a document, for what can be expected.")] = 100.0,
+    epsilon: Annotated[float | None, typer.Option(help="The budget, in place of the profile's; sizes the noise.")] = None,
+    delta: Annotated[float | None, typer.Option(help="The delta, in place of the profile's.")] = None,
+    noise: Annotated[float | None, typer.Option(help="Noise over the bound on a row, in place of the profile's.")] = None,
+    missing: Annotated[int | None, typer.Option(help="How many parties may be missing from a sum.")] = None,
+    colluding: Annotated[int | None, typer.Option(help="How many parties may help the adversary.")] = None,
+    unit: Unit = "",
+    documents_per_person: EachPerson = None,
+    persons: Persons = None,
+    corpus: Counted = None,
+    person: PersonColumn = None,
     html: Html = None,
     json: Json = False,
 ) -> None:
     """Says what a run under a profile spends, and how many rounds its budget lasts."""
-    from securetm.cli.budget_profile import profile_run
+    from securetm.cli.budget_profile import ProfileQuestion
 
-    run = profile_run(name, parties, rounds, vocabulary_size, documents, model, vocabulary, document_length)
-    _answer(run.report, html, json)
+    people = people_of(unit, documents, documents_per_person, persons, corpus, person)
+    words = (vocabulary_size, model, vocabulary, document_length)
+    asked = ProfileQuestion(name, parties, rounds, *words, people, epsilon, delta, noise, missing, colluding)
+    _answer(lambda progress: asked.run().report(progress), html, json)
 
 
 def ledger(
@@ -251,7 +310,11 @@ _COMMANDS: dict[str, tuple[Callable[..., None], str, str]] = {  # the function, 
         "Central, local and distributed noise side by side.",
         f"{_DOCUMENTS} --epochs 5 --noise 1.2 --delta 1e-6 --threshold 4",
     ),
-    "profile": (profile, "What a run under a profile spends.", "dp-distributed --rounds 200 --documents 50000"),
+    "profile": (
+        profile,
+        "What a run under a profile spends.",
+        "dp-distributed --documents 100000 --persons 20000 --epsilon 4 --delta 1e-6",
+    ),
     "forecast": (forecast, "Whether a model will be of use, before anything is spent.", "--documents 20000 --epsilon 3"),
     "ledger": (ledger, "What a party's ledger holds.", "north.ledger"),
 }

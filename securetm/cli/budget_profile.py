@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
-from securetm.accounting.calculator.option_checks import check
+from securetm.accounting.calculator.option_checks import check, check_delta, refused
+from securetm.accounting.calculator.persons import PERSON, SEPARATE, People
 from securetm.accounting.calculator.profile_run import MOST_ROUNDS, ProfileRun, SuggestedRounds
 from securetm.agreement import Agreement, agree
 from securetm.contracts import NoiseBy
@@ -16,81 +18,181 @@ from securetm.federation.paying import bill_of, calibrated
 from securetm.federation.word_threshold import needed_by
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plan_reading import plan_from_tables
-from securetm.plans import ModelChoice, Plan, VocabularyChoice, hides_documents, usual_model
-from securetm.profiles import cohort_of, count_of_parties, read_profile, rounds_under
-from securetm.wording import colluding_parties
+from securetm.plans import hides_documents, usual_model
+from securetm.profiles import cohort_of, count_of_parties, read_profile, words_in_sums
+from securetm.wording import colluding_parties, counted
 
 if TYPE_CHECKING:
     from securetm.contracts import Budget, Cohort, Profile
 
 _ROLES = {"coordinator": "the coordinator", "party": "any other party", "model reader": "anyone who gets the model"}
+_MOST_PARTIES = 10_000
 
 
-def profile_run(
-    name: str,
-    parties: int | None,
-    rounds: int,
-    words: int,
-    documents: int | None,
-    model: str = "",
-    language: str | None = None,
-    length: float = USUAL_LENGTH,
-) -> ProfileRun:
-    """What a run of that model under the profile of that name spends, round by round."""
-    check("--rounds", rounds, MOST_ROUNDS)
-    check("--parties", parties)
-    check("--vocabulary-size", words)
-    check("--documents", documents)
-    model = model or usual_model(read_profile(name).budget)
-    agreement = agree(_plan(name, words, model, language), listed=tuple(f"word{n}" for n in range(words)))
-    profile = agreement.profile
-    if profile.budget is None:
-        problem = "spends no privacy budget, because it adds no noise and promises no differential privacy"
-        instead = f"`securetm explain {profile.name}` says what it protects by other means"
-        raise BadSetting("securetm budget profile", "NAME", profile.name, problem, instead=instead)
-    parties = count_of_parties(profile, parties)
-    expected, note = asked_about(language, words, documents, length) if language else (None, "")
-    bill = bill_of(agreement, parties)
-    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
-    needed = needed_by(agreement, parties)
-    return ProfileRun(
-        profile.name,
-        profile.budget,
-        bill.words,
-        bill.round,
-        rounds,
-        _against(profile, cohort, profile.budget),
-        _assumptions(profile, cohort),
-        {"model": model, "parties": len(cohort.members), "vocabulary_size": words},
-        documents,
-        bill.once,
-        note,
-        asdict(expected) if expected else None,
-        *((needed.found_from, needed.whose) if needed is not None else (0, "one party")),
-        _suggested(agreement, parties, words, documents),
+@dataclass(frozen=True)
+class ProfileQuestion:
+    """What is asked about a run under a profile. What is left out is as a run would have it."""
+
+    profile: str
+    parties: int | None = None
+    rounds: int | None = None
+    words: int = 2000
+    model: str = ""
+    language: str | None = None
+    length: float = USUAL_LENGTH
+    people: People = SEPARATE
+    epsilon: float | None = None
+    delta: float | None = None
+    noise: float | None = None
+    missing: int | None = None
+    colluding: int | None = None
+
+    def __post_init__(self) -> None:
+        check("--rounds", self.rounds, MOST_ROUNDS)
+        check("--parties", self.parties)
+        check("--vocabulary-size", self.words)
+        check("--documents", self.people.documents)
+        check("--epsilon", self.epsilon)
+        check("--noise", self.noise)
+        check("--missing", self.missing)
+        check("--colluding", self.colluding)
+        if self.delta is not None:
+            check_delta(self.delta)
+
+    def run(self) -> ProfileRun:
+        """What a run of that model under that profile spends, round by round."""
+        budget, cohort = self._budget(), self._cohort()
+        expected, note = None, ""
+        if self.language:
+            expected, note = asked_about(self.language, self.words, self.people.documents, self.length)
+        parties = len(cohort.members)
+        agreement = calibrated(self.agreement(), parties)
+        profile, bill = agreement.profile, bill_of(agreement, parties)
+        assert profile.budget is not None
+        needed = needed_by(agreement, parties)
+        return ProfileRun(
+            profile.name,
+            profile.budget,
+            bill.words,
+            bill.round,
+            bill.rounds,
+            _against(profile, cohort, profile.budget),
+            _assumptions(profile, cohort),
+            {"model": agreement.plan.model.name, "parties": parties, "vocabulary_size": self.words, **self._asked()},
+            self.people.documents,
+            bill.once,
+            note,
+            asdict(expected) if expected else None,
+            *((needed.found_from, needed.whose) if needed is not None else (0, "one party")),
+            self._suggested(parties) if hides_documents(budget) else None,
+            self.people,
+            _noise_of(profile),
+            bill.words is None or words_in_sums(profile),
+            _shares_note(profile, cohort),
+        )
+
+    def agreement(self, **privacy: float) -> Agreement:
+        """The run, agreed on as a plan that says only what was asked. Numbers in place of words stand for its vocabulary."""
+        training = {"rounds": self.rounds, "documents": self.people.units}
+        tables: dict[str, Any] = {
+            "profile": self.profile,
+            "vocabulary": {"max_words": self.words, **({"source": "file", "file": self.language} if self.language else {})},
+            "model": {"name": self.model or usual_model(self._budget())},
+            "training": {name: value for name, value in training.items() if value is not None},
+            "privacy": {**self._numbers(), **privacy},
+        }
+        plan = plan_from_tables(tables, "the calculator")
+        return agree(plan, listed=tuple(f"word{n}" for n in range(self.words)))
+
+    def _numbers(self) -> dict[str, Any]:
+        numbers = {"epsilon": self.epsilon, "delta": self.delta, "noise": self.noise}
+        unit = {"unit": PERSON} if self.people.protected == PERSON else {}
+        return unit | {name: value for name, value in numbers.items() if value is not None}
+
+    def _asked(self) -> dict[str, Any]:
+        """The settings that were given, for the record."""
+        return {**self._numbers(), "missing": self.missing, "colluding": self.colluding, **self.people.found}
+
+    def _budget(self) -> Budget:
+        profile = read_profile(self.profile)
+        if profile.budget is None:
+            problem = "spends no privacy budget, because it adds no noise and promises no differential privacy"
+            instead = f"`securetm explain {profile.name}` says what it protects by other means"
+            raise BadSetting("securetm budget profile", "NAME", profile.name, problem, instead=instead)
+        return profile.budget
+
+    def _cohort(self) -> Cohort:
+        """The parties, of whom no more are missing or help an adversary than the profile's noise is sized for."""
+        profile = read_profile(self.profile)
+        parties = count_of_parties(profile, self.parties)
+        cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
+        most = parties - _remain(profile, cohort)
+        if self.missing is not None and self.missing > most:
+            problem = (
+                f"must be at most {most}: under {profile.name} a sum of {counted(parties, 'party', 'parties')} is opened over "
+                f"at least {parties - most}, and no noise is there for more that are missing"
+            )
+            raise refused("--missing", self.missing, problem, self._for_missing(profile, self.missing))
+        helpers = _helpers(profile, cohort)
+        if self.colluding is not None and self.colluding > helpers:
+            problem = (
+                f"must be at most {helpers}: the noise of {profile.name} is sized for no more helpers of {parties} parties"
+            )
+            instead = "take `dp-local`, whose noise no helper knows, or a profile of your own with a larger `colluding`"
+            raise refused("--colluding", self.colluding, problem, instead)
+        return cohort
+
+    def _for_missing(self, profile: Profile, missing: int) -> str:
+        """What to change so that so many parties may be missing."""
+        names = tuple(f"party {n}" for n in range(_MOST_PARTIES))
+        for parties in range(profile.minimum_parties, min(_MOST_PARTIES, 200 + 20 * missing)):
+            if parties - _remain(profile, cohort_of(profile, names[:parties])) >= missing:
+                return (
+                    f"with --parties {parties} as many may be missing; or take a profile of your own with a smaller threshold"
+                )
+        return "take a profile of your own with a smaller threshold_share, whose shares of noise are larger"
+
+    def _suggested(self, parties: int) -> SuggestedRounds | None:
+        """How often a run asks where its plan does not say, and with how much noise the whole budget lasts for that."""
+        model = self.agreement().model
+        if not model.budget_rounds:
+            return None
+        asked = ProfileQuestion(
+            self.profile, None, None, self.words, self.model, self.language, people=self.people, delta=self.delta
+        )
+        open_rounds = asked.agreement(epsilon=self.epsilon or self._budget().epsilon)
+        noise = calibrated(open_rounds, parties).plan.privacy.noise
+        return SuggestedRounds(open_rounds.plan.training.rounds, noise, self.people.units, self.people.protected)
+
+
+def _remain(profile: Profile, cohort: Cohort) -> int:
+    """How many parties must remain in a sum: as the noise needs, and as the sum can be opened."""
+    return max(cohort.threshold, profile.aggregation.remaining(cohort, len(cohort.members)))
+
+
+def _helpers(profile: Profile, cohort: Cohort) -> int:
+    """How many parties may help an adversary, by every part that adds noise; all others where no part names a limit."""
+    noising = [part.claims(cohort) for part in profile.mechanisms if part.noise_by is not NoiseBy.NOBODY]
+    each = [max((claim.colluding for claim in claims if claim.what == PRIVATE), default=0) for claims in noising]
+    return min(each, default=len(cohort.members) - 1)
+
+
+def _noise_of(profile: Profile) -> float | None:
+    """The noise multiplier of the profile; nothing where its noise is on single words."""
+    named = ((part, part.plan_numbers.get("noise_multiplier", "")) for part in profile.mechanisms)
+    return next((float(getattr(part, name)) for part, name in named if name), None)
+
+
+def _shares_note(profile: Profile, cohort: Cohort) -> str:
+    """How much noise a sum carries where every party adds a share: more than is counted, for those who know their own."""
+    if all(part.noise_by is not NoiseBy.SHARES for part in profile.mechanisms):
+        return ""
+    parties, remain, helpers = len(cohort.members), _remain(profile, cohort), cohort.colluding
+    more = math.sqrt(parties / (parties - helpers))
+    return (
+        f"Counted for {parties - remain} of {parties} parties missing and {helpers} that help an adversary. If nobody is "
+        f"missing, the sum carries {more:.2f} times the noise that is counted."
     )
-
-
-def _suggested(agreement: Agreement, parties: int, words: int, documents: int | None) -> SuggestedRounds | None:
-    """How often a run asks where its plan does not say, and with how much noise the whole budget lasts for that."""
-    profile, few = agreement.profile, agreement.model.budget_rounds
-    if profile.budget is None or not few or not hides_documents(profile.budget):
-        return None
-    if documents:
-        few = rounds_under(profile, documents, int(agreement.plan.model.settings["n_topics"]), words)
-    plan = replace(agreement.plan, training=replace(agreement.plan.training, rounds=few))
-    whole = replace(agreement, plan=plan).with_privacy(epsilon=profile.budget.epsilon)
-    noise = calibrated(whole, parties).plan.privacy.noise
-    return SuggestedRounds(few, noise, documents)
-
-
-def _plan(name: str, words: int, model: str, language: str | None) -> Plan:
-    """A plan with that profile. Where the list of words is public, the plan names one that need not exist."""
-    if language or read_profile(name).vocabularies == ("file",):
-        public = VocabularyChoice("file", "words.txt", max_words=words)
-        return Plan(profile=name, vocabulary=public, model=ModelChoice(model))
-    tables = {"profile": name, "vocabulary": {"max_words": words}, "model": {"name": model}}
-    return plan_from_tables(tables, "the calculator")
 
 
 def _against(profile: Profile, cohort: Cohort, budget: Budget) -> str:

@@ -21,7 +21,7 @@ from securetm.errors import BadSetting
 from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import JOINT, PAIRS, TRAIN, Questions, before_training
 from securetm.models.additivity import check_additive
-from securetm.profiles import cohort_of
+from securetm.profiles import cohort_of, count_of_parties
 from securetm.route import Route, compile_route
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Bill:
 def bill_of(agreement: Agreement, parties: int) -> Bill:
     """Computes what a run with so many parties spends. Without a public list, the longest possible vocabulary counts."""
     profile = agreement.profile
-    members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
+    members = tuple(f"party {n}" for n in range(count_of_parties(profile, parties)))  # fewer are refused
     cohort, asked = cohort_of(profile, members), cohort_of(profile, members[: cohort_size(len(members), agreement)])
     questions = Questions(agreement)
     joint = agreement.plan.vocabulary.source == JOINT

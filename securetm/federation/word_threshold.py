@@ -18,27 +18,26 @@ from securetm.federation.paying import with_words_noise
 from securetm.federation.paying_errors import NoWordCanBeFound
 from securetm.federation.questions import JOINT
 from securetm.models.word_sums import USUAL_WORDS, WordSums, required
-from securetm.profiles import cohort_of, words_in_sums
+from securetm.profiles import cohort_of, count_of_parties, words_in_sums
 from securetm.route import compile_route
 
-_USUAL_PARTIES = 5
 _LISTED, _RANK = 300_000, 10_000  # words that are looked up in a sum, and the place among them of a word that is asked about
 _FOUND = 2.33  # deviations above the threshold at which 99 of 100 are found
 
 
-def needed_by(agreement: Agreement, parties: int = _USUAL_PARTIES) -> NamingThreshold | None:
+def needed_by(agreement: Agreement, parties: int | None = None) -> NamingThreshold | None:
     """Returns the threshold of the run's selection of words; None where words are not selected."""
     if agreement.plan.vocabulary.source != JOINT or agreement.budget is None:
         return None
     return threshold_of(with_words_noise(agreement).profile, parties)
 
 
-def threshold_of(profile: Profile, parties: int) -> NamingThreshold | None:
+def threshold_of(profile: Profile, parties: int | None) -> NamingThreshold | None:
     """Returns in how many documents a word must be under this profile, of one party or, in a sum, of all."""
     alone = next((found for part in profile.mechanisms if (found := part.naming_threshold()) is not None), None)
     if alone is None or not words_in_sums(profile):
         return alone
-    members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
+    members = tuple(f"party {n}" for n in range(count_of_parties(profile, parties)))
     unit = _deviation(profile, cohort_of(profile, members)) * sqrt(USUAL_WORDS)
     least = float(required(_LISTED)[_RANK])
     return NamingThreshold(ceil(least * unit), ceil((least + _FOUND) * unit), together=True)

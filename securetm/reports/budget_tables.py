@@ -59,10 +59,10 @@ def attack_limit(report: BudgetReport, most: str) -> str:
 
 
 def all_tables(report: BudgetReport) -> tuple[ReportTable, ...]:
-    """The epsilon by each accountant, then the report's own tables."""
+    """The report's own tables, then the epsilon by each accountant."""
     rows = tuple((row.accountant, row.epsilon, row.means) for row in report.by_accountant)
     title = f"epsilon per {report.unit} at delta = {report.delta:.3g}, by accountant"
-    return (ReportTable(title, ("accountant", "epsilon", "what it is"), rows, _NO_GDP), *report.tables)
+    return (*report.tables, ReportTable(title, ("accountant", "epsilon", "what it is"), rows, _NO_GDP))
 
 
 def percent(share: float) -> str:

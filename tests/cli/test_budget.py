@@ -13,7 +13,7 @@ from dp_accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
 
 from securetm.accounting.composition import by_accountant, total
 from securetm.accounting.spends import Spend
-from securetm.cli.budget_profile import profile_run
+from securetm.cli.budget_profile import ProfileQuestion
 
 from .calculated import budget, by, found, write_ledger
 from .conftest import Said
@@ -298,16 +298,16 @@ def test_a_run_is_billed_as_far_as_its_budget_lasts() -> None:
 
 def test_central_noise_is_not_told_to_protect_from_the_coordinator() -> None:
     """Selected words are noised at the party, the sums of training are not: the weakest part decides."""
-    bill = profile_run("dp-central", 5, 10, 500, None, "prodlda")
+    bill = ProfileQuestion("dp-central", 5, 10, 500, "prodlda").run()
     assert bill.against.startswith("any other party")
     assert "the coordinator" not in bill.against
     assert "anyone who gets the model" in bill.against
     assert bill.assumptions == ("whoever opens the sums adds the noise and keeps both to itself",)
     assert bill.round is not None
-    every = profile_run("dp-central", 5, 10, 500, None, "lda")
+    every = ProfileQuestion("dp-central", 5, 10, 500, "lda").run()
     assert every.round is not None
     assert not isinstance(every.round.event, type(bill.round.event))  # all documents are asked, so no coin helps
-    assert profile_run("dp-local", 5, 10, 500, None).against.startswith("the coordinator with 4 colluding parties")
+    assert ProfileQuestion("dp-local", 5, 10, 500).run().against.startswith("the coordinator with 4 colluding parties")
 
 
 def test_a_profile_without_noise_has_no_budget() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from securetm.cli.budget_profile import profile_run
+from securetm.cli.budget_profile import ProfileQuestion
 from securetm.plan_reading import plan_from_tables, read_plan
 from securetm.plans import DEFAULT_MODEL, MODEL_UNDER_BUDGET, Plan
 
@@ -31,7 +31,7 @@ def test_a_budget_of_single_words_is_another_thing() -> None:
 
 @pytest.mark.parametrize("profile", ["dp-central", "iftm"])
 def test_the_calculator_counts_the_model_that_a_run_would_train(profile: str) -> None:
-    run = profile_run(profile, 5, 3, 500, None)
+    run = ProfileQuestion(profile, 5, 3, 500).run()
     assert run.settings["model"] == plan_from_tables({"profile": profile}, "a test").model.name
 
 

@@ -20,7 +20,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerRolledBack
 from securetm.accounting.spends import Spend
 from securetm.agreement import agree
-from securetm.cli.budget_profile import profile_run
+from securetm.cli.budget_profile import ProfileQuestion
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import Tokeniser
@@ -325,7 +325,7 @@ def test_no_epsilon_of_words_is_said_without_what_it_is_of(corpora: Mapping[str,
     to = Console(file=io.StringIO(), width=400)
     show_run(result, "", to)
     show_explanation(explain("iftm"), to)
-    show_report(profile_run("iftm", 5, 50, 2000, None).report(Unwatched()), to)
+    show_report(ProfileQuestion("iftm", 5, 50, 2000).run().report(Unwatched()), to)
     show_report(ledger_report(folder.ledger("north"), Unwatched()), to)
     said = " ".join(to.file.getvalue().replace("│", " ").split())  # type: ignore[attr-defined]
     assert len(re.findall(r"epsilon = 8 per word occurrence", said)) >= 5
@@ -335,7 +335,7 @@ def test_no_epsilon_of_words_is_said_without_what_it_is_of(corpora: Mapping[str,
 
 
 def test_the_calculator_says_what_a_run_spends_and_for_whole_documents() -> None:
-    sheet = profile_run("iftm", 5, 50, 2000, None).report(Unwatched()).record()
+    sheet = ProfileQuestion("iftm", 5, 50, 2000).run().report(Unwatched()).record()
     assert (sheet["unit"], sheet["delta"], sheet["neighbours"]) == ("word occurrence", 1e-9, "add or remove one")
     assert sheet["epsilon"] == pytest.approx(8.0)
     assert [document["epsilon"] for document in sheet["documents"]] == [64.0, 480.0, 1704.0]
@@ -382,6 +382,6 @@ def test_whom_words_are_hidden_from_is_said_where_noise_of_another_unit_stands_b
     text = (data_folder("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
     path = tmp_path / "iftm.toml"
     path.write_text(f'{text}\n[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 1.0\n', "utf-8")
-    both, alone = profile_run(str(path), 5, 50, 2000, None), profile_run("iftm", 5, 50, 2000, None)
+    both, alone = ProfileQuestion(str(path), 5, 50, 2000).run(), ProfileQuestion("iftm", 5, 50, 2000).run()
     assert both.against == alone.against != ""
     assert (both.round, both.once) == (alone.round, alone.once)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from securetm.agreement import agree
-from securetm.cli.budget_profile import profile_run
+from securetm.cli.budget_profile import ProfileQuestion
 from securetm.corpus.corpus import Corpus
 from securetm.federation.paying_errors import NoWordCanBeFound, TooFewWordsFound
 from securetm.federation.simulation import federate
@@ -59,5 +59,5 @@ def test_it_is_said_before_a_run() -> None:
     assert "documents of all parties together" in explain("dp-distributed", 5)["spent"]
     assert "documents of one party" in explain("dp-local", 5)["spent"]
     assert "documents of one party" not in explain("masked", 5)["spent"]
-    assert profile_run("dp-distributed", 5, 2, 500, None).found_from == needed.found_from
+    assert ProfileQuestion("dp-distributed", 5, None, 500).run().found_from == needed.found_from
     assert needed_by(agree(read_plan(None, {"profile": "masked"}))) is None

@@ -10,9 +10,10 @@ import pytest
 from dp_accounting import GaussianDpEvent
 
 from securetm import experiments
+from securetm.accounting.calculator.persons import People
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
-from securetm.cli.budget_profile import profile_run
+from securetm.cli.budget_profile import ProfileQuestion
 from securetm.errors import BadSetting
 from securetm.experiments.fitted_rounds import fitted
 from securetm.models.rounds_rule import MOST_ROUNDS, ROUNDS_EACH, noise_of_one_round, rounds_for
@@ -52,8 +53,8 @@ def test_a_plan_that_states_its_documents_is_asked_by_the_rule_and_spends_its_bu
 
 
 def test_the_calculator_suggests_what_a_run_would_ask() -> None:
-    run = profile_run("dp-central", 5, 3, 500, 10**6, "lda-vi")
+    run = ProfileQuestion("dp-central", 5, 3, 500, "lda-vi", people=People(documents=10**6)).run()
     assert run.suggested is not None
     assert run.suggested.rounds == MOST_ROUNDS
     assert "1,000,000 documents" in run.suggested.sentence
-    assert profile_run("dp-central", 5, 3, 500, None, "prodlda").suggested is None
+    assert ProfileQuestion("dp-central", 5, 3, 500, "prodlda").run().suggested is None

@@ -129,11 +129,12 @@ def sentence_large(epsilon: float, unit: str) -> str | None:
     )
 
 
-def sentence_delta(delta: float, documents: int) -> str | None:
-    """The warning about a delta that would allow publishing a whole document."""
-    if delta * documents < 1:
+def sentence_delta(delta: float, units: int | None, unit: str = "document") -> str | None:
+    """The warning about a delta that would allow publishing all that one document or person has; nothing if nobody counted."""
+    if units is None or delta * units < 1:
         return None
+    published = "a random document of the corpus" if unit == "document" else "all documents of a random person"
     return (
-        f"delta = {delta:.3g} is not below 1 / documents = {1 / documents:.3g}: a mechanism that publishes a random document "
-        "of the corpus would satisfy it. Choose a delta well below that."
+        f"delta = {delta:.3g} is not below 1 / {unit}s = {1 / units:.3g}: a mechanism that publishes {published} "
+        "would satisfy it. Choose a delta well below that."
     )

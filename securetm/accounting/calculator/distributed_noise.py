@@ -21,6 +21,7 @@ from securetm.accounting.calculator.budget_report import (
 )
 from securetm.accounting.calculator.composed_report import Spends, composed, curve
 from securetm.accounting.calculator.option_checks import check, check_choice, check_delta, check_parties
+from securetm.accounting.calculator.persons import SEPARATE, People, persons_table
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.contracts import Block, Cohort, Domain, Mechanism, Terms
@@ -60,6 +61,7 @@ class Shares:
     delta: float
     distribution: str = "discrete_gaussian"
     documents: int | None = None
+    people: People = SEPARATE
 
     def __post_init__(self) -> None:
         check_parties(self.parties, self.threshold, self.colluding)
@@ -95,16 +97,18 @@ class Shares:
         colluding = self.colluding
         beside = f", {colluding_parties(colluding)} among them" if colluding else ""
         helps = f"at most {colluding} of them {'helps' if colluding == 1 else 'help'} the adversary"
-        coin = f"a document joins each round by a coin of its own, with probability {self.rate:.4g}, that only its party knows"
+        unit = self.people.protected
+        coin = f"a {unit} joins each round by a coin of its own, with probability {self.rate:.4g}, that only its party knows"
         return Promise(
-            "document",
+            unit,
             f"the coordinator and anyone who sees the sums and the model{beside}",
-            "any one document of an honest party was in its sums",
+            f"any one {unit} of an honest party was in its sums",
             (
                 *((coin,) if self.rate < 1 else ()),
                 f"nothing is opened but sums over at least {self.threshold} of the {self.parties} parties",
                 helps if colluding else "no party helps the adversary",
                 "the others add their shares as agreed",
+                *self.people.assumptions,
             ),
         )
 
@@ -136,6 +140,8 @@ class Shares:
         def line(name: str, left: float) -> PlotLine:
             return curve(name, lambda rounds: spends(rounds, left), self.rounds, self.delta, progress, whole=True)
 
+        people, guaranteed = self.people, spends(self.rounds, self.noise)
+        bounds = people.bounds(guaranteed, cases[0]["epsilon"], self.delta)
         more = self.left(self.parties, 0) / self.noise
         best = (line(f"all {self.parties} honest", self.left(self.parties, 0)),) if more > 1 else ()
         surplus = (
@@ -147,15 +153,18 @@ class Shares:
             f"{DISTRIBUTIONS[self.distribution]} shares, {self.threshold} of {self.parties} parties remain, "
             f"{self.colluding} may collude, {counted(self.rounds, 'round')}",
             self.promise(),
-            spends(self.rounds, self.noise),
+            guaranteed,
             self.delta,
             sampling="poisson" if self.rate < 1 else "none",
-            settings=asdict(self) | {"share_deviation": self.share, "honest_shares": self.honest},
-            warnings=some(sentence_delta(self.delta, self.documents) if self.documents else None, self._coarse_grid()),
-            notes=(surplus, HOW_SHARES_COUNT[self.distribution]),
-            tables=(self._price(cases),),
-            plots=(epsilon_against("rounds", "document", line("guaranteed", self.noise), *best),),
-            found={"cases": cases},
+            settings={n: v for n, v in asdict(self).items() if n != "people"}
+            | {"share_deviation": self.share, "honest_shares": self.honest},
+            warnings=some(
+                sentence_delta(self.delta, people.units, people.protected), people.warning(bounds), self._coarse_grid()
+            ),
+            notes=(surplus, HOW_SHARES_COUNT[self.distribution], *people.notes()),
+            tables=(*persons_table(bounds), self._price(cases)),
+            plots=(epsilon_against("rounds", people.protected, line("guaranteed", self.noise), *best),),
+            found={"cases": cases, **people.recorded(bounds)},
         )
 
     def _coarse_grid(self) -> str | None:
@@ -186,14 +195,28 @@ class Shares:
         ]
 
     def _price(self, cases: list[dict[str, Any]]) -> ReportTable:
-        columns = ("case", "answer", "collude", "noise in the sum", "unknown to them", "epsilon per document")
+        columns = ("case", "answer", "collude", "noise in the sum", "unknown to them", f"epsilon per {self.people.protected}")
         rows = tuple(
             (one["case"], one["answering"], one["colluding"], near(one["noise_in_sum"]), near(one["noise"]), one["epsilon"])
             for one in cases
         )
-        bound = f"the bound on one document's row ({self.l2:,.0f} steps)"
+        bound = f"the bound on one {self.people.protected}'s row ({self.l2:,.0f} steps)"
         caption = f"Noise as a standard deviation over {bound}; a party's share has one of {near(self.share)} steps."
         return ReportTable("The price of dropout and collusion", columns, rows, caption)
+
+
+def shares_table(noise: float, parties: int, threshold: int, colluding: int) -> ReportTable:
+    """How large shares of so much noise are, where as many may be missing and help an adversary."""
+    check_parties(parties, threshold, colluding)
+    honest = threshold - colluding
+    rows = (
+        ("the share of each party", near(noise / math.sqrt(honest))),
+        (f"unknown to an adversary, {counted(parties - threshold, 'party', 'parties')} missing", near(noise)),
+        ("in the sum, nobody missing", near(noise * math.sqrt(parties / (parties - colluding)))),
+    )
+    helped = f"{colluding} of them may help an adversary" if colluding else "none of them helps an adversary"
+    caption = f"Standard deviation over the bound on a row. {threshold} of {parties} parties must remain in a sum; {helped}."
+    return ReportTable("The noise in shares", ("", "noise"), rows, caption)
 
 
 def near(value: float) -> str:

@@ -12,6 +12,7 @@ from scipy import special
 from securetm.accounting.calculator.budget_report import BudgetReport, Promise, epsilon_against, sentence_delta, some
 from securetm.accounting.calculator.composed_report import Spends, composed, curve
 from securetm.accounting.calculator.option_checks import check, check_batch, check_choice, check_delta, check_epochs
+from securetm.accounting.calculator.persons import PERSON, People, persons_table
 from securetm.accounting.composition import total
 from securetm.accounting.events import positive, probability, whole
 from securetm.accounting.spends import Spend
@@ -20,12 +21,6 @@ from securetm.wording import counted, upward
 
 SAMPLINGS = ("poisson", "shuffled")
 _LINES = {"poisson": "Poisson-sampled batches", "shuffled": "shuffled batches, provable"}
-_PERSONS = (
-    "This counts documents: a person who wrote k of them is protected by k times this epsilon only. Name persons in the "
-    "corpus, and count rows per person, if documents are not independent people."
-)
-
-
 _THRESHOLDS = 20_001
 
 
@@ -40,6 +35,10 @@ class Training:
     delta: float
     sampling: str = "poisson"
     tokens: int | None = None  # in the longest document; a document's promise covers them all
+    unit: str = ""  # document or person; nothing: the person where the next two say how many documents one has
+    documents_per_person: int | None = None  # at most
+    persons: int | None = None
+    counted: bool = False  # in documents
 
     def __post_init__(self) -> None:
         check_batch(self.batch, self.documents)
@@ -48,10 +47,16 @@ class Training:
         check_delta(self.delta)
         check_choice("--sampling", self.sampling, SAMPLINGS)
         check("--tokens", self.tokens)
+        self.people.check_batch(self.batch)
+
+    @property
+    def people(self) -> People:
+        """Whose documents they are."""
+        return People(self.unit, self.documents, self.documents_per_person, self.persons, self.counted)
 
     @property
     def rate(self) -> float:
-        """The probability with which a document is in a batch."""
+        """The probability with which a document or a person is in a batch."""
         return self.batch / self.documents
 
     @property
@@ -75,18 +80,23 @@ class Training:
 
     def promise(self) -> Promise:
         """What the figures mean, and what they assume."""
-        drawn = (
-            f"every batch is a Poisson sample (each document joins by a coin of its own, with probability {self.rate:.4g})",
-            "nobody learns the coins or the noise",
-        )
+        unit, person = self.people.protected, self.people.protected == PERSON
+        coin = f"each {unit} joins by a coin of its own, with probability {self.rate:.4g}"
+        drawn = (f"every batch is a Poisson sample ({coin})", "nobody learns the coins or the noise")
         if self.sampling == "shuffled":
-            once = "every document takes part once an epoch, in a batch that no other document decides"
+            once = f"every {unit} takes part once an epoch, in a batch that no other {unit} decides"
             drawn = (once, "nobody learns the noise")
+        clipped = "all gradients of a person are added up and clipped together" * person
         return Promise(
-            "document",
+            unit,
             "anyone who sees the model and every noised gradient that it was trained with",
-            "any one document was trained with",
-            (*drawn, "every document's gradient is clipped by itself", "whoever adds the noise is honest"),
+            f"any one {unit} was trained with",
+            (
+                *drawn,
+                clipped or "every document's gradient is clipped by itself",
+                *self.people.assumptions,
+                "whoever adds the noise is honest",
+            ),
         )
 
     def shuffling(self) -> dict[str, float]:
@@ -106,26 +116,33 @@ class Training:
         tokens = (
             f"A document of {self.tokens:,} tokens is covered whole, and each of its words with it." if self.tokens else None
         )
+        people = self.people
+        bounds = people.bounds(self.spends(), line.points[-1][1], self.delta)
         return composed(
             f"DP-SGD, {self.title()}",
             self.promise(),
             self.spends(),
             self.delta,
             sampling=self.sampling,
-            settings=asdict(self) | {"rate": self.rate, "steps": self.steps},
-            warnings=some(sentence_delta(self.delta, self.documents), self._shuffled_warning(shuffled)),
-            notes=some(_PERSONS, tokens, self._shuffled_note(shuffled)),
-            plots=(epsilon_against("epochs", "document", line),),
-            found={"shuffled": shuffled},
+            settings=asdict(self) | {"unit": people.protected, "rate": self.rate, "steps": self.steps},
+            warnings=some(
+                sentence_delta(self.delta, people.units, people.protected),
+                people.warning(bounds),
+                self._shuffled_warning(shuffled),
+            ),
+            notes=some(*people.notes(), tokens, self._shuffled_note(shuffled)),
+            tables=persons_table(bounds),
+            plots=(epsilon_against("epochs", people.protected, line),),
+            found={"shuffled": shuffled, **people.recorded(bounds)},
         )
 
     def _shuffled_warning(self, shuffled: dict[str, float]) -> str | None:
         if self.sampling != "shuffled":
             return None
+        proved = f"epsilon = {upward(shuffled['sound'])} per {self.people.protected}"
         return (
-            "Batches that are shuffled, not Poisson-sampled, get no amplification: "
-            f"epsilon = {upward(shuffled['sound'])} per document is what can be proved, one epoch alone spends at least "
-            f"{shuffled['at_least']:.2f}, and the Poisson formula, which is false here, would say "
+            f"Batches that are shuffled, not Poisson-sampled, get no amplification: {proved} is what can be proved, one epoch "
+            f"alone spends at least {shuffled['at_least']:.2f}, and the Poisson formula, which is false here, would say "
             f"{upward(shuffled['poisson'])}."
         )
 
@@ -134,7 +151,7 @@ class Training:
             return None
         return (
             f"Only for Poisson samples. Batches from a shuffled list spend at least epsilon = {shuffled['at_least']:.2f} "
-            f"per document in one epoch alone; {upward(shuffled['sound'])} is what can be proved for them "
+            f"per {self.people.protected} in one epoch alone; {upward(shuffled['sound'])} is what can be proved for them "
             "(--sampling shuffled)."
         )
 

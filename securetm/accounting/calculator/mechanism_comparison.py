@@ -20,6 +20,7 @@ from securetm.accounting.calculator.composed_report import composed, curve
 from securetm.accounting.calculator.distributed_noise import HOW_SHARES_COUNT, NoiseInShares, Shares, near
 from securetm.accounting.calculator.dp_sgd import Training
 from securetm.accounting.calculator.option_checks import refused
+from securetm.accounting.calculator.persons import persons_table
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.stages import Stages
@@ -33,8 +34,7 @@ _COLUMNS = (
     "trusted with the noise",
 )
 _CAPTION = (
-    "Epsilon per document, where as many as may drop out and collude do. "
-    "Noise as a standard deviation over the bound on a row, with all of them."
+    ", where as many as may drop out and collude do. Noise as a standard deviation over the bound on a row, with all of them."
 )
 
 
@@ -59,11 +59,12 @@ class MechanismComparison:
         """The same training with its noise in shares."""
         run, vector = self.training, (self.l2, self.dimension)
         group = (self.parties, threshold, colluding)
-        return Shares(*group, run.noise, *vector, run.rate, run.steps, run.delta, documents=run.documents)
+        return Shares(*group, run.noise, *vector, run.rate, run.steps, run.delta, documents=run.documents, people=run.people)
 
     def report(self, mechanism: NoiseInShares, progress: Stages) -> BudgetReport:
         """The epsilon against each adversary, and the noise in the sum, by mechanism."""
-        training = self.training
+        training, people = self.training, self.training.people
+        bounds = people.bounds(training.spends(), total(training.spends(), training.delta).epsilon, training.delta)
         found = self._mechanisms(mechanism, progress)
         rows = tuple(
             (r["mechanism"], near(r["noise_in_sum"]), _bound(r["coordinator"]), _bound(r["reader"]), r["trusted"])
@@ -76,11 +77,14 @@ class MechanismComparison:
             training.delta,
             sampling="poisson",
             settings=asdict(training) | {name: value for name, value in asdict(self).items() if name != "training"},
-            warnings=some(sentence_delta(training.delta, training.documents)),
-            notes=(HOW_SHARES_COUNT["discrete_gaussian"],),
-            tables=(ReportTable("Who adds the noise", _COLUMNS, rows, _CAPTION),),
-            plots=(epsilon_against("epochs", "document", *self._lines(mechanism, progress)),),
-            found={"mechanisms": found},
+            warnings=some(sentence_delta(training.delta, people.units, people.protected), people.warning(bounds)),
+            notes=(HOW_SHARES_COUNT["discrete_gaussian"], *people.notes()),
+            tables=(
+                *persons_table(bounds),
+                ReportTable("Who adds the noise", _COLUMNS, rows, f"Epsilon per {people.protected}{_CAPTION}"),
+            ),
+            plots=(epsilon_against("epochs", people.protected, *self._lines(mechanism, progress)),),
+            found={"mechanisms": found, **people.recorded(bounds)},
         )
 
     def _mechanisms(self, mechanism: NoiseInShares, progress: Stages) -> list[dict[str, Any]]:

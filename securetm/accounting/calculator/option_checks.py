@@ -45,12 +45,16 @@ RANGES = {
     "--vocabulary-size": _count(10**6, "words"),
     "--releases": _count(10**6, "releases"),
     "--rounds": _count(10**8, "rounds"),
+    "--documents-per-person": _count(10**9, "documents"),
+    "--persons": _count(10**12, "persons"),
+    "--missing": Range(0, 100_000, "give how many parties may be missing from a sum", things="parties"),
+    "--colluding": Range(0, 100_000, "give how many parties may help the adversary", things="parties"),
     "--dimension": _count(10**10, "coordinates"),
     "--parties": _count(100_000, "parties"),
     "--threshold": _count(100_000, "parties"),
     "--noise": Range(0.01, 1e6, "--noise is the deviation of the noise over the clipping bound, 1 for example"),
     "--epochs": Range(0, math.inf, "give how often the documents are gone through, 10 for example", above=True),
-    "--epsilon": Range(0, 1000, "give the epsilon per document that may be spent, 3 for example", above=True),
+    "--epsilon": Range(0, 1000, "give the epsilon that may be spent of each document or person, 3 for example", above=True),
     "--epsilon-per-word": Range(1e-6, 1e6, _BY_WORD),
     "--scale": Range(1e-6, 1e6, _BY_WORD),
     "--rate": Range(0, 1, "--rate is the probability that a document takes part in a round; at 1 all of them do", above=True),
@@ -86,6 +90,18 @@ def check_delta(delta: float, pure: bool = False) -> None:
         raise refused("--delta", delta, "must be above 0, because this noise has no finite epsilon at delta 0", _DELTA)
     if not (delta == 0 or _LEAST_DELTA <= delta < 1):
         raise refused("--delta", delta, f"must be at least {_LEAST_DELTA:g} and below 1", _DELTA)
+
+
+def remaining(parties: int, threshold: int | None, missing: int | None) -> int:
+    """How many parties must remain in a sum, by either of the two options that say it; all of them by default."""
+    check("--missing", missing)
+    if threshold is not None and missing is not None:
+        instead = f"give one of both: --missing {missing} of {parties} parties is --threshold {parties - missing}"
+        raise refused("--missing", missing, "cannot be given beside --threshold", instead)
+    if missing is not None and missing >= parties:
+        problem = f"must be below {parties:,}, the number of parties, because somebody must remain in a sum"
+        raise refused("--missing", missing, problem, "give fewer, or more --parties")
+    return parties - (missing or 0) if threshold is None else threshold
 
 
 def check_batch(batch: int, documents: int) -> None:

@@ -28,6 +28,7 @@ from securetm.accounting.calculator.composed_report import (
     largest_by,
     surely_within,
 )
+from securetm.accounting.calculator.persons import SEPARATE, People, persons_table
 from securetm.accounting.calculator.word_noise import PUBLIC, UNIT, WordNoise
 from securetm.accounting.composition import total, within
 from securetm.accounting.ledger.privacy_filter import ALONE
@@ -63,15 +64,17 @@ class SuggestedRounds:
 
     rounds: int
     noise: float
-    documents: int | None  # that the rule counted with; nothing: the model's usual number of rounds
+    documents: int | None  # or persons, that the rule counted with; nothing: the model's usual number of rounds
+    unit: str = "document"
 
     @property
     def sentence(self) -> str:
         """It in words."""
-        by = f"for about {self.documents:,} documents" if self.documents else "where nobody says how many documents there are"
+        rows = f"{self.unit}s"
+        by = f"for about {self.documents:,} {rows}" if self.documents else f"where nobody says how many {rows} there are"
         return (
             f"A run that leaves the rounds open asks {counted(self.rounds, 'time')} {by} (`[training] documents`), "
-            f"with a noise multiplier of {self.noise:.3g}: the whole budget lasts for that."
+            f"with a noise multiplier of {self.noise:.5g}: the whole budget lasts for that."
         )
 
 
@@ -94,6 +97,10 @@ class ProfileRun:
     found_from: int = 0  # documents that a word needs to be found, where words are selected behind noise
     found_in: str = "one party"  # whose documents these are
     suggested: SuggestedRounds | None = None  # where the model needs few rounds
+    people: People = SEPARATE
+    noise: float | None = None  # over the bound on a row; nothing where the noise is on single words
+    words_move_as_one: bool = True  # whether the spend of the words bounds any number of documents
+    shares_note: str = ""  # what the noise in the sum is
 
     @property
     def unit(self) -> str:
@@ -122,20 +129,30 @@ class ProfileRun:
         budget, lasts = f"{upward(self.budget.epsilon)} per {self.unit}", self._lasting(progress)
         if lasts == 0:
             raise BudgetTooSmall("round", budget, "a round spends more, or its failure probability exceeds delta", _INSTEAD)
-        run = replace(self, rounds=min(self.rounds, lasts))
+        run, people = replace(self, rounds=min(self.rounds, lasts)), self.people
         spent = curve("spent", run.spends, run.rounds, run.delta, progress, whole=True)
         last, epsilon = spent.points[-1]
+        bounds = people.bounds(
+            run.spends(run.rounds), epsilon, run.delta, stated=self.budget.delta, moves_as_one=self.words_move_as_one
+        )
         limit = PlotLine("budget", ((0.0, self.budget.epsilon), (last, self.budget.epsilon)))
         return run._composed(
             f"Profile {run.profile}, {counted(run.rounds, 'round')}",
-            Promise(self.unit, self.against, f"any one {self.unit} was in a party's corpus", run._sampled() + run.assumptions),
+            Promise(
+                self.unit,
+                self.against,
+                f"any one {self.unit} was in a party's corpus",
+                run._sampled() + run.assumptions + people.assumptions,
+            ),
             "poisson" if run._sampled() else "none",
             self.rounds,
-            warnings=some(sentence_delta(self.budget.delta, self.documents) if self.documents else None, self._ended(lasts)),
-            notes=some(self._words_note(), _SHARE, _ALL_ASKED if run._sampled() else None),
-            tables=(run._parts(epsilon, lasts),),
+            warnings=some(
+                sentence_delta(self.budget.delta, people.units, people.protected), people.warning(bounds), self._ended(lasts)
+            ),
+            notes=some(self.shares_note, *people.notes(), self._words_note(), _SHARE, _ALL_ASKED if run._sampled() else None),
+            tables=(*persons_table(bounds), run._parts(epsilon, lasts)),
             plots=(epsilon_against("rounds", self.unit, spent, limit),),
-            found=run._found(lasts),
+            found={**run._found(lasts), **people.recorded(bounds)},
         )
 
     def _noise_drawn_once(self, progress: Stages) -> BudgetReport:
@@ -173,7 +190,7 @@ class ProfileRun:
         budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "lasts_rounds": lasts}
         expected = {"expected_words": dict(self.expected_words)} if self.expected_words else {}
         suggested = {"suggested": asdict(self.suggested)} if self.suggested else {}
-        return {"rounds": self.rounds, "budget": budget, **suggested, **expected}
+        return {"rounds": self.rounds, "noise": self.noise, "budget": budget, **suggested, **expected}
 
     def _lasting(self, progress: Stages) -> int:
         """How many rounds the ledger would let it go on."""
@@ -192,7 +209,7 @@ class ProfileRun:
         if not isinstance(event, PoissonSampledDpEvent):
             return ()
         coin = f"a coin of its own (with probability {event.sampling_probability:.4g}) that nobody else learns"
-        return (f"a document joins each round by {coin}",)
+        return (f"a {self.unit} joins each round by {coin}",)
 
     def _words_note(self) -> str | None:
         if not self.found_from:

@@ -9,7 +9,8 @@ from securetm.accounting.accounting_errors import BudgetTooSmall
 from securetm.accounting.calculator.budget_report import BudgetReport
 from securetm.accounting.calculator.composed_report import Spends, largest_by, surely_within
 from securetm.accounting.calculator.dp_sgd import SAMPLINGS, Training
-from securetm.accounting.calculator.option_checks import MOST_STEPS, RANGES, check, check_choice, refused
+from securetm.accounting.calculator.option_checks import MOST_STEPS, RANGES, check, check_choice, check_delta, refused
+from securetm.accounting.calculator.persons import People
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import within
 from securetm.stages import Stages
@@ -24,7 +25,7 @@ _STEPS = 12  # about as many as a search takes
 
 @dataclass(frozen=True)
 class Target:
-    """What is sought, and for which epsilon per document. The value that is sought is not given."""
+    """What is sought, and for which epsilon. The value that is sought is not given."""
 
     sought: str
     epsilon: float
@@ -35,11 +36,16 @@ class Target:
     noise: float | None = None
     sampling: str = "poisson"
     tokens: int | None = None
+    unit: str = ""  # document or person, as in a training
+    documents_per_person: int | None = None
+    persons: int | None = None
+    counted: bool = False  # in documents
 
     def __post_init__(self) -> None:
         check_choice("--for", self.sought, tuple(SOUGHT))
         check_choice("--sampling", self.sampling, SAMPLINGS)
         check("--epsilon", self.epsilon)
+        check_delta(self.delta)
         for name in SOUGHT:
             value = getattr(self, name)
             if value is not None and name == self.sought:
@@ -55,17 +61,30 @@ class Target:
         """The training with what is sought in its place."""
         given = {name: getattr(self, name) or 0 for name in SOUGHT} | {self.sought: found}
         batch, epochs, noise = int(given["batch"]), float(given["epochs"]), float(given["noise"])
-        return Training(self.documents, batch, epochs, noise, self.delta, self.sampling, self.tokens)
+        whose = (self.unit, self.documents_per_person, self.persons, self.counted)
+        return Training(self.documents, batch, epochs, noise, self.delta, self.sampling, self.tokens, *whose)
+
+    @property
+    def protected(self) -> str:
+        """The unit of epsilon: a document or a person."""
+        return People(self.unit, self.documents, self.documents_per_person, self.persons, self.counted).protected
+
+    def solved(self, progress: Stages) -> Training:
+        """The training with what was sought."""
+        return self.training(self._found(progress))
+
+    def _found(self, progress: Stages) -> float:
+        progress.stage(f"the {self.sought} for epsilon = {self.epsilon:g}", _STEPS)
+        search = _Search(self, progress)
+        return {"noise": search.noise, "epochs": search.epochs, "batch": search.batch}[self.sought]()
 
     def report(self, progress: Stages) -> BudgetReport:
         """What is sought, and the report of the training with it."""
-        progress.stage(f"the {self.sought} for epsilon = {self.epsilon:g}", _STEPS)
-        search = _Search(self, progress)
-        found = {"noise": search.noise, "epochs": search.epochs, "batch": search.batch}[self.sought]()
+        found = self._found(progress)
         training = self.training(found)
         report = training.report(progress)
         value = training.batch if self.sought == "batch" else found
-        title = f"{SOUGHT[self.sought].format(value)}, for epsilon = {self.epsilon:g} per document: {report.title}"
+        title = f"{SOUGHT[self.sought].format(value)}, for epsilon = {self.epsilon:g} per {self.protected}: {report.title}"
         solved = {"for": self.sought, "value": value, "target": self.epsilon}
         return replace(report, title=title, found={**report.found, "solved": solved})
 
@@ -130,4 +149,4 @@ class _Search:
 
     def _too_small(self, reason: str, instead: str) -> BudgetTooSmall:
         advice = f"allow a larger epsilon, or take {instead}"
-        return BudgetTooSmall(self.target.sought, f"{upward(self.target.epsilon)} per document", reason, advice)
+        return BudgetTooSmall(self.target.sought, f"{upward(self.target.epsilon)} per {self.target.protected}", reason, advice)

@@ -1,0 +1,147 @@
+"""`securetm budget` persons first: what a person is promised, and what cannot be is refused by name, never replaced."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from securetm.accounting.calculator.group_privacy import grown
+from securetm.agreement import agree
+from securetm.federation.paying import bill_of
+from securetm.plan_reading import plan_from_tables
+from securetm.profile_errors import TooFewForProfile
+
+from .calculated import budget, found
+
+SGD = "--documents 1000 --batch 100 --epochs 1 --delta 1e-5"
+PROFILE = "profile dp-central --vocabulary-size 500 --vocabulary english --documents 100000"
+
+
+def test_a_budget_of_documents_says_what_a_person_is_promised() -> None:
+    result = found(f"dp-sgd {SGD} --noise 4 --unit document --documents-per-person 5")
+    rows = {row["rows"]: row for row in result["persons"]["rows"]}
+    by_events, theorem = rows["of documents (--unit document)"], rows["of documents, k x epsilon"]
+    assert result["unit"] == "document"
+    assert rows["of persons (--unit person)"]["epsilon"] == result["epsilon"]
+    assert theorem["epsilon"] == pytest.approx(5 * result["epsilon"])
+    assert theorem["delta"] == pytest.approx(grown(result["epsilon"], 1e-5, 5).delta)
+    assert theorem["delta"] > 5e-5
+    assert by_events["delta"] == 1e-5
+    assert result["tables"][0]["title"] == "What a person with 5 documents is promised"
+    assert any("A person with 5 of them has epsilon = " in warning for warning in result["warnings"])
+
+
+def test_where_persons_are_named_every_answer_is_per_person() -> None:
+    result = found(f"dp-sgd {SGD} --noise 4 --documents-per-person 5")
+    assert result["unit"] == "person"
+    assert "any one person was trained with" in result["statement"]
+    assert "all documents of a person lie with one party" in result["statement"]
+    assert result["people"]["units"] == 200
+    assert found(f"dp-sgd {SGD} --noise 4")["epsilon"] == result["epsilon"]  # the noise is that over the bound on a row
+
+
+def test_delta_is_judged_by_persons() -> None:
+    result = found("dp-sgd --documents 100000 --batch 1000 --epochs 1 --noise 4 --delta 1e-4 --persons 9000")
+    assert not any("is not below" in warning for warning in result["warnings"])
+    result = found("dp-sgd --documents 100000 --batch 1000 --epochs 1 --noise 4 --delta 1e-4 --persons 20000")
+    assert "delta = 0.0001 is not below 1 / persons" in result["warnings"][0]
+
+
+def test_a_profile_asks_what_a_run_asks() -> None:
+    """Rounds and noise that nobody gives are those of a run, by the number of persons where the rows are theirs."""
+    result = found(f"{PROFILE} --persons 500 --parties 4")
+    plan = plan_from_tables(
+        {
+            "profile": "dp-central",
+            "vocabulary": {"source": "file", "file": "english", "max_words": 500},
+            "model": {"name": "lda-vi"},
+            "training": {"documents": 500},
+        },
+        "the test",
+    )
+    assert result["settings"]["rounds"] == result["rounds"] == plan.training.rounds
+    assert result["unit"] == "person"
+    assert result["noise"] == result["suggested"]["noise"]
+    assert result["budget"]["lasts_rounds"] >= result["rounds"]
+    assert 0.99 * 8 < result["epsilon"] <= 8
+
+
+def test_a_profile_takes_the_numbers_that_a_plan_takes() -> None:
+    result = found(f"{PROFILE} --rounds 3 --epsilon 2 --delta 1e-7 --unit person")
+    assert (result["rounds"], result["delta"], result["budget"]["epsilon"]) == (3, 1e-7, 2)
+    assert 1.9 < result["epsilon"] <= 2
+    noisier = found(f"{PROFILE} --rounds 3 --noise 40 --unit person")
+    assert noisier["noise"] == 40
+    assert noisier["epsilon"] < 1
+
+
+def test_noise_is_found_for_an_epsilon_and_shown_in_shares() -> None:
+    result = found(f"dp-sgd {SGD} --epsilon 2 --parties 10 --missing 2 --colluding 3")
+    assert result["solved"]["target"] == 2
+    shares = result["tables"][-1]
+    assert shares["title"] == "The noise in shares"
+    assert "8 of 10 parties must remain" in shares["caption"]
+    assert found(f"compare {SGD} --epsilon 2 --parties 10 --missing 2")["epsilon"] <= 2
+
+
+def test_a_corpus_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "notes.jsonl"
+    rows = [{"text": "a cough in the chest", "patient": n % 4} for n in range(18)]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    result = found(f"dp-sgd --corpus {path} --person patient --batch 9 --epochs 1 --noise 8 --delta 1e-3")
+    assert (result["people"]["documents"], result["people"]["persons"]) == (18, 4)
+    assert result["people"]["documents_per_person"] == 5
+    assert any("counted in your corpus" in note for note in result["notes"])
+    for more, said in {
+        "--documents 3": "cannot be given beside --corpus",
+        "--unit person": "has no column called person",
+    }.items():
+        refused = budget(f"dp-sgd --corpus {path} --batch 9 --epochs 1 --noise 8 --delta 1e-3 {more}")
+        assert refused.code == 2
+        assert said in refused.err
+
+
+def test_fewer_parties_than_a_profile_needs_are_refused_and_not_replaced() -> None:
+    tables = {"profile": "dp-distributed", "vocabulary": {"source": "file", "file": "english", "max_words": 100}}
+    agreement = agree(plan_from_tables(tables, "the test"))
+    with pytest.raises(TooFewForProfile, match="2 parties are fewer than the 4"):
+        bill_of(agreement, 2)
+
+
+NONSENSE = {
+    "profile dp-distributed --parties 2": "2 parties are fewer than the 4",
+    "profile dp-distributed --parties 0": "--parties is 0; it must be at least 1",
+    "profile dp-distributed --parties 5 --missing 2": "--missing is 2; it must be at most 1: under dp-distributed",
+    "profile dp-distributed --parties 5 --missing -1": "--missing is -1",
+    "profile dp-distributed --colluding 3": "--colluding is 3; it must be at most",
+    "profile dp-distributed --epsilon 1e9": "--epsilon is 1e+09; it must be above 0 and at most 1,000",
+    "profile dp-distributed --epsilon nan": "--epsilon is nan",
+    "profile dp-distributed --epsilon -1": "--epsilon is -1",
+    "profile dp-distributed --delta 1": "--delta is 1; it must be at least",
+    "profile dp-distributed --delta inf": "--delta is inf",
+    "profile dp-distributed --noise inf": "--noise is inf",
+    "profile dp-distributed --documents 10000000000000": "must be at least 1 and at most",
+    "profile dp-distributed --unit family": "--unit is family; it must be one of",
+    "profile dp-distributed --person who": "--person is who; it names a column, and no corpus is given",
+    "profile iftm --unit person": "adds noise to single word occurrences",
+    "profile open --epsilon 3": "it spends no privacy budget",
+    f"dp-sgd {SGD}": "the option --noise is missing",
+    f"dp-sgd {SGD} --noise 1 --epsilon 1": "--epsilon is 1; it cannot be given beside --noise",
+    f"dp-sgd {SGD} --noise 1 --missing 1": "--missing is 1; it is about parties",
+    f"dp-sgd {SGD} --noise 1 --parties 3 --missing 3": "--missing is 3; it must be below 3",
+    f"dp-sgd {SGD} --noise 1 --parties 3 --missing 1 --colluding 2": "leaves no honest party among the 2",
+    f"dp-sgd {SGD} --noise 1 --documents-per-person 200": "--batch is 100; it is less than one person",
+    f"compare {SGD} --noise 1 --parties 5 --threshold 4 --missing 1": "cannot be given beside --threshold",
+    "dp-sgd --batch 10 --epochs 1 --noise 1 --delta 1e-5": "the option --documents is missing",
+}
+
+
+@pytest.mark.parametrize("arguments", NONSENSE)
+def test_what_cannot_be_gets_a_sentence_and_a_hint(arguments: str) -> None:
+    said = budget(arguments)
+    assert (said.code, said.out) == (2, "")
+    error, hint = said.err.strip().splitlines()
+    assert NONSENSE[arguments] in error
+    assert len(hint) > len("securetm: hint: ")
