@@ -160,7 +160,7 @@ def formed(name: str, settings: Mapping[str, Any]) -> str:
 def claims_of(profile: Profile, cohort: Cohort) -> frozenset[Claim]:
     """Returns the claims of all parts of a profile.
 
-    Where words are found in a noised sum, no party names any: the sum is protected as any other total, and no further.
+    Where words are found in noised sums, no party names any: the sum is protected as any other total, and no further.
     """
     from securetm.mechanisms.word_selection import WORDS_PRIVATE
 
@@ -170,7 +170,7 @@ def claims_of(profile: Profile, cohort: Cohort) -> frozenset[Claim]:
 
 
 def words_in_sums(profile: Profile) -> bool:
-    """Whether words are found in the noised sum over all parties. Where each party adds all noise, each selects its own."""
+    """Whether words are found in noised sums over all parties. Where each party adds all noise, each selects its own."""
     together = (NoiseBy.SHARES, NoiseBy.OPENER)
     return profile.budget is not None and any(part.noise_by in together for part in profile.mechanisms)
 

@@ -71,6 +71,7 @@ class Terms:
     names_words: bool = False  # the vector names words that only parties know, and these words are private
     counts_words: bool = False  # rows of words in public cells, with noise of their own and not that of the training
     multiplier: float = 0.0  # noise multiplier of this question; 0: that of the mechanism that adds the noise
+    part: float = 1.0  # of the budget of its kind that this question spends: the noise is 1 / sqrt(part) times as large
     batch: int = 0  # documents each party is asked to draw for it; 0: all of them
     domain: Domain = Domain.REAL
     bits: int = 32  # width of one value on the wire

@@ -1,13 +1,16 @@
-"""How many words five parties find in one noised sum, beside a curator who has all documents and knows the exact words.
+"""How many words five parties find in noised sums, beside a curator who has all documents and knows the exact words.
 
-The whole budget is spent on words, so that the rows compare selections alone. The curator weighs words as the parties do, adds
-the same Gaussian noise to exact sums, and keeps what a word of a single document reaches with a chance of `miss` only.
+Three sums are asked for, each about the words that the sums before left open. Beside them stand one sum with the whole budget,
+and exact sums in which words that are frequent in public count less. The whole budget is spent on words, so that the rows
+compare selections alone. The curator weighs words as the parties do in one sum, adds the same Gaussian noise to exact sums, and
+keeps what a word of a single document reaches with a chance of `miss` only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
@@ -17,18 +20,21 @@ from scipy import sparse
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.spends import Spend
 from securetm.clipped_sum import ClippedRowSum
-from securetm.contracts import Array, Cohort
+from securetm.contracts import Answer, Array, Cohort, State
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.partitions import equal
-from securetm.corpus.public_words import ranked_words
+from securetm.corpus.public_words import public_shares, ranked_words
+from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.experiments.bench_frame import OnProgress, Row, told
-from securetm.experiments.newsgroups import read_newsgroups
+from securetm.experiments.newsgroups import FILE, INSTEAD, M10, PUBLIC, SMS, newsgroups_file, research_file
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import at_most
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.word_selection import WordSelection
-from securetm.models.word_sums import WordSums, weights_of
+from securetm.models.word_search import WordSearch, required
+from securetm.models.word_sums import OPEN, ROUNDS, WordSums
 from securetm.profiles import cohort_of, read_profile
 from securetm.route import compile_route
 
@@ -36,6 +42,9 @@ PARTIES, DELTA, EPSILONS = 5, 1e-5, (1.0, 3.0, 8.0)
 PER_DOCUMENT, MISS = 30, 1e-12  # of the profiles' selection of words
 LARGER_MISS = 1e-6  # a tenth of delta: the most that a selection may reasonably spend of it
 PROFILES = ("dp-central", "dp-distributed", "fortress")
+NEWS = "20 Newsgroups"
+JUDGED, CHOSEN_ON = {NEWS: FILE, "TagMyNews": PUBLIC[0]}, {"StackOverflow titles": PUBLIC[1], "SMS": SMS, "M10": M10}
+LIGHTER, OF_SHARE = 0.25, 1e-5  # a word whose public share is 16 times this one counts half as much
 
 
 @dataclass(frozen=True)
@@ -45,30 +54,66 @@ class Collected:
     parts: Sequence[Corpus]
     words: tuple[str, ...]  # all that occur
     exact: Array  # the weight of each
-    cells: Array  # the sum of the parties' rows
+    by_public: Array  # the same where words that are frequent in public count less
     listed: tuple[str, ...]
+
+    @property
+    def least(self) -> Array:
+        """By how many deviations each word must stand out; words on no list never do."""
+        ranks = {word: n for n, word in enumerate(self.listed)}
+        needed = required(len(self.listed))
+        return np.array([needed[ranks[word]] if word in ranks else np.inf for word in self.words])
 
 
 def reproduce(
     epsilons: Sequence[float] = EPSILONS, documents: int | None = None, seed: int = 0, on_progress: OnProgress | None = None
 ) -> Row:
-    """One row for each epsilon and way to select: by a party itself, by all parties in one sum, by the curator."""
-    whole = read_newsgroups()
-    whole = whole if documents is None else whole.select(np.arange(0, len(whole), max(len(whole) // documents, 1)))
-    collected = collect(whole, ranked_words("english", Tokeniser()))
-    rows = [row for epsilon in told(epsilons, on_progress) for row in _rows(collected, epsilon, seed)]
+    """One row for each corpus, epsilon and way to select: by a party itself, by all parties in sums, by the curator."""
+    listed, read = ranked_words("english", Tokeniser()), _corpora()
+    names = [NEWS] if documents is not None and NEWS in read else list(read)
+    rows, held = [], {}
+    for name in told(names, on_progress):
+        parts = _fewer(read[name](), documents)
+        held[name] = sum(map(len, parts))
+        collected = collect(parts, listed)
+        rows += [{"corpus": name, **row} for epsilon in epsilons for row in _rows(collected, epsilon, seed, name == names[0])]
     noises = {"noise_multipliers": {f"{epsilon:g}": round(noise_of(epsilon), 4) for epsilon in epsilons}}
-    held = {"documents": len(whole), "parties": PARTIES, "delta": DELTA, "listed": len(collected.listed)}
-    return {"reproduction": "common-vocabulary", **held, "miss": MISS, "larger_miss": LARGER_MISS, **noises, "rows": rows}
+    facts = {"documents": held, "judged": list(JUDGED), "parties": PARTIES, "delta": DELTA, "listed": len(listed)}
+    return {"reproduction": "common-vocabulary", **facts, "miss": MISS, "larger_miss": LARGER_MISS, **noises, "rows": rows}
 
 
-def collect(whole: Corpus, listed: tuple[str, ...]) -> Collected:
-    """Deals the documents out in equal parts, and sums what the parties and the curator sum."""
-    parts = list(equal(whole, PARTIES, 0).values())
+def _corpora() -> Mapping[str, Callable[[], list[Corpus]]]:
+    """Each corpus as its parties hold it; docstrings alone where the research corpora are not here."""
+    own = {INSTEAD: lambda: list(docstring_parties().values())}
+    files = {**JUDGED, **CHOSEN_ON} if newsgroups_file() else {}
+    return {**{name: partial(_dealt_out, file) for name, file in files.items()}, **own}
+
+
+def _dealt_out(file: str) -> list[Corpus]:
+    return list(equal(read_corpus(research_file(file)), PARTIES, 0).values())
+
+
+def _fewer(parts: list[Corpus], documents: int | None) -> list[Corpus]:
+    each = max(map(len, parts)) if documents is None else documents // len(parts)
+    return [part.select(np.arange(0, len(part), max(len(part) // each, 1))) for part in parts]
+
+
+def collect(parts: Sequence[Corpus], listed: tuple[str, ...]) -> Collected:
+    """Sums what the curator sums."""
+    whole = Corpus.concat(list(parts), name="whole")
+    shares = np.maximum(public_shares(whole.vocabulary, "en", Tokeniser()), 1e-12)
+    known = set(listed)
+    lighter = np.array([word in known for word in whole.vocabulary]) * np.minimum(1, (OF_SHARE / shares) ** LIGHTER)
+    weighted = [_summed(whole, weights) for weights in (np.ones(len(shares)), lighter)]
+    return Collected(parts, whole.vocabulary, weighted[0], weighted[1], listed)
+
+
+def _summed(whole: Corpus, weights: Array) -> Array:
     held = sparse.csr_array(whole.counts > 0, dtype=np.float64)
-    scale = 1 / np.sqrt(np.maximum(np.asarray(held.sum(axis=1)).ravel(), 1))
-    exact = np.asarray((sparse.diags_array(scale) @ held).sum(axis=0)).ravel()
-    return Collected(parts, whole.vocabulary, exact, np.sum([_cells(part) for part in parts], axis=0), listed)
+    squares = held @ weights**2
+    scale = 1 / np.sqrt(np.where(squares > 0, squares, np.inf))
+    summed: Array = weights * np.asarray((sparse.diags_array(scale) @ held).sum(axis=0)).ravel()
+    return summed
 
 
 def noise_of(epsilon: float) -> float:
@@ -76,23 +121,22 @@ def noise_of(epsilon: float) -> float:
     return noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], epsilon, DELTA, 0.05, 1000.0)
 
 
-def _cells(part: Corpus) -> Array:
-    added = ClippedRowSum(WordSums().terms, 1.0)
-    WordSums().answer(part, added, {}, np.random.default_rng(0))
-    return added.vector()
-
-
-def _rows(collected: Collected, epsilon: float, seed: int) -> list[Row]:
+def _rows(collected: Collected, epsilon: float, seed: int, every_profile: bool) -> list[Row]:
     noise, rng, names = noise_of(epsilon), np.random.default_rng(seed), np.asarray(collected.words, dtype=object)
     noised = collected.exact + rng.normal(0, noise, len(collected.exact))
     curators = {miss: set(names[noised > 1 + _least(miss) * noise]) for miss in (MISS, LARGER_MISS)}
     alone = [_selected(part, noise, rng) for part in collected.parts]
+    by_public = collected.by_public + rng.normal(0, noise, len(names))
     found = {
         "party alone": alone[0],
         "parties apart": set().union(*alone),
         "curator": curators[MISS],
         "curator, larger miss": curators[LARGER_MISS],
-        **{f"sum, {profile}": _found(collected, profile, noise, rng) for profile in PROFILES},
+        "exact words, all alike": set(names[noised > collected.least * noise]),
+        "exact words, lighter where frequent in public": set(names[by_public > collected.least * noise]),
+        "one sum, dp-central": _found(collected, "dp-central", noise, rng, 1),
+        "one sum, dp-distributed": _found(collected, "dp-distributed", noise, rng, 1),
+        **{f"sum, {name}": _found(collected, name, noise, rng) for name in (PROFILES if every_profile else PROFILES[:2])},
     }
     return [
         {
@@ -124,15 +168,27 @@ def _selected(part: Corpus, noise: float, rng: np.random.Generator) -> set[str]:
     return {part.vocabulary[n] for n in np.flatnonzero((kept > 0) & (noised > selection.threshold))}
 
 
-def _found(collected: Collected, profile: str, noise: float, rng: np.random.Generator) -> set[str]:
-    """The words that the federation finds in the sum, with the noise of this profile when nobody is missing."""
-    deviation = deviation_of(profile, noise)
-    weights = weights_of(collected.cells + rng.normal(0, deviation, len(collected.cells)), collected.listed, deviation)
-    return {collected.listed[n] for n in np.flatnonzero(weights)}
+def _found(collected: Collected, profile: str, noise: float, rng: np.random.Generator, rounds: int = ROUNDS) -> set[str]:
+    """The words that the federation finds in so many sums, with the noise of this profile when nobody is missing."""
+    search, deviation = WordSearch(collected.listed), deviation_of(profile, noise) * (rounds / ROUNDS) ** 0.5
+    for _ in range(rounds):
+        cells = _cells(collected.parts, search.about)
+        search.take(Answer({"cells": cells + rng.normal(0, deviation, len(cells))}, deviation=deviation))
+    return set(search.words()[0])
+
+
+def _cells(parts: Sequence[Corpus], about: State) -> Array:
+    query = WordSums(about.get(OPEN))
+    cells = np.zeros(query.terms.size)
+    for part in parts:
+        added = ClippedRowSum(query.terms, 1.0)
+        query.answer(part, added, {}, np.random.default_rng(0))
+        cells += added.vector()
+    return cells
 
 
 def deviation_of(profile: str, noise: float) -> float:
-    """The deviation of the noise in the sum over all parties, in rows of one document."""
+    """The deviation of the noise in each sum over all parties, in rows of one document."""
     chosen = read_profile(profile, {"words": noise})
     cohort: Cohort = cohort_of(chosen, tuple(f"party {n}" for n in range(PARTIES)))
     route = compile_route(WordSums().terms, chosen, cohort)

@@ -23,7 +23,7 @@ from securetm.federation.kept_answer import KeptAnswer
 from securetm.federation.party_session import Awaited, JoinedSession
 from securetm.federation.party_state import PartyState
 from securetm.federation.paying import spend_of
-from securetm.federation.questions import HELD_OUT, PAIRS, TRAIN
+from securetm.federation.questions import HELD_OUT, JOINT, PAIRS, TRAIN
 from securetm.federation.refusal_errors import (
     AlreadyAnswered,
     AnotherSample,
@@ -63,8 +63,9 @@ def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
         raise WrongRound()
     if ask.number >= own.questions.numbers(ask.question):
         raise AskedTooOften(ask.question, ask.number)
-    if ask.question == PAIRS and session.guard is not None and session.guard.was_asked(own.run, TRAIN):
-        raise OutOfTurn(ask.serial, own.memory.last)  # what was asked last before the training is not asked after it
+    later = {JOINT: (PAIRS, TRAIN), PAIRS: (TRAIN,)}.get(ask.question, ())  # a budget composes questions in a fixed order
+    if session.guard is not None and any(session.guard.was_asked(own.run, question) for question in later):
+        raise OutOfTurn(ask.serial, own.memory.last)
     check_batch(route.terms, own.agreement.profile, cohort, len(own.members))
     return Answering(session, ask, query, cohort, route)
 

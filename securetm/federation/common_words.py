@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from securetm.agreement import Agreement
-from securetm.contracts import Array
+from securetm.contracts import Answer, Array, State
 from securetm.corpus.public_words import ranked_words
 from securetm.federation.paying_errors import TooFewWordsFound
 from securetm.federation.questions import FREQUENCIES, JOINT, WORDS
@@ -14,9 +14,10 @@ from securetm.federation.running_errors import ChangedFile
 from securetm.federation.store import write_bytes
 from securetm.federation.word_threshold import needed_by
 from securetm.federation.words import check_countable, chosen, message_of
-from securetm.models.queries import merge_words
+from securetm.models.queries import merge_words, total_of
+from securetm.models.word_search import WordSearch, found_words
 from securetm.models.word_sketch import words_in
-from securetm.models.word_sums import found_words
+from securetm.models.word_sums import ROUNDS as ROUNDS_OF_WORDS
 from securetm.plans import USUAL_LANGUAGE
 from securetm.profiles import words_in_sums
 from securetm.toml_settings import require
@@ -44,6 +45,8 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
     write_bytes(store.folder / "vocabulary.txt", "\n".join(words).encode())
     _keep(rounds, KEPT_AS, words)
     store.drop(COUNTED_AS)
+    for number in range(ROUNDS_OF_WORDS):
+        store.drop_state(_summed(number))
     return words
 
 
@@ -80,7 +83,7 @@ def tell_words(rounds: Rounds, words: tuple[str, ...], *, candidates: bool = Fal
 
 
 def looked_up(agreement: Agreement) -> tuple[str, ...]:
-    """The public words that are looked up in a noised sum, the most frequent first: of the list's language, or English."""
+    """The public words that are looked up in noised sums, the most frequent first: of the list's language, or English."""
     plan = agreement.plan
     ranked = ranked_words(plan.vocabulary.language or USUAL_LANGUAGE, plan.tokeniser.make())
     return tuple(dict.fromkeys((*ranked, *agreement.base_words)))
@@ -89,11 +92,43 @@ def looked_up(agreement: Agreement) -> tuple[str, ...]:
 def _candidates(rounds: Rounds) -> tuple[tuple[str, ...], int, Array]:
     """Asks for all words, the number of documents, and in how many of them each word occurs."""
     if rounds.agreement.plan.vocabulary.source == JOINT:
-        answer = rounds.ask(JOINT, {}, keep=True)
-        return found_words(answer, looked_up(rounds.agreement)) if words_in_sums(rounds.agreement.profile) else words_in(answer)
+        return _searched(rounds) if words_in_sums(rounds.agreement.profile) else words_in(rounds.ask(JOINT, {}, keep=True))
     candidates = _kept(rounds, COUNTED_AS) or check_countable(merge_words(rounds.ask(WORDS, {})))
     _keep(rounds, COUNTED_AS, candidates)
     tell_words(rounds, candidates, candidates=True)
     total = rounds.ask(FREQUENCIES, {}, keep=True).total
     assert total is not None
     return candidates, int(total["documents"][0]), total["frequencies"]
+
+
+def _searched(rounds: Rounds) -> tuple[tuple[str, ...], int, Array]:
+    """Asks for sums of words, each about those that the sums before left open, and looks up a public list in them.
+
+    What was opened is kept before the next sum is asked for: no party answers the same question twice.
+    """
+    search = WordSearch(looked_up(rounds.agreement))
+    for number in range(ROUNDS_OF_WORDS):
+        search.take(_kept_sum(rounds, number) or _asked_sum(rounds, number, search.about))
+    return found_words(search)
+
+
+def _asked_sum(rounds: Rounds, number: int, about: State) -> Answer:
+    answer = rounds.ask(JOINT, about, keep=True)
+    facts = {"deviation": answer.deviation, "serial": rounds.serial, "numbers": rounds.numbers}
+    rounds.store.keep_state(_summed(number), dict(total_of(answer)), facts)
+    return answer
+
+
+def _kept_sum(rounds: Rounds, number: int) -> Answer | None:
+    """Returns the sum that was opened before this start, if there is one."""
+    kept = rounds.store.kept_state(_summed(number))
+    if kept is None:
+        return None
+    total, facts = kept
+    if rounds.serial < facts["serial"]:
+        rounds.serial, rounds.numbers = int(facts["serial"]), dict(facts["numbers"])
+    return Answer(total, deviation=float(facts["deviation"]))
+
+
+def _summed(number: int) -> str:
+    return f"sum-of-words-{number}"

@@ -16,6 +16,8 @@ from securetm.federation.questions import JOINT, MOST_WORD_BYTES, TOP_WORDS, Que
 from securetm.federation.wire import LONGEST_SIGNED, MOST_LINKED
 from securetm.models.public_knowledge import MOST_DIMENSIONS
 from securetm.models.word_sketch import LONGEST
+from securetm.models.word_sums import OPEN_BYTES
+from securetm.profiles import words_in_sums
 
 ROOM = 4_096  # bytes for hashes, numbers and names in any message
 _FINISHED = 4  # times a state as questions show it: a finished one holds an optimiser's moments, or noised sums, as well
@@ -65,8 +67,10 @@ class RequestLimits:
         return words * each if model.starts_public else 0
 
     def _stated(self) -> int:
-        """Returns the bytes of the largest state that a question may be about; 0 before there is a list of words."""
+        """Returns the bytes of the largest state that a question may be about. Sums of words are about open ones."""
         words = 0 if self.questions.candidates else len(self.questions.vocabulary)
+        if not words and words_in_sums(self.questions.agreement.profile):
+            return OPEN_BYTES
         if words and words not in self._state:
             self._state = {words: state_bytes(self.questions.agreement.model, words)}
         return self._state.get(words, 0)

@@ -52,7 +52,7 @@ def _together(events: Sequence[DpEvent]) -> DpEvent:
 class Bill:
     """What a whole run spends: the words, noise that is drawn once, and one answer a round."""
 
-    words: Spend | None
+    words: Spend | None  # all answers about words
     round: Spend | None  # nothing where all noise is drawn once
     rounds: int
     once: Spend | None = None  # of noise that is drawn once per corpus; a later run over the same documents spends it no more
@@ -72,6 +72,7 @@ def bill_of(agreement: Agreement, parties: int) -> Bill:
     questions = Questions(agreement)
     joint = agreement.plan.vocabulary.source == JOINT
     words = spend_of(compile_route(questions.make(JOINT, {}).terms, profile, cohort)) if joint else None
+    words = replace(words, count=questions.times(JOINT)) if words else None
     questions.adopt(agreement.longest_list)
     asked_first = PAIRS in before_training(agreement)
     start = spend_of(compile_route(questions.make(PAIRS, {}).terms, profile, cohort)) if asked_first else None

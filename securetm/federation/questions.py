@@ -18,7 +18,8 @@ from securetm.federation.refusal_errors import BadState, UnknownQuestion
 from securetm.models.public_knowledge import without_public
 from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.models.word_sketch import WordSketch
-from securetm.models.word_sums import WordSums
+from securetm.models.word_sums import OPEN, OPEN_BYTES, WordSums
+from securetm.models.word_sums import ROUNDS as ROUNDS_OF_WORDS
 from securetm.plans import MOMENTS
 from securetm.profiles import words_in_sums
 from securetm.toml_settings import digest
@@ -91,11 +92,17 @@ class Questions:
         """Returns how often a run may ask this question."""
         training = self.agreement.plan.training
         judged = training.rounds // training.every if training.stop == HELD_OUT else 0
-        return {TRAIN: training.rounds, HELD_OUT: judged + 1, **dict.fromkeys(_ONCE, 1)}.get(name, INF)
+        about_words = {JOINT: ROUNDS_OF_WORDS} if words_in_sums(self.agreement.profile) else {}
+        return {TRAIN: training.rounds, HELD_OUT: judged + 1, **dict.fromkeys(_ONCE, 1), **about_words}.get(name, INF)
+
+    def times(self, name: str) -> int:
+        """Returns how often a run asks this question; one about the corpus alone is answered once."""
+        numbers = self.numbers(name)
+        return 1 if numbers == INF else int(numbers)
 
     def most_answers(self) -> int:
         """Returns how many answers a session needs at most: those about the corpus are given once."""
-        return len(_ABOUT_NOTHING) + int(sum(map(self.numbers, (TRAIN, HELD_OUT, COHERENCE))))
+        return len(_ABOUT_NOTHING) + ROUNDS_OF_WORDS + int(sum(map(self.numbers, (TRAIN, HELD_OUT, COHERENCE))))
 
     @property
     def paid(self) -> bool:
@@ -105,6 +112,8 @@ class Questions:
     def _made(self, name: str, state: State) -> Query:
         self._check_asked(name)
         model = self.agreement.model
+        if name == JOINT and words_in_sums(self.agreement.profile):
+            return WordSums(_checked_open(state))
         if state and name in _ABOUT_NOTHING:
             raise BadState("the question is about nothing but the corpus, so no state may come with it")
         if name in (JOINT, WORDS):
@@ -123,8 +132,7 @@ class Questions:
         """Makes a question by which words are found."""
         if name == WORDS:
             return WordList(MOST_WORD_BYTES)
-        summed = words_in_sums(self.agreement.profile)
-        return WordSums() if summed else WordSketch(self.agreement.plan.vocabulary.most_candidates, counted=not self.paid)
+        return WordSketch(self.agreement.plan.vocabulary.most_candidates, counted=not self.paid)
 
     def _about_agreed_words(self, name: str) -> Query:
         """Makes a question about the corpus in the words that were agreed on."""
@@ -189,6 +197,16 @@ def _check_shapes(state: State, template: Mapping[str, Array]) -> None:
             raise BadState(f"array {name!r} has another shape or type than the model's")
         if like.dtype.kind == "f" and not np.isfinite(state[name]).all():
             raise BadState(f"array {name!r} holds values that are not finite")
+
+
+def _checked_open(state: State) -> Array | None:
+    """Returns which words are open; nothing where all are. Any bits will do: no document's row is longer than 1 under any."""
+    if not state:
+        return None
+    found = state.get(OPEN, np.zeros(0))
+    if set(state) != {OPEN} or found.dtype != np.uint8 or found.shape != (OPEN_BYTES,):
+        raise BadState("the list of open words has no such form")
+    return found
 
 
 def _checked_top(state: State, words: int, topics: int) -> Array:

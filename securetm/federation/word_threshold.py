@@ -17,7 +17,8 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.paying import with_words_noise
 from securetm.federation.paying_errors import NoWordCanBeFound
 from securetm.federation.questions import JOINT
-from securetm.models.word_sums import USUAL_WORDS, WordSums, required
+from securetm.models.word_search import USUAL_WORDS, required
+from securetm.models.word_sums import ROUNDS, WordSums
 from securetm.profiles import cohort_of, count_of_parties, words_in_sums
 from securetm.route import compile_route
 
@@ -44,10 +45,10 @@ def threshold_of(profile: Profile, parties: int | None) -> NamingThreshold | Non
 
 
 def _deviation(profile: Profile, cohort: Cohort) -> float:
-    """The deviation of the noise in a sum of words, in rows of one document."""
+    """The deviation of the noise in the mean of all sums of words, in rows of one document: no gain by closed words counts."""
     route = compile_route(WordSums().terms, profile, cohort)
     central = max((step.mechanism.total_deviation(step.after) for step in route.steps), default=0.0)
-    return max(central, route.terms.deviation) * (route.terms.grid or 1.0)
+    return max(central, route.terms.deviation) * (route.terms.grid or 1.0) / sqrt(ROUNDS)
 
 
 def check_words(agreement: Agreement, corpora: Mapping[str, Corpus]) -> NamingThreshold | None:

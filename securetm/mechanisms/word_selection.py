@@ -87,7 +87,7 @@ class WordSelection(Mechanism):
         A sum of words in public cells names none. It gets the noise of this selection from the mechanism that adds noise.
         """
         if terms.counts_words:
-            return replace(terms, multiplier=self.noise_multiplier)
+            return replace(terms, multiplier=self.noise_multiplier / sqrt(terms.part))
         if not terms.names_words:
             return terms
         if terms.domain is not Domain.INTEGER:

@@ -335,5 +335,5 @@ def test_words_are_named_only_where_many_documents_use_them(five: Mapping[str, C
     ledger = Ledger.read(folder.ledger("north"))
     asked = [entry.content["about"]["question"] for entry in ledger.entries() if entry.content["kind"] == "spent"]
     ledger.close()
-    assert asked == ["joint", "train", "train"]
+    assert asked == ["joint", "joint", "joint", "train", "train"]
     assert result["rounds"] == 2

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 
+from securetm.accounting.composition import total
+from securetm.accounting.spends import Spend
 from securetm.contracts import Answer, Query
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Unsound
 from securetm.federation.paying import spend_of
-from securetm.models.word_sketch import LONGEST
-from securetm.models.word_sums import CELLS, WordSums, found_words, places_of, required, weights_of
+from securetm.models.word_search import WordSearch, found_words, required
+from securetm.models.word_sketch import LONGEST, packed
+from securetm.models.word_sums import CELLS, OPEN, OPEN_BYTES, ROUNDS, WordSums, open_among, opening, places_of
 from securetm.profile_errors import WordsNotSelected
 from securetm.profiles import cohort_of, read_profile
 from securetm.route import compile_route
@@ -25,6 +31,13 @@ class TestWordSums(QueryLaws):
     @pytest.fixture
     def query(self) -> Query:
         return WordSums()
+
+
+class TestOpenWordSums(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        """Every other bit is set, so that of any words some are open, as of a list that a coordinator made up."""
+        return WordSums(np.full(OPEN_BYTES, 0b11101110, dtype=np.uint8))
 
 
 def documents(rng: np.random.Generator, count: int) -> list[str]:
@@ -52,43 +65,81 @@ def test_every_row_has_the_same_length_whatever_the_document() -> None:
     assert lengths == pytest.approx(1)
 
 
-def test_without_noise_every_word_has_its_weight() -> None:
-    corpus = Corpus.from_strings(documents(np.random.default_rng(2), 1500), name="whole")
-    weights = weights_of(summed(WordSums(), corpus), LISTED, 0.05)
+def weights_of(corpus: Corpus) -> dict[str, float]:
+    """The weight that each word has in the exact sum of rows over all words."""
     held = (corpus.counts > 0).astype(float)
-    true = dict(
-        zip(corpus.vocabulary, np.asarray(held.multiply(1 / np.sqrt(held.sum(axis=1))[:, None]).sum(axis=0)), strict=True)
-    )
-    assert all(weights[n] == pytest.approx(true.get(LISTED[n], 0.0), abs=1.0) for n in range(len(LISTED)))
+    weights = np.asarray(held.multiply(1 / np.sqrt(np.maximum(held.sum(axis=1), 1))[:, None]).sum(axis=0))
+    return dict(zip(corpus.vocabulary, weights.tolist(), strict=True))
 
 
-def test_five_parties_find_what_a_curator_would_keep() -> None:
-    """The curator has every document and the exact words; both have noise of one deviation. Three seeds of noise."""
+def searched(parts: Sequence[Corpus], noise: float, rng: np.random.Generator, rounds: int = ROUNDS) -> WordSearch:
+    """What is found in so many sums over these parties, all of them together with noise of this deviation."""
+    search, deviation = WordSearch(LISTED), noise * rounds**0.5
+    for _ in range(rounds):
+        query = WordSums(search.about.get(OPEN))
+        cells = np.sum([summed(query, part, radius=1.0) for part in parts], axis=0)
+        search.take(Answer({"cells": cells + rng.normal(0, deviation, CELLS)}, deviation=deviation))
+    return search
+
+
+def test_hardly_any_noise_leaves_every_word_its_weight() -> None:
+    corpus = Corpus.from_strings(documents(np.random.default_rng(2), 1500), name="whole")
+    words, weights, deviations = searched([corpus], 0.02, np.random.default_rng(0), rounds=1).words()
+    true = weights_of(corpus)
+    assert set(words) >= {word for word, weight in true.items() if weight > 1.0 and word in LISTED}
+    assert weights == pytest.approx([true.get(word, 0.0) for word in words], abs=1.0)
+    assert deviations == pytest.approx(0.02)
+
+
+def test_five_parties_find_what_a_curator_would_keep_and_more() -> None:
+    """The curator has every document and the exact words, and asks once. Three seeds of noise."""
     texts = documents(np.random.default_rng(3), 4000)
     parts = [Corpus.from_strings(texts[n::5], name=str(n)) for n in range(5)]
-    cells = np.sum([summed(WordSums(), part, radius=1.0) for part in parts], axis=0)
-    whole = Corpus.from_strings(texts, name="whole")
-    held = (whole.counts > 0).astype(float)
-    exact = np.asarray(held.multiply(1 / np.sqrt(held.sum(axis=1))[:, None]).sum(axis=0))
+    exact = weights_of(Corpus.from_strings(texts, name="whole"))
     for seed in range(3):
         rng, noise = np.random.default_rng(seed), 2.0
-        kept = {
-            w for w, n in zip(whole.vocabulary, exact + rng.normal(0, noise, len(exact)), strict=True) if n > 1 + 7.3 * noise
-        }
-        answer = Answer({"cells": cells + rng.normal(0, noise, CELLS)}, deviation=noise)
-        found, counted, counts = found_words(answer, LISTED)
+        kept = {word for word, weight in exact.items() if weight + rng.normal(0, noise) > 1 + 7.3 * noise}
+        found, counted, counts = found_words(searched(parts, noise, rng))
         assert len(kept) > 50
         assert len(kept & set(found)) >= 0.9 * len(kept & set(LISTED))
-        assert not set(found) - set(whole.vocabulary) or len(set(found) - set(whole.vocabulary)) <= 5
+        assert len(set(found) - set(exact)) <= 5
         assert counted == 0
         assert counts.min() >= 1
         assert "unlisted" not in found  # no list has it, so nobody can look it up
+        assert len(found) > 1.1 * len(searched(parts, noise, rng, rounds=1).words()[0])  # the same budget, asked once
+
+
+def test_weights_of_words_that_were_closed_are_on_the_scale_of_those_that_were_not() -> None:
+    texts = documents(np.random.default_rng(4), 4000)
+    whole = Corpus.from_strings(texts, name="whole")
+    words, weights, deviations = searched([whole], 1.0, np.random.default_rng(0)).words()
+    exact = weights_of(whole)
+    true = np.array([exact.get(word, 0.0) for word in words])
+    assert np.corrcoef(np.log(weights), np.log(np.maximum(true, 0.1)))[0, 1] > 0.9
+    assert abs(float(np.median(weights / np.maximum(true, 0.1))) - 1) < 0.3
+    assert deviations.min() < 0.8 * deviations.max()  # those that stayed open were seen more often
+
+
+def test_closed_words_leave_the_whole_row_to_open_ones() -> None:
+    corpus = Corpus.from_strings(["river lake stone", "river lake", "stone"], name="few")
+    open_words = opening(packed(["stone"]))[OPEN]
+    rows = rows_of(WordSums(open_words), corpus)
+    alone = rows_of(WordSums(), Corpus.from_strings(["stone"], name="alone"))[0]
+    np.testing.assert_array_equal(rows, [alone, np.zeros(CELLS), alone])
+
+
+def test_a_closed_word_hardly_ever_counts_as_open() -> None:
+    listed = packed([f"open{n}" for n in range(150_000)])
+    filtered = opening(listed)[OPEN]
+    assert filtered.shape == (OPEN_BYTES,)
+    assert open_among(filtered, listed).all()
+    assert open_among(filtered, packed([f"closed{n}" for n in range(20_000)])).mean() < 0.02
 
 
 def test_noise_alone_brings_hardly_a_word() -> None:
     """With chance 1/2 for a word on average, more than 8 come less often than once in 10^7 lists."""
     for seed in range(3):
-        assert np.count_nonzero(weights_of(np.random.default_rng(seed).normal(0, 3.0, CELLS), LISTED, 3.0)) <= 8
+        assert len(searched([], 3.0, np.random.default_rng(seed)).words()[0]) <= 8
     needed = required(300_000)
     assert (np.diff(needed) >= 0).all()
     assert 1.5 < needed[0] < 3 < needed[1000] < needed[-1] < 6
@@ -96,7 +147,7 @@ def test_noise_alone_brings_hardly_a_word() -> None:
 
 def test_words_of_the_same_letters_have_other_cells() -> None:
     words = ("com", "mom", "moc", "net", "ten", "ram", "mar", "x" * LONGEST)
-    places = [set(row) for row in places_of(words)[0].tolist()]
+    places = [set(row) for row in places_of(packed(words))[0].tolist()]
     assert all(len(one & other) <= 1 for n, one in enumerate(places) for other in places[:n])
 
 
@@ -105,13 +156,16 @@ def test_its_noise_is_that_of_the_selection_and_so_is_its_event(profile: str) ->
     chosen = read_profile(profile, {"words": 5.0, "noise_multiplier": 1.5})
     route = compile_route(WordSums().terms, chosen, cohort_of(chosen, FIVE))
     noising = next(step for step in route.steps if step.event is not None)
-    spend = spend_of(route)
+    spend, noise = spend_of(route), 5.0 * ROUNDS**0.5  # in each of the sums, so that all of them cost what one would
     assert spend is not None
     if profile == "dp-central":
-        assert spend.event == GaussianDpEvent(5.0)
-        assert noising.mechanism.total_deviation(noising.after) == pytest.approx(5.0 * noising.after.l2, rel=1e-6)
-    assert route.terms.deviation == pytest.approx(0.0 if profile == "dp-central" else 5.0 * route.terms.l2, rel=0.3)
+        assert isinstance(spend.event, GaussianDpEvent)
+        assert spend.event.noise_multiplier == pytest.approx(noise, rel=1e-12)
+        assert noising.mechanism.total_deviation(noising.after) == pytest.approx(noise * noising.after.l2, rel=1e-6)
+    assert route.terms.deviation == pytest.approx(0.0 if profile == "dp-central" else noise * route.terms.l2, rel=0.3)
     assert spend.failure_probability < 1e-9
+    thrice, once = (total(asked, 1e-5).epsilon for asked in ([replace(spend, count=ROUNDS)], [Spend(GaussianDpEvent(5.0))]))
+    assert thrice == pytest.approx(once, rel=0.03 if profile == "dp-central" else 0.3)
 
 
 def test_a_profile_without_a_selection_of_words_does_not_pay_for_them() -> None:

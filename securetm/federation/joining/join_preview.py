@@ -13,7 +13,6 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.agreement import Agreement
-from securetm.contracts import INF
 from securetm.federation.joining.joining_party import Joining
 from securetm.federation.paying import bill_of
 from securetm.federation.questions import (
@@ -83,9 +82,9 @@ def questions_of(agreement: Agreement, joining: Joining) -> Iterator[PreviewedQu
     about[COHERENCE] = {"top": np.resize(np.arange(words), (topics, TOP_WORDS))}
     for name in (*before_training(agreement), TRAIN, *(() if questions.paid else (COHERENCE, HELD_OUT))):
         terms = compile_route(questions.make(name, about.get(name, {})).terms, profile, cohort_of(profile, members)).terms
-        longest, times = profile.aggregation.longest(len(members), 0, terms)[0], questions.numbers(name)
+        longest = profile.aggregation.longest(len(members), 0, terms)[0]
         allowed = joining.file.policy.allows_question(name)
-        yield PreviewedQuestion(name, _WHAT[name], 1 if times == INF else int(times), longest, _seen_by(agreement), allowed)
+        yield PreviewedQuestion(name, _WHAT[name], questions.times(name), longest, _seen_by(agreement), allowed)
 
 
 def _seen_by(agreement: Agreement) -> str:

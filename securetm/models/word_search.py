@@ -1,0 +1,193 @@
+"""Looks up the words of a public list in noised sums of words, and says which of them the next sum is to be about.
+
+A word that is on no public list is not found. It asks nobody, and reads nothing but what was opened (`word_sums`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import NormalDist
+
+import numpy as np
+from numba import njit
+
+from securetm.contracts import Answer, Array, State
+from securetm.models.queries import total_of
+from securetm.models.word_sketch import fits, packed
+from securetm.models.word_sums import OPEN, open_among, opening, places_of
+
+USUAL_WORDS = 64  # distinct words of a document, in whose weights counts of documents are given
+CHANCES = (0.05, 0.1, 0.35)  # words that noise alone brings into the list in each round, on average and at most
+GAINS = (1.0, 1.75, 2.25)  # how much heavier an open word is expected to be in each round: chosen on four corpora
+CUTS = (0.0, 0.5)  # after each round, words that stand out by fewer deviations than this are closed
+_MEDIAN = 0.8  # of what is required of the mean, the part that is required of the median
+_STAGES, _SWEEPS = 12, 30
+
+
+@dataclass(frozen=True)
+class OpenedSum:
+    """One opened sum of words."""
+
+    cells: Array
+    deviation: float  # of the noise in each cell
+    heard: Array  # which candidates were open
+
+
+@dataclass
+class WordSearch:
+    """Finds words in one sum after the other. A word that was found in some sum stays found.
+
+    All sums so far are searched together, each as heavy as its noise and the gain that is expected of it say.
+    """
+
+    listed: Sequence[str]  # a public list, the most frequent word in general first
+    sums: list[OpenedSum] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.candidates = tuple(word for word in self.listed if fits(word))
+        self._limbs = packed(self.candidates)
+        self.places, self.signs = places_of(self._limbs)
+        self.found = self._open = np.zeros(len(self.candidates), dtype=bool)
+        self.about: State = {}  # of the next question
+
+    def take(self, answer: Answer) -> None:
+        """Searches the next opened sum, together with those before."""
+        number = len(self.sums)
+        heard = open_among(self.about[OPEN], self._limbs) if self.about else np.ones(len(self.candidates), dtype=bool)
+        cells = np.asarray(total_of(answer)["cells"], dtype=np.float64)
+        self.sums.append(OpenedSum(cells, max(answer.deviation, 1e-9), heard))
+        together, deviation = self._together()
+        searched = Searched.of(together, self.places, self.signs, deviation, self.found, CHANCES[number])
+        self.found = searched.weights > 0
+        if number < len(CUTS):
+            self.about = opening(self._limbs[~self.found & (searched.stand > CUTS[number])])
+
+    def _together(self) -> tuple[Array, float]:
+        """The sum of all cells so far, and the deviation of its noise."""
+        heavy = [gain / one.deviation for gain, one in zip(GAINS, self.sums, strict=False)]
+        cells = sum(weight * (one.cells / one.deviation) for weight, one in zip(heavy, self.sums, strict=True))
+        return np.asarray(cells), float(np.linalg.norm(heavy))
+
+    def words(self) -> tuple[tuple[str, ...], Array, Array]:
+        """The words that were found, alphabetically; their weights in rows of the first sum, and the deviations of these."""
+        chosen = np.flatnonzero(self.found)
+        weights, deviations = self._weights(chosen)
+        order = sorted(range(len(chosen)), key=lambda n: self.candidates[chosen[n]])
+        return tuple(self.candidates[chosen[n]] for n in order), weights[order], deviations[order]
+
+    def _weights(self, chosen: Array) -> tuple[Array, Array]:
+        """Each word's weight by all sums in which it was open, those with less noise counting more."""
+        top, precision, first = np.zeros(len(chosen)), np.zeros(len(chosen)), np.zeros(len(chosen))
+        for number, one in enumerate(self.sums):
+            heard = one.heard[chosen]
+            seen = np.zeros(len(chosen))
+            seen[heard] = _fitted(one.cells.copy(), self.places, self.signs, chosen[heard], _SWEEPS)
+            first = first if number else seen
+            whole = float(first[heard].sum())
+            gain = min(max(float(seen.sum()) / whole, 0.5), 2 * GAINS[number]) if whole > 0 else GAINS[number]
+            top += heard * gain / one.deviation**2 * seen
+            precision += heard * (gain / one.deviation) ** 2
+        return top / precision, 1 / np.sqrt(precision)
+
+
+def found_words(search: WordSearch) -> tuple[tuple[str, ...], int, Array]:
+    """The words that were found, with their numbers of documents. The number of documents of all parties is unknown, and 0.
+
+    That of a word is its weight, in documents of a usual length.
+    """
+    words, weights, _ = search.words()
+    return words, 0, np.maximum(1, np.rint(weights * USUAL_WORDS**0.5)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What one search says of each candidate."""
+
+    weights: Array  # 0 where noise alone may have made it
+    stand: Array  # by how many deviations it stands out, when what was found is taken away
+
+    @classmethod
+    def of(cls, cells: Array, places: Array, signs: Array, deviation: float, known: Array, chance: float) -> Searched:
+        """Searches these cells. Words that are `known` stay, however little they weigh here.
+
+        In stages: words that stand out are taken, all their weights are fitted together by least squares, and what they leave
+        in the cells is searched again, now without them. A candidate must stand above the noise on average over its cells,
+        and half as much in the median, which a single frequent word in one of its cells does not move.
+        """
+        least, weights = required(len(places), chance), np.where(known, 1.0, 0.0)
+        if known.any():
+            weights[known] = np.maximum(_fitted(cells.copy(), places, signs, np.flatnonzero(known), _SWEEPS), 1e-9)
+        stand = np.zeros(len(places))
+        for _ in range(_STAGES):
+            rest = cells.copy()
+            chosen = np.flatnonzero(weights)
+            _take(rest, places, signs, chosen, weights[chosen])
+            noise = max(deviation, 1.4826 * float(np.median(np.abs(rest))))
+            means, medians = _matched(rest, places, signs)
+            stand = means / noise
+            new = (weights == 0) & (stand > least) & (medians > _MEDIAN * least * noise)
+            chosen = np.flatnonzero((weights > 0) | new)
+            fitted = _fitted(cells.copy(), places, signs, chosen, _SWEEPS)
+            before, weights = weights, np.zeros(len(weights))
+            stay = (fitted > least[chosen] * noise) | known[chosen]
+            weights[chosen] = np.where(stay, np.maximum(fitted, 1e-9), 0.0)
+            if np.array_equal(before > 0, weights > 0):
+                break
+        return cls(weights, stand)
+
+
+def required(candidates: int, chance: float = CHANCES[-1]) -> Array:
+    """How many deviations of noise each candidate must stand out, so that noise alone brings `chance` words on average.
+
+    The chance of the n-th most frequent word of the list falls with 1 / n.
+    """
+    ranks = np.arange(1, candidates + 1)
+    together = float((1 / ranks).sum())
+    marks = np.unique(np.geomspace(1, max(candidates, 2), 200).astype(np.int64))  # exact at these, and between them nearly so
+    known = [-NormalDist().inv_cdf(chance / (int(mark) * together)) for mark in marks]
+    return np.interp(np.log(ranks), np.log(marks), known)
+
+
+@njit(cache=True)
+def _matched(rest: Array, places: Array, signs: Array) -> tuple[Array, Array]:
+    """Each candidate's weight by the mean over its cells, in units of the noise, and by the median."""
+    words, each = places.shape
+    means, medians, seen = np.empty(words), np.empty(words), np.empty(each)
+    for n in range(words):
+        for k in range(each):
+            seen[k] = rest[places[n, k]] * signs[n, k]
+        seen.sort()
+        means[n] = seen.sum() / np.sqrt(each)
+        medians[n] = (seen[each // 2] + seen[(each - 1) // 2]) / 2 * np.sqrt(each)
+    return means, medians
+
+
+@njit(cache=True)
+def _take(rest: Array, places: Array, signs: Array, chosen: Array, weights: Array) -> None:
+    """Takes these words out of the cells."""
+    each = places.shape[1]
+    for i in range(len(chosen)):
+        for k in range(each):
+            rest[places[chosen[i], k]] -= signs[chosen[i], k] * weights[i] / np.sqrt(each)
+
+
+@njit(cache=True)
+def _fitted(rest: Array, places: Array, signs: Array, chosen: Array, sweeps: int) -> Array:
+    """The weights of these words by least squares, one word after the other, until nothing moves."""
+    each = places.shape[1]
+    weights = np.zeros(len(chosen))
+    for _ in range(sweeps):
+        moved = 0.0
+        for i in range(len(chosen)):
+            n, more = chosen[i], 0.0
+            for k in range(each):
+                more += rest[places[n, k]] * signs[n, k]
+            more /= np.sqrt(each)
+            for k in range(each):
+                rest[places[n, k]] -= signs[n, k] * more / np.sqrt(each)
+            weights[i] += more
+            moved = max(moved, abs(more))
+        if moved < 1e-6:
+            break
+    return weights
