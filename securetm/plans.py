@@ -192,6 +192,7 @@ class TrainingChoice:
     rounds: int = 1000  # at most; nothing: what the model says for a federation
     epochs: float = 0.0  # passes over the training documents; rounds then follow from their number, up to `rounds`
     documents: int = 0  # of all parties, about: a public number, from which rounds follow under a budget; 0: not said
+    document_length: float = 0.0  # words of a document on the list, about: a public number, for a forecast; 0: not said
     stop: str = "rounds"  # end by rounds, weights or held_out
     every: int = 50  # rounds between two looks at weights or held-out words
     tolerance: float = 1e-3  # a smaller change counts as none
@@ -211,6 +212,8 @@ class TrainingChoice:
         require(0 <= self.epochs <= 1_000_000, "[training]", "epochs", self.epochs, problem)
         problem = "must be from 0 to 1,000,000,000; 0 does not say it"
         require(0 <= self.documents <= 10**9, "[training]", "documents", self.documents, problem)
+        length, problem = self.document_length, "must be from 0 to 1,000,000; 0 does not say it"
+        require(0 <= length <= 1e6, "[training]", "document_length", length, problem)
         require(self.stop in STOPS, "[training]", "stop", self.stop, known=tuple(STOPS))
         require_at_least(self, "[training]", every=1, patience=1, tolerance=0)
         require(0 < self.held_out < 1, "[training]", "held_out", self.held_out, "must lie between 0 and 1")

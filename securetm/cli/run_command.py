@@ -182,6 +182,7 @@ def _run(
             if (needed := check_words(agreement, corpora)) is not None:
                 to.print(f"Note: {in_words(needed)}.")
             folder = begin(path, agreement.plan, corpora, with_content=choices[0], ledgers=places[1])
+            _say_forecast(folder.agreement, len(corpora), to)
         result = execute(folder, bars, workers=workers, comparison=choices[1])
     show_run(result, agreement.profile.danger, results(json))
     _say_who_took_no_part(result, to)
@@ -259,6 +260,16 @@ def _say_what_to_expect_of_a_list(plan: Plan, corpora: Mapping[str, Corpus], to:
     expected = expected_words(plan.vocabulary, plan.tokeniser, sum(map(len, corpora.values())))
     if expected is not None:
         to.print(in_words(expected, plan.vocabulary.file), markup=False)
+
+
+def _say_forecast(agreement: Agreement, parties: int, to: Console) -> None:
+    """Says whether the model of a run under a budget will be of use, from its plan alone."""
+    from securetm.federation.run_forecast import forecast_of, why_no_forecast
+    from securetm.plans import hides_documents
+    from securetm.reports.forecast_sentences import before_a_run
+
+    if hides_documents(agreement.budget):
+        to.print(before_a_run(forecast_of(agreement, parties), why_no_forecast(agreement)), markup=False)
 
 
 def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:

@@ -98,8 +98,8 @@ def _of_frontier(row: Row, frequencies: Mapping[str, float], settled: Mapping[An
 def _features(row: Row, documents: int, words: int, length: float, deviation: float, radius: float) -> Mapping[str, float]:
     """What the rule reads of an outcome; `deviation` is over the radius."""
     model = LDA_VI if row["model"] in (PUBLIC, PLAIN) else row["model"]
-    setting = ForecastSetting(documents, 1.0, model=model, words=words, topics=row["topics"], length=length)
-    return features(setting, deviation, radius)
+    setting = ForecastSetting(documents, 1.0, model=model, words=words, topics=row["topics"], length=length, radius=radius)
+    return features(setting, deviation)
 
 
 # ---- the fit -----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from securetm.contracts import Answer, Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.synthetic import LdaNodes, lda_nodes
+from securetm.corpus.synthetic import LdaNodes, SyntheticNodes, lda_nodes
 from securetm.corpus.tokeniser import prune
 from securetm.corpus.word_vectors import GLOVE, read_vectors
 from securetm.experiments.bench_frame import OnProgress, Row
@@ -39,6 +39,7 @@ from securetm.models.rounds_rule import noise_of_one_round, rounds_for
 from securetm.models.variational.lda_vi import VariationalLDA
 
 SHORT, MIDDLE, LONG = "made-up documents of 5 to 10 words", "made-up documents of 15 to 75", "made-up documents of 80 to 240"
+MANY = "made-up documents over 4,000 words"
 TITLES, PAPERS, DOCSTRINGS, MESSAGES = "StackOverflow titles", "M10", "docstrings", "SMS"
 LDA_COUNTS, FACTORS = "lda", "nmf"
 EPSILONS = (0.5, 1.0, 3.0, 8.0)
@@ -167,28 +168,52 @@ def _made_up(name: str, documents: int, words: int) -> TrialDocuments:
     size = replace(size, documents=documents, validation_documents=_JUDGES, shortest=shortest, longest=longest)
     made = lda_nodes(size, seed=7)
     (train,), (held,), (theta,) = made.train.values(), made.validation.values(), made.validation_theta.values()
+    return TrialDocuments(train, replace(held, labels=theta.argmax(axis=1)), vectors_of(made.beta))
+
+
+def vectors_of(topics: Array) -> Array:
+    """Word vectors that know vaguely which words go together."""
     rng = np.random.default_rng(8)
-    vectors = (made.beta / made.beta.sum(axis=0)).T @ rng.normal(size=(TOPICS, 50)) / 50**0.5
+    vectors = (topics / topics.sum(axis=0)).T @ rng.normal(size=(len(topics), 50)) / 50**0.5
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors += _VAGUE * rng.normal(size=vectors.shape) / 50**0.5
-    return TrialDocuments(train, replace(held, labels=theta.argmax(axis=1)), vectors)
+    found: Array = vectors + _VAGUE * rng.normal(size=vectors.shape) / 50**0.5
+    return found
 
 
 def _chosen(name: str, documents: int, words: int) -> TrialDocuments:
     """Some documents of a corpus over its own frequent words, and public vectors of these."""
-    corpus = _whole(name)
+    corpus = whole(name)
     chosen = tuple(sorted(prune(corpus, max_words=words)))
     counted = corpus.project(chosen)
     counted = counted.select(np.flatnonzero(counted.lengths() >= 2))
     order = np.random.default_rng(0).permutation(len(counted))
     judges, rest = order[:_JUDGES], order[_JUDGES : _JUDGES + documents]
-    vectors: Array = np.asarray(read_vectors(GLOVE, chosen).matrix(chosen))
+    vectors = _vague(chosen) if name == MANY else np.asarray(read_vectors(GLOVE, chosen).matrix(chosen))
     return TrialDocuments(counted.select(np.sort(rest)), counted.select(np.sort(judges)), vectors)
 
 
 @cache
-def _whole(name: str) -> Corpus:
+def whole(name: str) -> Corpus:
     return WHOLE[name]()
+
+
+def _vague(words: tuple[str, ...]) -> Array:
+    """Vectors of some of the made-up words."""
+    made = _many_words()
+    places = {word: n for n, word in enumerate(made.train["node-1"].vocabulary)}
+    return vectors_of(made.beta)[[places[word] for word in words]]
+
+
+def _over_many_words() -> Corpus:
+    """Made-up documents whose list of words can be cut."""
+    made = _many_words()
+    return replace(made.train["node-1"], labels=made.theta["node-1"].argmax(axis=1))
+
+
+@cache
+def _many_words() -> SyntheticNodes:
+    size = LdaNodes(nodes=1, topics=TOPICS, shared_topics=TOPICS, words=4_000, alpha=0.1, eta=0.05)
+    return lda_nodes(replace(size, documents=14_000, validation_documents=1, shortest=15, longest=75), seed=9)
 
 
 def _docstrings() -> Corpus:
@@ -203,6 +228,7 @@ def _read(file: str) -> Callable[[], Corpus]:
 WHOLE: Mapping[str, Callable[[], Corpus]] = {
     DOCSTRINGS: _docstrings,
     PAPERS: _read(M10),
+    MANY: _over_many_words,
     TITLES: _read(FILES[1]),
     MESSAGES: _read(SMS),
 }

@@ -20,6 +20,7 @@ from securetm.federation.file_digests import RUN
 from securetm.federation.folder import RunFolder
 from securetm.federation.local_training import kept_figures
 from securetm.federation.moved_topics import moved_since
+from securetm.federation.run_forecast import forecast_record
 from securetm.federation.store import (
     PartyStore,
     read_json,
@@ -43,6 +44,7 @@ def summary(folder: RunFolder, trained: Trained, compared: Comparison, timer: Wo
         "topics": named_topics(model.topics(trained.state), trained.vocabulary) if trained.rounds else [],
         "above_noise": top_words_above_noise(model, trained.state) if trained.rounds else None,
         **compared.useful,
+        **forecast_record(folder.agreement, len(folder.members), compared.useful),
         **model.findings(trained.state),
         "start": dict(compared.began),
         "control": None if compared.control is None else dict(compared.control),

@@ -13,7 +13,6 @@ from securetm.forecast.forecast_setting import ForecastSetting
 from securetm.models.rounds_rule import noise_of_one_round, rounds_for
 
 LDA_VI, MOMENTS = "lda-vi", "moments"
-RADIUS = 2.0  # of the clip of a row of counts
 _CLEAR = 300.0  # a signal so far above the noise is as good as none of it
 NOISE, WORDS_SEEN, LENGTH, TOPICS, WORDS = "signal over noise", "words of a kind", "length", "topics", "words"
 
@@ -30,11 +29,11 @@ def with_rounds(setting: ForecastSetting) -> ForecastSetting:
 
 def deviation_of(setting: ForecastSetting) -> float:
     """The deviation of the noise on each number of an answer, in units of a row whose length is 1."""
-    noise = noise_of_one_round(setting.epsilon, setting.delta)
-    return noise * setting.noise_factor * sqrt(setting.rounds)
+    noise = setting.noise or noise_of_one_round(setting.epsilon, setting.delta) * sqrt(setting.rounds)
+    return noise * setting.noise_factor
 
 
-def signal_over_noise(setting: ForecastSetting, deviation: float, radius: float = RADIUS) -> float:
+def signal_over_noise(setting: ForecastSetting, deviation: float) -> float:
     """How far an answer stands above its noise: its expected sum over the length of the noise.
 
     A row of counts is as long as the root of its words, and is cut to the radius. A row of pairs has length 1, and its noise
@@ -43,13 +42,13 @@ def signal_over_noise(setting: ForecastSetting, deviation: float, radius: float 
     if setting.model == MOMENTS:
         return setting.units / (deviation * sqrt(setting.words))
     length = setting.length * setting.documents_per_person
-    mass = min(length, radius * sqrt(length)) / radius
+    mass = min(length, setting.radius * sqrt(length)) / setting.radius
     return setting.units * mass / (deviation * sqrt(setting.words * setting.topics))
 
 
-def features(setting: ForecastSetting, deviation: float, radius: float = RADIUS) -> Mapping[str, float]:
+def features(setting: ForecastSetting, deviation: float) -> Mapping[str, float]:
     """The numbers that the rule reads, as logarithms; without noise the deviation is 0."""
-    noise = 1.0 / signal_over_noise(setting, deviation, radius) if deviation else 0.0
+    noise = 1.0 / signal_over_noise(setting, deviation) if deviation else 0.0
     return {
         NOISE: -log(noise + 1.0 / _CLEAR),
         WORDS_SEEN: log(setting.documents * setting.length / setting.words),

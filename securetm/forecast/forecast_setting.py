@@ -30,15 +30,18 @@ class ForecastSetting:
     documents_per_person: float = 1.0  # on average; above 1 the budget is each person's
     noise_factor: float = 1.0  # the noise in the sum, over that of one curator with all documents (`under_profile`)
     noise_in_rule: float = 1.0  # the same as the rule for rounds counts with it
+    noise: float = 0.0  # multiplier of the noise of one round; 0: the least with which the budget lasts for all rounds
+    radius: float = 2.0  # of the clip of a row of counts
 
     def __post_init__(self) -> None:
         """Refuses numbers that no training has."""
         for name, least in (("documents", 1), ("words", 2), ("topics", 1), ("rounds", 0)):
             value = getattr(self, name)
             require(least <= value <= 10**9, _WHERE, name, value, f"must be from {least:,} to 1,000,000,000")
-        for name in ("epsilon", "length", "noise_factor", "noise_in_rule"):
+        for name in ("epsilon", "length", "noise_factor", "noise_in_rule", "radius"):
             value = getattr(self, name)
             require(0 < value < 1e6, _WHERE, name, value, "must be above 0 and below 1,000,000")
+        require(0 <= self.noise < 1e6, _WHERE, "noise", self.noise, "must be from 0 to 1,000,000")
         require(0 < self.delta < 1, _WHERE, "delta", self.delta, "must lie between 0 and 1")
         least_each = 1 <= self.documents_per_person <= self.documents
         problem = "must be at least 1, and at most the number of documents"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
-from math import exp, log
+from math import exp
 from typing import Any
 
 from securetm.forecast.fitted_rule import FittedModel, fitted_rule
@@ -24,6 +24,7 @@ from securetm.forecast.forecast_setting import ForecastSetting
 
 COVERS = 0.8  # how often an outcome lies in its band, as was tried on corpora that the rule was not fitted on
 PUBLIC, PLAIN = "public", "plain"
+LENGTHS = (5.0, 30.0, 150.0)  # words of a document on the list: of short texts, middling and long ones
 _SLACK = 0.05  # of a feature beyond what was tried, in its logarithm
 _MOST_DOCUMENTS = 10**7
 _MORE_IS_BETTER = (NOISE, WORDS_SEEN)  # beyond what was tried of these, the most that was tried counts
@@ -80,6 +81,23 @@ def forecast(setting: ForecastSetting) -> Forecast:
     return Forecast(setting, held_out, _share(classification), verdict_of(held_out.low, held_out.high), (), rule.corpora)
 
 
+def forecast_of_lengths(setting: ForecastSetting) -> Forecast:
+    """The forecast where nobody says how long documents are: the band holds for short ones and for long ones."""
+    each = [forecast(replace(setting, length=length)) for length in LENGTHS]
+    held_out = [one.held_out for one in each if one.held_out is not None]
+    classification = [one.classification for one in each if one.classification is not None]
+    if not held_out:
+        return _unknown(with_rounds(setting), each[0].reasons)
+    both = _around(held_out)
+    return Forecast(each[0].setting, both, _around(classification), verdict_of(both.low, both.high), (), each[0].corpora)
+
+
+def _around(bands: Sequence[Band]) -> Band:
+    """The band that holds all of these."""
+    middles = [band.middle for band in bands]
+    return Band(min(band.low for band in bands), sum(middles) / len(middles), max(band.high for band in bands))
+
+
 def documents_needed(setting: ForecastSetting) -> int | None:
     """The fewest documents with which the forecast is "of use", all else being equal; None where no number was found to do.
 
@@ -130,13 +148,3 @@ def _said(name: str, value: float, low: float, high: float) -> str:
         return "so much noise for so few documents was not tried"
     told, least, most = (f"{exp(one):,.3g}" for one in (value, low, high))
     return f"{told} {_UNITS[name]} were not tried, only {least} to {most}"
-
-
-def gain_as_perplexity(gain: float) -> float:
-    """The perplexity of a model over that of word frequencies, where it predicts a word by so many nats better."""
-    return exp(-gain)
-
-
-def as_gain(perplexity: float, of_frequencies: float) -> float:
-    """By how many nats a word is better predicted, from two perplexities."""
-    return log(of_frequencies / perplexity)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import exp
 
 from rich.console import Console
 from rich.panel import Panel
@@ -13,6 +12,7 @@ from securetm.forecast.best_settings import ForecastChoice
 from securetm.forecast.forecast_features import LDA_VI
 from securetm.forecast.usefulness_forecast import Band, Forecast, Verdict
 from securetm.reports.budget_tables import WIDEST
+from securetm.reports.forecast_sentences import forecast_said
 from securetm.reports.terminal import titled
 from securetm.wording import counted, listed
 
@@ -43,18 +43,6 @@ def setting_said(one: Forecast) -> str:
     return (
         f"{_model(one)}, {setting.documents:,} documents, epsilon {setting.epsilon:g} per {unit}, "
         f"{setting.words:,} words, {counted(setting.topics, 'topic')}, {counted(setting.rounds, 'round')}"
-    )
-
-
-def forecast_said(one: Forecast) -> str:
-    """The bands in words, or why there are none."""
-    if one.held_out is None or one.classification is None:
-        return f"It cannot be forecast: {listed(one.reasons)}."
-    ratio = sorted(exp(-gain) for gain in (one.held_out.low, one.held_out.high))
-    return (
-        f"Four times of five, its perplexity on held-out words is {ratio[0]:.2f} to {ratio[1]:.2f} times that of word "
-        f"frequencies alone, and a classifier on its topics reaches {100 * one.classification.low:.0f} to "
-        f"{100 * one.classification.high:.0f} % of the F1 of the same model without noise."
     )
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Unit
 from securetm.registries import OURS
+from securetm.reports.forecast_sentences import after_a_run
 from securetm.reports.noise_marks import noise_said, with_marks
 from securetm.reports.printable import without_commands
 from securetm.reports.streams import StandardOutput
@@ -93,8 +94,8 @@ def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
 
 
 def _show_topics(result: Mapping[str, Any], to: Console) -> None:
-    if began := start_said(result):
-        to.print(Text(began))
+    for said in filter(None, (after_a_run(result), start_said(result))):
+        to.print(Text(said))
     to.print(shared_topics(result, to.width))
     if "matched" in result:
         to.print(matched_topics(result["matched"]))

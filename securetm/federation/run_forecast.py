@@ -1,0 +1,67 @@
+"""The forecast of a run under a budget, from its plan alone, and what came true of it. It reads no document.
+
+The number of documents is forecast with only where the plan states it: under a budget nobody may count them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from securetm.agreement import Agreement
+from securetm.contracts import Block, Terms, Unit
+from securetm.forecast import Forecast, ForecastSetting, forecast, under_profile
+from securetm.forecast.usefulness_forecast import PLAIN, PUBLIC, forecast_of_lengths
+from securetm.plans import hides_documents
+
+
+def why_no_forecast(agreement: Agreement) -> str:
+    """Why nothing is forecast of a run, and what to do about it; nothing where it is."""
+    if not hides_documents(agreement.budget):
+        return "it has no budget for documents or persons"
+    if not agreement.plan.training.documents:
+        return "under a budget nobody may count the documents; --set training.documents=N says about how many there are"
+    if agreement.unit is Unit.PERSON:
+        return "the plan does not say how many documents a person has; `securetm budget forecast --persons` takes it"
+    return ""
+
+
+def forecast_of(agreement: Agreement, parties: int) -> Forecast | None:
+    """The forecast of a run, its noise being calibrated; None where the plan does not say how many documents there are."""
+    plan, budget = agreement.plan, agreement.budget
+    if budget is None or why_no_forecast(agreement):
+        return None
+    setting = ForecastSetting(
+        documents=plan.training.documents,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        model=plan.model.name,
+        start=PUBLIC if agreement.vectors is not None else PLAIN,
+        words=max(len(agreement.longest_list), 2),
+        topics=agreement.model.most_shown_topics,
+        rounds=plan.training.rounds,
+        length=plan.training.document_length or 1.0,
+        noise_factor=under_profile(agreement.profile, parties),
+        noise=plan.privacy.noise,
+        radius=_radius(agreement),
+    )
+    return forecast(setting) if plan.training.document_length else forecast_of_lengths(setting)
+
+
+def _radius(agreement: Agreement) -> float:
+    """The bound on a document's row of counts."""
+    shape = (agreement.model.most_shown_topics, len(agreement.longest_list))
+    terms = Terms((Block("counts", shape),), bits=64)
+    return min((mechanism.row_radius(terms) for mechanism in agreement.profile.mechanisms), default=1.0)
+
+
+def forecast_record(agreement: Agreement, parties: int, found: Mapping[str, Any]) -> dict[str, Any]:
+    """The forecast of a run and what came true of it, for its result. `found` says how useful the model turned out."""
+    told = forecast_of(agreement, parties)
+    if told is None or told.held_out is None:
+        return {"forecast": told.record() if told else None, "came_true": None}
+    gain = ((found.get("baseline") or {}).get("gain") or {}).get("value")
+    if gain is None:
+        return {"forecast": told.record(), "came_true": None}
+    inside = told.held_out.low <= gain <= told.held_out.high
+    return {"forecast": told.record(), "came_true": {"held_out": gain, "inside": inside, "useful": found.get("useful")}}
