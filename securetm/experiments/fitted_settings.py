@@ -1,4 +1,4 @@
-"""Which clip radius, words and topics of `lda-vi` predict best under a budget: the fit of the rule in `models/settings_rule.py`.
+"""Which clip radius, words and topics of `lda-vi` predict best under a budget: rules of public numbers against constants.
 
 Fitted on made-up documents; what the rule gives on corpora stands beside it. A word that is not on the list is predicted by its
 frequency, so that lists of different lengths are judged on the same words.

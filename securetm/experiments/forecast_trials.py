@@ -194,6 +194,7 @@ def _chosen(name: str, documents: int, words: int) -> TrialDocuments:
 
 @cache
 def whole(name: str) -> Corpus:
+    """All documents of a corpus, over all their words."""
     return WHOLE[name]()
 
 
