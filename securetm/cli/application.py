@@ -10,6 +10,7 @@ from securetm.cli import budget_commands, keys_commands
 from securetm.cli.adapt_command import adapt
 from securetm.cli.audit_command import audit
 from securetm.cli.bench_commands import bench, reproduce
+from securetm.cli.choose_command import choose
 from securetm.cli.evaluate_command import evaluate
 from securetm.cli.health_command import health
 from securetm.cli.init_command import init
@@ -32,6 +33,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command, summary, example in (
+    (
+        choose,
+        "Choose a profile by six questions.",
+        "--looks nobody --parties 5 --documents 900 --per-person 0 --purpose explore",
+    ),
     (run, "Train a federation on this machine.", "--rounds 20 --topics 5"),
     (serve, "Coordinate separate organisations.", "plan.toml"),
     (init, "Write the files of a federation to try.", "trial"),

@@ -30,18 +30,22 @@ def explain(
 
 
 def check(
-    profile: Profile,
-    model: Annotated[str | None, typer.Option(help="Check it for this topic model too.")] = None,
+    profile: Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml: of a profile, or a plan.")],
+    model: Annotated[str | None, typer.Option(help="Check it for this topic model too; a plan names its own.")] = None,
     threat_model: Annotated[str | None, typer.Option(help="Another threat model than the profile's own.")] = None,
     parties: Annotated[int, typer.Option(min=1, max=100_000, help="How many parties take part.")] = 5,
     json: Json = False,
 ) -> None:
     """Refuses an unsound choice and names every gap; exits 1 if there is one."""
-    from securetm.federation.soundness import against
+    from securetm.federation.soundness import against, check_plan, plan_to_check
     from securetm.federation.soundness import check as gaps_of
     from securetm.reports.terminal import results, show_check
+    from securetm.toml_settings import require
 
-    facts = {**against(profile, threat_model), "gaps": gaps_of(profile, model, threat_model, parties)}
+    plan = plan_to_check(profile)
+    require(plan is None or model is None, "", "--model", model, "means nothing for a plan, which names its model")
+    found = gaps_of(profile, model, threat_model, parties) if plan is None else check_plan(plan, threat_model, parties)
+    facts = {**against(profile if plan is None else plan.profile, threat_model), "gaps": found}
     show_check(facts, results(json))
     if json:
         print_json({**facts, "profile": profile, "sound": not facts["gaps"]})

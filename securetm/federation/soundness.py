@@ -1,4 +1,4 @@
-"""Checks a profile against a model and a threat model, before any document is read.
+"""Checks a profile, or a plan, against a model and a threat model, before any document is read.
 
 The profile's own mechanisms and aggregation admit or refuse each question that a run would ask.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,13 @@ from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions, before_training
 from securetm.models.additivity import check_additive
 from securetm.models.model_errors import CouplesDocuments, EmbeddingsWithoutNoise
-from securetm.plan_reading import plan_from_tables
+from securetm.plan_reading import plan_from_tables, read_plan
 from securetm.plans import ModelChoice, Plan, VocabularyChoice
 from securetm.profile_errors import TooFewForProfile
 from securetm.profiles import cohort_of, profile_gaps, read_profile
 from securetm.route import compile_route
 from securetm.threats import Gap, read_threat_model
-from securetm.toml_settings import require
+from securetm.toml_settings import read_toml, require
 
 _SOME_WORDS = tuple(f"word{n}" for n in range(50))
 
@@ -37,11 +38,27 @@ def against(profile: str, threat_model: str | None) -> dict[str, Any]:
     return {"profile": chosen.name, "danger": chosen.danger, "threat_model": named, "required": len(threats.requires)}
 
 
+def plan_to_check(name: str) -> Plan | None:
+    """Reads the plan in that file, checked as a whole; None where the name is that of a profile, or of a profile's file."""
+    path = Path(name)
+    if path.suffix != ".toml" or not path.is_file() or "profile" not in read_toml(path):
+        return None
+    return read_plan(path, {})
+
+
+def check_plan(plan: Plan, threat_model: str | None, parties: int) -> list[dict[str, Any]]:
+    """Returns every gap of a plan: those of its profile, and questions of its own model that a part refuses."""
+    agreement = agree(plan)
+    found = _gaps_of_profile(agreement.profile, threat_model, parties)
+    if not found:
+        check_floor(agreement, parties)
+    return [asdict(gap) for gap in (*found, *_coupled(agreement), *refused_questions(agreement, parties))]
+
+
 def check(profile: str, model: str | None, threat_model: str | None, parties: int) -> list[dict[str, Any]]:
     """Returns every gap: required claims that no part makes, and questions that a part refuses."""
     chosen = read_profile(profile)
-    threats = read_threat_model(threat_model or chosen.threat_model)
-    found = [*_too_few(chosen, parties), *profile_gaps(chosen, threats, parties)]
+    found = _gaps_of_profile(chosen, threat_model, parties)
     if model is not None:
         source = chosen.vocabularies[0]
         tables = {"profile": profile, "model": {"name": model}}
@@ -50,6 +67,11 @@ def check(profile: str, model: str | None, threat_model: str | None, parties: in
         agreement = agree(plan, listed=_SOME_WORDS if source == "file" else None)
         found += [*_coupled(agreement), *refused_questions(agreement, parties)]
     return [asdict(gap) for gap in found]
+
+
+def _gaps_of_profile(profile: Profile, threat_model: str | None, parties: int) -> list[Gap]:
+    threats = read_threat_model(threat_model or profile.threat_model)
+    return [*_too_few(profile, parties), *profile_gaps(profile, threats, parties)]
 
 
 def _too_few(profile: Profile, parties: int) -> list[Gap]:

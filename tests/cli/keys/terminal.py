@@ -36,6 +36,18 @@ def typed_secretly(arguments: Sequence[str], *answers: str) -> Said:
     return Said(ended.code, ended.out, shown.decode() + ended.err)
 
 
+def interrupted_at(arguments: Sequence[str], prompt: str) -> Said:
+    """Runs the command, and presses Ctrl-C once it shows this prompt on standard error."""
+    shown = ""
+    with _started(arguments) as (process, ours):
+        assert process.stderr is not None
+        while prompt not in shown and select.select([process.stderr], [], [], SECONDS)[0]:
+            shown += process.stderr.read(1)
+        os.write(ours, b"\x03")
+        ended = _ended(process)
+    return Said(ended.code, ended.out, shown + ended.err)
+
+
 @contextmanager
 def _started(arguments: Sequence[str]) -> Iterator[tuple[subprocess.Popen[str], int]]:
     ours, theirs = pty.openpty()

@@ -1,0 +1,117 @@
+"""`securetm choose`: six questions lead to a profile, its reason and cost, and a plan."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from securetm.cli.choose_errors import AnswersMissing, PlanExists
+from securetm.cli.json_output import Json, print_json
+
+
+def choose(
+    parties: Annotated[int | None, typer.Option(help="Organisations that take part.")] = None,
+    documents: Annotated[int | None, typer.Option(help="Documents of all parties, about.")] = None,
+    per_person: Annotated[int | None, typer.Option(help="Most documents of one person; 0: they are not of persons.")] = None,
+    purpose: Annotated[str | None, typer.Option(help="explore, sort or publish.")] = None,
+    looks: Annotated[list[str] | None, typer.Option(help="Who might look: coordinator, party, reader; or nobody.")] = None,
+    hide: Annotated[list[str] | None, typer.Option(help="What to hide from them: organisation, document, total.")] = None,
+    breaks: Annotated[list[str] | None, typer.Option(help="Who may break the rules: coordinator, party; or nobody.")] = None,
+    colluding: Annotated[int | None, typer.Option(help="Parties that may share what they know with whoever looks.")] = None,
+    answers: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A TOML file with these answers, `-` for standard input.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the plan to this file.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the file if it is there.")] = False,
+    corpus: Annotated[str, typer.Option(help="Documents for a simulation, which the plan then names.")] = "",
+    person: Annotated[str, typer.Option(metavar="COLUMN", help="Their column of whose document it is.")] = "",
+    language: Annotated[str, typer.Option(help="Language of a public list of words, such as english.")] = "",
+    json: Json = False,
+) -> None:
+    """Asks six questions and answers with a profile, its reason, its cost and a plan.
+
+    Options, or a file of answers, answer in advance; what is left is asked at the terminal. The profile protects against all
+    that was asked. Where none does, it says what would have to change, and exits 1.
+    """
+    if out is not None:
+        _check_out(out, replace)
+    typed = {
+        "parties": parties,
+        "documents": documents,
+        "per_person": per_person,
+        "purpose": purpose,
+        "looks": _names(looks),
+        "hide": _names(hide),
+        "breaks": _names(breaks),
+        "colluding": colluding,
+    }
+    given = {**_from_file(answers), **{name: value for name, value in typed.items() if value is not None}}
+    facts = _chosen(_complete(given), corpus, person, language)
+    _answer(facts, out, json)
+
+
+def _answer(facts: dict[str, Any], out: Path | None, json: bool) -> None:
+    """Writes the plan, and shows what was found."""
+    from securetm.reports.choice_screen import show_choice
+    from securetm.reports.terminal import results
+    from securetm.reports.writing import write_report
+
+    to = results(json)
+    show_choice(facts, to)
+    if facts["profile"] is None:
+        out = None
+    elif out is not None:
+        write_report(out, facts["plan"])
+        to.print(f"The plan is in {out}; next: securetm check {out}", markup=False, soft_wrap=True)
+    else:
+        to.print("The plan (--out FILE writes it):\n")
+        to.print(facts["plan"], markup=False, soft_wrap=True, end="")
+    if json:
+        print_json({**facts, "out": str(out) if out else None})
+    if facts["profile"] is None:
+        raise typer.Exit(1)
+
+
+def _check_out(out: Path, replace: bool) -> None:
+    from securetm.reports.writing import check_writable
+
+    if out.exists() and not replace:
+        raise PlanExists(str(out))
+    check_writable(out)
+
+
+def _names(given: list[str] | None) -> tuple[str, ...] | None:
+    """Names given several times, or with commas between them."""
+    return tuple(name for one in given for name in one.split(",")) if given else None
+
+
+def _from_file(answers: str | None) -> Mapping[str, Any]:
+    from securetm.toml_settings import read_toml
+
+    if answers is None:
+        return {}
+    return read_toml(Path("/dev/stdin" if answers == "-" else answers))
+
+
+def _complete(given: dict[str, Any]) -> dict[str, Any]:
+    """The answers with nothing missing: asked for at a terminal, refused by name elsewhere."""
+    from securetm.cli.choose_dialog import asked, missing
+    from securetm.reports.terminal import screen
+
+    left = missing(given)
+    if left and not sys.stdin.isatty():
+        raise AnswersMissing(len(left), " ".join(one.flag for one in left))
+    return asked(given, screen()) if left else given
+
+
+def _chosen(given: Mapping[str, Any], corpus: str, person: str, language: str) -> dict[str, Any]:
+    from securetm.protection_asked import Answers
+    from securetm.reports.choice_record import chosen
+    from securetm.reports.chosen_plan import PlanNotes
+    from securetm.toml_settings import from_table
+
+    return chosen(from_table(Answers, given, "the answers"), PlanNotes(corpus, person, language))

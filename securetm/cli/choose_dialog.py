@@ -1,0 +1,120 @@
+"""Asks the questions of `securetm choose` at a terminal, one after the other, until each has an answer. It decides nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from securetm.cli.choose_errors import AnswersMissing
+from securetm.protection_asked import (
+    BREAKERS,
+    LOOKERS,
+    MOST_DOCUMENTS,
+    MOST_PARTIES,
+    NOBODY,
+    PURPOSES,
+    SECRETS,
+)
+
+Given = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One of the questions: the answer that it gives, how it is asked, and how what is typed is read."""
+
+    name: str  # of the answer
+    number: int  # of the question, of which some have two parts
+    text: str
+    options: Mapping[str, str]  # empty: a number is asked for
+    several: bool = False
+    least: int = 0
+    most: int = MOST_DOCUMENTS
+    if_looked_for: bool = False  # whether it means nothing where nobody looks
+
+    def asked(self, given: Given) -> bool:
+        """Whether it means anything after the answers so far."""
+        return not self.if_looked_for or NOBODY not in given["looks"]
+
+    @property
+    def flag(self) -> str:
+        """The option that answers it."""
+        return "--" + self.name.replace("_", "-")
+
+    def read(self, typed: str, given: Given) -> Any:
+        """The answer, or a `ValueError` whose text says what is wrong."""
+        words = typed.replace(",", " " if self.options else "").split()
+        if not words:
+            raise ValueError("Please type an answer.")
+        return self._options(words) if self.options else self._number("".join(words), given)
+
+    def _options(self, words: Sequence[str]) -> Any:
+        names = tuple(self.options)
+        by_typing = {**{str(n): name for n, name in enumerate(names, 1)}, **{name: name for name in names}}
+        unknown = next((word for word in words if word.lower() not in by_typing), None)
+        if unknown is not None:
+            raise ValueError(f"{unknown!r} is none of the answers: type a number from 1 to {len(names)}.")
+        chosen = tuple(dict.fromkeys(by_typing[word.lower()] for word in words))
+        if len(chosen) > 1 and (NOBODY in chosen or not self.several):
+            raise ValueError("Only one answer, please." if not self.several else "Nobody, or somebody: not both.")
+        return chosen if self.several else chosen[0]
+
+    def _number(self, typed: str, given: Given) -> int:
+        most = given["parties"] - 1 if self.name == "colluding" else self.most
+        if not typed.isdecimal() or not self.least <= int(typed[:12]) <= most:
+            raise ValueError(f"Please type a whole number from {self.least} to {most:,}.")
+        return int(typed)
+
+
+QUESTIONS = (
+    Question("parties", 1, "How many parties (organisations) take part?", {}, least=1, most=MOST_PARTIES),
+    Question("documents", 1, "About how many documents have they in all?", {}, least=1),
+    Question("per_person", 2, "At most how many documents are of one person? 0: they are not of persons.", {}),
+    Question("purpose", 3, "What is the model for?", PURPOSES),
+    Question("looks", 4, "Who might look for what is not theirs? Several are possible: 1 3", LOOKERS, several=True),
+    Question("hide", 5, "What must they not find out? Several are possible.", SECRETS, several=True, if_looked_for=True),
+    Question("breaks", 6, "Does anyone break the rules? Several are possible.", BREAKERS, several=True, if_looked_for=True),
+    Question(
+        "colluding",
+        6,
+        "How many parties might share what they know with whoever looks? A party that looks counts.",
+        {},
+        if_looked_for=True,
+    ),
+)
+
+
+def missing(given: Given) -> tuple[Question, ...]:
+    """The questions that still need an answer; what means nothing after a known answer is left out."""
+    return tuple(one for one in QUESTIONS if one.name not in given and ("looks" not in given or one.asked(given)))
+
+
+def asked(given: Given, to: Console) -> Given:
+    """The answers, with those that are missing asked for at the terminal."""
+    answers = dict(given)
+    for question in QUESTIONS:
+        if question.name not in answers and question.asked(answers):
+            answers[question.name] = _answer(question, answers, to)
+    return answers
+
+
+def _answer(question: Question, given: Given, to: Console) -> Any:
+    to.print(f"\n[bold]{question.number} of {QUESTIONS[-1].number}[/bold]  {escape(question.text)}")
+    for number, (name, meaning) in enumerate(question.options.items(), 1):
+        to.print(f"  {number}  [bold]{name:<13}[/bold]{escape(meaning)}")
+    while True:
+        to.print("> ", end="")
+        typed = sys.stdin.readline()
+        if not typed:
+            to.print()
+            left = missing(given)
+            raise AnswersMissing(len(left), " ".join(one.flag for one in left))
+        try:
+            return question.read(typed, given)
+        except ValueError as wrong:
+            to.print(f"[yellow]{escape(str(wrong))}[/yellow]")

@@ -1,0 +1,141 @@
+"""What a profile costs in quality, seconds, bytes and rounds, from committed results. It measures nothing.
+
+A profile that no result tried has the figures of the nearest one that was tried, which is named.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from math import exp
+from typing import Any
+
+from securetm.contracts import Profile, Unit
+from securetm.profiles import claims_of, cohort_of
+
+_FRONTIER, _BENCH, _WORDS, _HE = "reproduce-private-frontier", "bench-private", "reproduce-iftm", "bench-he"
+_CORPUS, _TOPICS, _JUDGING = "20 Newsgroups", 20, 0.1
+_MODEL, _CONTROL, _FREQUENCIES, _NO_NOISE = "lda-vi, public start", "public start, no document", "word frequencies", "masked"
+_AS = {"fortress": "dp-distributed", "open": _NO_NOISE, "masked_strict": _NO_NOISE, "bfv": _NO_NOISE, "ckks": _NO_NOISE}
+_USUAL_PARTIES = 5
+
+
+@dataclass(frozen=True)
+class ProfileCost:
+    """Committed figures of one training under a profile, beside the same training without noise."""
+
+    profile: str
+    measured_under: str  # the profile of the figures of quality
+    epsilon: float | None
+    setting: str  # what was trained, on what
+    perplexity: float  # of held-out words
+    perplexity_without_noise: float
+    perplexity_of_frequencies: float | None  # of word frequencies alone
+    f1: float | None  # of a classifier on the topics
+    f1_without_noise: float | None
+    f1_without_documents: float | None  # on topics of public word vectors, which no document made
+    rounds: int
+    seconds: float
+    megabytes: float  # of all messages, up and down
+    bytes_up: float  # of an encrypted answer, times that of 32-bit numbers; 1 where nothing is encrypted
+    bytes_down: float
+    sources: tuple[str, ...]  # commands that make the results again
+
+    @property
+    def quality_lost(self) -> float:
+        """How many times the perplexity without noise."""
+        return self.perplexity / self.perplexity_without_noise
+
+    @property
+    def burden(self) -> tuple[float, float]:
+        """What costs less is smaller: quality first, then bytes."""
+        return round(self.quality_lost, 4), self.megabytes * (self.bytes_up + self.bytes_down)
+
+
+def by_cost(profile: Profile) -> tuple[float, float, int, str]:
+    """The place of a profile among others: those that cost less come first, and of equal ones those that promise less."""
+    members = tuple(f"party {n}" for n in range(max(profile.minimum_parties, _USUAL_PARTIES)))
+    promised = len(claims_of(profile, cohort_of(profile, members)))
+    return (*cost_of(profile).burden, promised, profile.name)
+
+
+def cost_of(profile: Profile) -> ProfileCost:
+    """The figures of a shipped profile at its own budget."""
+    budget = profile.budget
+    if budget is not None and budget.unit is Unit.WORD:
+        return _of_words(profile.name, budget.epsilon)
+    return _of_frontier(profile.name, None if budget is None else budget.epsilon)
+
+
+def _of_frontier(name: str, epsilon: float | None) -> ProfileCost:
+    """Figures of the frontier of private models; seconds of noise in shares are those of the bench, which ran alone."""
+    measured = _AS.get(name, name)
+    row, beside = _frontier()[_MODEL, measured, epsilon], _frontier()
+    without, vectors = beside[_MODEL, _NO_NOISE, None], beside[_CONTROL, _NO_NOISE, None]
+    benched = _benched() if measured == "dp-distributed" else None
+    encrypted = _encrypted(name)
+    return ProfileCost(
+        name,
+        measured,
+        epsilon,
+        f"{_MODEL}, {_TOPICS} topics, 1,000 public words, 18,820 documents of {_CORPUS}, five parties",
+        exp(-row["held_out"]),
+        exp(-without["held_out"]),
+        exp(-beside[_FREQUENCIES, _NO_NOISE, None]["held_out"]),
+        row["f1"],
+        without["f1"],
+        vectors["f1"],
+        int(row["rounds"]),
+        benched["ours"] if benched else row["seconds"],
+        row["megabytes"],
+        *encrypted,
+        tuple(_command(one) for one in (_FRONTIER, *((_BENCH,) if benched else ()), *((_HE,) if encrypted != (1, 1) else ()))),
+    )
+
+
+def _of_words(name: str, epsilon: float) -> ProfileCost:
+    """Figures of matched LDA over documents with noise in the place of words, beside the same without noise."""
+    rows = {(row["model"], row["form"]): row for row in _result(_WORDS)["rows"]}
+    row, without = rows["lda", f"matched, epsilon {epsilon:g} per word"], rows["lda", "matched"]
+    setting = f"matched lda, 20 topics of each party, 2,000 words, 18,820 documents of {_CORPUS}, five parties"
+    perplexities = (row["held_out"], without["held_out"], None)
+    cost = (row["rounds"], row["seconds"], row["megabytes_up"])
+    return ProfileCost(name, name, epsilon, setting, *perplexities, None, None, None, *cost, 1, 1, (_command(_WORDS),))
+
+
+def _frontier() -> Mapping[tuple[str, str, float | None], Mapping[str, Any]]:
+    """The rows of the frontier in one frame, by model, profile and epsilon."""
+    rows = _result(_FRONTIER)["rows"]
+    judged = [row for row in rows if (row["corpus"], row["topics"], row["judging"]) == (_CORPUS, _TOPICS, _JUDGING)]
+    return {(row["model"], row["profile"], row["epsilon"]): row for row in judged}
+
+
+def _benched() -> Mapping[str, Any]:
+    row: Mapping[str, Any] = next(row for row in _result(_BENCH)["rows"] if row["case"].startswith(_MODEL))
+    return row
+
+
+def _encrypted(name: str) -> tuple[float, float]:
+    """How many times the bytes of 32-bit numbers one party's encrypted answer and the sum take, if they are encrypted."""
+    rows = {row["case"]: row.get("times_float32", 1.0) for row in _result(_HE)["rows"]}
+    found = [
+        next((times for case, times in rows.items() if case.startswith(f"bytes {way} for one party: {name},")), 1.0)
+        for way in ("up", "down")
+    ]
+    return found[0], found[1]
+
+
+def _command(result: str) -> str:
+    """The command that makes a result again."""
+    kind, _, name = result.partition("-")
+    return f"securetm {kind} {name}"
+
+
+@cache
+def _result(name: str) -> Mapping[str, Any]:
+    text = resources.files("securetm.experiments").joinpath("results", f"{name}.json").read_text("utf-8")
+    found: Mapping[str, Any] = json.loads(text)
+    return found

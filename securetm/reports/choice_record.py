@@ -1,0 +1,121 @@
+"""What `securetm choose` answers, as plain records: the reason, the cost, what is not protected, the next best, the plan.
+
+The sentences are made of the claims, threat models and figures that they speak of. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from typing import Any
+
+from securetm.experiments.committed_costs import ProfileCost, by_cost, cost_of
+from securetm.profile_choice import Choice, Judged, choose
+from securetm.profiles import read_profile
+from securetm.protection_asked import (
+    BREAKERS,
+    COORDINATOR,
+    NOBODY,
+    PARTY,
+    READER,
+    SECRETS,
+    Answers,
+    threats_asked,
+)
+from securetm.reports.chosen_plan import PlanNotes, plan_text
+from securetm.reports.explanation import explain
+from securetm.threats import Gap
+from securetm.wording import counted, listed
+
+_WHO: Mapping[str, str] = {COORDINATOR: "the coordinator", PARTY: "other parties", READER: "whoever gets the model"}
+
+
+@cache
+def _place(name: str) -> Any:
+    return by_cost(read_profile(name))
+
+
+def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
+    """Everything that the command prints, writes and gives as JSON."""
+    choice = choose(answers, _place)
+    profile = choice.chosen
+    told = explain(profile.name, answers.parties) if profile else {}
+    return {
+        "answers": asdict(answers),
+        "asked": asked_said(answers),
+        "required": [
+            {"claim": one.claim.what, "against": one.claim.against, "colluding": one.claim.colluding, "because": one.because}
+            for one in threats_asked(answers).requires
+        ],
+        "profile": profile.name if profile else None,
+        "title": profile.title if profile else None,
+        "danger": profile.danger if profile else "",
+        "reason": _reason(choice) if profile else [],
+        "cost": cost_facts(cost_of(profile)) if profile else None,
+        "still_shows": told.get("still_shows", []),
+        "accepted": told.get("accepted", []),
+        "out_of_scope": told.get("out_of_scope", []),
+        "next_best": [{"profile": one.profile.name, "lost_because": _lost(one, choice)} for one in choice.next_best],
+        "changes": [{"change": one.instead, "profile": one.profile} for one in choice.changes],
+        "plan": plan_text(answers, profile, notes) if profile else None,
+    }
+
+
+def asked_said(answers: Answers) -> str:
+    """What was asked for, in one sentence."""
+    if not answers.lookers:
+        return "Nobody has to be kept from the documents."
+    hidden = listed(tuple(SECRETS[one].partition(":")[0] for one in SECRETS if one in answers.hide))
+    helped = f", with up to {counted(answers.colluding, 'party', 'parties')} colluding" if answers.colluding else ""
+    lies = listed(tuple(BREAKERS[one].partition(" may")[0] for one in BREAKERS if one in answers.breaks and one != NOBODY))
+    broken = f"; {lies} may break the rules" if lies else "; all follow the rules"
+    return f"Hidden from {listed(tuple(_WHO[one] for one in answers.lookers))}{helped}: {hidden}{broken}."
+
+
+def cost_facts(cost: ProfileCost) -> dict[str, Any]:
+    """The figures of a profile's cost, rounded as they are shown."""
+    facts = asdict(cost)
+    for name in ("perplexity", "perplexity_without_noise", "perplexity_of_frequencies"):
+        facts[name] = None if facts[name] is None else round(facts[name], 1)
+    return {**facts, "quality_lost": round(cost.quality_lost, 3)}
+
+
+# ---- sentences -------------------------------------------------------------------------------------------------------
+
+
+def _reason(choice: Choice) -> list[str]:
+    """Three sentences: what was asked, what the profile promises, and why no cheaper one was taken."""
+    profile = choice.chosen
+    assert profile is not None
+    promised = {f"“{one.claim.what}” against the {one.claim.against}" for one in threats_asked(choice.answers).requires}
+    kept = listed(tuple(sorted(promised)))
+    second = f"{profile.name} promises {kept}." if promised else f"That asks for no promise, and {profile.name} makes none."
+    cheaper = [one for one in choice.failing if _place(one.profile.name) < _place(profile.name)]
+    if not cheaper:
+        return [asked_said(choice.answers), second, "No profile costs less."]
+    last = cheaper[-1]
+    others = f"; so do {listed(tuple(one.profile.name for one in cheaper[:-1]))}" if cheaper[:-1] else ""
+    third = f"What costs less falls short: {last.profile.name} does, because {_lacks(last.gaps)}{others}."
+    return [asked_said(choice.answers), second, third]
+
+
+def _lacks(gaps: tuple[Gap, ...]) -> str:
+    """The first gap, and how many more there are."""
+    first, more = gaps[0], len(gaps) - 1
+    what = f"“{first.claim}”" + (f" against the {first.adversary}" if first.adversary else "")
+    return f"{what} fails ({first.reason})" + (f", and {counted(more, 'more claim')}" if more else "")
+
+
+def _lost(judged: Judged, choice: Choice) -> str:
+    """Why this profile was not taken: what it lacks, or that it costs more."""
+    if judged.gaps or choice.chosen is None:
+        return _lacks(judged.gaps)
+    ours, theirs = cost_of(choice.chosen), cost_of(judged.profile)
+    if round(theirs.quality_lost, 3) > round(ours.quality_lost, 3):
+        lost = f"perplexity {theirs.quality_lost:.3f} times that without noise, against {ours.quality_lost:.3f}"
+        return f"it protects against all that was asked, at more cost in quality: {lost}"
+    if theirs.bytes_up > ours.bytes_up:
+        more = f"answers of {theirs.bytes_up:.1f} times and totals of {theirs.bytes_down:.1f} times the bytes of 32-bit numbers"
+        return f"it protects against all that was asked, with more bytes: {more}"
+    return "it protects against all that was asked, and does more work for promises that were not asked for"

@@ -1,0 +1,79 @@
+"""Shows in the terminal what `securetm choose` found. It computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column
+from rich.text import Text
+
+from securetm.reports.terminal import show_list, titled
+
+_RISKS = 6  # of what is not protected, shown; `securetm explain` and --json have all
+
+
+def show_choice(facts: Mapping[str, Any], to: Console) -> None:
+    """The chosen profile with its reason, cost and limits, or what would have to change; then the next best."""
+    if facts["profile"] is None:
+        _show_none(facts, to)
+    else:
+        _show_chosen(facts, to)
+    table = titled(
+        "The two next best" if facts["profile"] else "Nearest", Column("profile"), Column("why not", overflow="fold")
+    )
+    for one in facts["next_best"]:
+        table.add_row(one["profile"], escape(one["lost_because"]))
+    to.print(table)
+
+
+def _show_none(facts: Mapping[str, Any], to: Console) -> None:
+    to.print(Text("No profile protects against all of that.", style="bold red"))
+    to.print(Text(facts["asked"]))
+    said = [f"{one['change']}: then {one['profile']}" for one in facts["changes"]]
+    show_list("One of these would have to change", said, to)
+    if not said:
+        to.print("No single change, pair or three of changes is enough: ask for less.")
+
+
+def _show_chosen(facts: Mapping[str, Any], to: Console) -> None:
+    to.print(Text(f"{facts['profile']}: {facts['title']}", style="bold green"))
+    if facts["danger"]:
+        to.print(Text(facts["danger"], style="bold red"))
+    to.print(Text(" ".join(facts["reason"])))
+    to.print()
+    _show_cost(facts["cost"], to)
+    not_kept = [f"accepted: {one['claim']} may fail: {one['reason']}" for one in facts["accepted"]]
+    show_list("What it does not protect", [*not_kept, *facts["out_of_scope"]], to)
+
+
+def _show_cost(cost: Mapping[str, Any], to: Console) -> None:
+    table = titled("What it costs", Column("what", overflow="fold"), Column("figure", overflow="fold"), show_header=False)
+    table.add_row("quality", "\n".join(quality_said(cost)))
+    table.add_row("time", f"{cost['seconds']:.0f} s for {cost['rounds']} rounds on this project's machine")
+    table.add_row("bytes", bytes_said(cost))
+    under = "" if cost["measured_under"] == cost["profile"] else f"; measured under {cost['measured_under']}"
+    table.add_row("measured", escape(f"{cost['setting']}{under}: {', '.join(cost['sources'])}"))
+    to.print(table)
+
+
+def quality_said(cost: Mapping[str, Any]) -> list[str]:
+    """Held-out words and classification, beside what they are without noise."""
+    beside = [f"{cost['perplexity_without_noise']:.0f} without noise"]
+    if cost["perplexity_of_frequencies"]:
+        beside.append(f"{cost['perplexity_of_frequencies']:.0f} by word frequencies alone")
+    said = [f"perplexity of held-out words {cost['perplexity']:.0f} ({', '.join(beside)})"]
+    if cost["f1"]:
+        without = f"{cost['f1_without_noise']:.2f} without noise, {cost['f1_without_documents']:.2f} without any document"
+        said.append(f"F1 of a classifier on the topics {cost['f1']:.2f} ({without})")
+    return said
+
+
+def bytes_said(cost: Mapping[str, Any]) -> str:
+    """All messages of the training, and what encryption makes of them."""
+    if cost["bytes_up"] == 1:
+        return f"{cost['megabytes']:.0f} MB, all messages of the training"
+    times = f"up {cost['bytes_up']:.1f} times, down {cost['bytes_down']:.1f} times the bytes of 32-bit numbers"
+    return f"{cost['megabytes']:.0f} MB under {cost['measured_under']}; encrypted: {times}"

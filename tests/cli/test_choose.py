@@ -1,0 +1,88 @@
+"""`securetm choose`: flags, a file or a terminal give the answers; the plan it writes is one that `securetm check` takes."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from .conftest import securetm
+from .keys.terminal import interrupted_at, typed
+
+SIZES = ("--parties", "5", "--documents", "20000", "--per-person", "0", "--purpose", "explore")
+FEARS = ("--looks", "coordinator", "--hide", "document", "--breaks", "nobody", "--colluding", "2")
+
+
+def test_flags_answer_everything(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    said = securetm("choose", *SIZES, *FEARS, "--out", str(plan), "--json")
+    assert (said.code, said.json["profile"], len(said.json["reason"])) == (0, "dp-distributed", 3)
+    assert len(said.json["next_best"]) == 2
+    assert said.json["cost"]["epsilon"] == 8
+    assert said.json["out_of_scope"]
+    assert plan.read_text("utf-8") == said.json["plan"]
+    checked = securetm("check", str(plan), "--json")
+    assert (checked.code, checked.json["sound"]) == (0, True)
+
+
+def test_a_plan_is_never_replaced_unless_told(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text("mine")
+    said = securetm("choose", *SIZES, *FEARS, "--out", str(plan))
+    assert (said.code, "is there already" in said.err, plan.read_text()) == (2, True, "mine")
+    assert securetm("choose", *SIZES, *FEARS, "--out", str(plan), "--replace").code == 0
+    assert "profile" in plan.read_text()
+
+
+def test_nothing_fits_and_it_says_what_would_have_to_change(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    fears = ("--looks", "coordinator", "--hide", "document", "--breaks", "coordinator", "--colluding", "1")
+    said = securetm("choose", "--parties", "3", *SIZES[2:], *fears, "--out", str(plan), "--json")
+    assert (said.code, said.json["profile"], plan.exists()) == (1, None, False)
+    assert {"change": "5 parties instead of 3", "profile": "fortress"} in said.json["changes"]
+
+
+def test_without_a_terminal_every_missing_option_is_named() -> None:
+    said = securetm("choose", "--parties", "5", "--looks", "nobody")
+    assert said.code == 2
+    assert "--documents --per-person --purpose" in said.err
+    assert "--hide" not in said.err  # nobody looks
+
+
+def test_a_file_answers_and_an_option_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = tmp_path / "answers.toml"
+    answers.write_text('looks = ["nobody"]\nparties = 3\ndocuments = 90\nper_person = 0\npurpose = "sort"\n')
+    said = securetm("choose", "--answers", str(answers), "--parties", "4", "--json")
+    assert (said.json["profile"], said.json["answers"]["parties"]) == ("open", 4)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(answers.read_bytes())))
+    assert securetm("choose", "--answers", "-", "--json").json["profile"] == "open"
+
+
+@pytest.mark.parametrize("wrong", ["looks = [", 'looks = ["cat"]', 'colour = "red"', "parties = 'many'"])
+def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, wrong: str) -> None:
+    answers = tmp_path / "answers.toml"
+    answers.write_text(f"{wrong}\n")
+    said = securetm("choose", "--answers", str(answers), *(() if "looks" in wrong else FEARS), *SIZES)
+    assert said.code == 2
+    assert "answers" in said.err
+    assert "unexpected" not in said.err
+
+
+def test_the_questions_are_asked_at_a_terminal_until_they_are_answered(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    said = typed(("choose", "--out", str(plan), "--json"), "no\n5\n20000\n\n4\n9\n1\n1 4\n1,3\n2\n2\n2\n")
+    assert (said.code, said.json["profile"]) == (0, "fortress")  # a coordinator that lies
+    for sentence in ("whole number from 1", "type an answer", "'9' is none of the answers", "not both"):
+        assert sentence in said.err
+    assert said.json["answers"]["looks"] == ["coordinator", "reader"]
+    assert plan.exists()
+
+
+def test_the_end_of_input_and_an_interrupt_leave_nothing(tmp_path: Path) -> None:
+    command = ("choose", "--out", str(tmp_path / "plan.toml"))
+    ended, interrupted = typed(command, "5\n\x04"), interrupted_at(command, "> ")
+    assert (ended.code, "7 questions have no answer" in ended.err) == (2, True)
+    assert (interrupted.code, "interrupted" in interrupted.err) == (3, True)
+    assert not any("Traceback" in said.err for said in (ended, interrupted))
+    assert not list(tmp_path.iterdir())
