@@ -26,13 +26,19 @@ _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true o
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file."""
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
+        return parsed_toml(path.read_bytes(), str(path))
     except (FileNotFoundError, NotADirectoryError) as problem:
         raise NoSuchPath(str(path)) from problem
     except OSError as problem:
         raise Unreadable(str(path), problem.strerror or type(problem).__name__) from problem
+
+
+def parsed_toml(content: bytes, where: str) -> dict[str, Any]:
+    """The tables of a TOML text that came from there."""
+    try:
+        return tomllib.loads(content.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise UnreadableToml(str(path), str(problem)) from problem
+        raise UnreadableToml(where, str(problem)) from problem
 
 
 class CommandLineText(str):

@@ -90,11 +90,11 @@ def _names(given: list[str] | None) -> tuple[str, ...] | None:
 
 
 def _from_file(answers: str | None) -> Mapping[str, Any]:
-    from securetm.toml_settings import read_toml
+    from securetm.toml_settings import parsed_toml, read_toml
 
     if answers is None:
         return {}
-    return read_toml(Path("/dev/stdin" if answers == "-" else answers))
+    return parsed_toml(sys.stdin.buffer.read(), "standard input") if answers == "-" else read_toml(Path(answers))
 
 
 def _complete(given: dict[str, Any]) -> dict[str, Any]:

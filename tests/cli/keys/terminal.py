@@ -42,7 +42,7 @@ def interrupted_at(arguments: Sequence[str], prompt: str) -> Said:
     with _started(arguments) as (process, ours):
         assert process.stderr is not None
         while prompt not in shown and select.select([process.stderr], [], [], SECONDS)[0]:
-            shown += process.stderr.read(1)
+            shown += os.read(process.stderr.fileno(), 1000).decode()
         os.write(ours, b"\x03")
         ended = _ended(process)
     return Said(ended.code, ended.out, shown + ended.err)
