@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from securetm.cli.budget_answer import answer, shown
 from securetm.cli.budget_people import Counted, EachPerson, PersonColumn, Persons, Unit, documents_of, group_of, people_of
+from securetm.cli.budget_plan import plan
 from securetm.cli.forecast_command import forecast
 from securetm.cli.json_output import Json, print_json
 
 if TYPE_CHECKING:
-    from securetm.accounting.calculator.budget_report import BudgetReport
-    from securetm.stages import Stages
+    pass
 
 Html = Annotated[Path | None, typer.Option(help="Write all of it to this file too, as one page that loads nothing.")]
 Documents = Annotated[int | None, typer.Option(help="Documents of all parties together.")]
@@ -86,7 +87,7 @@ def dp_sgd(
     people = people_of(unit, documents, documents_per_person, persons, corpus, person)
     group = group_of(parties, threshold, missing, colluding)
     settings = (documents_of(people), batch, epochs, delta, sampling, tokens)
-    _answer(partial(trained, *settings, people, noise, epsilon, group), html, json)
+    answer(partial(trained, *settings, people, noise, epsilon, group), html, json)
 
 
 def solve(
@@ -118,7 +119,7 @@ def solve(
     people = people_of(unit, documents, documents_per_person, persons, corpus, person)
     group = group_of(parties, threshold, missing, colluding)
     target = Target(for_, epsilon, documents_of(people), delta, batch, epochs, noise, sampling, tokens, *people.told)
-    _answer(partial(with_group, target.report, group), html, json)
+    answer(partial(with_group, target.report, group), html, json)
 
 
 def laplace(
@@ -134,7 +135,7 @@ def laplace(
     from securetm.accounting.calculator.word_noise import WordNoise
 
     noise = WordNoise.of(epsilon_per_word, scale, releases, tuple(words or WordNoise.words), delta)
-    _answer(noise.report, html, json)
+    answer(noise.report, html, json)
 
 
 def distributed(
@@ -170,7 +171,7 @@ def distributed(
     shares = Shares(
         parties, remain, colluding, noise, l2, dimension, rate, rounds, delta, distribution, people.documents, people
     )
-    _answer(partial(shares.report, NoiseShares), html, json)
+    answer(partial(shares.report, NoiseShares), html, json)
 
 
 def compare(
@@ -202,7 +203,7 @@ def compare(
     people = people_of(unit, documents, documents_per_person, persons, corpus, person)
     group = (parties, remaining(parties, threshold, missing), colluding)
     settings = (documents_of(people), batch, epochs, delta, people, noise, epsilon)
-    _answer(partial(compared, *settings, group, dimension, l2, NoiseShares), html, json)
+    answer(partial(compared, *settings, group, dimension, l2, NoiseShares), html, json)
 
 
 def profile(
@@ -235,7 +236,7 @@ def profile(
     people = people_of(unit, documents, documents_per_person, persons, corpus, person)
     words = (vocabulary_size, model, vocabulary, document_length)
     asked = ProfileQuestion(name, parties, rounds, *words, people, epsilon, delta, noise, missing, colluding)
-    _answer(lambda progress: asked.run().report(progress), html, json)
+    answer(lambda progress: asked.run().report(progress), html, json)
 
 
 def ledger(
@@ -260,31 +261,9 @@ def ledger(
         raise BadSetting("securetm budget ledger", "FILE", str(file), problem)
     if allow is not None:
         Ledger.reopen(files[0], allow).close()
-    records = [_shown(partial(ledger_report, one, seen=seen_beside(one)), html, json).record() for one in files]
+    records = [shown(partial(ledger_report, one, seen=seen_beside(one)), html, json).record() for one in files]
     if json:
         print_json(records[0] if len(records) == 1 else {"ledgers": records})
-
-
-def _answer(report: Callable[[Stages], BudgetReport], html: Path | None, json: bool) -> None:
-    shown = _shown(report, html, json)
-    if json:
-        print_json(shown.record())
-
-
-def _shown(compute: Callable[[Stages], BudgetReport], html: Path | None, json: bool) -> BudgetReport:
-    from securetm.reports.budget_page import write_page
-    from securetm.reports.budget_tables import show_report
-    from securetm.reports.progress import LateBars
-    from securetm.reports.terminal import results, screen
-
-    to = screen()
-    with LateBars(to) as progress:
-        report = compute(progress)
-    show_report(report, results(json))
-    if html is not None:
-        write_page(report, html)
-        to.print(f"Written to {html}", markup=False)
-    return report
 
 
 _DOCUMENTS = "--documents 18748 --batch 256"
@@ -316,5 +295,10 @@ _COMMANDS: dict[str, tuple[Callable[..., None], str, str]] = {  # the function, 
         "dp-distributed --documents 100000 --persons 20000 --epsilon 4 --delta 1e-6",
     ),
     "forecast": (forecast, "Whether a model will be of use, before anything is spent.", "--documents 20000 --epsilon 3"),
+    "plan": (
+        plan,
+        "What each run may spend over years.",
+        "--years 5 --epsilon 8 --delta 1e-6 --documents 20000 --words public",
+    ),
     "ledger": (ledger, "What a party's ledger holds.", "north.ledger"),
 }

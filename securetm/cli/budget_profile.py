@@ -18,7 +18,7 @@ from securetm.federation.paying import bill_of, calibrated
 from securetm.federation.word_threshold import needed_by
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plan_reading import plan_from_tables
-from securetm.plans import hides_documents, usual_model
+from securetm.plans import USUAL_LANGUAGE, hides_documents, usual_model
 from securetm.profiles import cohort_of, count_of_parties, read_profile, words_in_sums
 from securetm.wording import colluding_parties, counted
 
@@ -46,6 +46,7 @@ class ProfileQuestion:
     noise: float | None = None
     missing: int | None = None
     colluding: int | None = None
+    public: bool = False  # whether the list of words is a public one
 
     def __post_init__(self) -> None:
         check("--rounds", self.rounds, MOST_ROUNDS)
@@ -61,7 +62,7 @@ class ProfileQuestion:
 
     def run(self) -> ProfileRun:
         """What a run of that model under that profile spends, round by round."""
-        budget, cohort = self._budget(), self._cohort()
+        budget, cohort = self.budget(), self.cohort()
         expected, note = None, ""
         if self.language:
             expected, note = asked_about(self.language, self.words, self.people.documents, self.length)
@@ -76,8 +77,8 @@ class ProfileQuestion:
             bill.words,
             bill.round,
             bill.rounds,
-            _against(profile, cohort, profile.budget),
-            _assumptions(profile, cohort),
+            against_of(profile, cohort, profile.budget),
+            assumptions_of(profile, cohort),
             {"model": agreement.plan.model.name, "parties": parties, "vocabulary_size": self.words, **self._asked()},
             self.people.documents,
             bill.once,
@@ -93,11 +94,12 @@ class ProfileQuestion:
 
     def agreement(self, **privacy: float) -> Agreement:
         """The run, agreed on as a plan that says only what was asked. Numbers in place of words stand for its vocabulary."""
+        listed = self.language or (USUAL_LANGUAGE if self.public else "")
         training = {"rounds": self.rounds, "documents": self.people.units}
         tables: dict[str, Any] = {
             "profile": self.profile,
-            "vocabulary": {"max_words": self.words, **({"source": "file", "file": self.language} if self.language else {})},
-            "model": {"name": self.model or usual_model(self._budget())},
+            "vocabulary": {"max_words": self.words, **({"source": "file", "file": listed} if listed else {})},
+            "model": {"name": self.model or usual_model(self.budget())},
             "training": {name: value for name, value in training.items() if value is not None},
             "privacy": {**self._numbers(), **privacy},
         }
@@ -113,7 +115,8 @@ class ProfileQuestion:
         """The settings that were given, for the record."""
         return {**self._numbers(), "missing": self.missing, "colluding": self.colluding, **self.people.found}
 
-    def _budget(self) -> Budget:
+    def budget(self) -> Budget:
+        """The profile's budget; a profile without one is refused."""
         profile = read_profile(self.profile)
         if profile.budget is None:
             problem = "spends no privacy budget, because it adds no noise and promises no differential privacy"
@@ -121,7 +124,7 @@ class ProfileQuestion:
             raise BadSetting("securetm budget profile", "NAME", profile.name, problem, instead=instead)
         return profile.budget
 
-    def _cohort(self) -> Cohort:
+    def cohort(self) -> Cohort:
         """The parties, of whom no more are missing or help an adversary than the profile's noise is sized for."""
         profile = read_profile(self.profile)
         parties = count_of_parties(profile, self.parties)
@@ -160,7 +163,7 @@ class ProfileQuestion:
         asked = ProfileQuestion(
             self.profile, None, None, self.words, self.model, self.language, people=self.people, delta=self.delta
         )
-        open_rounds = asked.agreement(epsilon=self.epsilon or self._budget().epsilon)
+        open_rounds = asked.agreement(epsilon=self.epsilon or self.budget().epsilon)
         noise = calibrated(open_rounds, parties).plan.privacy.noise
         return SuggestedRounds(open_rounds.plan.training.rounds, noise, self.people.units, self.people.protected)
 
@@ -195,7 +198,7 @@ def _shares_note(profile: Profile, cohort: Cohort) -> str:
     )
 
 
-def _against(profile: Profile, cohort: Cohort, budget: Budget) -> str:
+def against_of(profile: Profile, cohort: Cohort, budget: Budget) -> str:
     """The roles against whom every part that adds noise claims privacy, with the fewest colluding parties of all claims."""
     noising = [
         claims
@@ -213,7 +216,7 @@ def _against(profile: Profile, cohort: Cohort, budget: Budget) -> str:
     return " or ".join(against)
 
 
-def _assumptions(profile: Profile, cohort: Cohort) -> tuple[str, ...]:
+def assumptions_of(profile: Profile, cohort: Cohort) -> tuple[str, ...]:
     """Who must be honest, by who adds the noise."""
     added_by = {mechanism.noise_by for mechanism in profile.mechanisms}
     if NoiseBy.OPENER in added_by:

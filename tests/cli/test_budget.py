@@ -18,7 +18,7 @@ from securetm.cli.budget_profile import ProfileQuestion
 from .calculated import budget, by, found, write_ledger
 from .conftest import Said
 
-COMMANDS = ("dp-sgd", "solve", "laplace", "distributed", "compare", "profile", "forecast", "ledger")
+COMMANDS = ("dp-sgd", "solve", "laplace", "distributed", "compare", "profile", "forecast", "plan", "ledger")
 KNOWN = "--documents 100000 --batch 1000 --epochs 10 --noise 1 --delta 1e-5"  # rate 0.01, 1,000 steps
 KEYS = {"epsilon", "delta", "unit", "neighbours", "sampling", "accountant", "statement", "by_accountant"}
 MORE = {"true_positive_rate", "warnings", "settings", "plots", "notes"}
@@ -96,7 +96,7 @@ def test_every_quick_example_does_what_it_says(command: str, tmp_path: Path, mon
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["dp-sgd", "solve", "compare", "profile"])
+@pytest.mark.parametrize("command", ["dp-sgd", "solve", "compare", "profile", "plan"])
 def test_every_slow_example_does_what_it_says(command: str) -> None:
     said = budget(example_of(command))
     assert said.code == 0, said.err

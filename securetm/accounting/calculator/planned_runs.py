@@ -1,0 +1,306 @@
+"""Answers what each of several runs over the same documents may spend under one ledger, and when the budget ends.
+
+The rule is the ledger's own (`ledger/privacy_filter.py`). Whoever reads the profile hands over what one run spends at a noise.
+No document is read, and nothing is spent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from securetm.accounting.accounting_errors import BudgetTooSmall
+from securetm.accounting.calculator.budget_report import (
+    BudgetReport,
+    Plot,
+    PlotLine,
+    Promise,
+    ReportTable,
+    sentence_delta,
+    some,
+)
+from securetm.accounting.calculator.composed_report import Spends, composed
+from securetm.accounting.calculator.persons import People
+from securetm.accounting.composition import total, within
+from securetm.accounting.ledger.privacy_filter import ALONE, Cost, cost_of, filter_epsilon, nothing, orders_for
+from securetm.accounting.spends import Spend
+from securetm.contracts import Budget
+from securetm.stages import Stages
+from securetm.wording import counted, downward, upward
+
+MOST_RUNS = 600
+_FINEST, _COARSEST = 0.05, 1000.0
+_PRECISE = 1e-3
+_BAR = 10  # cells
+_COMPOSED = 24  # places at which loss distributions are composed; runs in between are told what a later one spends
+_NOT_ALONE = (
+    "The ledger counts as if each run were chosen by what the last one showed, so that nobody has to keep to this plan. It "
+    "adds Renyi divergences up, and has more to count than loss distributions of runs that are fixed in advance."
+)
+_RETIRED = (
+    "Retired documents leave with what they spent, and a new data set begins a ledger of its own. It must hold no document and "
+    "no person of the old one: who is in both has spent both budgets. Leaving documents out of a run gives nothing back, and "
+    "new documents that join an old ledger count as if they had spent what it holds."
+)
+_ALLOWED = (
+    "`securetm budget ledger FILE --allow E` raises a budget later, by an entry. What was promised is then the largest epsilon "
+    "that was ever in force, also for the runs before. So ask for the whole time at once."
+)
+_AUDITED = (
+    "An audit of a recorded run enters nothing: it reads what the run sent, which is paid for. Its findings are figures of "
+    "documents without noise, and no epsilon covers them: they stay with whoever holds the documents. Trainings that an audit "
+    "makes on the documents spend as runs do (--runs-per-audit). No ledger of the documents knows of them by itself, because "
+    "`securetm audit PLAN` gives its runs a trial's budget: they are counted here, so that there is room for them."
+)
+
+
+@dataclass(frozen=True)
+class RunInPlan:
+    """One run: in which year, of which data set, and for what."""
+
+    number: int  # in the ledger of its data set, from 1
+    year: int
+    data_set: int
+    purpose: str
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How often documents are trained on, and for how long."""
+
+    years: int = 5
+    runs_per_year: int = 1
+    audits_per_year: int = 0
+    runs_per_audit: int = 0  # trainings that one audit makes on the documents; 0: it attacks a recorded run
+    retire_after: int = 0  # years after which documents are used no more; 0: they stay
+
+    @property
+    def each_year(self) -> int:
+        """Runs in a year, those of audits included."""
+        return self.runs_per_year + self.audits_per_year * self.runs_per_audit
+
+    @property
+    def in_one_ledger(self) -> int:
+        """The most runs that one document takes part in."""
+        return self.each_year * min(self.years, self.retire_after or self.years)
+
+    def runs(self) -> tuple[RunInPlan, ...]:
+        """All runs, in order."""
+        found, of_one, number, data_set = [], self.retire_after or self.years, 0, 0
+        for year in range(1, self.years + 1):
+            if (year - 1) // of_one + 1 > data_set:
+                data_set, number = data_set + 1, 0
+            for place in range(self.each_year):
+                number += 1
+                purpose = "training" if place < self.runs_per_year else "audit that trains"
+                found.append(RunInPlan(number, year, data_set, purpose))
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What one run spends by its noise, and what the first run over the documents spends in addition."""
+
+    at: Callable[[float], Spends]
+    first: Spends = ()  # of the list of words, which later runs use again
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a ledger holds already."""
+
+    runs: int = 0
+    spends: Spends = ()
+
+
+class OneLedger:
+    """A ledger by its own rule, which adds up the spends of runs without their entries."""
+
+    def __init__(self, budget: Budget, spending: Spending, before: Before) -> None:
+        self.budget, self.orders, self.spending, self.before = budget, orders_for(budget), spending, before
+
+    def spends(self, runs: int, noise: float) -> Spends:
+        """All spends after so many more runs."""
+        each = self.spending.at(noise) if runs else ()
+        first = self.spending.first if runs and not self.before.runs else ()
+        return (*self.before.spends, *first, *(replace(spend, count=spend.count * runs) for spend in each))
+
+    def spent(self, runs: int, noise: float) -> float:
+        """Epsilon after so many more runs, as `securetm budget ledger` says it."""
+        spends = self.spends(runs, noise)
+        if self.before.runs + runs < 2:
+            return total(spends, ALONE * self.budget.delta).epsilon
+        return filter_epsilon(self._cost(spends), self.orders, self.budget)
+
+    def fits(self, runs: int, noise: float) -> bool:
+        """Whether the ledger admits so many more runs."""
+        if self.before.runs + runs < 2:
+            return within(self.spends(runs, noise), self.budget.epsilon, ALONE * self.budget.delta)
+        return self.spent(runs, noise) <= self.budget.epsilon
+
+    def least_noise(self, runs: int, possible: Callable[[float], bool]) -> float:
+        """The least noise with which it admits so many more runs, rounded upwards to four places."""
+        if not self.fits(runs, _COARSEST):
+            budget = f"{upward(self.budget.epsilon)} per {self.budget.unit.value}"
+            reason = f"{counted(runs, 'run')} spend more even at noise {_COARSEST:,.0f}"
+            raise BudgetTooSmall("plan", budget, reason, "plan fewer runs or rounds, or allow a larger epsilon or delta")
+        low, high = _FINEST, _COARSEST
+        while high > low * (1 + _PRECISE / 4):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if possible(middle) and self.fits(runs, middle) else (middle, high)
+        return math.ceil(high * 1e4) / 1e4
+
+    def lasting(self, most: int, noise: float) -> int:
+        """How many more runs it admits, up to so many."""
+        return next((runs - 1 for runs in range(1, most + 1) if not self.fits(runs, noise)), most)
+
+    def _cost(self, spends: Sequence[Spend]) -> Cost:
+        cost = nothing(self.orders)
+        for spend in spends:
+            cost = cost.plus(cost_of(replace(spend, count=1), self.orders), spend.count)
+        return cost
+
+
+@dataclass(frozen=True)
+class PlannedRuns:
+    """A schedule under a budget: the noise is sought where it is not given."""
+
+    profile: str
+    schedule: Schedule
+    budget: Budget
+    spending: Spending
+    promise: Promise
+    rounds: int
+    people: People
+    settings: dict[str, Any]
+    noise: float | None = None
+    before: Before = Before()
+    possible: Callable[[float], bool] = lambda _: True  # whether a mechanism can draw so much noise
+    notes: tuple[str, ...] = ()
+
+    def report(self, progress: Stages) -> BudgetReport:
+        """What each run may spend, and what is left after it."""
+        progress.stage("the noise of a run", 1)
+        ledger, runs = OneLedger(self.budget, self.spending, self.before), self.schedule.in_one_ledger
+        noise = self.noise or ledger.least_noise(runs, self.possible)
+        progress.step(1)
+        lasts = ledger.lasting(runs, noise)
+        budget = f"{upward(self.budget.epsilon)} per {self.unit}"
+        if lasts == 0:
+            instead = "give more noise, fewer rounds, or a larger epsilon"
+            raise BudgetTooSmall("run", budget, f"at noise {noise:g} the first run spends more than is left", instead)
+        rows = self._rows(ledger, noise, lasts, progress)
+        alone = total(self.spending.at(noise), ALONE * self.budget.delta).epsilon
+        report = composed(
+            f"{counted(lasts, 'run')} of {counted(self.rounds, 'round')} under {self.profile}, one ledger of {budget}",
+            self.promise,
+            ledger.spends(lasts, noise),
+            self.budget.delta,
+            sampling="none",
+            settings=self.settings,
+            warnings=some(
+                sentence_delta(self.budget.delta, self.people.units, self.people.protected), self._ends(rows, runs, lasts)
+            ),
+            notes=some(*self.notes, *self.people.notes(), _NOT_ALONE, _AUDITED, _RETIRED, _ALLOWED),
+            tables=(self._each(noise, alone), self._over_time(rows)),
+            plots=(self._plot(rows),),
+            found={"noise": noise, "rounds": self.rounds, "epsilon_per_run": alone, "lasts_runs": lasts, "runs": rows},
+        )
+        return replace(report, found={**report.found, "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta}})
+
+    @property
+    def unit(self) -> str:
+        """Whom the budget protects."""
+        return self.budget.unit.value
+
+    def _rows(self, ledger: OneLedger, noise: float, lasts: int, progress: Stages) -> list[dict[str, Any]]:
+        """Every run with what the ledger holds after it; a run that it refuses spends nothing."""
+        progress.stage("what is left after each run", lasts)
+        spent, fixed = {0: ledger.spent(0, noise) if self.before.runs else 0.0}, {0: 0.0}
+        above = math.inf
+        for run in range(lasts, 0, -1):
+            spent[run] = ledger.spent(run, noise)
+            if lasts <= _COMPOSED or run % -(-lasts // _COMPOSED) == lasts % -(
+                -lasts // _COMPOSED
+            ):  # else what later runs spend
+                above = total(ledger.spends(run, noise), self.budget.delta).epsilon
+            fixed[run] = above
+            progress.step(lasts + 1 - run)
+        return [
+            {
+                "run": place,
+                "year": one.year,
+                "data_set": one.data_set,
+                "purpose": one.purpose,
+                "admitted": one.number <= lasts,
+                "spent": spent[min(one.number, lasts)],
+                "left": self.budget.epsilon - spent[min(one.number, lasts)],
+                "fixed_in_advance": fixed[min(one.number, lasts)],
+            }
+            for place, one in enumerate(self.schedule.runs(), start=1)
+        ]
+
+    def _each(self, noise: float, alone: float) -> ReportTable:
+        """What a run is given to keep to the plan."""
+        share = self.budget.epsilon / (self.before.runs + self.schedule.in_one_ledger)
+        rows = (
+            ("epsilon of a run, if it were the only one", upward(alone)),
+            ("noise over the bound on a row", f"{noise:,.5g}"),
+            ("rounds", f"{self.rounds:,}"),
+            ("epsilon divided by the runs, which would be less", upward(share)),
+        )
+        caption = (
+            f"Each run: securetm run --profile {self.profile} --rounds {self.rounds} --epsilon {self.budget.epsilon:g} "
+            f"--set privacy.delta={self.budget.delta:g} --set privacy.noise={noise:g} --ledgers FOLDER. In a federation the "
+            f"plan says the same, and PARTY.toml the budget of all runs: [privacy] epsilon = {self.budget.epsilon:g}, "
+            f"delta = {self.budget.delta:g}."
+        )
+        return ReportTable("What each run may spend", ("", f"per {self.unit}"), rows, caption)
+
+    def _over_time(self, rows: list[dict[str, Any]]) -> ReportTable:
+        sets = ("data set",) if self.schedule.retire_after else ()
+        shown = tuple(
+            (
+                row["run"],
+                row["year"],
+                *(row["data_set"] for _ in sets),
+                row["purpose"] if row["admitted"] else f"{row['purpose']}: refused",
+                upward(row["spent"]),
+                downward(row["left"]),
+                _bar(row["spent"] / self.budget.epsilon),
+                upward(row["fixed_in_advance"]),
+            )
+            for row in rows
+        )
+        columns = ("run", "year", *sets, "for", "spent", "left", "of it all", "if fixed in advance")
+        caption = (
+            f"Epsilon per {self.unit} after the run, as the ledger counts it. Last column: by loss distributions, if all runs "
+            "are fixed in advance and made whatever they show."
+        )
+        return ReportTable("Over time", columns, shown, caption)
+
+    def _plot(self, rows: list[dict[str, Any]]) -> Plot:
+        held = float(len(rows))
+        lines = (
+            PlotLine("by the ledger", tuple((float(row["run"]), row["spent"]) for row in rows)),
+            PlotLine("fixed in advance", tuple((float(row["run"]), row["fixed_in_advance"]) for row in rows)),
+            PlotLine("budget", ((1.0, self.budget.epsilon), (held, self.budget.epsilon))),
+        )
+        return Plot("epsilon over the runs", "runs", f"epsilon per {self.unit}", lines)
+
+    def _ends(self, rows: list[dict[str, Any]], asked: int, lasts: int) -> str | None:
+        if lasts >= asked:
+            return None
+        first = next(row for row in rows if not row["admitted"])
+        return (
+            f"The budget lasts for {counted(lasts, 'run')}: the ledger refuses the run after it, in year {first['year']}, and "
+            f"all later ones over these documents, of {counted(asked, 'run')} planned."
+        )
+
+
+def _bar(share: float) -> str:
+    """A bar of text; what is spent is never shown as less than a cell."""
+    full = min(_BAR, math.ceil(share * _BAR)) if share > 0 else 0
+    return "█" * full + "░" * (_BAR - full)

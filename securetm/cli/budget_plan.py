@@ -1,0 +1,249 @@
+"""`securetm budget plan`: several runs over the same documents under one ledger. It reads no document, and spends nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from securetm.cli.budget_people import EachPerson, Persons, Unit
+from securetm.cli.json_output import Json
+
+if TYPE_CHECKING:
+    from securetm.accounting.calculator.composed_report import Spends
+    from securetm.accounting.calculator.planned_runs import Before, PlannedRuns, Spending
+    from securetm.agreement import Agreement
+    from securetm.cli.budget_profile import ProfileQuestion
+    from securetm.contracts import Budget
+    from securetm.federation.paying import Bill
+
+_WORDS = ("once", "public")
+Html = Annotated[Path | None, typer.Option(help="Write all of it to this file too, as one page that loads nothing.")]
+
+
+@dataclass(frozen=True)
+class PlanQuestion:
+    """What is asked about runs over time, by flags or as a TOML file says it. What is left out is as a run would have it."""
+
+    profile: str = "dp-distributed"
+    years: int = 5
+    runs_per_year: int = 1
+    audits_per_year: int = 0
+    runs_per_audit: int = 0
+    retire_after: int = 0
+    words: str = ""  # once: the first run pays for them, and the others use its list; public: nobody pays
+    epsilon: float | None = None
+    delta: float | None = None
+    noise: float | None = None
+    rounds: int | None = None
+    model: str = ""
+    vocabulary_size: int = 2000
+    unit: str = ""
+    documents: int | None = None
+    documents_per_person: int | None = None
+    persons: int | None = None
+    parties: int | None = None
+    missing: int | None = None
+    colluding: int | None = None
+    ledger: str = ""  # of a party, with what earlier runs spent
+
+    def __post_init__(self) -> None:
+        from securetm.accounting.calculator.option_checks import check, check_choice, refused
+        from securetm.accounting.calculator.planned_runs import MOST_RUNS
+
+        for name in ("years", "runs_per_year", "audits_per_year", "runs_per_audit", "retire_after"):
+            check(f"--{name.replace('_', '-')}", getattr(self, name))
+        check_choice("--words", self.words, ("", *_WORDS))
+        if self.years * (self.runs_per_year + self.audits_per_year * self.runs_per_audit) > MOST_RUNS:
+            problem = f"makes more than {MOST_RUNS} runs with the others"
+            raise refused("--years", self.years, problem, "plan fewer years, or runs and audits in a year")
+        if self.ledger and (self.epsilon is not None or self.delta is not None):
+            option, value = ("--epsilon", self.epsilon) if self.epsilon is not None else ("--delta", self.delta)
+            problem = "cannot be given beside --ledger, which has its own budget"
+            raise refused(option, value, problem, "change the budget first: securetm budget ledger FILE --allow E")
+
+    def planned(self) -> PlannedRuns:
+        """The plan, as the calculator takes it."""
+        from securetm.accounting.calculator.budget_report import Promise
+        from securetm.accounting.calculator.planned_runs import PlannedRuns, Schedule
+        from securetm.cli.budget_profile import against_of, assumptions_of
+
+        schedule = Schedule(self.years, self.runs_per_year, self.audits_per_year, self.runs_per_audit, self.retire_after)
+        asked, before = self._asked()
+        cohort, run = asked.cohort(), _OneRun.of(asked)
+        promise = Promise(
+            run.budget.unit.value,
+            against_of(run.agreement.profile, cohort, run.budget),
+            f"any one {run.budget.unit.value} was in a party's corpus in any of the runs",
+            (
+                f"the runs over the same documents are the {before.runs + schedule.in_one_ledger} planned, whatever they show",
+                *assumptions_of(run.agreement.profile, cohort),
+                *asked.people.assumptions,
+            ),
+        )
+        return PlannedRuns(
+            run.agreement.profile.name,
+            schedule,
+            run.budget,
+            run.spending(),
+            promise,
+            run.agreement.plan.training.rounds,
+            asked.people,
+            {**asdict(self), **asked.people.found, "parties": len(cohort.members), "model": run.agreement.plan.model.name},
+            self.noise,
+            before,
+            run.possible,
+            run.notes(),
+        )
+
+    def _asked(self) -> tuple[ProfileQuestion, Before]:
+        """The question about one run, and what the ledger holds already."""
+        from securetm.accounting.calculator.persons import People
+        from securetm.cli.budget_profile import ProfileQuestion
+
+        before, epsilon, delta = _before(self.ledger, self.epsilon, self.delta)
+        people = People(self.unit, self.documents, self.documents_per_person, self.persons)
+        asked = ProfileQuestion(
+            self.profile,
+            self.parties,
+            self.rounds,
+            self.vocabulary_size,
+            self.model,
+            people=people,
+            epsilon=epsilon,
+            delta=delta,
+            noise=self.noise,
+            missing=self.missing,
+            colluding=self.colluding,
+            public=self.words == "public",
+        )
+        return asked, before
+
+
+@dataclass(frozen=True)
+class _OneRun:
+    """One run of the plan, whose noise is still open."""
+
+    agreement: Agreement
+    budget: Budget
+    parties: int
+
+    @staticmethod
+    def of(asked: ProfileQuestion) -> _OneRun:
+        from securetm.errors import BadSetting
+        from securetm.federation.paying import with_words_noise
+        from securetm.plans import hides_documents
+
+        own = asked.budget()
+        if not hides_documents(own):
+            problem = "draws its noise once per corpus and uses it in all runs, so that there is nothing to share out"
+            instead = f"`securetm budget profile {asked.profile}` says what that one draw spends"
+            raise BadSetting("securetm budget plan", "--profile", asked.profile, problem, instead=instead)
+        agreement = with_words_noise(asked.agreement(epsilon=asked.epsilon or own.epsilon))
+        assert agreement.budget is not None
+        return _OneRun(agreement, agreement.budget, len(asked.cohort().members))
+
+    def spending(self) -> Spending:
+        """What a run spends at a noise. Words that the parties find are paid for once, in the first run."""
+        from securetm.accounting.calculator.planned_runs import Spending
+
+        words = self._bill(100.0).words
+        return Spending(self._rounds, (words,) if words else ())
+
+    def possible(self, noise: float) -> bool:
+        """Whether the profile can draw so little noise."""
+        from securetm.errors import BadSetting
+
+        try:
+            self._bill(noise)
+        except BadSetting as refusal:
+            if refusal.name != "noise_multiplier":
+                raise
+            return False
+        return True
+
+    def notes(self) -> tuple[str, ...]:
+        """How the runs come to their words."""
+        if self._bill(100.0).words is None:
+            return ("The list of words is public, and costs nothing.",)
+        noise = self.agreement.plan.privacy.words
+        return (
+            f"The first run finds the words and pays for them (--set privacy.words={noise:g}). The later ones take its list "
+            "(--vocabulary RUN/coordinator/vocabulary.txt), which was paid for; `--words public` plans with a public list.",
+        )
+
+    def _rounds(self, noise: float) -> Spends:
+        from dataclasses import replace
+
+        bill = self._bill(noise)
+        assert bill.round is not None  # the budget is that of documents or persons
+        return (replace(bill.round, count=bill.rounds),)
+
+    def _bill(self, noise: float) -> Bill:
+        from securetm.federation.paying import bill_of
+
+        return bill_of(self.agreement.with_privacy(noise=noise), self.parties)
+
+
+def _before(ledger: str, epsilon: float | None, delta: float | None) -> tuple[Before, float | None, float | None]:
+    """What a ledger holds, and its budget."""
+    from securetm.accounting.calculator.planned_runs import Before
+    from securetm.accounting.ledger import Ledger
+
+    if not ledger:
+        return Before(), epsilon, delta
+    with Ledger.read(Path(ledger)) as held:
+        runs, budget = held.runs(), held.budget
+    spends = tuple(spend for run in runs for spend in run.spends())
+    return Before(len(runs), spends), budget.epsilon, budget.delta
+
+
+def asked(file: Path | None, given: dict[str, Any]) -> PlanQuestion:
+    """The question in a file, with what was given beside it in its place."""
+    from securetm.setting_mistakes import placed
+    from securetm.toml_settings import from_table, read_toml
+
+    table = read_toml(file) if file else {}
+    told = {name: value for name, value in given.items() if value is not None}
+    with placed(file, told):
+        return from_table(PlanQuestion, {**table, **told}, str(file.name) if file else "securetm budget plan")
+
+
+def plan(
+    file: Annotated[Path | None, typer.Argument(help="A TOML file with these settings; options come before it.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Privacy profile; dp-distributed, if not given.")] = None,
+    years: Annotated[int | None, typer.Option(help="For how many years; 5, if not given.")] = None,
+    runs_per_year: Annotated[int | None, typer.Option(help="Trainings in a year; 1, if not given.")] = None,
+    audits_per_year: Annotated[int | None, typer.Option(help="Audits in a year.")] = None,
+    runs_per_audit: Annotated[
+        int | None, typer.Option(help="Trainings on the documents that one audit makes; 0: it attacks a recorded run.")
+    ] = None,
+    retire_after: Annotated[int | None, typer.Option(help="Years after which documents are used no more; 0: never.")] = None,
+    words: Annotated[
+        str | None, typer.Option(help="once: the first run finds them for all; public: from a public list.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="The budget of all runs together, in place of the profile's.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Its delta.")] = None,
+    noise: Annotated[float | None, typer.Option(help="Noise of a run: how long does the budget last?")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds of a run; if not given, as many as a run would ask.")] = None,
+    model: Annotated[str | None, typer.Option(help="Topic model; if not given, the one that a run would train.")] = None,
+    vocabulary_size: Annotated[int | None, typer.Option(help="Words in the vocabulary.")] = None,
+    unit: Unit = "",
+    documents: Annotated[int | None, typer.Option(help="Documents of all parties, about.")] = None,
+    documents_per_person: EachPerson = None,
+    persons: Persons = None,
+    parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None,
+    missing: Annotated[int | None, typer.Option(help="How many parties may be missing from a sum.")] = None,
+    colluding: Annotated[int | None, typer.Option(help="How many parties may help the adversary.")] = None,
+    ledger: Annotated[str | None, typer.Option(metavar="FILE", help="Go on from what this ledger holds.")] = None,
+    html: Html = None,
+    json: Json = False,
+) -> None:
+    """Says what each of several runs over the same documents may spend under one ledger, and what is left after each."""
+    from securetm.cli.budget_answer import answer
+
+    given = {name: value for name, value in locals().items() if name in {part.name for part in fields(PlanQuestion)}}
+    question = asked(file, given | {"unit": unit or None})
+    answer(lambda progress: question.planned().report(progress), html, json)
