@@ -16,7 +16,7 @@ from securetm.cli.health_command import health
 from securetm.cli.init_command import init
 from securetm.cli.join_command import join
 from securetm.cli.model_commands import topics, transform
-from securetm.cli.profile_commands import check, explain, parts, threats
+from securetm.cli.profile_commands import check, compare_profiles, explain, parts, threats
 from securetm.cli.report_command import report
 from securetm.cli.run_command import run
 from securetm.cli.runs_commands import compare, runs
@@ -50,6 +50,7 @@ for command, summary, example in (
     (runs, "List runs, or delete them.", "--sort perplexity"),
     (compare, "Show runs side by side.", "demo"),
     (explain, "Say who sees what under a profile.", "open"),
+    (compare_profiles, "Show profiles side by side.", "masked dp-distributed"),
     (check, "Name every gap of a profile.", "open --model prodlda"),
     (threats, "Say what each adversary was kept from, and what tried it.", "masked"),
     (reproduce, "Reproduce a table or figure.", "additive-prodlda"),
@@ -58,7 +59,7 @@ for command, summary, example in (
     (report, "Write the page to sign about a run, or show an audit again.", "runs/demo --html audit.html"),
     (parts, "List every part that can be named.", "--json"),
 ):
-    app.command(short_help=summary, epilog=f"Example: securetm {command.__name__} {example}")(command)
+    app.command(short_help=summary, epilog=f"Example: securetm {command.__name__.replace('_', '-')} {example}")(command)
 budget_commands.register(app)
 keys_commands.register(app)
 

@@ -12,19 +12,47 @@ from securetm.cli.json_output import Json, print_json
 Profile = Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.")]
 
 
+Parties = Annotated[
+    int | None, typer.Option(min=1, max=100_000, help="How many parties; if not given, 5 or as many as it needs.")
+]
+
+
 def explain(
-    profile: Profile,
-    parties: Annotated[
-        int | None, typer.Option(min=1, max=100_000, help="How many parties; if not given, 5 or as many as it needs.")
-    ] = None,
+    profiles: Annotated[
+        list[str],
+        typer.Argument(metavar="PROFILE...", help="A profile's name, or a file ending in .toml; several: side by side."),
+    ],
+    parties: Parties = None,
     json: Json = False,
 ) -> None:
     """Says who sees what under a profile, what protects it, and what is spent."""
+    if len(profiles) > 1:
+        compare_profiles(profiles, parties, json)
+        return
     from securetm.reports.explanation import explain as facts_of
     from securetm.reports.terminal import results, show_explanation
 
-    facts = facts_of(profile, parties)
+    facts = facts_of(profiles[0], parties)
     show_explanation(facts, results(json))
+    if json:
+        print_json(facts)
+
+
+def compare_profiles(
+    profiles: Annotated[list[str], typer.Argument(metavar="PROFILE...", help="Two names or more, or files ending in .toml.")],
+    parties: Parties = None,
+    json: Json = False,
+) -> None:
+    """Shows profiles side by side, one row a question: who sees what, unit and epsilon, quality, rounds, bytes.
+
+    Rows whose answers differ are marked.
+    """
+    from securetm.reports.profile_comparison import compare_profiles as facts_of
+    from securetm.reports.profile_comparison_screen import show_comparison
+    from securetm.reports.terminal import results
+
+    facts = facts_of(profiles, parties)
+    show_comparison(facts, results(json))
     if json:
         print_json(facts)
 

@@ -39,7 +39,8 @@ class ProfileCost:
     f1_without_documents: float | None  # on topics of public word vectors, which no document made
     rounds: int
     seconds: float
-    megabytes: float  # of all messages, up and down
+    megabytes: float
+    counted: str  # in these: all messages, or those of the parties
     bytes_up: float  # of an encrypted answer, times that of 32-bit numbers; 1 where nothing is encrypted
     bytes_down: float
     sources: tuple[str, ...]  # commands that make the results again
@@ -91,6 +92,7 @@ def _of_frontier(name: str, epsilon: float | None) -> ProfileCost:
         int(row["rounds"]),
         benched["ours"] if benched else row["seconds"],
         row["megabytes"],
+        "all messages",
         *encrypted,
         tuple(_command(one) for one in (_FRONTIER, *((_BENCH,) if benched else ()), *((_HE,) if encrypted != (1, 1) else ()))),
     )
@@ -102,7 +104,7 @@ def _of_words(name: str, epsilon: float) -> ProfileCost:
     row, without = rows["lda", f"matched, epsilon {epsilon:g} per word"], rows["lda", "matched"]
     setting = f"matched lda, 20 topics of each party, 2,000 words, 18,820 documents of {_CORPUS}, five parties"
     perplexities = (row["held_out"], without["held_out"], None)
-    cost = (row["rounds"], row["seconds"], row["megabytes_up"])
+    cost = (row["rounds"], row["seconds"], row["megabytes_up"], "messages of the parties")
     return ProfileCost(name, name, epsilon, setting, *perplexities, None, None, None, *cost, 1, 1, (_command(_WORDS),))
 
 

@@ -10,7 +10,12 @@ from dataclasses import asdict
 from functools import cache
 from typing import Any
 
+from securetm.contracts import Profile
+from securetm.corpus.word_vectors import installed_vectors
 from securetm.experiments.committed_costs import ProfileCost, by_cost, cost_of
+from securetm.forecast import setting_under
+from securetm.forecast.usefulness_forecast import PLAIN, PUBLIC, forecast_of_lengths
+from securetm.plans import hides_documents
 from securetm.profile_choice import Choice, Judged, choose
 from securetm.profiles import read_profile
 from securetm.protection_asked import (
@@ -23,8 +28,9 @@ from securetm.protection_asked import (
     Answers,
     threats_asked,
 )
-from securetm.reports.chosen_plan import PlanNotes, plan_text
+from securetm.reports.chosen_plan import PlanNotes, delta_for, plan_text
 from securetm.reports.explanation import explain
+from securetm.reports.forecast_sentences import forecast_said
 from securetm.threats import Gap
 from securetm.wording import counted, listed
 
@@ -53,6 +59,8 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
         "danger": profile.danger if profile else "",
         "reason": _reason(choice) if profile else [],
         "cost": cost_facts(cost_of(profile)) if profile else None,
+        "spent": _spent(answers, profile) if profile else None,
+        "forecast": _forecast(answers, profile) if profile else None,
         "still_shows": told.get("still_shows", []),
         "accepted": told.get("accepted", []),
         "out_of_scope": told.get("out_of_scope", []),
@@ -79,6 +87,35 @@ def cost_facts(cost: ProfileCost) -> dict[str, Any]:
     for name in ("perplexity", "perplexity_without_noise", "perplexity_of_frequencies"):
         facts[name] = None if facts[name] is None else round(facts[name], 1)
     return {**facts, "quality_lost": round(cost.quality_lost, 3)}
+
+
+def _forecast(answers: Answers, profile: Profile) -> dict[str, Any] | None:
+    """What to expect with so many documents, by the fitted rule; nothing where no budget of documents or persons is spent.
+
+    Persons are taken to have as many documents as the one who has most, which forecasts too little rather than too much.
+    """
+    if not hides_documents(profile.budget) or profile.budget is None:
+        return None
+    each = float(min(max(answers.per_person, 1), answers.documents))
+    setting = setting_under(
+        profile.name,
+        answers.documents,
+        answers.parties,
+        delta=delta_for(answers, profile.budget.delta),
+        documents_per_person=each,
+        start=PLAIN if installed_vectors() is None else PUBLIC,
+    )
+    told = forecast_of_lengths(setting)
+    said = f"With {answers.documents:,} documents the forecast is: {told.verdict.value}. {forecast_said(told)}"
+    return {**told.record(), "said": said}
+
+
+def _spent(answers: Answers, profile: Profile) -> dict[str, Any] | None:
+    """The budget of the plan; nothing where no noise bounds what a model tells."""
+    budget = profile.budget
+    if budget is None:
+        return None
+    return {"epsilon": budget.epsilon, "delta": delta_for(answers, budget.delta), "unit": answers.unit.value}
 
 
 # ---- sentences -------------------------------------------------------------------------------------------------------

@@ -10,9 +10,8 @@ from rich.markup import escape
 from rich.table import Column
 from rich.text import Text
 
+from securetm.forecast import Verdict
 from securetm.reports.terminal import show_list, titled
-
-_RISKS = 6  # of what is not protected, shown; `securetm explain` and --json have all
 
 
 def show_choice(facts: Mapping[str, Any], to: Console) -> None:
@@ -44,13 +43,21 @@ def _show_chosen(facts: Mapping[str, Any], to: Console) -> None:
         to.print(Text(facts["danger"], style="bold red"))
     to.print(Text(" ".join(facts["reason"])))
     to.print()
-    _show_cost(facts["cost"], to)
-    not_kept = [f"accepted: {one['claim']} may fail: {one['reason']}" for one in facts["accepted"]]
+    _show_cost(facts, to)
+    if facts["forecast"]:
+        of_use = facts["forecast"]["verdict"] == Verdict.OF_USE.value
+        to.print(Text(facts["forecast"]["said"], style="" if of_use else "bold yellow"))
+    not_kept = [f"accepted: “{one['claim']}” may fail: {one['reason']}" for one in facts["accepted"]]
     show_list("What it does not protect", [*not_kept, *facts["out_of_scope"]], to)
 
 
-def _show_cost(cost: Mapping[str, Any], to: Console) -> None:
+def _show_cost(facts: Mapping[str, Any], to: Console) -> None:
+    cost, spent = facts["cost"], facts["spent"]
     table = titled("What it costs", Column("what", overflow="fold"), Column("figure", overflow="fold"), show_header=False)
+    if spent:
+        table.add_row(
+            "privacy", f"epsilon {spent['epsilon']:g} per {spent['unit']}, delta {spent['delta']:g}, for the whole training"
+        )
     table.add_row("quality", "\n".join(quality_said(cost)))
     table.add_row("time", f"{cost['seconds']:.0f} s for {cost['rounds']} rounds on this project's machine")
     table.add_row("bytes", bytes_said(cost))
@@ -74,6 +81,6 @@ def quality_said(cost: Mapping[str, Any]) -> list[str]:
 def bytes_said(cost: Mapping[str, Any]) -> str:
     """All messages of the training, and what encryption makes of them."""
     if cost["bytes_up"] == 1:
-        return f"{cost['megabytes']:.0f} MB, all messages of the training"
+        return f"{cost['megabytes']:.0f} MB, {cost['counted']} of the training"
     times = f"up {cost['bytes_up']:.1f} times, down {cost['bytes_down']:.1f} times the bytes of 32-bit numbers"
     return f"{cost['megabytes']:.0f} MB under {cost['measured_under']}; encrypted: {times}"

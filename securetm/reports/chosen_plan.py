@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from securetm.contracts import Profile, Unit
+from securetm.plans import hides_documents
 from securetm.protection_asked import Answers
 
 _LEAST_DELTA = 1e-12
@@ -23,7 +24,7 @@ class PlanNotes:
 
 def plan_text(answers: Answers, profile: Profile, notes: PlanNotes) -> str:
     """The plan in TOML. What it leaves out follows from the profile and the model."""
-    hidden = profile.budget is not None and profile.budget.unit is not Unit.WORD
+    hidden = hides_documents(profile.budget)
     parts = [
         f"# A plan for {answers.parties} parties, written by `securetm choose`.",
         f"# `securetm explain {profile.name}` says what is protected; `securetm check` on this file, whether it is sound.",

@@ -65,7 +65,7 @@ _UNBOUNDED = (
 )
 
 
-class _Noise(Enum):
+class NoisePlace(Enum):
     """Where a profile's noise is added, with what an unsealed answer, a sum, and the results show because of it."""
 
     NONE = (_CLEAR, _TOTAL, (*_STILL, *_UNBOUNDED))
@@ -89,7 +89,7 @@ class View:
 def explain(name: str, parties: int | None = None) -> dict[str, Any]:
     """All facts of `securetm explain` about a profile."""
     profile = read_profile(name)
-    noise, parties = _noise(profile), count_of_parties(profile, parties)
+    noise, parties = noise_place(profile), count_of_parties(profile, parties)
     threats = read_threat_model(profile.threat_model)
     members = tuple(f"party {n}" for n in range(parties))
     claims = claims_of(profile, cohort_of(profile, members))
@@ -103,7 +103,7 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "spent": _spent(profile, noise, parties),
         "start": _start(profile),
         "recommended": frontier_says(profile.name),
-        "still_shows": list(noise.still if noise is not _Noise.NONE or profile.aggregation.channel == "sealed" else ()),
+        "still_shows": list(noise.still if noise is not NoisePlace.NONE or profile.aggregation.channel == "sealed" else ()),
         "accepted": [{"claim": what, "reason": reason} for what, reason in threats.accepts],
         "out_of_scope": list(threats.out_of_scope),
         "vocabularies": list(profile.vocabularies),
@@ -127,7 +127,7 @@ def _start(profile: Profile) -> str:
     return f"at topics of public word vectors, where the model is a table of topics: {here}"
 
 
-def _views(profile: Profile, noise: _Noise, claims: frozenset[Claim]) -> Sequence[View]:
+def _views(profile: Profile, noise: NoisePlace, claims: frozenset[Claim]) -> Sequence[View]:
     by_parties = profile.aggregation.opened_by == "parties"
     selected = _FOUND if words_in_sums(profile) else _SELECTED
     words = selected if profile.budget else _UNION
@@ -144,16 +144,16 @@ def _views(profile: Profile, noise: _Noise, claims: frozenset[Claim]) -> Sequenc
     )
 
 
-def _noise(profile: Profile) -> _Noise:
+def noise_place(profile: Profile) -> NoisePlace:
     """Where the noise is added. A budget of single words adds none by itself; a part must claim that it does."""
     if profile.budget is None:
-        return _Noise.NONE
+        return NoisePlace.NONE
     if profile.budget.unit is Unit.WORD:
         cohort = cohort_of(profile, tuple(f"party {n}" for n in range(max(profile.minimum_parties, 2))))
         promised = any(claim.unit is Unit.WORD for part in profile.mechanisms for claim in part.claims(cohort))
-        return _Noise.WORDS if promised else _Noise.NONE
+        return NoisePlace.WORDS if promised else NoisePlace.NONE
     by_opener = any(part.noise_by is NoiseBy.OPENER for part in profile.mechanisms)
-    return _Noise.OPENER if by_opener else _Noise.PARTIES
+    return NoisePlace.OPENER if by_opener else NoisePlace.PARTIES
 
 
 def _against(adversary: str, claims: frozenset[Claim]) -> tuple[str, ...]:
@@ -170,12 +170,12 @@ def _sentence(what: str, colluding: int, units: Sequence[Unit | None]) -> str:
     return what + (f" per {whose}" if whose else "") + helped
 
 
-def _spent(profile: Profile, noise: _Noise, parties: int) -> str:
+def _spent(profile: Profile, noise: NoisePlace, parties: int) -> str:
     budget = profile.budget
     if budget is None:
         return "no bound: exact sums are sent, so no differential privacy is given to any document, person or party"
     if budget.unit is Unit.WORD:
-        return _spent_by_word(budget) if noise is _Noise.WORDS else _UNKEPT
+        return _spent_by_word(budget) if noise is NoisePlace.WORDS else _UNKEPT
     return (
         f"at most epsilon = {budget.epsilon:g} per {budget.unit.value} (per person where the documents name persons) at "
         f"delta = {budget.delta:g}, when one is added or removed; each party's own ledger counts it, and training stops before "

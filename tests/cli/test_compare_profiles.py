@@ -1,0 +1,48 @@
+"""`securetm compare-profiles` and `explain` of several: one row a question, differences marked, every answer on the screen."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from securetm.profiles import profile_names
+from securetm.reports.profile_comparison import compare_profiles
+
+from .conftest import securetm
+
+
+def test_two_profiles_fit_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = securetm("compare-profiles", "masked", "dp-distributed")
+    assert said.code == 0
+    assert max(map(len, said.out.splitlines())) <= 80
+    assert "…" not in said.out
+    assert said.out == securetm("explain", "masked", "dp-distributed").out
+
+
+def test_more_stand_side_by_side_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = {}
+    for columns in (80, 200):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        tables[columns] = securetm("compare-profiles", "masked", "dp-local", "fortress", "iftm").out.count("Who sees")
+    assert tables[80] == 2 * tables[200]
+
+
+def test_what_differs_is_marked() -> None:
+    rows = {row["question"]: row for row in securetm("compare-profiles", "masked", "fortress", "--json").json["rows"]}
+    assert rows["Who sees the model?"]["differs"] is False
+    assert rows["May the coordinator lie?"]["answers"] == {"masked": "no: all follow the protocol", "fortress": "yes"}
+    assert "epsilon = 3" in rows["What tells the model of one document?"]["answers"]["fortress"]
+
+
+def test_no_two_profiles_are_the_same() -> None:
+    rows = compare_profiles(profile_names())["rows"]
+    for one, two in combinations([name for name in profile_names() if name != "ckks"], 2):  # bfv and ckks differ in arithmetic
+        assert any(row["answers"][one] != row["answers"][two] for row in rows), (one, two)
+
+
+@pytest.mark.parametrize("names", [("masked",), ("masked", "masked")])
+def test_one_profile_is_not_compared(names: tuple[str, ...]) -> None:
+    said = securetm("compare-profiles", *names)
+    assert (said.code, "two different profiles" in said.err) == (2, True)
