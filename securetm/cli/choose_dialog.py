@@ -25,7 +25,7 @@ Given = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Question:
+class ChoiceQuestion:
     """One of the questions: the answer that it gives, how it is asked, and how what is typed is read."""
 
     name: str  # of the answer
@@ -72,14 +72,16 @@ class Question:
 
 
 QUESTIONS = (
-    Question("parties", 1, "How many parties (organisations) take part?", {}, least=1, most=MOST_PARTIES),
-    Question("documents", 1, "About how many documents have they in all?", {}, least=1),
-    Question("per_person", 2, "At most how many documents are of one person? 0: they are not of persons.", {}),
-    Question("purpose", 3, "What is the model for?", PURPOSES),
-    Question("looks", 4, "Who might look for what is not theirs? Several are possible: 1 3", LOOKERS, several=True),
-    Question("hide", 5, "What must they not find out? Several are possible.", SECRETS, several=True, if_looked_for=True),
-    Question("breaks", 6, "Does anyone break the rules? Several are possible.", BREAKERS, several=True, if_looked_for=True),
-    Question(
+    ChoiceQuestion("parties", 1, "How many parties (organisations) take part?", {}, least=1, most=MOST_PARTIES),
+    ChoiceQuestion("documents", 1, "About how many documents have they in all?", {}, least=1),
+    ChoiceQuestion("per_person", 2, "At most how many documents are of one person? 0: they are not of persons.", {}),
+    ChoiceQuestion("purpose", 3, "What is the model for?", PURPOSES),
+    ChoiceQuestion("looks", 4, "Who might look for what is not theirs? Several are possible: 1 3", LOOKERS, several=True),
+    ChoiceQuestion("hide", 5, "What must they not find out? Several are possible.", SECRETS, several=True, if_looked_for=True),
+    ChoiceQuestion(
+        "breaks", 6, "Does anyone break the rules? Several are possible.", BREAKERS, several=True, if_looked_for=True
+    ),
+    ChoiceQuestion(
         "colluding",
         6,
         "How many parties might share what they know with whoever looks? A party that looks counts.",
@@ -89,7 +91,7 @@ QUESTIONS = (
 )
 
 
-def missing(given: Given) -> tuple[Question, ...]:
+def missing(given: Given) -> tuple[ChoiceQuestion, ...]:
     """The questions that still need an answer; what means nothing after a known answer is left out."""
     return tuple(one for one in QUESTIONS if one.name not in given and ("looks" not in given or one.asked(given)))
 
@@ -103,7 +105,7 @@ def asked(given: Given, to: Console) -> Given:
     return answers
 
 
-def _answer(question: Question, given: Given, to: Console) -> Any:
+def _answer(question: ChoiceQuestion, given: Given, to: Console) -> Any:
     to.print(f"\n[bold]{question.number} of {QUESTIONS[-1].number}[/bold]  {escape(question.text)}")
     for number, (name, meaning) in enumerate(question.options.items(), 1):
         to.print(f"  {number}  [bold]{name:<13}[/bold]{escape(meaning)}")

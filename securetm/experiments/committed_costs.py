@@ -77,24 +77,25 @@ def _of_frontier(name: str, epsilon: float | None) -> ProfileCost:
     row, beside = _frontier()[_MODEL, measured, epsilon], _frontier()
     without, vectors = beside[_MODEL, _NO_NOISE, None], beside[_CONTROL, _NO_NOISE, None]
     benched = _benched() if measured == "dp-distributed" else None
-    encrypted = _encrypted(name)
+    up, down = _encrypted(name)
     return ProfileCost(
-        name,
-        measured,
-        epsilon,
-        f"{_MODEL}, {_TOPICS} topics, 1,000 public words, 18,820 documents of {_CORPUS}, five parties",
-        exp(-row["held_out"]),
-        exp(-without["held_out"]),
-        exp(-beside[_FREQUENCIES, _NO_NOISE, None]["held_out"]),
-        row["f1"],
-        without["f1"],
-        vectors["f1"],
-        int(row["rounds"]),
-        benched["ours"] if benched else row["seconds"],
-        row["megabytes"],
-        "all messages",
-        *encrypted,
-        tuple(_command(one) for one in (_FRONTIER, *((_BENCH,) if benched else ()), *((_HE,) if encrypted != (1, 1) else ()))),
+        profile=name,
+        measured_under=measured,
+        epsilon=epsilon,
+        setting=f"{_MODEL}, {_TOPICS} topics, 1,000 public words, 18,820 documents of {_CORPUS}, five parties",
+        perplexity=exp(-row["held_out"]),
+        perplexity_without_noise=exp(-without["held_out"]),
+        perplexity_of_frequencies=exp(-beside[_FREQUENCIES, _NO_NOISE, None]["held_out"]),
+        f1=row["f1"],
+        f1_without_noise=without["f1"],
+        f1_without_documents=vectors["f1"],
+        rounds=int(row["rounds"]),
+        seconds=benched["ours"] if benched else row["seconds"],
+        megabytes=row["megabytes"],
+        counted="all messages",
+        bytes_up=up,
+        bytes_down=down,
+        sources=tuple(_command(one) for one in (_FRONTIER, *((_BENCH,) if benched else ()), *((_HE,) if up != 1 else ()))),
     )
 
 
@@ -103,9 +104,25 @@ def _of_words(name: str, epsilon: float) -> ProfileCost:
     rows = {(row["model"], row["form"]): row for row in _result(_WORDS)["rows"]}
     row, without = rows["lda", f"matched, epsilon {epsilon:g} per word"], rows["lda", "matched"]
     setting = f"matched lda, 20 topics of each party, 2,000 words, 18,820 documents of {_CORPUS}, five parties"
-    perplexities = (row["held_out"], without["held_out"], None)
-    cost = (row["rounds"], row["seconds"], row["megabytes_up"], "messages of the parties")
-    return ProfileCost(name, name, epsilon, setting, *perplexities, None, None, None, *cost, 1, 1, (_command(_WORDS),))
+    return ProfileCost(
+        profile=name,
+        measured_under=name,
+        epsilon=epsilon,
+        setting=setting,
+        perplexity=row["held_out"],
+        perplexity_without_noise=without["held_out"],
+        perplexity_of_frequencies=None,
+        f1=None,
+        f1_without_noise=None,
+        f1_without_documents=None,
+        rounds=row["rounds"],
+        seconds=row["seconds"],
+        megabytes=row["megabytes_up"],
+        counted="messages of the parties",
+        bytes_up=1,
+        bytes_down=1,
+        sources=(_command(_WORDS),),
+    )
 
 
 def _frontier() -> Mapping[tuple[str, str, float | None], Mapping[str, Any]]:
