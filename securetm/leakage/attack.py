@@ -70,6 +70,7 @@ class GroundTruth:
     worked: Mapping[tuple[int, str], int] = field(default_factory=dict)  # (round, party) -> words that took part
     embeddings: Mapping[str, Array] = field(default_factory=dict)  # party -> those of its training documents, where it has any
     other_embeddings: Mapping[str, Array] = field(default_factory=dict)  # party -> those of its held-out documents
+    every_word: Callable[[], Mapping[str, int]] | None = None  # documents of all parties with each word
     drawn: Mapping[tuple[int, str], Array] = field(default_factory=dict)  # (round, party) -> rows of `held` that took part
 
     def batch(self, serial: int, party: str) -> Array:

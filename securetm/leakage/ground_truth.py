@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -60,8 +61,18 @@ def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> Gro
             for asked in training
             if (words := by_number.get(asked.number)) is not None
         },
+        every_word=lambda: _every_word(folder),
         sentences={name: found for name, documents in trained.items() if (found := _sentences(documents)) is not None},
     )
+
+
+def _every_word(folder: RunFolder) -> Mapping[str, int]:
+    """In how many documents of all parties each word is, whatever was agreed on."""
+    found = Counter[str]()
+    for name in folder.members:
+        corpus = Corpus.load(folder.party(name) / "corpus.npz")
+        found.update(dict(zip(corpus.vocabulary, corpus.document_frequencies().tolist(), strict=True)))
+    return found
 
 
 def _sentences(documents: Corpus) -> Any:

@@ -68,11 +68,11 @@ BEARS_ON: Mapping[str, tuple[str, ...]] = {
     "source_inference": (LINKING,),  # a document at hand, and the organisation that holds it
     # what an organisation's texts say together: of a person only where that person is alone in using a word
     **dict.fromkeys(
-        ("count_reconstruction", "factor_updates", "property_inference", "sparse_sums", "vocabulary_leakage"),
+        ("count_reconstruction", "factor_updates", "property_inference", "rare_words", "sparse_sums", "vocabulary_leakage"),
         (INFERENCE,),
     ),
     # about amounts of text, about the noise alone, or about what a malicious party puts in: about no person
-    **dict.fromkeys(("answer_times", "many_run_epsilon", "poisoning", "prepared_weights", "traffic"), ()),
+    **dict.fromkeys(("answer_times", "many_run_epsilon", "many_run_words", "poisoning", "prepared_weights", "traffic"), ()),
 }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -15,7 +16,7 @@ from numba import njit
 from securetm.contracts import Answer, Array, State
 from securetm.models.queries import total_of
 from securetm.models.word_sketch import fits, packed
-from securetm.models.word_sums import OPEN, open_among, opening, places_of
+from securetm.models.word_sums import OPEN, all_set, bits_of, filtering, places_of
 
 USUAL_WORDS = 64  # distinct words of a document, in whose weights counts of documents are given
 CHANCES = (0.05, 0.1, 0.35)  # words that noise alone brings into the list in each round, on average and at most
@@ -45,23 +46,21 @@ class WordSearch:
     sums: list[OpenedSum] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.candidates = tuple(word for word in self.listed if fits(word))
-        self._limbs = packed(self.candidates)
-        self.places, self.signs = places_of(self._limbs)
+        self.candidates, self._bits, self.places, self.signs = _looked_up(tuple(self.listed))
         self.found = self._open = np.zeros(len(self.candidates), dtype=bool)
         self.about: State = {}  # of the next question
 
     def take(self, answer: Answer) -> None:
         """Searches the next opened sum, together with those before."""
         number = len(self.sums)
-        heard = open_among(self.about[OPEN], self._limbs) if self.about else np.ones(len(self.candidates), dtype=bool)
+        heard = all_set(self.about[OPEN], self._bits) if self.about else np.ones(len(self.candidates), dtype=bool)
         cells = np.asarray(total_of(answer)["cells"], dtype=np.float64)
         self.sums.append(OpenedSum(cells, max(answer.deviation, 1e-9), heard))
         together, deviation = self._together()
         searched = Searched.of(together, self.places, self.signs, deviation, self.found, CHANCES[number])
         self.found = searched.weights > 0
         if number < len(CUTS):
-            self.about = opening(self._limbs[~self.found & (searched.stand > CUTS[number])])
+            self.about = filtering(self._bits[~self.found & (searched.stand > CUTS[number])])
 
     def _together(self) -> tuple[Array, float]:
         """The sum of all cells so far, and the deviation of its noise."""
@@ -89,6 +88,14 @@ class WordSearch:
             top += heard * gain / one.deviation**2 * seen
             precision += heard * (gain / one.deviation) ** 2
         return top / precision, 1 / np.sqrt(precision)
+
+
+@lru_cache(maxsize=2)
+def _looked_up(listed: tuple[str, ...]) -> tuple[tuple[str, ...], Array, Array, Array]:
+    """The words of a public list that can be looked up, and their public hashes: the same in every run."""
+    candidates = tuple(word for word in listed if fits(word))
+    limbs = packed(candidates)
+    return candidates, bits_of(limbs), *places_of(limbs)
 
 
 def found_words(search: WordSearch) -> tuple[tuple[str, ...], int, Array]:
@@ -137,6 +144,16 @@ class Searched:
         return cls(weights, stand)
 
 
+def standing_out(cells: Array, limbs: Array, known: Array) -> Array:
+    """By how many deviations each packed word stands out, after the `known` ones, which come first, are fitted."""
+    places, signs = places_of(limbs)
+    rest = cells.copy()
+    chosen = np.flatnonzero(known)
+    _take(rest, places, signs, chosen, _fitted(cells.copy(), places, signs, chosen, _SWEEPS))
+    deviation = float(np.sqrt(np.mean(np.square(rest)))) or 1.0
+    return np.asarray(_matched(rest, places, signs)[0] / deviation)
+
+
 def required(candidates: int, chance: float = CHANCES[-1]) -> Array:
     """How many deviations of noise each candidate must stand out, so that noise alone brings `chance` words on average.
 
@@ -156,8 +173,11 @@ def _matched(rest: Array, places: Array, signs: Array) -> tuple[Array, Array]:
     means, medians, seen = np.empty(words), np.empty(words), np.empty(each)
     for n in range(words):
         for k in range(each):
-            seen[k] = rest[places[n, k]] * signs[n, k]
-        seen.sort()
+            one, at = rest[places[n, k]] * signs[n, k], k
+            while at > 0 and seen[at - 1] > one:  # in order: there are few
+                seen[at] = seen[at - 1]
+                at -= 1
+            seen[at] = one
         means[n] = seen.sum() / np.sqrt(each)
         medians[n] = (seen[each // 2] + seen[(each - 1) // 2]) / 2 * np.sqrt(each)
     return means, medians

@@ -69,26 +69,34 @@ class WordSums:
 
 def places_of(limbs: Array) -> tuple[Array, Array]:
     """The cells of each packed word and the sign with which it adds to each: public hashes of the word alone."""
-    hashed = _hashes(limbs, range(1, PLACES + 1))
+    hashed = np.column_stack([mixed(limbs, _SALT * number % (1 << 64)) for number in range(1, PLACES + 1)])
     return (hashed >> np.uint64(40)).astype(np.int64) % CELLS, ((hashed & np.uint64(1)).astype(np.int64) * 2 - 1)
 
 
 def opening(limbs: Array) -> State:
     """What the question is about where these packed words are open: a Bloom filter, of the same size whichever they are."""
+    return filtering(bits_of(limbs))
+
+
+def filtering(bits_of_open: Array) -> State:
+    """The same by the words' bits."""
     bits = np.zeros(OPEN_BYTES * 8, dtype=bool)
-    bits[_bits_of(limbs)] = True
+    bits[bits_of_open] = True
     return {OPEN: np.packbits(bits)}
 
 
 def open_among(filtered: Array, limbs: Array) -> Array:
     """Which of these packed words are open."""
-    return np.asarray(np.unpackbits(filtered)[_bits_of(limbs)].all(axis=1))
+    return all_set(filtered, bits_of(limbs))
 
 
-def _bits_of(limbs: Array) -> Array:
-    hashed = _hashes(limbs, range(PLACES + 1, PLACES + 1 + _OPEN_BITS))
-    return (hashed >> np.uint64(32)).astype(np.int64) % (OPEN_BYTES * 8)
+def all_set(filtered: Array, bits: Array) -> Array:
+    """The same by the words' bits."""
+    return np.asarray(np.unpackbits(filtered)[bits].all(axis=1))
 
 
-def _hashes(limbs: Array, numbers: range) -> Array:
-    return np.column_stack([mixed(limbs, _SALT * number % (1 << 64)) for number in numbers])
+def bits_of(limbs: Array) -> Array:
+    """The bits of each packed word in the filter of open words: parts of one public hash."""
+    hashed = mixed(limbs, _SALT * (PLACES + 1) % (1 << 64))
+    parts = np.arange(_OPEN_BITS, dtype=np.uint64) * np.uint64(21)
+    return (hashed[:, None] >> parts).astype(np.int64) % (OPEN_BYTES * 8)

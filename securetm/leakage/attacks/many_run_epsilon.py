@@ -6,12 +6,13 @@ distinguish half the noise from all of it; very many sums can.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from securetm.contracts import Array, Budget
-from securetm.leakage.adversary_view import AdversaryView
+from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 from securetm.leakage.attack import EVERY_MODEL, Attack, Challenge, Effort, Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import of_each
@@ -58,10 +59,15 @@ class HiddenCoins:
     claim: SumClaim
 
 
-def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
+Sources = Callable[[PublicFacts, tuple[str, ...]], CanarySumSource]
+
+
+def pose(
+    truth: GroundTruth, effort: Effort, rng: np.random.Generator, source_of: Sources = CanarySumSource.of_training
+) -> Challenge:
     """Makes sums with and without a label. Their noise is the operating system's; only the coins can be repeated."""
     assert truth.public is not None
-    source, half = CanarySumSource.of(truth.public, truth.vocabulary), max(effort[RUNS] // 4, 1)
+    source, half = source_of(truth.public, truth.vocabulary), max(effort[RUNS] // 4, 1)
     coins = rng.integers(0, 2, 2 * half).astype(bool)
     unknown = np.empty((2 * half, source.width), dtype=np.float32)
     unknown[coins], unknown[~coins] = (source.opened(int((coins == there).sum()), present=there) for there in (True, False))

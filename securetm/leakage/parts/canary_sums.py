@@ -39,6 +39,7 @@ from securetm.leakage.adversary_view import PublicFacts
 from securetm.leakage.parts.memory_store import MemoryStore
 from securetm.mechanisms.noise_shares import honest_shares
 from securetm.models.given_documents import BagOfWords
+from securetm.models.word_sums import WordSums
 from securetm.profiles import cohort_of
 from securetm.route import Route, Step, compile_route
 
@@ -85,12 +86,20 @@ class CanarySumSource:
     cohort: Cohort
 
     @classmethod
-    def of(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:
+    def of_training(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:
         """For the training's question, shortened, and without sampling, so no coin leaves the canary out."""
         questions = Questions(public.agreement)
         questions.adopt(words)
         state = public.model.for_party(public.model.start(words, np.random.default_rng(0)), public.members[0])
-        terms = questions.make(TRAIN, state).terms
+        return cls._short(public, questions.make(TRAIN, state).terms)
+
+    @classmethod
+    def of_words_found(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:  # noqa: ARG003 - the sums find them
+        """For the question by which words are found in noised sums, whether or not the run asked it."""
+        return cls._short(public, WordSums().terms)
+
+    @classmethod
+    def _short(cls, public: PublicFacts, terms: Terms) -> Self:
         short = (Block(NAME, (min(terms.size, NUMBERS),)),)
         asked = replace(terms, layout=short, batch=0, needs=Needs.SUM, ragged=False)
         return cls(public, asked, cohort_of(public.profile, public.members))
