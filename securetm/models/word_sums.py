@@ -99,4 +99,4 @@ def bits_of(limbs: Array) -> Array:
     """The bits of each packed word in the filter of open words: parts of one public hash."""
     hashed = mixed(limbs, _SALT * (PLACES + 1) % (1 << 64))
     parts = np.arange(_OPEN_BITS, dtype=np.uint64) * np.uint64(21)
-    return (hashed[:, None] >> parts).astype(np.int64) % (OPEN_BYTES * 8)
+    return np.asarray((hashed[:, None] >> parts).astype(np.int64) % (OPEN_BYTES * 8))
