@@ -100,7 +100,7 @@ def answered(
 ) -> Answer:
     """The answer to a question. `active` says whether the profile promises anything against a coordinator that lies.
 
-    `limit` is what the budget proves; it is said where the budget is promised against this adversary.
+    `limit` is what the budget proves of whoever gets the model, where it is promised against them.
     """
     held_against = [one for one in claims if one.against == question.adversary and one.colluding >= question.colluding]
     made = [] if question.active and not active else held_against
@@ -110,8 +110,8 @@ def answered(
     ended = [one.standing for one in tried if not one.stale or one.standing in (BROKEN, OPEN)]
     told = lies if question.active else NO_LIES
     worst = min([*ended, told.standing], key=STANDINGS.index)
-    short, sentence = _in_words(question, worst, bool(made))
-    limited = limit if any(one.what == PRIVATE for one in made) else ""
+    short, sentence = _in_words(question, worst, bool(made), outdated=any(one.stale for one in tried))
+    limited = limit if question.adversary == READER and any(one.what == PRIVATE for one in made) else ""
     return Answer(question.text, short, sentence, worst, in_words(made), tried, limited, told.said)
 
 
@@ -176,16 +176,15 @@ _WHAT_IF = {  # answers to "what if …?"
 }
 
 
-def _in_words(question: Question, worst: str, promised: bool) -> tuple[str, str]:
-    """The short answer, and a sentence that says how it is known."""
+def _in_words(question: Question, worst: str, promised: bool, *, outdated: bool) -> tuple[str, str]:
+    """The short answer, and a sentence that says how it is known. `outdated`: tried on another version of the software only."""
     short = _WHAT_IF if question.what_if else _IS_IT
     if worst == BROKEN:
         return short[worst], "An attack succeeded at what the profile promises to prevent."
     if worst == OPEN:
         return short[worst], "An attack succeeded at something that the profile does not promise to prevent."
+    begins = f"The profile {'promises' if promised else 'does not promise'} that it cannot be done"
     if worst == HELD:
-        begins = "The profile promises that it cannot be done" if promised else "The profile does not promise this"
         return short[worst], f"{begins}; no attack that was tried did it."
-    if promised:
-        return short[PROMISED], "The profile promises that it cannot be done. Nothing was learned by trying."
-    return short[NOT_TESTED], "Nothing is promised, and nothing was learned by trying."
+    learned = "what was tried was tried on another version of the software" if outdated else "nothing was learned by trying"
+    return short[PROMISED if promised else NOT_TESTED], f"{begins}; {learned}."

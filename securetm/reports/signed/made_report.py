@@ -179,7 +179,7 @@ def _spent(sources: ReportSources, budget: Budget | None, right: float | None) -
     most = max(paid, key=lambda one: float(one["epsilon"]))
     epsilon, delta = float(most["epsilon"]), float(most["delta"])
     whose = {Unit.WORD: "word occurrence"}.get(budget.unit, budget.unit.value)
-    head = f"At most epsilon = {upward(epsilon)} per {whose}, with delta = {delta:.3g} (the chance that this limit fails)."
+    head = f"At most epsilon = {upward(epsilon)} per {whose}, with delta = {delta:.3g}; {_one_in(delta)}."
     if budget.unit is Unit.WORD:
         return (
             head,
@@ -193,6 +193,11 @@ def _spent(sources: ReportSources, budget: Budget | None, right: float | None) -
     else:
         said.append(f"Per person it is more: {_group(epsilon, delta)}. How many documents a person has is not known here.")
     return tuple(said)
+
+
+def _one_in(delta: float) -> str:
+    """The chance that the limit fails, in words."""
+    return f"one chance in {round(1 / delta):,} that this limit fails" if delta > 0 else "this limit cannot fail"
 
 
 def _group(epsilon: float, delta: float) -> str:

@@ -25,11 +25,11 @@ def _safe(text: str) -> str:
 
 def _block(block: Block) -> str:
     match block:
-        case Paragraph(text, strong):
+        case Paragraph(text, strong, _):
             return f"**{_safe(text)}**" if strong else _safe(text)
         case Items(items):
             return _bullets(items)
-        case Columns(names, rows):
+        case Columns(names, rows, _):
             lines = [names, tuple("---" for _ in names), *rows]
             return "\n".join("| " + " | ".join(_safe(cell) if cell != "---" else cell for cell in row) + " |" for row in lines)
         case Reply(question, mark, short, said):

@@ -61,11 +61,11 @@ def _section(anchor: str, each: PaperSection) -> Html:
 
 def _block(block: Block) -> Html:
     match block:
-        case Paragraph(text, strong):
+        case Paragraph(text, strong, _):
             return Html(f"<blockquote>{escape(text)}</blockquote>" if strong else f"<p>{escape(text)}</p>")
         case Items(items):
             return bullets(items)
-        case Columns(names, rows):
+        case Columns(names, rows, _):
             return grid(plain_table(names, rows))
         case Reply():
             return _reply(block)

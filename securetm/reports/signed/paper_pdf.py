@@ -7,7 +7,7 @@ written as its number. reportlab writes the file; it is installed with `securetm
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -20,7 +20,7 @@ _INK, _SOFT, _RULE = "#000000", "#444444", "#bbbbbb"
 _MARGIN, _FOOT = 42, 30  # points
 _FONTS = "Helvetica", "Helvetica-Bold"
 _HIGH = 40  # points for a hand to write in
-_LEFT = {1: 1.0, 2: 0.3, 3: 0.18, 4: 0.2}  # the share of the width that the first column takes
+_PADDING = 12  # points that a sheet leaves free beside its text
 
 
 def check_library() -> None:
@@ -43,7 +43,7 @@ def in_pdf(paper: Paper) -> bytes:
         made, pagesize=A4, **margins, title=_plain(paper.title), author="securetm", lang="en", invariant=1, pageCompression=1
     )
     foot = partial(_foot, _plain(paper.title))
-    document.build(list(_flow(paper, document.width)), onFirstPage=foot, onLaterPages=foot)
+    document.build(list(_flow(paper, document.width - _PADDING)), onFirstPage=foot, onLaterPages=foot)
     return made.getvalue()
 
 
@@ -64,19 +64,26 @@ def _foot(title: str, canvas: Any, document: Any) -> None:
 
 
 def _flow(paper: Paper, width: float) -> Iterator[Any]:
-    from reportlab.platypus import KeepTogether
-
     yield _text(paper.title, 14, bold=True, after=2)
     yield _text(paper.subtitle, 8, colour=_SOFT)
     if paper.annexes:
         yield _text(f"Annex, the technical page: {', '.join(paper.annexes)}", 8, colour=_SOFT)
     for section in paper.sections:
-        first, *rest = [one for block in section.blocks for one in _block(block, width)]
-        yield KeepTogether([_text(section.title, 10.5, bold=True, before=6, after=2), first])
-        yield from rest
+        yield _text(section.title, 10.5, bold=True, before=6, after=2, keep=True)
+        yield from (one for block in section.blocks for one in _block(block, width))
 
 
-def _text(text: str, size: float = 8.5, *, bold: bool = False, colour: str = _INK, before: float = 0, after: float = 2) -> Any:
+def _text(
+    text: str,
+    size: float = 8.5,
+    *,
+    bold: bool = False,
+    colour: str = _INK,
+    before: float = 0,
+    after: float = 2,
+    keep: bool = False,
+) -> Any:
+    """A paragraph; `keep` keeps it on the sheet of what follows."""
     from reportlab.lib.styles import ParagraphStyle
     from reportlab.platypus import Paragraph as Flowable
 
@@ -89,6 +96,7 @@ def _text(text: str, size: float = 8.5, *, bold: bool = False, colour: str = _IN
         spaceBefore=before,
         spaceAfter=after,
         splitLongWords=1,
+        keepWithNext=keep,
     )
     return Flowable(escape(_plain(text)), style)
 
@@ -96,13 +104,13 @@ def _text(text: str, size: float = 8.5, *, bold: bool = False, colour: str = _IN
 def _block(block: Block, width: float) -> list[Any]:
     match block:
         case Paragraph(text, strong):
-            return [_text(text, 10 if strong else 8.5, bold=strong)]
+            return [_text(text, 10 if strong else 8.5, bold=strong, keep=block.kept)]
         case Items(items):
             return [_item(item) for item in items]
-        case Columns(names, rows):
-            return [_table(names, rows, width)]
+        case Columns():
+            return [_table(block, width)]
         case Reply():
-            return [_reply(block)]
+            return _reply(block)
         case ToFillIn(lines):
             return [_to_fill_in(lines, width)]
 
@@ -117,25 +125,19 @@ def _item(text: str, size: float = 8) -> Any:
     return Flowable(escape(_plain(text)), style, bulletText="\N{BULLET}")
 
 
-def _reply(reply: Reply) -> Any:
-    from reportlab.platypus import KeepTogether
-
+def _reply(reply: Reply) -> list[Any]:
     first, *rest = reply.said
-    head = _text(f"{reply.question} {reply.short} [{reply.mark}]", 9, bold=True, before=3, after=1)
-    return KeepTogether([head, _text(first, 8, after=1), *(_item(one, 7.5) for one in rest)])
+    head = _text(f"{reply.question} {reply.short} [{reply.mark}]", 9, bold=True, before=3, after=1, keep=True)
+    return [head, _text(first, 8, after=1, keep=True), *(_item(one, 7.5) for one in rest)]
 
 
-def _table(names: tuple[str, ...], rows: tuple[tuple[str, ...], ...], width: float) -> Any:
+def _table(table: Columns, width: float) -> Any:
     from reportlab.platypus import Table
 
-    left = _LEFT.get(len(names), 0.2) * width
-    widths = [left, *([(width - left) / (len(names) - 1)] * (len(names) - 1))]
-    if len(names) == 4:  # the second column is a key's fingerprint
-        widths = [0.14 * width, 0.46 * width, 0.22 * width, 0.18 * width]
-    head = [_text(name, 7, bold=True) for name in names]
-    cells: Callable[[tuple[str, ...]], list[Any]] = lambda row: [_text(cell, 7.5, after=0) for cell in row]  # noqa: E731
-    table = Table([head, *map(cells, rows)], colWidths=widths, repeatRows=1)
-    table.setStyle(
+    head = [_text(name, 7, bold=True) for name in table.names]
+    rows = [[_text(cell, 7.5, after=0) for cell in row] for row in table.rows]
+    made = Table([head, *rows], colWidths=[share * width for share in table.shares], repeatRows=1)
+    made.setStyle(
         [
             ("LINEBELOW", (0, 0), (-1, 0), 0.8, _INK),
             ("LINEBELOW", (0, 1), (-1, -1), 0.3, _RULE),
@@ -145,7 +147,7 @@ def _table(names: tuple[str, ...], rows: tuple[tuple[str, ...], ...], width: flo
             ("BOTTOMPADDING", (0, 0), (-1, -1), 1.5),
         ]
     )
-    return table
+    return made
 
 
 def _to_fill_in(lines: tuple[str, ...], width: float) -> Any:

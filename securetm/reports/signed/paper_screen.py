@@ -27,7 +27,7 @@ def show_paper(paper: Paper, to: Console) -> None:
 
 def _show(block: Block, to: Console) -> None:
     match block:
-        case Paragraph(text, strong):
+        case Paragraph(text, strong, _):
             to.print(text, markup=False, style="bold" if strong else "")
         case Items(items):
             _show_items(items, to)

@@ -27,6 +27,11 @@ _PLACES = {
 NOT_TRIED = "What was not tried, and why"
 TRIED_NOWHERE = "Tried nowhere."
 SIGNATURE_LINES = ("Name", "Function", "Place, date", "Signature")
+_SHARES = {1: (1.0,), 2: (0.2, 0.8), 3: (0.3, 0.4, 0.3), 4: (0.12, 0.53, 0.2, 0.15)}  # of the columns of the parties
+_MASKED = (
+    "Masked or encrypted means: what one party sends looks like chance, and only the total over all parties can be read. "
+    "Noise is chance that is added to numbers, so that they do not tell who was in them."
+)
 _SIGNS = (
     "I have read this page. I answer for the documents of the organisation that is named below, and I agree that the model of "
     "this run is used as recommended above."
@@ -35,10 +40,11 @@ _SIGNS = (
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A text; a strong one stands out."""
+    """A text; a strong one stands out, and one that is kept stays on the sheet of what follows."""
 
     text: str
     strong: bool = False
+    kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,10 +56,11 @@ class Items:
 
 @dataclass(frozen=True)
 class Columns:
-    """A table of texts. The first column names the row."""
+    """A table of texts. The first column names the row; on a sheet each column takes its share of the width."""
 
     names: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    shares: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -117,8 +124,10 @@ def _sections(report: SignedReport) -> Iterator[PaperSection]:
     if report.not_promised:
         yield PaperSection("What the profile leaves out", (Items(report.not_promised),), folded=True)
     yield PaperSection("By which rules it is recommended", tuple(_rules(report)), folded=True)
-    yield PaperSection("Three words for three things", (Columns(("word", "means"), tuple(MEANING.items())),), folded=True)
-    yield PaperSection("Signature", (Paragraph(_SIGNS), ToFillIn(SIGNATURE_LINES)))
+    yield PaperSection(
+        "Three words for three things", (Columns(("word", "means"), tuple(MEANING.items()), (0.2, 0.8)),), folded=True
+    )
+    yield PaperSection("Signature", (Paragraph(_SIGNS, kept=True), ToFillIn(SIGNATURE_LINES)))
 
 
 # ---- answers -------------------------------------------------------------------------------------------------------
@@ -162,6 +171,7 @@ def _trained(report: SignedReport) -> Iterator[Block]:
         f"A model that sorts documents by subjects ({report.model}, {counted(report.rounds, 'round')}). "
         f"It was put together by {report.coordinator}. Protection: {_uncapital(report.profile_title)}."
     )
+    yield Paragraph(_MASKED)
     spent = any(one.epsilon is not None for one in report.parties)
     keyed = any(one.key for one in report.parties)
     names = ("party", *(["key fingerprint"] if keyed else []), *(["spent in this run", "of a budget of"] if spent else []))
@@ -169,10 +179,10 @@ def _trained(report: SignedReport) -> Iterator[Block]:
     for one in report.parties:
         own = [one.key or "–"] if keyed else []
         rows.append((one.name, *own, *((_epsilon(one.epsilon, one.unit), _epsilon(one.budget, "")) if spent else ())))
-    yield Columns(names, tuple(rows))
+    yield Columns(names, tuple(rows), _SHARES[len(names)])
     yield Paragraph(report.whose)
     digests = {**{f"the {name}": digest for name, digest in report.digests.items()}, **_of_audits(report)}
-    yield Columns(("fingerprint (SHA-256) of", "value"), tuple(digests.items()))
+    yield Columns(("fingerprint (SHA-256) of", "value"), tuple(digests.items()), (0.3, 0.7))
 
 
 def _of_audits(report: SignedReport) -> dict[str, str]:
@@ -191,16 +201,13 @@ def _uncapital(text: str) -> str:
 
 
 def _roles(report: SignedReport) -> Iterator[Block]:
-    yield Paragraph(
-        "A sum, or total, is what the numbers of all parties add up to. Noise is chance that is added to it, so that it does "
-        "not tell who was in it. An answer is what one party sends for one round."
-    )
+    yield Paragraph("A sum, or total, is what the numbers of all parties add up to. An answer is what one party sends.")
     rows = tuple((one.role, "; ".join(one.sees), "; ".join(one.promised) or "nothing") for one in report.roles)
-    yield Columns(("who", "sees", "what is promised against it"), rows)
+    yield Columns(("who", "sees", "what is promised against it"), rows, (0.16, 0.44, 0.4))
     yield Paragraph(f"Sent in this run, as its own record says: {'; '.join(report.recorded)}.")
 
 
 def _rules(report: SignedReport) -> Iterator[Block]:
     rows = tuple((one.rule, "applies" if one.applies else "–", f"{one.follows}.") for one in report.rules)
-    yield Columns(("rule", "here", "then"), rows)
+    yield Columns(("rule", "here", "then"), rows, (0.42, 0.1, 0.48))
     yield Paragraph("The first rule that applies is the recommendation; the conditions of all that apply are listed with it.")
