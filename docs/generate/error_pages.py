@@ -65,7 +65,7 @@ def _index(classes: list[type[SecuretmError]]) -> str:
             ("exit code", "meaning"),
             (
                 (0, "fine"),
-                (1, "a gap in a profile, a refuted claim, or a budget spent on a useless model"),
+                (1, "a gap in a profile, a broken claim, or a budget spent on a useless model"),
                 (2, "misuse"),
                 (3, "failure"),
             ),

@@ -84,7 +84,7 @@ def _page(name: str, text: Mapping[str, Any]) -> str:
         f"Aggregation: `{text['aggregation']}`. Words: {', '.join(map(code, text['vocabularies']))}. The file:",
         f"```toml\n{(ROOT / 'protocols' / 'profiles' / f'{name}.toml').read_text('utf-8').strip()}\n```",
         "## What attacks found",
-        "These results are kept in `audits/evidence/`. *Not refuted* does not mean safe: "
+        "These results are kept in `audits/evidence/`. *Held* does not mean safe: "
         "[how to read a verdict](../audits/index.md#how-to-read-a-verdict).",
         *_evidence(name),
     )
@@ -128,7 +128,7 @@ def _gap(claim: Mapping[str, Any]) -> str:
 def _result(one: Mapping[str, Any]) -> tuple[str, ...]:
     settings = ", ".join(f"{name.removeprefix('model.')} = {value}" for name, value in one["settings"].items())
     verdict = (
-        one["verdict"] + (", stale" if one["stale"] else "") + f"<br>{one['date']}".replace("-", "\N{NON-BREAKING HYPHEN}")
+        one["standing"] + (", stale" if one["stale"] else "") + f"<br>{one['date']}".replace("-", "\N{NON-BREAKING HYPHEN}")
     )
     tried = f"{code(one['attack'])} on {code(one['model'])}: {one['title']}"
     return tried, verdict, f"{one.get('shown', '')}<br>{one['measure']}", settings

@@ -34,7 +34,7 @@ def audit(
     examples: Examples = None,
     json: Json = False,
 ) -> None:
-    """Carries out an audit plan; exits 1 if a claim of a profile was refuted, or parties did not refuse what they should.
+    """Carries out an audit plan; exits 1 if a claim of a profile was broken, or parties did not refuse what they should.
 
     Without --run it makes its own runs on public texts, first without protection: what does not break there proves nothing.
     """

@@ -95,7 +95,7 @@ def threats(
 ) -> None:
     """Says what is required against each adversary, who claims it, what tried it and with what result.
 
-    Exits 1 if a claim that the profile makes was refuted, if parties did not refuse what they should, or if its own threat
+    Exits 1 if a claim that the profile makes was broken, if parties did not refuse what they should, or if its own threat
     model requires a claim that it does not make.
     """
     from securetm.reports.terminal import results

@@ -15,11 +15,12 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import fields, replace
 
-from securetm.leakage.illustrations import Curve, Example
+from securetm.leakage.illustrations import Curve, Example, leaked
 from securetm.leakage.refusal_record import Day, RefusalRecord
 from securetm.leakage.regulators import anonymity_questions, bears_on
-from securetm.leakage.verdicts import REFUTED
+from securetm.leakage.verdicts import REFUTED, standing
 
+STANDING = "standing"  # of a finding in files: it follows from the verdict and from what is claimed
 DOCUMENT = "document"  # the unit of a share of all documents, also those that took no part in the training
 
 Amount = Annotated[float, Meta(ge=0)]
@@ -115,6 +116,11 @@ class Finding(Struct, frozen=True, forbid_unknown_fields=True):
         """Whether it tried a claim that the profile makes."""
         return self.about.claimed and not self.attempt.baseline
 
+    @property
+    def leaked(self) -> tuple[Example, ...]:
+        """What its examples show: never a document, or a word of one, that did not leak."""
+        return tuple(one for one in map(leaked, self.outcome.examples) if one is not None)
+
     def judged(self, verdict: str, why: str) -> Finding:
         """The same finding with another verdict."""
         return replace(self, outcome=replace(self.outcome, verdict=verdict, why=why))
@@ -181,10 +187,11 @@ def flat(finding: Finding) -> dict[str, Any]:
 
 def record(audit: Audit, examples: int) -> dict[str, Any]:
     """An audit as files hold it, with so many examples of each finding."""
-    shortened = (replace(one.outcome, examples=one.outcome.examples[:examples]) for one in audit.findings)
+    shortened = (replace(one.outcome, examples=one.leaked[:examples]) for one in audit.findings)
     findings = [flat(replace(one, outcome=outcome)) for one, outcome in zip(audit.findings, shortened, strict=True)]
-    for table in findings:
+    for table, one in zip(findings, audit.findings, strict=True):
         table["seconds"] = round(table["seconds"], 2)
+        table[STANDING] = standing(one)
         table["bears_on"] = list(bears_on(table["attack"]))
     head: dict[str, Any] = plain(replace(audit, findings=(), seconds=round(audit.seconds, 2)))
     return {

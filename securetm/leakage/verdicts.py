@@ -39,11 +39,14 @@ def judged_alone(found: Measured, chance: Measured, refuted_from: float) -> tupl
     if chance.low >= refuted_from and found.low <= chance.high:
         return NOT_TESTED, "random numbers reach as much, so this measure shows nothing here"
     if found.low >= refuted_from and found.low > chance.high:
-        return REFUTED, f"the interval begins at {found.low:.3g}, and {refuted_from:.3g} counts as refuted"
+        return REFUTED, f"the interval begins at {found.low:.3g}, and {refuted_from:.3g} counts as success"
     if found.low >= refuted_from:
         return NOT_TESTED, "its interval does not lie above that of chance"
     reached = f"reached {found.value:.3g}, and by its interval {found.low:.3g} to {found.high:.3g}"
-    return NOT_REFUTED, f"this attack, at this effort, {reached}; an interval that begins at {refuted_from:.3g} would refute it"
+    return (
+        NOT_REFUTED,
+        f"this attack, at this effort, {reached}; an interval that begins at {refuted_from:.3g} counts as success",
+    )
 
 
 def possible_verdicts(finding: Finding) -> frozenset[str]:

@@ -25,12 +25,12 @@ _CHANCE = "chance"  # the diagonal of a plot of rates
 _WHOLE = {unit.value for unit in Unit if unit.whole_documents}
 _DOT = "Dot with a bar: what the attack reached, and its interval. Cross: the same attack on random numbers."
 _CAPTIONS = {
-    SHARE: f"{_DOT} Upright stroke: the interval must begin there or beyond for “refuted”. Open triangle: where the "
+    SHARE: f"{_DOT} Upright stroke: the interval must begin there or beyond to count as success. Open triangle: where the "
     "interval of an ideal attacker would begin; what stands on the right edge may lie beyond it.",
-    EPSILON: f"{_DOT} Upright stroke: the epsilon that is claimed, or from which on something counts as refuted where none "
-    "is. Open triangle: the most that an ideal attacker could show with as many tries. Refuted is what begins beyond the "
-    "stroke. An arrow: it goes on beyond the edge.",
-    NUMBER: f"{_DOT} Upright stroke: from here on it counts as refuted. Open triangle: the most that an ideal attacker could "
+    EPSILON: f"{_DOT} Upright stroke: the epsilon that is claimed, or from which on something counts as success where none "
+    "is. Open triangle: the most that an ideal attacker could show with as many tries. What begins beyond the "
+    "stroke succeeded. An arrow: it goes on beyond the edge.",
+    NUMBER: f"{_DOT} Upright stroke: from here on it counts as success. Open triangle: the most that an ideal attacker could "
     "show with as many tries. An arrow: it goes on beyond the edge.",
 }
 _BEYOND = 4  # times the limit: on a longer axis, results near the limit could not be distinguished
@@ -47,7 +47,7 @@ class ResultBar:
     label: Html
     measured: Measured
     by_chance: float | None
-    limit: float | None = None  # from here on it counts as refuted
+    limit: float | None = None  # from here on it counts as success
 
 
 def bar_of(finding: Finding, label: Html) -> ResultBar:

@@ -7,7 +7,7 @@ from html import escape
 
 from securetm.leakage.audit_record import Finding, Measured
 from securetm.leakage.illustrations import Example
-from securetm.leakage.verdicts import REFUTED
+from securetm.leakage.verdicts import REFUTED, standing
 from securetm.reports.audit_charts import ResultBar, bar_of, bars, planes
 from securetm.reports.audit_markup import Html, facts, grid, joined, lines
 from securetm.reports.audit_tables import examples_table, plain_table
@@ -33,7 +33,7 @@ _MORE = "…"  # the end of a list of words that is cut
 _MOST_TILES = 24
 _HOW = (
     "Words with how often they occur; their order is in no answer, so it cannot be recovered. A filled square is a word of "
-    "the original that was found, an empty one a word that was not. Dotted underneath: missed. Struck out: not in the original."
+    "the original that was found, an empty one a word that did not leak, and is not shown. Struck out: not in the original."
 )
 
 
@@ -59,7 +59,7 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
     chance = shown(by_chance(finding), scale_of(found)) if outcome.chance is None else figure(outcome.chance)
     allowed = ", which is the most that the claimed epsilon allows" if run.epsilon is not None else ""
     begins = shown(attempt.refuted_from, scale_of(found))
-    yield "verdict", f"{outcome.verdict}: {outcome.why}"
+    yield "verdict", f"{standing(finding)}: {outcome.why}"
     yield "claim", f"“{attempt.claim}”, {of_whom(finding)}"
     yield "epsilon of the run", promised(finding)
     yield "what it means", about.remark
@@ -71,7 +71,7 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
     )
     yield "by chance", f"{chance}, the same attack on random numbers (the base rate)"
     yield "an ideal attacker", _ideal(finding)
-    yield "counts as refuted", f"from {begins} on{allowed}, if all of the interval lies there"
+    yield "counts as success", f"from {begins} on{allowed}, if all of the interval lies there"
     yield "confidence", confidence(finding)
     yield "effort", f"{effort_in_words(finding)}; {outcome.seconds:.1f} seconds with its control ({about.cost})"
     yield "result", since(finding)
@@ -108,10 +108,10 @@ def _label(found: Measured) -> Html:
 
 
 def _recovered(finding: Finding, examples: int) -> Html:
-    if not finding.outcome.examples or not examples:
+    if not finding.leaked or not examples:
         return Html("")
     plain = examples_table(finding, examples)
-    rows = (_marked(example) for example in finding.outcome.examples[:examples])
+    rows = (_marked(example) for example in finding.leaked[:examples])
     table = plain_table(plain.columns, rows, f"{_HOW} {plain.caption}".rstrip())
     return joined(Html("<h4>What was recovered, beside the original</h4>"), grid(table))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from securetm.errors import SecuretmError
 from securetm.federation.file_digests import bind, check
-from securetm.leakage.audit_record import Audit, Finding, Measured, record, with_findings
+from securetm.leakage.audit_record import STANDING, Audit, Finding, Measured, record, with_findings
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, VERDICTS, possible_verdicts
@@ -25,7 +25,11 @@ from securetm.toml_settings import require
 
 AUDITS = "audits"  # the folder of a run's audits, below that of the run
 _DERIVED = "refuted_claims"
-_COMPUTED = ("anonymity", "bears_on")  # of the whole and of a finding: computed again from what is read, never believed
+_COMPUTED = (
+    "anonymity",
+    "bears_on",
+    STANDING,
+)  # computed again from what is read, never believed
 _DIGITS = 18  # a whole number with more digits is refused
 _MOST_SAID = 400  # characters of an error message, which may quote the file
 _LARGEST = 1e15  # a larger figure is refused

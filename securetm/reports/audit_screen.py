@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from securetm.leakage.audit_record import Audit
-from securetm.leakage.verdicts import REFUTED
+from securetm.leakage.verdicts import BROKEN, OPEN, REFUTED, standing
 from securetm.reports.audit_tables import (
     FINDING_COLUMNS,
     AuditTable,
@@ -32,9 +32,9 @@ def show_audit(audit: Audit, examples: int, to: Console) -> None:
         to.print(_findings(f"Seen by {adversary}", several))
     for number, finding in enumerate(audit.findings, start=1):
         if finding.outcome.verdict != REFUTED:
-            to.print(f"{number}. {finding.outcome.verdict}: {escape(finding.outcome.why)}.")
+            to.print(f"{number}. {standing(finding)}: {escape(finding.outcome.why)}.")
     for number, finding in enumerate(audit.findings, start=1):
-        if finding.outcome.examples and examples and (finding.outcome.verdict == REFUTED or finding.outcome.measured.hits):
+        if finding.leaked and examples and (finding.outcome.verdict == REFUTED or finding.outcome.measured.hits):
             title = f"{number}. Recovered under {finding.run.profile} by {finding.about.title.lower()}"
             to.print(_table(examples_table(finding, examples), title, captioned=True))
     to.print(_table(counts_table(audit), numeric=True))
@@ -61,7 +61,7 @@ def _findings(title: str, several: Sequence[Numbered]) -> Table:
 
 def _lines(cell: Cell) -> str:
     first, *rest = (escape(line).replace("\N{NO-BREAK SPACE}%", "%") for line in cell)  # rich would break it
-    bold = f"[bold]{first}[/bold]" if first.endswith(f" {REFUTED}") and not first.endswith(f"not {REFUTED}") else first
+    bold = f"[bold]{first}[/bold]" if first.endswith((f" {BROKEN}", f" {OPEN}")) else first
     return "\n".join((bold, *(f"[dim]{line}[/dim]" for line in rest)))
 
 

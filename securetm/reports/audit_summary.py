@@ -91,7 +91,7 @@ def _leaked(audit: Audit, examples: int) -> Sequence[str]:
         if f.outcome.verdict == REFUTED:
             measured = f"{f.outcome.measured.measure}: {figure(f.outcome.measured)}"
             said.append(f"finding {number}: {f.about.title}, profile {f.run.profile} ({of_whom(f)}): {measured}")
-            if f.outcome.examples and examples:
+            if f.leaked and examples:
                 tables.append(f"Finding {number}:\n\n{_table(examples_table(f, examples))}")
     warning = [QUOTES.replace("This page", "This text")] if tables else []
     return (_bullets(said or ["nothing, to these attacks at this effort"]), *warning, *tables)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from securetm.leakage.audit_record import Audit, Finding
-from securetm.leakage.verdicts import VERDICTS
+from securetm.leakage.verdicts import STANDINGS, standing
 from securetm.reports.audit_wording import (
     MARKS,
     MEANING,
@@ -91,18 +91,18 @@ def counts_table(audit: Audit) -> AuditTable:
         "what no profile claims": [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline],
         "baselines, which must break": [f for f in audit.findings if f.attempt.baseline],
     }
-    rows = ((name, *(str(sum(f.outcome.verdict == one for f in found)) for one in VERDICTS)) for name, found in kinds.items())
+    rows = ((name, *(str(sum(standing(f) == one for f in found)) for one in STANDINGS)) for name, found in kinds.items())
     caption = (
         "A baseline, where the claim is known not to hold, is attacked first: a verdict on anything else counts only if the "
-        "attack succeeds there. What no profile claims can be refuted without any claim being broken."
+        "attack succeeds there. What no profile claims is open, and not broken, where an attack succeeds."
     )
-    columns = ("number of findings", *(f"{MARKS[one]} {one}" for one in VERDICTS))
+    columns = ("number of findings", *(f"{MARKS[one]} {one}" for one in STANDINGS))
     return plain_table(columns, rows, caption)
 
 
 def meaning_table() -> AuditTable:
     """What each verdict means."""
-    return plain_table(("verdict", "means"), ((f"{MARKS[one]} {one}", meaning) for one, meaning in MEANING.items()))
+    return plain_table(("word", "means"), ((f"{MARKS[one]} {one}", meaning) for one, meaning in MEANING.items()))
 
 
 def refusals_table(audit: Audit) -> AuditTable:
@@ -120,5 +120,5 @@ def refusals_table(audit: Audit) -> AuditTable:
 
 def examples_table(finding: Finding, examples: int) -> AuditTable:
     """Recovered examples beside their originals."""
-    rows = (quoted(example) for example in finding.outcome.examples[:examples])
+    rows = (quoted(example) for example in finding.leaked[:examples])
     return plain_table(("the original", "recovered as", "exact"), rows, about_examples(finding))

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from securetm.leakage.audit_record import DOCUMENT, Audit, Finding, Measured
 from securetm.leakage.illustrations import Example
 from securetm.leakage.refusal_record import EVERY_PARTY, RefusalRecord
-from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
+from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
 from securetm.sessions.identities import COORDINATOR
 from securetm.wording import counted, upward
 
-MARKS = {REFUTED: "■", NOT_REFUTED: "□", NOT_TESTED: "–"}  # they stand beside the word, never alone
+MARKS = {BROKEN: "■", OPEN: "◧", HELD: "□", NOT_TESTED: "–"}  # they stand beside the word, never alone
+_MOST_REASONS = 3
 _LEAST = 1e-6  # a smaller share is written as "under" this one, not as 0
 SHARE, EPSILON, NUMBER = "share", "epsilon", "number"  # the scales on which a measure is drawn and written
 
 MEANING = {
-    REFUTED: "the attack succeeded: what was tried does not hold as it was used here",
-    NOT_REFUTED: "this attack, at this effort, did not succeed; a better one might",
+    BROKEN: "the attack succeeded at what the profile claims to prevent: the claim does not hold as it was used here",
+    OPEN: "the attack succeeded at what nobody claims to prevent; baselines are such, and must be open",
+    HELD: "this attack, at this effort, did not succeed; a better one might",
     NOT_TESTED: "nothing was learned",
 }
 CAUTION = "A failed attack is no evidence of safety: it shows what this attack could not do, not what no attack can do."
@@ -32,7 +35,7 @@ INTERVALS = (
 
 def quotes(audit: Audit, examples: int) -> bool:
     """Whether a report with so many examples of each finding holds words of documents."""
-    return examples > 0 and any(finding.outcome.examples for finding in audit.findings)
+    return examples > 0 and any(finding.leaked for finding in audit.findings)
 
 
 # ---- the headline --------------------------------------------------------------------------------------------------
@@ -41,11 +44,11 @@ def quotes(audit: Audit, examples: int) -> bool:
 def headline(audit: Audit) -> str:
     """The first sentences of every report. They claim no more than what was tried."""
     unclaimed = [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline]
-    leaks = _with_profiles((f.about.title.lower(), f.run.profile) for f in unclaimed if f.outcome.verdict == REFUTED)
+    leaks = _with_profiles((f.about.title.lower(), f.run.profile) for f in unclaimed if standing(f) == OPEN)
     broken = "; ".join(f"{one.attempt} (profile {one.profile})" for one in audit.broken_promises)
     before = f"NOT HELD: parties should have refused {broken}. " if broken else ""
-    after = f" Shown to leak, though no profile promises that it does not: {leaks}." if leaks else ""
-    return before + _on_claims(audit) + after
+    after = f" Open, as no profile promises to prevent it: {leaks}." if leaks else ""
+    return before + _on_claims(audit) + after + _on_untested(audit)
 
 
 def _with_profiles(found: Iterable[tuple[str, str]]) -> str:
@@ -60,17 +63,17 @@ def _on_claims(audit: Audit) -> str:
     tried = [finding for finding in audit.findings if finding.is_claim]
     if audit.refuted_claims:
         said = (f"“{f.attempt.claim}” of profile {f.run.profile}, by {f.about.title.lower()}" for f in audit.refuted_claims)
-        return f"Refuted: {'; '.join(dict.fromkeys(said))}."
+        return f"Broken: {'; '.join(dict.fromkeys(said))}."
     if not tried:
         return "No claim of any profile was tried: what was attacked here promises nothing."
     stood = [finding for finding in tried if finding.outcome.verdict != NOT_TESTED]
     held = {_claim(finding) for finding in stood}
     if not held:
-        return "Nothing was learned about any claim: each finding says why."
+        return "Nothing was learned about any claim."
     claims = f"{'One claim' if len(held) == 1 else f'{len(held)} claims'} ({counted(len(stood), 'finding')})"
     were = "was" if len(held) == 1 else "were"
     named = _with_profiles((f"“{f.attempt.claim}” against the {f.attempt.adversary}", f.run.profile) for f in stood)
-    return f"{claims} {were} tried and not refuted by these attacks at this effort: {named}.{_on_untested(tried, held)}"
+    return f"{claims} {were} tried and held against these attacks at this effort: {named}."
 
 
 def _claim(finding: Finding) -> tuple[str, str, str]:
@@ -78,12 +81,19 @@ def _claim(finding: Finding) -> tuple[str, str, str]:
     return finding.run.profile, finding.attempt.adversary, finding.attempt.claim
 
 
-def _on_untested(tried: Sequence[Finding], held: Set[tuple[str, str, str]]) -> str:
-    """How many findings tested nothing: on claims that other findings tested, and on claims that none tested."""
-    untested = [_claim(finding) for finding in tried if finding.outcome.verdict == NOT_TESTED]
-    beside, alone = [one for one in untested if one in held], [one for one in untested if one not in held]
-    said = f" {counted(len(beside), 'more finding')} on them tested nothing." if beside else ""
-    return said + (f" Of {len(set(alone))} more ({counted(len(alone), 'finding')}), nothing was learned." if alone else "")
+def _on_untested(audit: Audit) -> str:
+    """How many findings tested nothing, on how many claims that no other finding tested, and why."""
+    tried = [one for one in audit.findings if not one.attempt.baseline]
+    untested = [one for one in tried if standing(one) == NOT_TESTED]
+    if not untested:
+        return ""
+    known = {_claim(one) for one in tried if standing(one) != NOT_TESTED}
+    alone = {_claim(one) for one in untested if one.is_claim} - known
+    reasons = Counter(one.outcome.why for one in untested)
+    why = "; ".join(f"{reason} ({number})" for reason, number in reasons.most_common(_MOST_REASONS))
+    more = "; and others" if len(reasons) > _MOST_REASONS else ""
+    claims = f", and so nothing of {counted(len(alone), 'claim')}" if alone else ""
+    return f" Nothing was learned from {len(untested)} of {counted(len(tried), 'finding')}{claims}: {why}{more}."
 
 
 # ---- one finding ---------------------------------------------------------------------------------------------------
@@ -114,8 +124,8 @@ def of_whom(finding: Finding) -> str:
 
 
 def verdict(finding: Finding) -> str:
-    """The verdict as a mark and a word."""
-    return f"{MARKS[finding.outcome.verdict]} {finding.outcome.verdict}"
+    """What the finding is called, as a mark and a word."""
+    return f"{MARKS[standing(finding)]} {standing(finding)}"
 
 
 def claimed_epsilon(finding: Finding) -> str:

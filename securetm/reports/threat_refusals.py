@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from securetm.contracts import Claim
+from securetm.leakage.audit_record import STANDING
 from securetm.leakage.evidence import refusals_of
 from securetm.leakage.refusal_record import RefusalRecord
 from securetm.leakage.staleness import stale_refusals
-from securetm.leakage.verdicts import NOT_REFUTED, REFUTED
+from securetm.leakage.verdicts import NOT_REFUTED, REFUTED, standing_of
 
 _CHANGED = " changed since"  # the end of each sentence of leakage/staleness.py about one change
 LIES = "lies told to parties"  # the attempt on a claim that parties keep by refusing
@@ -57,7 +58,8 @@ def lies_on(claim: Claim, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     shown = any(one["reason"].endswith(claim.what) for one in facts["not_claimed"])
     verdict = REFUTED if facts["not_held"] or shown else NOT_REFUTED
     rest = {name: facts[name] for name in ("plan", "date", "stale", "not_held", "not_claimed")}
-    return [{"attempt": LIES, "verdict": verdict, **facts["lies"], **rest}]
+    called = standing_of(verdict, claimed=True)
+    return [{"attempt": LIES, "verdict": verdict, STANDING: called, **facts["lies"], **rest}]
 
 
 def lies_in_words(one: Mapping[str, Any]) -> str:

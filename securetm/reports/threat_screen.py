@@ -13,7 +13,8 @@ from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
-from securetm.leakage.verdicts import NOT_TESTED, REFUTED
+from securetm.leakage.audit_record import STANDING
+from securetm.leakage.verdicts import BROKEN, NOT_TESTED, OPEN
 from securetm.reports.audit_wording import CAUTION
 from securetm.reports.terminal import titled
 from securetm.reports.threat_refusals import LIES, lies_in_words, outside_claims, stale_in_words
@@ -90,7 +91,7 @@ def _promise(by: str, helpers: int, among: Sequence[Mapping[str, Any]]) -> str:
 def _results(asked: Mapping[str, Any]) -> list[str]:
     """Each attack with its result below it, then the attacks that plans would still run."""
     done = [_tried(one, asked["tried_by"]) for one in asked["tried_by"]]
-    done += [_with_age(f"{LIES}\n{_shown(one['verdict'])}{escape(lies_in_words(one))}", one["stale"]) for one in asked["lies"]]
+    done += [_with_age(f"{LIES}\n{_shown(one[STANDING])}{escape(lies_in_words(one))}", one["stale"]) for one in asked["lies"]]
     plans: dict[str, list[str]] = {}
     for one in asked["planned"]:
         plans.setdefault(one["attack"], []).append(one["plan"])
@@ -103,7 +104,7 @@ def _tried(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
     title = escape(f": {one['title']}") if one["title"] else ""
     figure = escape(f": {one['shown']} {one['measure']}, {one['date']}")
     why = escape(f"; {one['why']}") if one["verdict"] == NOT_TESTED else ""
-    return _with_age(f"[bold]{escape(_name(one, among))}[/bold]{title}\n{_shown(one['verdict'])}{figure}{why}", one["stale"])
+    return _with_age(f"[bold]{escape(_name(one, among))}[/bold]{title}\n{_shown(one[STANDING])}{figure}{why}", one["stale"])
 
 
 def _with_age(text: str, reasons: Sequence[str]) -> str:
@@ -120,8 +121,8 @@ def _name(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
     return f"{one['attack']}, {one['model']}{helped}" + (f" ({said})" if said else "")
 
 
-def _shown(verdict: str) -> str:
-    return f"[bold]{verdict}[/bold]" if verdict == REFUTED else verdict
+def _shown(standing: str) -> str:
+    return f"[bold]{standing}[/bold]" if standing in (BROKEN, OPEN) else standing
 
 
 def _sentence(facts: Mapping[str, Any]) -> Text:
@@ -132,7 +133,7 @@ def _sentence(facts: Mapping[str, Any]) -> Text:
         return Text(f"NOT HELD: parties should have refused {named}.", style="bold red")
     if facts["refuted_claims"]:
         named = ", ".join(f"“{claim}”" for claim in facts["refuted_claims"])
-        return Text(f"Refuted by our own attacks: {named}, which this profile claims.", style="bold red")
+        return Text(f"Broken by our own attacks: {named}, which this profile claims.", style="bold red")
     if own["gaps"]:
         return Text(
             f"{counted(own['gaps'], 'gap')}: {own['name']} requires what this profile does not claim.", style="bold red"
@@ -143,7 +144,7 @@ def _sentence(facts: Mapping[str, Any]) -> Text:
         return Text(f"{own['name']} requires nothing of a profile.")
     return Text(
         f"Every claim that {own['name']} requires is made; {len(asked) - untried} of {len(asked)} were tried{_helped(asked)}, "
-        "none refuted."
+        "none broken."
     )
 
 

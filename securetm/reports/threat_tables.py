@@ -14,11 +14,11 @@ from typing import Any
 
 from securetm.contracts import Adversary, Claim, Profile, Requirement, ThreatModel, Unit
 from securetm.leakage.audit_plans import AuditPlan, Trial, audit_plan_names, read_audit_plan
-from securetm.leakage.audit_record import Finding, flat
+from securetm.leakage.audit_record import STANDING, Finding, flat
 from securetm.leakage.evidence import Evidence, evidence_folder, read_evidence
 from securetm.leakage.evidence_hashes import TRIAL
 from securetm.leakage.staleness import changed_since, trials_by_hash
-from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
+from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, standing
 from securetm.profiles import cohort_of, count_of_parties, read_profile
 from securetm.reports.audit_wording import figure
 from securetm.reports.part_tables import parts_of
@@ -214,6 +214,7 @@ def _attempt(one: _KeptResult) -> dict[str, Any]:
     fields = flat(one.finding)
     return {
         **{name: fields[name] for name in _SHOWN},
+        STANDING: standing(one.finding),
         "model": one.model,
         "settings": dict(one.settings),
         "date": one.finding.run.kept,

@@ -57,7 +57,7 @@ def test_audit_says_what_the_contract_promises(bench: Path, tmp_path: Path) -> N
     assert [finding["baseline"] for finding in result["findings"]] == [True, False]
     assert result["not_tried"]
     assert "<!doctype html>" in page.read_text("utf-8")
-    assert "One claim (1 finding) was tried and not refuted" in " ".join(said.err.split())
+    assert "One claim (1 finding) was tried and held" in " ".join(said.err.split())
     assert "no evidence of safety" in " ".join(said.err.split())
 
 

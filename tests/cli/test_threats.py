@@ -72,7 +72,7 @@ def test_a_claim_that_held_is_told_with_its_figures(tmp_path: Path) -> None:
     assert tried["stale"] == []
     words = " ".join(said.err.split())
     assert "no evidence of safety" in words
-    assert "1 of 1 were tried, some of them with fewer helpers than are feared, none refuted" in words
+    assert "1 of 1 were tried, some of them with fewer helpers than are feared, none broken" in words
 
 
 def test_a_claim_that_was_refuted_exits_1(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_claim_that_was_refuted_exits_1(tmp_path: Path) -> None:
     assert said.code == 1
     assert said.json["refuted_claims"] == [SUMS]
     assert only_claim(said.json)["result"] == "refuted"
-    assert "Refuted by our own attacks" in said.err
+    assert "Broken by our own attacks" in said.err
 
 
 def test_what_nobody_claims_cannot_be_refuted(tmp_path: Path) -> None:

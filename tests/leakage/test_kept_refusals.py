@@ -218,7 +218,7 @@ def test_claims_that_rest_on_refusing_show_how_many_lies_were_refused(tmp_path: 
         assert found[claim]["result"] == "not refuted"
     assert found["sees only sums"]["lies"] == []
     said = " ".join(securetm("threats", "masked_strict", "--evidence", str(tmp_path)).out.split())
-    assert "2 of 3 were tried, some of them with fewer helpers than are feared, none refuted" in said
+    assert "2 of 3 were tried, some of them with fewer helpers than are feared, none broken" in said
     assert "minimum of 100: 1 of 1 refused, 2026-11-21" in said
 
 

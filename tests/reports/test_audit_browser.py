@@ -49,7 +49,7 @@ def test_verdicts_are_there_to_be_read(tab: Tab, page: Path) -> None:
     tab.wide(1100)
     tab.open(page)
     text = str(tab.asks("document.body.innerText"))
-    for wanted in ("■ refuted", "□ not refuted", "– not tested", "claims of a profile", "What was not tried"):
+    for wanted in ("◧ open", "□ held", "– not tested", "claims of a profile", "What was not tried"):
         assert wanted in text
     assert len(tab.picture()) > 50_000
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from securetm.errors import CannotWrite
 from securetm.leakage.audit_record import Audit, record
@@ -29,11 +30,17 @@ def written(tmp_path: Path, plain: Any) -> Path:
     return path
 
 
+def as_kept(audit: Audit) -> Audit:
+    """The audit with what its examples show: words that did not leak are not kept."""
+    shown = (replace(one, outcome=replace(one.outcome, examples=one.leaked)) for one in audit.findings)
+    return replace(audit, findings=tuple(shown))
+
+
 @pytest.mark.parametrize("audit", [AUDIT, FULL, large(60)], ids=["small", "full", "large"])
 def test_what_is_read_again_is_what_was_written(audit: Audit, tmp_path: Path) -> None:
     """With intervals that have no end, curves, refusals, and a page that is the same to the last byte."""
     read = read_record(write_record(audit, tmp_path, 6))
-    assert read == audit
+    assert read == as_kept(audit)
     assert audit_page(read, 6) == audit_page(audit, 6)
 
 
@@ -46,7 +53,7 @@ def test_the_folder_of_a_run_gives_the_only_audit_in_it(tmp_path: Path) -> None:
     with pytest.raises(NotAnAudit, match="nothing was kept"):
         read_record(tmp_path)
     write_record(AUDIT, tmp_path, 2)
-    assert read_record(tmp_path) == AUDIT
+    assert read_record(tmp_path) == as_kept(AUDIT)
     write_record(large(3), tmp_path, 2)
     with pytest.raises(NotAnAudit, match=r"it keeps several: name one of .*full\.json, .*quick\.json"):
         read_record(tmp_path)
@@ -58,7 +65,7 @@ def test_older_records_without_refusals_and_day_are_still_read(tmp_path: Path) -
     for finding in plain["findings"]:
         for name in ("delta", "epsilon_unit", "tests"):
             del finding[name]
-    assert read_record(written(tmp_path, plain)) == AUDIT
+    assert read_record(written(tmp_path, plain)) == as_kept(AUDIT)
 
 
 DAMAGED: dict[str, tuple[Change, str]] = {

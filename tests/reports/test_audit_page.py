@@ -52,17 +52,17 @@ def test_the_page_holds_all_of_the_audit() -> None:
     assert seen.open == []
     for wanted in (
         "What <is> learned?", "1. Documents from <one> gradient, profile open", "4. Documents", "97.3 % (94.8 % to 98.8 %)",
-        "292 of 300", "□ not refuted", "– not tested", "■ refuted", "the total may be known", "river ×2, <boat>",
+        "292 of 300", "□ held", "– not tested", "◧ open", "the total may be known", "river ×2, <boat>",
         "membership & more", "securetm audit quick", "Somebody 2020", "request, answer", "the first; the second", "by chance",
         "baseline: known not to hold", "claimed by the profile", "25 % (12.7 % to 41.2 %)", "10 of 40", CAUTION,
-        "one try is one document", "counts as refuted from 5 % on", "confidence 95 %", "interval would begin at 98.8 %",
+        "one try is one document", "counts as success from 5 % on", "confidence 95 %", "interval would begin at 98.8 %",
     ):  # fmt: skip
         assert wanted in text, wanted
     assert "safe:" not in text
 
 
 def test_the_summary_counts_what_was_tried_against_what() -> None:
-    assert "claims of a profile 0 1 0 what no profile claims 1 0 1 baselines, which must break 1 0 0" in said(AUDIT)
+    assert "claims of a profile 0 0 1 0 what no profile claims 0 1 0 1 baselines, which must break 0 1 0 0" in said(AUDIT)
 
 
 def test_a_claimed_epsilon_stands_beside_what_was_shown_with_the_correction_for_several_tests() -> None:
@@ -148,7 +148,8 @@ def test_the_page_warns_where_it_quotes_and_quotes_only_where_wanted() -> None:
 
 def test_words_that_were_missed_and_words_that_were_invented_are_marked() -> None:
     text = audit_page(FULL, 2)
-    assert '<u class="missed">ferry</u>' in text
+    assert '<u class="missed">□</u>' in text
+    assert "ferry" not in text  # a word that did not leak is not shown
     assert '<s class="wrong">harbour</s>' in text
     assert "2 of 4 words" in text
     cut = Example("a ×9, b … and 3 words more", "a ×9, c … and 2 words more", False)
@@ -158,7 +159,7 @@ def test_words_that_were_missed_and_words_that_were_invented_are_marked() -> Non
 def test_what_stands_before_a_list_is_no_word_of_it() -> None:
     listed = Example("standard library: rfc, turtle, widget", "of one party: rfc, turtle", False)
     text = audit_page(replace(AUDIT, findings=(finding(examples=(listed,)),)), 2)
-    assert 'standard library: rfc, turtle, <u class="missed">widget</u>' in text
+    assert 'standard library: rfc, turtle, <u class="missed">□</u>' in text
     assert "of one party: rfc, turtle<small>" in text
     assert "2 of 3 words" in text
 
@@ -236,27 +237,30 @@ def test_sixty_findings_make_a_page_of_moderate_size_with_all_folded() -> None:
 
 def test_the_headline_never_says_more_than_was_tried() -> None:
     assert headline(replace(AUDIT, findings=(finding(), CLAIM))) == (
-        "One claim (1 finding) was tried and not refuted by these attacks at this effort: “sees only sums” against the "
+        "One claim (1 finding) was tried and held against these attacks at this effort: “sees only sums” against the "
         "coordinator (profile masked)."
     )
     assert headline(replace(AUDIT, findings=(finding(),))).startswith("No claim of any profile was tried")
     idle = changed(IDLE, claimed=True)
-    assert headline(replace(AUDIT, findings=(idle,))) == "Nothing was learned about any claim: each finding says why."
+    assert headline(replace(AUDIT, findings=(idle,))) == (
+        "Nothing was learned about any claim. Nothing was learned from 1 of 1 finding, and so nothing of 1 claim: "
+        f"{idle.outcome.why} (1)."
+    )
     twice = headline(replace(AUDIT, findings=(CLAIM, CLAIM, idle)))
-    assert twice.startswith("One claim (2 findings) was tried and not refuted")
-    assert twice.endswith("1 more finding on them tested nothing.")
+    assert twice.startswith("One claim (2 findings) was tried and held")
+    assert f"Nothing was learned from 1 of 3 findings: {idle.outcome.why} (1)." in twice
     elsewhere = changed(idle, profile="fortress")
-    assert headline(replace(AUDIT, findings=(CLAIM, elsewhere))).endswith("Of 1 more (1 finding), nothing was learned.")
+    assert "1 of 2 findings, and so nothing of 1 claim: " in headline(replace(AUDIT, findings=(CLAIM, elsewhere)))
     broken = changed(CLAIM, verdict=REFUTED)
-    assert headline(replace(AUDIT, findings=(broken,))).startswith("Refuted: “sees only sums” of profile masked")
-    assert "promises that it does not: documents from <one> gradient (profile masked)" in headline(AUDIT)
+    assert headline(replace(AUDIT, findings=(broken,))).startswith("Broken: “sees only sums” of profile masked")
+    assert "as no profile promises to prevent it: documents from <one> gradient (profile masked)" in headline(AUDIT)
 
 
 def test_headline_and_table_count_the_same_findings() -> None:
     other = changed(CLAIM, profile="fortress")
     audit = replace(AUDIT, findings=(finding(), CLAIM, CLAIM, other, changed(IDLE, claimed=True)))
-    assert counts_table(audit).rows[0] == (["claims of a profile"], ["0"], ["3"], ["1"])
-    assert headline(audit).startswith("2 claims (3 findings) were tried and not refuted")
+    assert counts_table(audit).rows[0] == (["claims of a profile"], ["0"], ["0"], ["3"], ["1"])
+    assert headline(audit).startswith("2 claims (3 findings) were tried and held")
     assert "“sees only sums” against the coordinator (profile masked, fortress)" in headline(audit)
 
 

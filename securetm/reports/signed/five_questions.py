@@ -15,7 +15,7 @@ from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS,
 from securetm.mechanisms.noising import PRIVATE
 from securetm.reports.audit_wording import SHARE, figure, scale_of, tries
 from securetm.reports.signed.plain_words import plain_claim, plain_measure
-from securetm.reports.signed.report_facts import OTHER_MODEL, SAME_MODEL, THIS_RUN, Answer, Tried
+from securetm.reports.signed.report_facts import PLACES, Answer, Tried
 from securetm.threats import read_threat_model
 
 COORDINATOR, PARTY, READER = "coordinator", "party", "model reader"
@@ -105,7 +105,7 @@ def answered(
     held_against = [one for one in claims if one.against == question.adversary and one.colluding >= question.colluding]
     made = [] if question.active and not active else held_against
     fitting = [one for one in attempts if not one.finding.attempt.baseline and question.tried_by(one.finding)]
-    by_place = ([one for one in fitting if one.place == place] for place in (THIS_RUN, SAME_MODEL, OTHER_MODEL))
+    by_place = ([one for one in fitting if one.place == place] for place in PLACES)
     tried = tuple(_told(several) for several in by_place if several)
     ended = [one.standing for one in tried if not one.stale or one.standing in (BROKEN, OPEN)]
     told = lies if question.active else NO_LIES

@@ -151,9 +151,10 @@ def _table(table: Columns, width: float) -> Any:
 
 
 def _to_fill_in(lines: tuple[str, ...], width: float) -> Any:
-    from reportlab.platypus import KeepTogether, Spacer, Table
+    from reportlab.platypus import Table
 
     pairs = [[_text(line, 7.5, colour=_SOFT) for line in lines[at : at + 2]] for at in range(0, len(lines), 2)]
     table = Table(pairs, colWidths=[width / 2] * 2, rowHeights=_HIGH)
     table.setStyle([("VALIGN", (0, 0), (-1, -1), "TOP"), ("LINEABOVE", (0, 0), (-1, -1), 0.5, _INK)])
-    return KeepTogether([Spacer(1, _HIGH), table])
+    table.spaceBefore = _HIGH
+    return table

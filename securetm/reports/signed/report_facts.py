@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 
 from securetm.leakage.verdicts import NOT_TESTED
 
-THIS_RUN, SAME_MODEL, OTHER_MODEL, NOWHERE = "this run", "same profile and model", "same profile, another model", "nowhere"
+THIS_RUN, SAME_MODEL, OTHER_MODEL = "this run", "same profile and model", "same profile, another model"
+UNPROTECTED = "the same model, without protection"  # what a profile without noise hands on is the same
+PLACES = (THIS_RUN, SAME_MODEL, OTHER_MODEL, UNPROTECTED)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN
 from securetm.reports.signed.plain_words import plain_reason
-from securetm.reports.signed.report_facts import OTHER_MODEL, SAME_MODEL, THIS_RUN, Answer, SignedReport, Tried
+from securetm.reports.signed.report_facts import OTHER_MODEL, SAME_MODEL, THIS_RUN, UNPROTECTED, Answer, SignedReport, Tried
 from securetm.wording import counted, listed, upward
 
 MEANING = {
@@ -23,6 +23,7 @@ _PLACES = {
     THIS_RUN: "This run",
     SAME_MODEL: "Our own trials of this profile and model",
     OTHER_MODEL: "Our own trials of this profile with another model",
+    UNPROTECTED: "Our own trials without any protection, where the finished model is the same, as no noise is in it",
 }
 NOT_TRIED = "What was not tried, and why"
 TRIED_NOWHERE = "Tried nowhere."

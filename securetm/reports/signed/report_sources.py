@@ -14,6 +14,8 @@ from glob import escape as escaped
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from securetm.contracts import Profile
 from securetm.federation.file_digests import ADDED, RUN, check_all, is_bound, read_digests
 from securetm.federation.folder import MODEL, VERSION, RunFolder, reopen, result_of
@@ -31,9 +33,11 @@ from securetm.plan_reading import plan_from_tables
 from securetm.profiles import ProfileFile
 from securetm.reports.audit_file import AUDITS, read_record
 from securetm.reports.report_errors import NewerRun
-from securetm.reports.signed.five_questions import Attempted, Lies
-from securetm.reports.signed.report_facts import OTHER_MODEL, SAME_MODEL, THIS_RUN
+from securetm.reports.signed.five_questions import READER, Attempted, Lies
+from securetm.reports.signed.report_facts import OTHER_MODEL, SAME_MODEL, THIS_RUN, UNPROTECTED
 from securetm.reports.threat_refusals import refusal_facts
+
+_BARE = "open"  # the profile without protection
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,16 @@ def sources_of(path: Path) -> ReportSources:
 def attempts_on(sources: ReportSources) -> tuple[Attempted, ...]:
     """All attempts of which the page may speak: on this run, and the kept ones on its profile."""
     own = (Attempted(THIS_RUN, finding) for audit, _ in sources.audits for finding in audit.findings)
-    return (*own, *_kept(sources.profile.name, sources.model))
+    bare = _unprotected(sources.model) if sources.profile.budget is None else ()
+    return (*own, *_kept(sources.profile.name, sources.model), *bare)
+
+
+def _unprotected(model: str) -> Iterator[Attempted]:
+    """Kept attempts on the finished model where nothing was protected. A profile that adds no noise hands on the same model."""
+    for one in _kept(_BARE, model):
+        if one.place == SAME_MODEL and one.finding.attempt.adversary == READER:
+            attempt = replace(one.finding.attempt, baseline=False)
+            yield Attempted(UNPROTECTED, replace(one.finding, attempt=attempt), one.stale)
 
 
 def _kept(profile: str, model: str) -> Iterator[Attempted]:
