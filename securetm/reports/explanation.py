@@ -91,15 +91,13 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
     profile = read_profile(name)
     noise, parties = noise_place(profile), count_of_parties(profile, parties)
     threats = read_threat_model(profile.threat_model)
-    members = tuple(f"party {n}" for n in range(parties))
-    claims = claims_of(profile, cohort_of(profile, members))
     return {
         "profile": profile.name,
         "title": profile.title,
         "danger": profile.danger,
         "digest": profile.digest.hex(),
         "threat_model": {"name": threats.name, "title": threats.title},
-        "views": [asdict(view) for view in _views(profile, noise, claims)],
+        "views": [asdict(view) for view in views_of(profile, parties)],
         "spent": _spent(profile, noise, parties),
         "start": _start(profile),
         "recommended": frontier_says(profile.name),
@@ -127,7 +125,10 @@ def _start(profile: Profile) -> str:
     return f"at topics of public word vectors, where the model is a table of topics: {here}"
 
 
-def _views(profile: Profile, noise: NoisePlace, claims: frozenset[Claim]) -> Sequence[View]:
+def views_of(profile: Profile, parties: int) -> Sequence[View]:
+    """What each role sees under a profile, and what is claimed against it in a cohort of so many parties."""
+    noise = noise_place(profile)
+    claims = claims_of(profile, cohort_of(profile, tuple(f"party {n}" for n in range(parties))))
     by_parties = profile.aggregation.opened_by == "parties"
     selected = _FOUND if words_in_sums(profile) else _SELECTED
     words = selected if profile.budget else _UNION

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from securetm.accounting.calculator.group_privacy import grown
 from securetm.contracts import Budget, Claim, Profile, Unit
 from securetm.credentials.fingerprints import fingerprint_of
 from securetm.leakage.attacks import attack_names
 from securetm.leakage.audit_record import Audit
 from securetm.leakage.verdicts import NOT_TESTED, STANDINGS, standing
 from securetm.profiles import claims_of, cohort_of
-from securetm.reports.explanation import explain
+from securetm.reports.explanation import views_of
 from securetm.reports.signed.five_questions import QUESTIONS, answered, in_words
 from securetm.reports.signed.plain_words import plain_reason
 from securetm.reports.signed.recommendation import recommended, rules_for
@@ -26,6 +28,7 @@ from securetm.wording import counted, listed, upward
 _ROLES = {"the coordinator": "coordinator", "every other party": "party", "whoever gets the model": "model reader"}
 _SEVERAL = (2, 5, 10)  # documents of a person, of which the page says what they spend together
 _MOST_NAMED = 4
+_WITH_REASON = re.compile(r"the attack “(?P<title>.*)” \(\w+\): (?P<why>.+)")  # as leakage/untried.py writes it
 
 
 def signed_report(sources: ReportSources) -> SignedReport:
@@ -131,8 +134,8 @@ def _party(name: str, key: bytes, spent: Mapping[str, Any]) -> PartyFacts:
 
 
 def _roles(profile: Profile, claims: frozenset[Claim], parties: int) -> tuple[RoleFacts, ...]:
-    views = explain(profile.name, parties)["views"]
-    return tuple(RoleFacts(one["role"], tuple(one["sees"]), _promised(_ROLES[one["role"]], claims)) for one in views)
+    views = views_of(profile, parties)
+    return tuple(RoleFacts(one.role, one.sees, _promised(_ROLES[one.role], claims)) for one in views)
 
 
 def _promised(role: str, claims: frozenset[Claim]) -> tuple[str, ...]:
@@ -202,11 +205,8 @@ def _one_in(delta: float) -> str:
 
 def _group(epsilon: float, delta: float) -> str:
     """What several documents of a person spend together, by group privacy, each with its delta."""
-    parts = []
-    for several in _SEVERAL:
-        grown = min(1.0, delta * sum(math.exp(min(each * epsilon, 700.0)) for each in range(several)))
-        parts.append(f"{upward(several * epsilon)} for {several} documents (delta = {grown:.3g})")
-    return "; ".join(parts)
+    bounds = ((several, grown(epsilon, delta, several)) for several in _SEVERAL)
+    return "; ".join(f"{upward(one.epsilon)} for {several} documents (delta = {one.delta:.3g})" for several, one in bounds)
 
 
 # ---- what was tried, and what was not ------------------------------------------------------------------------------
@@ -233,6 +233,7 @@ def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequenc
         done = {one.attempt.attack for audit in audits for one in audit.findings if standing(one) != NOT_TESTED}
         known = len(attack_names())
         said.append(f"{known - len(done)} of the {known} attacks that securetm knows; the annex lists them")
+        said += _left_out(audits)
     said += _nothing_learned(audits)
     nowhere = [one.question for one in answers if not any(each.tested for each in one.tried)]
     said += [f"“{question}”: tried nowhere, on no run of this profile" for question in nowhere]
@@ -244,14 +245,27 @@ def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequenc
     return tuple(said)
 
 
+def _left_out(audits: Sequence[Audit]) -> list[str]:
+    """Attacks that the audits left out for a reason of this run, by their reason."""
+    reasons: dict[str, dict[str, None]] = {}
+    for sentence in dict.fromkeys(one for audit in audits for one in audit.not_tried):
+        if (found := _WITH_REASON.fullmatch(sentence)) is not None:
+            reasons.setdefault(found["why"], {})[found["title"]] = None
+    return [f"{_named(titles)}: {why}" for why, titles in reasons.items()]
+
+
+def _named(titles: Collection[str]) -> str:
+    """Attacks by their titles, or their number where they are many."""
+    return counted(len(titles), "attack") if len(titles) > _MOST_NAMED else listed(tuple(f"“{one}”" for one in titles))
+
+
 def _nothing_learned(audits: Sequence[Audit]) -> list[str]:
     """Attempts that tested nothing, by their reason."""
     reasons: dict[str, dict[str, None]] = {}
     for one in (one for audit in audits for one in audit.findings):
         if standing(one) == NOT_TESTED and not one.attempt.baseline:
             reasons.setdefault(one.outcome.why, {})[one.about.title] = None
-    named = ((why, listed(tuple(f"“{title}”" for title in titles))) for why, titles in reasons.items())
-    return [f"{titles}: nothing was learned, because {plain_reason(why)}" for why, titles in named]
+    return [f"{_named(titles)}: nothing was learned, because {plain_reason(why)}" for why, titles in reasons.items()]
 
 
 def _on_this_run(answer: Answer) -> bool:

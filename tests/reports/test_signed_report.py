@@ -1,0 +1,256 @@
+"""The page to sign: its answers, its recommendation, its words, and figures that are those of the record in every form."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from securetm.credentials.fingerprints import fingerprint_of
+from securetm.leakage.attacks import attack_names
+from securetm.leakage.audit_record import Audit, Finding
+from securetm.leakage.evidence import Evidence, to_keep, write_evidence
+from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, REFUTED
+from securetm.profiles import read_profile
+from securetm.reports.audit_wording import figure, tries
+from securetm.reports.signed import report_sources
+from securetm.reports.signed.made_report import right_guesses, signed_report
+from securetm.reports.signed.paper_markdown import in_markdown
+from securetm.reports.signed.paper_page import in_html
+from securetm.reports.signed.paper_pdf import in_pdf
+from securetm.reports.signed.report_facts import SignedReport
+from securetm.reports.signed.report_paper import paper
+from securetm.reports.signed.report_sources import ReportSources
+
+from .audits import AUDIT, CLAIM, IDLE, LEAK, changed
+from .test_budget_page import Seen
+
+READ, PARTY, READER, COLLUDE, LIES = range(5)
+KEYS = {name: bytes([number]) * 32 for number, name in enumerate(("north", "south", "east", "west"))}
+SPENT = {"epsilon": 1.9994692, "delta": 1e-5, "unit": "document", "budget": 2.0, "all_runs": 1.9994692, "trial": True}
+
+
+@pytest.fixture(autouse=True)
+def own_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No evidence but that which a test puts there."""
+    monkeypatch.setattr(report_sources, "evidence_folder", lambda: tmp_path)
+    return tmp_path
+
+
+def audit_of(*findings: Finding) -> Audit:
+    return replace(AUDIT, findings=findings, made="2026-11-23")
+
+
+def sources(profile: str = "masked", *audits: Audit, model: str = "prodlda") -> ReportSources:
+    """A finished run of four parties, as its folder would give it."""
+    read = read_profile(profile)
+    return ReportSources(
+        run="trial",
+        begun="2026-11-22",
+        software="0.1.0",
+        model=model,
+        rounds=7,
+        profile=read,
+        plan_digest="ab" * 32,
+        federation="",
+        members=tuple(KEYS),
+        keys=KEYS,
+        spent=tuple({"party": name, **(SPENT if read.budget else {"epsilon": None})} for name in KEYS),
+        run_digest="cd" * 32,
+        model_digest="ef" * 32,
+        channels=(("request", 28, 4_411), ("sealed", 28, 1_432)),
+        audits=tuple((one, "01" * 32) for one in audits),
+    )
+
+
+def report(profile: str = "masked", *findings: Finding) -> SignedReport:
+    return signed_report(sources(profile, *([audit_of(*findings)] if findings else [])))
+
+
+def texts(of: SignedReport) -> dict[str, str]:
+    """What each form of the page shows, without its markup and breaks."""
+    from pypdf import PdfReader
+
+    made = paper(of)
+    found = {
+        "page": " ".join(Seen(in_html(made)).text),
+        "text": in_markdown(made).replace("\\", ""),
+        "pdf": " ".join(sheet.extract_text() for sheet in PdfReader(io.BytesIO(in_pdf(made))).pages),
+    }
+    return {name: re.sub(r"\s+", " ", text.replace("\N{NO-BREAK SPACE}", " ")) for name, text in found.items()}
+
+
+# ---- answers -------------------------------------------------------------------------------------------------------
+
+
+def test_a_promise_that_an_attack_broke_is_told_from_a_leak_that_nobody_promised_to_close() -> None:
+    broken = report("masked", changed(CLAIM, verdict=REFUTED, measured=LEAK.outcome.measured))
+    assert (broken.answers[READ].standing, broken.answers[READ].short) == (BROKEN, "Yes, against what is promised.")
+    assert broken.recommendation == "Do not hand over this model, and stop the training."
+    leak = report("masked", LEAK)
+    assert (leak.answers[READ].standing, leak.answers[READ].short) == (OPEN, "Yes, in part.")
+    assert leak.recommendation == "Hand over this model only to people who may read the documents."
+    held = report("masked", CLAIM)
+    assert (held.answers[READ].standing, held.answers[READ].short) == (HELD, "Not by anything that was tried.")
+    assert held.headline.startswith("Five questions: 1 held and 4 not tested. 1 attempt was made on this run: 1 held.")
+
+
+def test_without_an_audit_it_says_what_was_not_tried() -> None:
+    of = report("masked")
+    assert [one.standing for one in of.answers] == [NOT_TESTED] * 5
+    assert of.answers[READ].short == "It is promised that not; not tried."
+    assert of.answers[PARTY].short == "Assume yes."
+    assert "Nothing was tried on this run: no audit of it was made." in of.headline
+    assert any("its messages were not kept (--record)" in one for one in of.not_tried)
+    assert any("“Can another party?”: tried nowhere" in one for one in of.not_tried)
+
+
+def test_nothing_is_learned_from_what_tested_nothing_and_the_reason_is_said() -> None:
+    of = report("masked", changed(IDLE, claimed=True, why="there was nothing to try it on"))
+    assert of.answers[READ].standing == NOT_TESTED
+    assert any("nothing was learned, because there was nothing in this run to try it on" in one for one in of.not_tried)
+
+
+def test_what_an_audit_left_out_for_a_reason_is_named_with_it() -> None:
+    why = "to speak of 0.1 % false alarms it needs 3,688 documents that were not trained on, and this run has 14"
+    audit = replace(audit_of(CLAIM), not_tried=(f"the attack “Who was in it” (membership): {why}", "the attack “X” (y)"))
+    of = signed_report(sources("masked", audit))
+    assert f"“Who was in it”: {why}" in of.not_tried
+
+
+def test_each_attempt_answers_the_question_about_its_adversary() -> None:
+    helped = changed(LEAK, helpers=2)
+    lying = changed(LEAK, threat_model="active_coordinator")
+    reader = changed(LEAK, threat_model="model_reader", adversary="model reader")
+    other = changed(LEAK, adversary="party")
+    for number, one in {READ: LEAK, PARTY: other, READER: reader, COLLUDE: helped, LIES: lying}.items():
+        standings = [answer.standing for answer in report("masked", one).answers]
+        assert standings == [OPEN if place == number else NOT_TESTED for place in range(5)]
+    three = changed(LEAK, helpers=3)  # that three can do something says nothing of two
+    assert report("masked", three).answers[COLLUDE].standing == NOT_TESTED
+    assert report("masked", changed(CLAIM, helpers=3)).answers[COLLUDE].standing == HELD
+
+
+def test_a_baseline_answers_nothing() -> None:
+    assert report("masked", AUDIT.findings[0]).answers[READ].standing == NOT_TESTED
+
+
+def test_kept_results_answer_where_the_run_was_not_tried_and_stale_ones_only_where_they_leak(own_evidence: Path) -> None:
+    for model, finding in {"prodlda": CLAIM, "lda": changed(LEAK, model="lda")}.items():
+        kept = to_keep(changed(finding, bound={"trial": "of an older version"}, model=model))
+        write_evidence(Evidence("masked", model, "full", (kept,)), own_evidence)
+    of = report("masked")
+    same, other = of.answers[READ].tried
+    assert (same.place, same.standing, same.stale) == ("same profile and model", HELD, True)
+    assert (other.place, other.standing, other.model) == ("same profile, another model", OPEN, "lda")
+    assert of.answers[READ].standing == OPEN
+    (own_evidence / "masked--lda.json").unlink()
+    assert report("masked").answers[READ].standing == NOT_TESTED
+    assert "tried on another version of the software" in report("masked").answers[READ].sentence
+
+
+def test_a_model_without_noise_is_the_same_as_one_without_protection(own_evidence: Path) -> None:
+    """So what was tried on a finished model without protection answers for it, and says nothing of a model with noise."""
+    kept = changed(LEAK, profile="open", model="lda", threat_model="model_reader", adversary="model reader", baseline=True)
+    write_evidence(Evidence("open", "lda", "full", (to_keep(changed(kept, bound={"trial": "x"})),)), own_evidence)
+    assert signed_report(sources("masked", model="lda")).answers[READER].standing == OPEN
+    assert signed_report(sources("dp-distributed", model="lda")).answers[READER].standing == NOT_TESTED
+
+
+# ---- what was spent, and what is recommended -----------------------------------------------------------------------
+
+
+def test_the_most_right_guesses_are_those_of_randomised_response() -> None:
+    """Whoever answers truly with probability p, and falsely else, is guessed rightly with p, and spends ln(p / (1 - p))."""
+    assert right_guesses(0.0, 0.0) == 0.5
+    assert right_guesses(1.0986122886681098, 0.0) == pytest.approx(0.75)
+    assert right_guesses(0.0, 0.1) == pytest.approx(0.55)  # told outright once in ten times, a coin else
+    assert right_guesses(1e9, 0.0) == 1.0
+
+
+def test_what_a_person_spends_follows_from_what_a_document_spends() -> None:
+    said = " ".join(report("dp-distributed").spent)
+    assert "At most epsilon = 2 per document, with delta = 1e-05; one chance in 100,000 that this limit fails." in said
+    assert "is right at most 88.1 times in 100" in said
+    assert "Per person it is more: 3.999 for 2 documents (delta = 8.39e-05); 9.998 for 5 documents" in said
+    assert report("masked").spent == ("There is no budget: nothing limits what the results tell of one document or person.",)
+
+
+def test_every_rule_is_printed_and_the_first_that_applies_is_the_recommendation() -> None:
+    of = report("dp-distributed")
+    assert [one.applies for one in of.rules] == [False, False, False, False, True, True]
+    assert of.recommendation == "Hand over this model if the conditions below are met."
+    for text in texts(of).values():
+        assert all(one.rule in text for one in of.rules)
+        assert "there is no other run over these documents" in text
+
+
+# ---- every form ----------------------------------------------------------------------------------------------------
+
+_GROUPS = re.compile(r"[\d.]+ for \d+ documents \(delta = [\de.-]+\)")
+CONSTANTS = {"100", "50", "99", "256", "1,000", "2", "1", "0"}  # of sentences that stand on every page
+
+
+@pytest.mark.parametrize("profile", ["masked", "dp-distributed"])
+def test_every_figure_of_every_form_is_one_of_the_record(profile: str) -> None:
+    """Whatever digits are left over when what the records say is taken away are of sentences that never change."""
+    tried = changed(CLAIM, profile=profile)
+    leak = changed(LEAK, profile=profile)
+    of = report(profile, tried, leak)
+    found = LEAK.outcome.measured
+    record = [figure(found), tries(found), "trial", "0.1.0", "2026-11-22", "2026-11-23"]
+    record += ["ab" * 32, "cd" * 32, "ef" * 32, "01" * 32, read_profile(profile).digest.hex()]
+    record += [fingerprint_of(key) for key in KEYS.values()]
+    record += ["28 messages, 4,411 bytes", "28 messages, 1,432 bytes", "7 rounds"]
+    if profile == "dp-distributed":
+        record += [
+            "epsilon = 2",
+            "1e-05",
+            "100,000",
+            "88.1",
+            *_GROUPS.findall(str(of.spent)),
+        ]
+    for name, text in texts(of).items():
+        for said in record:
+            plain = said.replace("\N{NO-BREAK SPACE}", " ")
+            assert plain in text, (name, plain)
+            text = text.replace(plain, "")
+        left = set(re.findall(r"\d[\d,.]*\d|\d", re.sub(r"sheet \d", "", text)))
+        assert left <= CONSTANTS | {str(number) for number in range(len(attack_names()) + 1)}, (
+            name,
+            left,
+        )  # and counts of attempts
+
+
+@pytest.mark.parametrize("profile", ["open", "masked", "dp-distributed", "iftm"])
+def test_a_pdf_has_at_most_four_sheets_and_is_the_same_to_the_last_byte(profile: str) -> None:
+    from pypdf import PdfReader
+
+    made = paper(report(profile, *(changed(one, profile=profile) for one in (CLAIM, LEAK, IDLE))))
+    first = in_pdf(made)
+    assert first == in_pdf(made)
+    assert len(PdfReader(io.BytesIO(first)).pages) <= 4
+
+
+def test_every_form_answers_the_same_five_questions_and_has_a_place_for_a_signature() -> None:
+    of = report("masked", CLAIM, LEAK)
+    for text in texts(of).values():
+        for answer in of.answers:
+            assert answer.question in text
+            assert answer.short in text
+        for wanted in ("Name", "Function", "Place, date", "Signature", of.recommendation, *of.not_tried):
+            assert wanted in text
+        assert not re.search(r"\b(TPR|FPR|false positive|likelihood ratio|Bonferroni|Clopper)\b", text)
+
+
+def test_words_of_a_run_never_become_markup() -> None:
+    from dataclasses import replace as with_changes
+
+    hostile = "</details><script>alert(1)</script> *x* [y](z) | <b>&amp; Łódź"
+    of = with_changes(report("masked", CLAIM), run=hostile, title=hostile, not_tried=(hostile,))
+    assert "<script>" not in in_html(paper(of))
+    assert "<script>" not in in_markdown(paper(of)).replace("\\<", "")
+    assert "alert(1)" in texts(of)["pdf"]
