@@ -34,7 +34,7 @@ from securetm.plans import (
     hides_documents,
     usual_model,
 )
-from securetm.profiles import ProfileFile, make_model, model_class, rounds_under
+from securetm.profiles import ProfileFile, make_model, model_class, rounds_under, totals_under
 from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
 from securetm.toml_settings import from_table, read_toml, require
 
@@ -82,7 +82,7 @@ def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
         sections["model"] = _model_choice(tables.get("model", {}), budget)
         make_model(sections["model"].name, sections["model"].settings)
     mistakes.tell()
-    return _resolved(dataclasses.replace(plan, **sections), where, tables.get("training", {}))
+    return _resolved(dataclasses.replace(plan, **sections), where, tables.get("training", {}), tables.get("model", {}))
 
 
 def unusual_settings(plan: Plan) -> dict[str, Any]:
@@ -156,6 +156,23 @@ def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Trai
     return dataclasses.replace(chosen, rounds=few or kind.federated_rounds)
 
 
+def _with_totals(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> ModelChoice:
+    """The model with the weight of words' totals that follows from the number of documents, where the plan says that alone.
+
+    A training that begins at topics of moments knows the totals already.
+    """
+    chosen, settings = plan.training, plan.model.settings
+    by_rule = "totals" in settings and "totals" not in {**given, **given.get("settings", {})}
+    if not by_rule or not hides_documents(profile.budget):
+        return plan.model
+    if chosen.start == MOMENTS:
+        return dataclasses.replace(plan.model, settings={**settings, "totals": 0.0})
+    if not chosen.documents:
+        return plan.model
+    weight = totals_under(profile, chosen.documents, int(settings["n_topics"]), _most_words(plan))
+    return dataclasses.replace(plan.model, settings={**settings, "totals": weight})
+
+
 def _most_words(plan: Plan) -> int:
     """The number of words of a public list, or the most that the parties find together."""
     listed = plan.vocabulary.public_words(plan.tokeniser.make()) if plan.vocabulary.source == "file" else None
@@ -171,8 +188,11 @@ def _documents_hidden_by(plan: Plan, profile: Profile) -> str:
     return f"profile {profile.name!r} lets only the parties open" if profile.aggregation.opened_by == "parties" else ""
 
 
-def _resolved(plan: Plan, where: str, given: Mapping[str, Any]) -> Plan:
-    """The plan with every setting that it leaves to its profile and its model. A plan that cannot be carried out is refused."""
+def _resolved(plan: Plan, where: str, given: Mapping[str, Any], model: Mapping[str, Any]) -> Plan:
+    """The plan with every setting that it leaves to its profile and its model. A plan that cannot be carried out is refused.
+
+    `given` and `model` are its tables [training] and [model] as they were written.
+    """
     _check_own(plan, where)
     file = ProfileFile.read(plan.profile)
     budget = file.profile().budget
@@ -183,7 +203,7 @@ def _resolved(plan: Plan, where: str, given: Mapping[str, Any]) -> Plan:
     plan = dataclasses.replace(plan, **_with_sentence_model(plan))
     plan = dataclasses.replace(plan, vocabulary=_with_source(plan, profile), model=_with_all_settings(plan, profile))
     plan.vocabulary.public_words(plan.tokeniser.make())
-    plan = dataclasses.replace(plan, training=_with_length(plan, profile, given))
+    plan = dataclasses.replace(plan, training=_with_length(plan, profile, given), model=_with_totals(plan, profile, model))
     return dataclasses.replace(plan, training=_with_vectors(plan, profile), privacy=_with_epsilon(plan, profile.budget, given))
 
 

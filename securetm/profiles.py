@@ -28,7 +28,7 @@ from securetm.contracts import (
 from securetm.errors import BadSetting
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
-from securetm.models.rounds_rule import noise_of_one_round, rounds_for
+from securetm.models.rounds_rule import noise_of_one_round, rounds_for, totals_for
 from securetm.profile_errors import TooFewForProfile
 from securetm.resources import named_toml, toml_names
 from securetm.setting_mistakes import placed
@@ -200,10 +200,19 @@ def rounds_under(profile: Profile, documents: int, topics: int, words: int, aske
     The noise in the sum is that of the fewest parties that the profile allows, with nobody missing. The share `asked_first` of
     the budget is not theirs: it pays for a question before them.
     """
+    return rounds_for(documents, topics, words, _noise_under(profile) / math.sqrt(1.0 - asked_first))
+
+
+def totals_under(profile: Profile, documents: int, topics: int, words: int) -> float:
+    """Returns how much words' totals weigh in the first round, by the rule; with the noise as in `rounds_under`."""
+    return totals_for(documents, topics, words, _noise_under(profile))
+
+
+def _noise_under(profile: Profile) -> float:
+    """The noise of a single round that spends the whole budget."""
     budget = profile.budget
     assert budget is not None
-    noise = noise_of_one_round(budget.epsilon, budget.delta) * noise_in_rule(profile) / math.sqrt(1.0 - asked_first)
-    return rounds_for(documents, topics, words, noise)
+    return noise_of_one_round(budget.epsilon, budget.delta) * noise_in_rule(profile)
 
 
 def noise_in_rule(profile: Profile) -> float:

@@ -89,9 +89,9 @@ def _once(documents: int, epsilon: float | None) -> int:  # noqa: ARG001 - alway
     return 1
 
 
-_VI: Mapping[str, Any] = {**VariationalLDA.budget_defaults}
+_VI: Mapping[str, Any] = {name: value for name, value in VariationalLDA.budget_defaults.items() if name != "totals"}  # by rule
 _FIRM: Mapping[str, Any] = {**_VI, "tempering": 1.0}
-_EARLIER: Mapping[str, Any] = {**_FIRM, "shares_alpha": 0.0}  # version 0.1.0
+_EARLIER: Mapping[str, Any] = {**_FIRM, "shares_alpha": 0.0, "totals": 0.0}  # version 0.1.0
 FEDERATED: Mapping[str, Contender] = {
     PUBLIC: Contender("lda-vi", _VI, {"start": "public"}, _by_rule),
     FIRM: Contender("lda-vi", _FIRM, {"start": "public"}, _by_rule),

@@ -16,7 +16,8 @@ from securetm.experiments.frontier_goals import goals_of
 
 SAME = ("corpus", "topics", "model", "profile", "epsilon", "judging")
 JUDGED = ("f1", "held_out", "npmi_held_out", "diversity", "product", "npmi", "product_all")
-FIGURES = (*JUDGED, "rounds", "seconds", "megabytes", "noise")
+RELEVANT = ("npmi_held_out_relevant", "diversity_relevant", "product_relevant", "npmi_relevant", "product_all_relevant")
+FIGURES = (*JUDGED, *RELEVANT, "rounds", "seconds", "megabytes", "noise")
 SHOWN = (*SAME[:5], *JUDGED[:5], "rounds", "seconds")  # in a terminal, which has no room for more
 # More than a few lines nobody could tell apart.
 DRAWN = (*((model, CENTRAL) for model in (PUBLIC, PLAIN, MOMENTS, SHIPPED, SPECTRAL)), (PUBLIC, DISTRIBUTED))
@@ -56,8 +57,13 @@ def means(runs: Sequence[Row]) -> list[Row]:
 
 def _with_products(run: Row) -> Row:
     """Coherence alone is easy: the same coherent words in every topic have it too."""
-    products = {"product": ("npmi_held_out", "diversity"), "product_all": ("npmi", "diversity")}
-    there = {name: run[one] * run[other] for name, (one, other) in products.items() if run.get(one) is not None}
+    pairs = {"product": ("npmi_held_out", "diversity"), "product_all": ("npmi", "diversity")}
+    there = {
+        f"{name}{of}": run[one + of] * run[other + of]
+        for name, (one, other) in pairs.items()
+        for of in ("", "_relevant")
+        if run.get(one + of) is not None
+    }
     return {**run, **there}
 
 

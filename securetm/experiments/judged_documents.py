@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.experiments.bench_frame import Row
-from securetm.models.quality import diversity, document_npmi, top_words
+from securetm.models.quality import diversity, document_npmi, relevant_words, top_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +58,18 @@ class JudgedDocuments:
 
 
 def coherence(topics: Array, everything: Corpus, held: Corpus) -> Row:
-    """Coherence over all documents and over the held-out ones alone, and diversity."""
-    top = top_words(topics, 25)
-    return {
-        "npmi": float(document_npmi(top[:, :10], everything.counts).mean()),
-        "npmi_held_out": float(document_npmi(top[:, :10], held.counts).mean()),
-        "diversity": float(diversity(top)),
-    }
+    """Coherence over all documents and over the held-out ones alone, and diversity.
+
+    Each is that of the heaviest words, and that of the words that are most relevant to it, as the page of topics shows them.
+    """
+    found: dict[str, float] = {}
+    for which, top in (("", top_words(topics, 25)), ("_relevant", relevant_words(topics, 25))):
+        found |= {
+            f"npmi{which}": float(document_npmi(top[:, :10], everything.counts).mean()),
+            f"npmi_held_out{which}": float(document_npmi(top[:, :10], held.counts).mean()),
+            f"diversity{which}": float(diversity(top)),
+        }
+    return found
 
 
 def per_word(seen: Corpus, unseen: Corpus, likelihood: Callable[[Corpus, Corpus], Array]) -> float:

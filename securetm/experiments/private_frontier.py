@@ -145,5 +145,5 @@ def beside_row(case: FrontierCase, documents: JudgedDocuments) -> Row:
     held = documents.held_back(1 - case.judging, case.seed)[1]
     figures = documents.figures(model, state, held)
     if case.model == FREQUENCIES:  # its topics are all alike: there is nothing to read or to classify by
-        figures |= dict.fromkeys(("npmi", "npmi_held_out", "diversity", "f1"), None)
+        figures |= {name: None for name in figures if name != "held_out"}
     return {"seconds": round(seconds, 2), **figures}

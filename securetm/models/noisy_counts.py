@@ -17,7 +17,16 @@ from securetm.models.likely_counts import likely_counts, likely_totals
 from securetm.models.public_knowledge import PublicKnowledge
 
 _NOISED = ("noised", "noised_words", "noise")  # the arrays of a state that hold noised answers; parties do not get them
+_MOST_APART = 4.0  # of totals of two rounds
 _BY_WORD = "noise_by_word"  # the noise of each word, as a multiple; only where it differs
+
+
+@dataclass(frozen=True)
+class Totals:
+    """How one answer tells the totals of words."""
+
+    sure: float = 1.0  # over how sure a sum of its counts would be: one over the variance
+    rescaled: bool = False  # whether earlier totals were told on another scale: a clipped row shrinks with what else is in it
 
 
 @dataclass(frozen=True)
@@ -26,9 +35,9 @@ class NoisedCounts:
 
     counts: Array  # topics x words
     variance: Array | float  # of the noise in each of them; one number, or one for each word
-    words: Array  # the sum over topics and rounds
+    words: Array  # the sum over topics, and over rounds by how sure each is, as large as those of the last round
     words_variance: Array | float
-    rounds: float
+    rounds: float  # how sure they are together; a round whose totals are a sum of counts alone has 1
     weight: float  # the number of rounds of which the table is a sum
 
     @classmethod
@@ -41,21 +50,29 @@ class NoisedCounts:
         return cls(state["noised"], variance * by_word, state["noised_words"], words_variance * by_word, rounds, weight)
 
     @classmethod
-    def after(cls, state: State, counts: Array, deviation: Array | float, kept: float = 0.0) -> Self | None:
+    def after(
+        cls, state: State, counts: Array, deviation: Array | float, kept: float = 0.0, totals: Totals | None = None
+    ) -> Self | None:
         """The tables after one more answer, which is added to the share `kept` of the earlier ones."""
-        before, variance = cls.kept_in(state), np.square(deviation)
+        before, variance, of = cls.kept_in(state), np.square(deviation), totals or Totals()
         if before is None:
             if not variance.any():
                 return None
             before = cls(np.zeros(counts.shape), 0.0, np.zeros(counts.shape[1]), 0.0, 0.0, 0.0)
+        alike = before.alike(counts) if of.rescaled else 1.0
         return cls(
             kept * before.counts + counts,
             kept**2 * before.variance + variance,
-            before.words + counts.sum(axis=0),
-            before.words_variance + len(counts) * variance,
-            before.rounds + 1,
+            alike * before.words + of.sure * counts.sum(axis=0),
+            alike**2 * before.words_variance + of.sure * len(counts) * variance,
+            before.rounds + of.sure,
             kept * before.weight + 1,
         )
+
+    def alike(self, counts: Array) -> float:
+        """By what earlier totals are multiplied to add up as these counts do."""
+        known, found = float(self.words.sum()), self.rounds * float(counts.sum())
+        return min(max(found / known, 1.0 / _MOST_APART), _MOST_APART) if known > 0 else 1.0
 
     def arrays(self) -> Mapping[str, Array]:
         """The arrays for a model's state."""
@@ -69,13 +86,15 @@ class NoisedCounts:
         return likely_totals(self.words / self.rounds, np.sqrt(self.words_variance) / self.rounds, public)
 
 
-def likely_after(state: State, counts: Array, deviation: Array | float, asked: Array, kept: float = 0.0) -> State:
+def likely_after(
+    state: State, counts: Array, deviation: Array | float, asked: Array, kept: float = 0.0, totals: Totals | None = None
+) -> State:
     """The arrays of a state after one more answer: the likely counts behind its noise, and the noised answers so far.
 
     `asked` is the table of counts that the question was asked with. So an answer is read beside all answers before it: theirs
     made that table. Without noise counts are as they came, but never negative.
     """
-    noised = NoisedCounts.after(state, counts, deviation, kept)
+    noised = NoisedCounts.after(state, counts, deviation, kept, totals)
     if noised is None:
         return {"counts": np.maximum(counts, 0.0)}
     frequencies, vectors = public_words(state)

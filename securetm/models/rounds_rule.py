@@ -1,4 +1,4 @@
-"""How often to ask under a budget: a rule of public numbers, for models whose rounds start from public topics.
+"""How often to ask under a budget, and how much words' totals weigh: rules of public numbers, for models that ask for tables.
 
 Each round costs a part of the budget, so more rounds are noisier ones. The rule's two numbers were fitted on synthetic
 documents (`securetm reproduce rounds-rule`), and looked at on corpora. It reads no document.
@@ -10,6 +10,8 @@ from math import erfc, exp, log, sqrt
 
 ROUNDS_EACH = 0.2842  # rounds for each unit of the signal
 MOST_ROUNDS = 8  # more were not tried
+MOST_TOTALS = 2.0  # the weight of totals where the signal is weak
+TOTALS_AT = 10.0  # the signal at which totals weigh as much as counts; chosen on titles, M10, messages and docstrings
 _DIGITS = 3  # of the noise, so that its last bits decide nothing
 
 
@@ -21,6 +23,15 @@ def rounds_for(documents: int, topics: int, words: int, noise: float) -> int:
 def rounds_of_signal(one: float, each: float, most: int) -> int:
     """The rule itself, with its two numbers."""
     return min(max(round(one * each), 1), most)
+
+
+def totals_for(documents: int, topics: int, words: int, noise: float) -> float:
+    """The weight of words' totals in the first round (`VariationalLDA.totals`).
+
+    The noise on a word's total costs most where documents are few or short. The weight costs counts a part of their clip.
+    """
+    one = signal(documents, topics, words, noise)
+    return float(f"{min((TOTALS_AT / one) ** 2, MOST_TOTALS):.{_DIGITS}g}")
 
 
 def signal(documents: int, topics: int, words: int, noise: float) -> float:

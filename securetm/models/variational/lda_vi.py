@@ -6,6 +6,7 @@ Blei and Bach 2010).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -19,12 +20,13 @@ from securetm.models.earlier_counts import earlier_counts
 from securetm.models.gibbs.counted_topics import CountedTopics
 from securetm.models.gibbs.draws import on_ranges
 from securetm.models.gibbs.lda_documents import LdaDocuments
-from securetm.models.noisy_counts import likely_after
+from securetm.models.noisy_counts import Totals, likely_after
 from securetm.models.variational.lda_vi_kernels import expected, lengths_of, settle
 from securetm.models.word_weights import EXPONENTS, exponents_for, unweighted, weights_in
 
 _START = 100.0  # shape of the random counts at the start: their mean is 1, their deviation 0.1
 _MOST = 1e15  # a larger count is clamped
+_HEAVIEST = 1e3  # totals weigh no more
 _LEAST = 1e-100  # of a word's probability, relative to its best topic
 
 
@@ -43,6 +45,7 @@ class VariationalLDA(CountedTopics):
     batch_size: int = 0  # documents that each party is asked to draw; 0: all of them
     forgetting: float = 1.0  # the share of the counts of earlier rounds that a round forgets
     repeats: int = 0  # a word counts at most so often in a document during training; 0: as often as it occurs
+    totals: float = 0.0  # weight of words' totals in the rows of the first round, beside counts: they have less noise then
     tempering: float = 1.0  # the power of topics' shares of a word in documents: below 1 they hold to them less
     shares_alpha: float = 0.0  # alpha where a document's shares are inferred from finished topics; 0: that of training
     name: ClassVar[str] = "lda-vi"
@@ -52,6 +55,7 @@ class VariationalLDA(CountedTopics):
         "repeats": 1,
         "eta": 1.0,
         "passes": 20,
+        "totals": 1.0,  # where a plan does not say how many documents there are
         "tempering": 0.85,
         "shares_alpha": 0.5,
     }
@@ -62,6 +66,7 @@ class VariationalLDA(CountedTopics):
         check_setting(self, "passes", self.passes >= 1, "must be at least 1")
         check_setting(self, "batch_size", self.batch_size >= 0, "must be 0 (all documents) or more")
         check_setting(self, "forgetting", 0 < self.forgetting <= 1, "must be above 0 and at most 1")
+        check_setting(self, "totals", 0 <= self.totals <= _HEAVIEST, f"must be 0 to {_HEAVIEST:g}")
         check_setting(self, "tempering", 0 < self.tempering <= 1, "must be above 0 and at most 1")
         problem = "must be 0 (as alpha) or at least 1e-9, and finite"
         check_setting(self, "shares_alpha", self.shares_alpha == 0 or 1e-9 <= self.shares_alpha < np.inf, problem)
@@ -95,8 +100,22 @@ class VariationalLDA(CountedTopics):
         kept, earlier = 1.0 - self.forgetting if state["step"][0] else 0.0, earlier_counts(state)
         before = state["counts"] - earlier
         weights = weights_in(state, before.shape[1])
-        found = likely_after(state, answer.total["counts"] / weights, answer.deviation / weights, before, kept)
+        stretch = self.stretch(state)
+        told = Totals(stretch**2, rescaled=self.totals > 0 and state["step"][0] == 1)
+        counts = _stretched(answer.total["counts"] / weights, 1.0 / stretch)
+        found = likely_after(state, counts, answer.deviation / weights, before, kept, told)
         return {**after, **found, "counts": kept * before + found["counts"] + earlier}
+
+    def weight_of_totals(self, state: State) -> float:
+        """The weight of words' totals in the rows of the next round: after the first one, totals are known well enough."""
+        return 0.0 if state["step"][0] else self.totals
+
+    def stretch(self, state: State) -> float:
+        """By what the mean of a word's counts over topics is multiplied in an answer, so that its total stands out of noise.
+
+        That adds the square of `totals` times a word's total to a row's squares, as a block of totals would. It needs none.
+        """
+        return math.sqrt(1.0 + self.n_topics * self.weight_of_totals(state) ** 2)
 
     def smoothed(self, state: State) -> Array:
         """The parameters of the topics' Dirichlet distributions: counts and eta. Their shares are the mean of each topic."""
@@ -142,8 +161,8 @@ class DocumentBounds:
     """Minus the evidence lower bound of each document (contracts.Losses), at the topic shares that maximise it.
 
     The gradient of a document's bound in the topics' expected logarithms is its expected counts: at the maximum, the bound has
-    no gradient in the shares (Danskin's theorem). So the row of a document, these counts times the weights of their words, is
-    never materialised.
+    no gradient in the shares (Danskin's theorem). So the row of a document, these counts times the weights of their words and
+    with the mean of each word's counts stretched, is never materialised.
     """
 
     held: LdaDocuments
@@ -151,6 +170,8 @@ class DocumentBounds:
     leanings: Array  # documents x topics, the largest of each document 1
     values: Array
     weights: Array  # of words: a count of a row is multiplied by that of its word
+    of_totals: float  # weight of words' totals
+    stretch: float  # of the mean of a word's counts
 
     @classmethod
     def found(cls, model: VariationalLDA, state: State, held: LdaDocuments) -> DocumentBounds:
@@ -159,18 +180,28 @@ class DocumentBounds:
         leanings, values = np.empty((len(held), model.n_topics)), np.zeros(len(held))
         facts = (held.bags, chances, scale, model.alpha, model.passes, leanings, values)
         on_ranges(held.draw_ends, model.threads, settle, *facts)
-        return cls(held, chances, leanings, values, weights_in(state, len(chances)))
+        weights, of_totals = weights_in(state, len(chances)), model.weight_of_totals(state)
+        return cls(held, chances, leanings, values, weights, of_totals, model.stretch(state))
 
     def norms(self, owners: Array) -> Array:
         """The l2 norm of each owner's row: expected counts times weights of words, over all its documents."""
         order = np.argsort(owners, kind="stable")
         heads = np.flatnonzero(np.diff(owners[order], prepend=owners[order[:1]] - 1))
-        return lengths_of(order, np.append(heads, len(order)), self.held.bags, self.chances, self.leanings, self.weights)
+        facts = (self.held.bags, self.chances, self.leanings, self.weights, self.of_totals**2)
+        return lengths_of(order, np.append(heads, len(order)), *facts)
 
     def gradient(self, weights: Array) -> Array:
         """The weighted sum of the documents' rows, topics x words, flat."""
         found = expected(self.held.bags, self.chances, self.leanings, weights.astype(np.float64))
-        return (found.T * self.weights).ravel()
+        return _stretched(found.T * self.weights, self.stretch).ravel()
+
+
+def _stretched(counts: Array, factor: float) -> Array:
+    """The same counts with the mean of each word over topics multiplied."""
+    if factor == 1:
+        return counts
+    stretched: Array = counts + (factor - 1.0) * counts.mean(axis=0)
+    return stretched
 
 
 def _tempered(dirichlet: Array, power: float) -> Array:

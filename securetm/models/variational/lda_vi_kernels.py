@@ -111,8 +111,11 @@ def _prior(gamma: Array, alpha: float, length: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def lengths_of(order: Array, groups: Array, bags: Bags, chances: Array, leanings: Array, weights: Array) -> Array:
-    """The l2 norm of each group's summed expected counts, each times the weight of its word.
+def lengths_of(
+    order: Array, groups: Array, bags: Bags, chances: Array, leanings: Array, weights: Array, of_totals: float
+) -> Array:
+    """The l2 norm of each group's summed expected counts, each times the weight of its word; `of_totals` times the square of
+    a word's weighted total is added to the squares.
 
     Group g is documents `order[groups[g]:groups[g + 1]]`.
 
@@ -127,9 +130,12 @@ def lengths_of(order: Array, groups: Array, bags: Bags, chances: Array, leanings
         squares, lost = 0.0, 0.0
         for d in order[groups[g] : groups[g + 1]]:
             for i in range(ends[d], ends[d + 1]):
+                total = 0.0
                 for z in range(chances.shape[1]):
+                    total += filled[words[i], z]
                     squares, lost = plus(squares, lost, (weights[words[i]] * filled[words[i], z]) ** 2)
                     filled[words[i], z] = 0.0
+                squares, lost = plus(squares, lost, of_totals * (weights[words[i]] * total) ** 2)
         out[g] = math.sqrt(squares)
     return out
 

@@ -16,6 +16,7 @@ from securetm.contracts import Answer, Array, State
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.models.gibbs.lda_kernels import Bags
 from securetm.models.given_documents import BagOfWords, as_documents
+from securetm.models.noisy_counts import NoisedCounts
 from securetm.models.quality import top_words
 from securetm.models.variational.lda_vi import DocumentBounds, VariationalLDA
 from securetm.models.variational.lda_vi_kernels import digamma, lengths_of
@@ -291,7 +292,7 @@ def test_the_length_of_a_very_long_document_is_exact() -> None:
     words, topics = 200_000, 20
     bags = (np.array([0, words]), np.arange(words), np.ones(words, dtype=np.int64))
     chances, leanings = np.full((words, topics), 0.1), np.full((1, topics), 0.3)
-    found = lengths_of(np.array([0]), np.array([0, 1]), Bags(*bags), chances, leanings, np.ones(words))[0]
+    found = lengths_of(np.array([0]), np.array([0, 1]), Bags(*bags), chances, leanings, np.ones(words), 0.0)[0]
     each = 1.0 / (0.3 * 0.1 * topics) * 0.3 * 0.1  # every word's count is shared alike by all topics
     assert found == pytest.approx(np.sqrt(words * topics) * each, rel=1e-14)
 
@@ -308,3 +309,36 @@ def test_inferred_shares_have_an_alpha_of_their_own() -> None:
     np.testing.assert_array_equal(even.log_likelihood(state, *half), firm.log_likelihood(state, *half))
     with pytest.raises(BadSetting, match="shares_alpha"):
         VariationalLDA(shares_alpha=-1.0)
+
+
+@pytest.mark.parametrize("totals", [0.0, 0.3, 2.0])
+def test_the_length_of_a_row_is_that_of_the_row_that_is_summed(totals: float) -> None:
+    """The mean of each word's counts is stretched in the first round: the clip bounds the stretched row."""
+    rng = np.random.default_rng(5)
+    model = VariationalLDA(n_topics=4, totals=totals)
+    vocabulary = [f"word{n}" for n in range(30)]
+    state = model.start(vocabulary, rng)
+    documents = BagOfWords(sparse.csr_array(rng.poisson(0.7, (6, 30))), tuple(vocabulary), np.arange(6, dtype=np.uint64))
+    for owners in (np.arange(6), np.array([0, 0, 1, 1, 1, 2])):
+        bounds = DocumentBounds.found(model, state, model.counted(documents, 30))
+        rows = [bounds.gradient((owners == owner).astype(float)) for owner in np.unique(owners)]
+        np.testing.assert_allclose(bounds.norms(owners), np.linalg.norm(rows, axis=1), rtol=1e-12)
+
+
+def test_totals_of_words_are_as_sure_as_their_weight_says() -> None:
+    """The same noise moves totals less the more they weigh; without noise the weight changes nothing."""
+    rng, words, topics = np.random.default_rng(6), 500, 20
+    truth = rng.gamma(1.0, 40.0, (topics, words))
+    errors = {}
+    for totals in (0.0, 1.0):
+        model = VariationalLDA(n_topics=topics, totals=totals)
+        state = model.start([f"word{n}" for n in range(words)], np.random.default_rng(0))
+        stretch = model.stretch(state)
+        sent = truth + (stretch - 1.0) * truth.mean(axis=0)
+        np.testing.assert_allclose(model.update(state, Answer({"counts": sent}))["counts"], truth)
+        noised = Answer({"counts": sent + np.random.default_rng(7).normal(0, 20.0, truth.shape)}, deviation=20.0)
+        after = NoisedCounts.kept_in(model.update(state, noised))
+        assert after is not None
+        errors[totals] = float(np.std(after.words / after.rounds - truth.sum(axis=0)))
+        assert errors[totals] == pytest.approx(float(np.sqrt(after.words_variance)) / after.rounds, rel=0.2)
+    assert errors[1.0] < errors[0.0] / 4
