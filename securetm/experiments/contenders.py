@@ -56,9 +56,11 @@ class Contender:
     oracle: bool = False  # knows what no private model may know
 
     def training_on(self, documents: int, epsilon: float | None) -> Mapping[str, Any]:
-        """The [training] of a plan for so many documents: rounds, or the number of documents, from which a rule finds them."""
+        """The [training] of a plan for so many documents: rounds, and the number of documents where a rule reads it."""
         rounds = self.rounds(documents, epsilon)
-        return {**self.training, **({"rounds": rounds} if rounds else {"documents": documents})}
+        by_rule = epsilon is not None and self.model == VariationalLDA.name and "totals" not in self.settings
+        known = {"documents": documents} if by_rule or not rounds else {}
+        return {**self.training, **({"rounds": rounds} if rounds else {}), **known}
 
 
 def _by_epsilon(without: int, few: int, *of_epsilon: tuple[float, int]) -> Rounds:

@@ -11,6 +11,7 @@ from math import erfc, exp, log, sqrt
 ROUNDS_EACH = 0.2842  # rounds for each unit of the signal
 MOST_ROUNDS = 8  # more were not tried
 MOST_TOTALS = 2.0  # the weight of totals where the signal is weak
+LEAST_TOTALS = 0.1
 TOTALS_AT = 10.0  # the signal at which totals weigh as much as counts; chosen on titles, M10, messages and docstrings
 _DIGITS = 3  # of the noise, so that its last bits decide nothing
 
@@ -28,10 +29,11 @@ def rounds_of_signal(one: float, each: float, most: int) -> int:
 def totals_for(documents: int, topics: int, words: int, noise: float) -> float:
     """The weight of words' totals in the first round (`VariationalLDA.totals`).
 
-    The noise on a word's total costs most where documents are few or short. The weight costs counts a part of their clip.
+    The noise on a word's total costs most where documents are few or short. The weight costs counts a part of their clip, so
+    where it would be small there is none.
     """
-    one = signal(documents, topics, words, noise)
-    return float(f"{min((TOTALS_AT / one) ** 2, MOST_TOTALS):.{_DIGITS}g}")
+    weight = min((TOTALS_AT / signal(documents, topics, words, noise)) ** 2, MOST_TOTALS)
+    return float(f"{weight:.{_DIGITS}g}") if weight >= LEAST_TOTALS else 0.0
 
 
 def signal(documents: int, topics: int, words: int, noise: float) -> float:

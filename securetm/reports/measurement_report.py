@@ -52,6 +52,8 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> ReportTable:
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 

@@ -381,7 +381,9 @@ def _measured_table(title: str, columns: Sequence[str], rows: Sequence[Mapping[s
 
 
 def _cell(value: Any) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
         return f"{value:,}"
     return "" if value is None else f"{value:,.3g}" if isinstance(value, float) else escape(str(value))
 
