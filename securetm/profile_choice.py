@@ -174,7 +174,12 @@ def _single_changes(answers: Answers) -> list[Kind]:
     """Each answer that could change, with its forms from the smallest change on."""
     found: list[Kind] = [*_larger(answers)]
     fewer = range(answers.colluding - 1, -1, -1)
-    found.append([(f"at most {counted(n, 'party', 'parties')} that may collude", {"colluding": n}) for n in fewer])
+    found.append(
+        [
+            (f"{f'at most {n}' if n else 'no'} {'party' if n < 2 else 'parties'} that may collude", {"colluding": n})
+            for n in fewer
+        ]
+    )
     for one in answers.breaks if NOBODY not in answers.breaks else ():
         left = tuple(other for other in answers.breaks if other != one) or (NOBODY,)
         found.append([(f"a {one} that is sure to follow the protocol", {"breaks": left})])

@@ -81,6 +81,6 @@ def quality_said(cost: Mapping[str, Any]) -> list[str]:
 def bytes_said(cost: Mapping[str, Any]) -> str:
     """All messages of the training, and what encryption makes of them."""
     if cost["bytes_up"] == 1:
-        return f"{cost['megabytes']:.0f} MB, {cost['counted']} of the training"
+        return f"{cost['megabytes']:.0f} MB, {cost['counted']}"
     times = f"up {cost['bytes_up']:.1f} times, down {cost['bytes_down']:.1f} times the bytes of 32-bit numbers"
     return f"{cost['megabytes']:.0f} MB under {cost['measured_under']}; encrypted: {times}"

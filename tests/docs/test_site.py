@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from docs.generate.choice_page import FILE as FILE_OF_CHOICE
+from docs.generate.choice_page import PICTURE, choice_page, picture
 from docs.generate.command_page import FILE, command_page
 from docs.generate.error_pages import error_pages
 from docs.generate.folder_pages import profiles
@@ -17,7 +19,7 @@ from docs.generate.site_links import faults
 from securetm.errors import error_classes
 
 from ..reports.browser import BROWSER, Tab, browser
-from .blocks import DOCS, ROOT
+from .blocks import ROOT
 
 _SEARCHED = """new Promise(found => {
   const list = document.querySelector('.md-search-result__list'), field = document.querySelector('.md-search__input');
@@ -109,8 +111,9 @@ def test_every_error_has_a_page_of_its_own() -> None:
             assert f"{{#{anchor}}}" in page, (name, anchor)
 
 
-def test_the_decision_path_ends_in_every_profile() -> None:
-    text, drawing = (DOCS / "which-profile.md").read_text("utf-8"), (DOCS / "assets/which-profile.svg").read_text("utf-8")
+def test_the_decision_path_is_that_of_the_command() -> None:
+    told = "run: python -m docs.generate.choice_page"
+    assert FILE_OF_CHOICE.read_text("utf-8") == choice_page(), told
+    assert PICTURE.read_text("utf-8") == picture(), told
     for name in profiles():
-        assert text.count(f"[`{name}`](profiles/{name}.md)") == 2, name  # as an answer, and in the table of costs
-        assert f'href="profiles/{name}.html"' in drawing, name
+        assert f"| [`{name}`](profiles/{name}.md) |" in choice_page(), name  # in the table of costs

@@ -1,0 +1,278 @@
+"""`which-profile.md` and its picture, from the questions, the decision and the figures of `securetm choose`.
+
+Both are committed, and a test compares them: python -m docs.generate.choice_page
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from docs.generate.choice_picture import Leaf, Step, drawn
+from docs.generate.folder_pages import ROOT
+from docs.generate.markdown import code, listed, page, table
+from securetm.cli.choose_dialog import QUESTIONS
+from securetm.experiments.committed_costs import by_cost, cost_of
+from securetm.profile_choice import changes, fitting
+from securetm.profiles import profile_names, read_profile
+from securetm.protection_asked import COORDINATOR, DOCUMENT, NOBODY, ORGANISATION, PARTY, READER, SECRETS, TOTAL, Answers
+from securetm.reports.choice_record import cost_facts
+from securetm.reports.choice_screen import bytes_said
+from securetm.threats import read_threat_model
+from securetm.wording import counted
+
+FILE, PICTURE = ROOT / "docs" / "which-profile.md", ROOT / "docs" / "assets" / "which-profile.svg"
+_NOBODY = Answers((NOBODY,), 5, 100_000, "explore", 0)
+_READ_BY = {COORDINATOR: "the coordinator", PARTY: "another party", READER: "whoever gets the model"}
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A size of a federation, of which the table has a column."""
+
+    title: str
+    parties: int
+    colluding: int
+
+
+_SIZES = (
+    _Column("5 parties or more, 2 collude", 5, 2),
+    _Column("4 parties, 2 collude", 4, 2),
+    _Column("3 parties, none colludes", 3, 0),
+    _Column("7 parties, 4 collude", 7, 4),
+)
+
+
+@cache
+def _place(name: str) -> Any:
+    return by_cost(read_profile(name))
+
+
+def leads_to(answers: Answers) -> str | None:
+    """The profile that `securetm choose` answers with."""
+    return fitting(answers, _place)
+
+
+def _feared(looks: str, *hide: str, lies: bool = False) -> Answers:
+    breaks = (looks,) if lies else (NOBODY,)
+    return replace(_NOBODY, looks=(looks,), hide=hide, breaks=breaks, colluding=2)
+
+
+# ---- the picture -----------------------------------------------------------------------------------------------------
+
+
+def _leaf(answers: Answers) -> Leaf:
+    name = leads_to(answers)
+    assert name is not None
+    return Leaf(name)
+
+
+def decision_path() -> Step:
+    """The path with five parties, two of which may collude, up to its last question, which is about their number."""
+    lies, honest = _feared(COORDINATOR, DOCUMENT, lies=True), _feared(COORDINATOR, DOCUMENT)
+    few = replace(honest, parties=3, colluding=0)
+    parties = Step("Four parties or more, of which", "at most two collude?", yes=_leaf(honest), no=_leaf(few))
+    documents = Step(
+        "Might the coordinator",
+        "look for documents?",
+        yes=Step("May the coordinator", "lie to the parties?", yes=_leaf(lies), no=parties),
+        no=_leaf(_feared(READER, DOCUMENT)),
+    )
+    summed = Step(
+        "Might the coordinator look for",
+        "what one organisation has?",
+        yes=Step(
+            "May the coordinator",
+            "lie to the parties?",
+            yes=_leaf(_feared(COORDINATOR, ORGANISATION, lies=True)),
+            no=_leaf(_feared(COORDINATOR, ORGANISATION)),
+        ),
+        no=_leaf(_feared(READER, ORGANISATION)),
+    )
+    total = replace(_feared(COORDINATOR, ORGANISATION, TOTAL), colluding=0)
+    hidden = Step("Must it stay hidden what a single", "document says, or that it is there?", yes=documents, no=summed)
+    secret = Step("Must the coordinator, without helpers,", "get neither totals nor the model?", yes=_leaf(total), no=hidden)
+    return Step("Might anybody look", "for what is not theirs?", yes=secret, no=_leaf(_NOBODY))
+
+
+def picture() -> str:
+    """The decision path as a drawing."""
+    return drawn(decision_path())
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+
+def choice_page() -> str:
+    """The whole page."""
+    return page(
+        "---\nhide:\n  - toc\n---",
+        "<!-- Made by `python -m docs.generate.choice_page`: change that file, and not this one. -->",
+        "# Which profile do I need?",
+        "`securetm choose` asks six questions. It answers with one profile, the reason, what it costs, what it does not "
+        "protect, the two next best, and a plan to train with. It never takes a profile that protects less than was asked: "
+        "where none fits, it says what would have to change, and exits 1.",
+        "<!-- picture: which-profile.svg -->",
+        "The picture is its path for five parties.",
+        _EXAMPLE,
+        "## The questions",
+        *_questions(),
+        "## Where the answers lead",
+        "Of all profiles without a gap it takes the one that costs least: quality first, then bytes. In each cell stands what "
+        f"it answers for 100,000 documents. Where nobody looks it is {_linked(leads_to(_NOBODY))}.",
+        *_outcomes(),
+        "A party that may lie is kept out as one that looks for documents: only noise limits what it can find out. "
+        "A model that goes to others (question 3) has readers that look.",
+        *_never(),
+        "## What each costs, and what it does not protect",
+        table(("profile", "it needs", "perplexity", "F1", "bytes", "what it does not protect"), map(_cost_row, _ranked())),
+        *_measured(),
+        _CHECKED,
+    )
+
+
+_EXAMPLE = """Five hospitals have a coordinator that studies what it gets; at most two of them would help it:
+
+```toml
+# hospitals.toml
+parties = 5
+documents = 20000
+per_person = 5
+purpose = "explore"
+looks = ["coordinator"]
+hide = ["document"]
+breaks = ["nobody"]
+colluding = 2
+```
+
+```console
+$ securetm choose --answers hospitals.toml --out plan.toml
+dp-distributed: Masked sums with a share of noise from every party: only a
+noised total is ever opened, and nobody is trusted to add the noise
+...
+The plan is in plan.toml; next: securetm check plan.toml
+$ securetm check plan.toml
+...
+No gap: every claim that the threat model private_answers requires is made.
+```
+
+Without the file, the command asks. An option answers one question in advance, and goes before the file: with a coordinator that
+may lie, no profile fits three hospitals.
+
+<!-- fails with 1 -->
+```console
+$ securetm choose --answers hospitals.toml --parties 3 --breaks coordinator
+No profile protects against all of that.
+...
+```"""
+
+_CHECKED = """## Compare, and check
+
+```console
+$ securetm compare-profiles masked dp-distributed
+$ securetm explain dp-distributed
+```
+
+`compare-profiles` has one row a question, and marks what differs. `explain` says who sees what, what protects it and what is
+spent. `securetm check` names every gap between a profile, or a plan, and its threat model, and exits 1 if there is one.
+A profile of your own is a file that ends in `.toml`."""
+
+
+def _questions() -> Iterator[str]:
+    seen = 0
+    for question in QUESTIONS:
+        if question.number != seen:
+            yield f"### {question.number}. {question.text.partition(' Several')[0]} {{#question-{question.number}}}"
+            seen = question.number
+        else:
+            yield question.text
+        options = [f"`{name}`: {meaning}" for name, meaning in question.options.items()]
+        several = " Several are possible." if question.several else ""
+        yield (listed(options) + "\n\n" if options else "") + f"As an option: `{question.flag}`.{several}"
+
+
+def _outcomes() -> Iterator[str]:
+    """For each choice of secrets, a table of who looks, and how large the federation is."""
+    for hide in ((ORGANISATION,), (DOCUMENT,), (ORGANISATION, DOCUMENT), (ORGANISATION, TOTAL)):
+        yield f"Hidden: {' and '.join(code(one) for one in hide)} ({'; '.join(map(_short, hide))})."
+        yield table(("from", *(size.title for size in _SIZES)), _rows(hide))
+
+
+def _rows(hide: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for looker in (COORDINATOR,) if TOTAL in hide else (COORDINATOR, PARTY, READER):
+        for lies in (False,) if looker == READER else (False, True):
+            answers = _feared(looker, *hide, lies=lies)
+            cells = (_cell(replace(answers, parties=size.parties, colluding=size.colluding)) for size in _SIZES)
+            yield _READ_BY[looker] + (", which may lie" if lies else ""), *cells
+
+
+def _short(secret: str) -> str:
+    return SECRETS[secret].partition(":")[0]
+
+
+def _cell(answers: Answers) -> str:
+    name, change = leads_to(answers), next(changes(answers, _place), None)
+    if name is not None:
+        return _linked(name)
+    return f"none, but with {change.instead}" if change else "none"
+
+
+def _linked(name: str | None) -> str:
+    return f"[`{name}`](profiles/{name}.md)"
+
+
+def _never() -> Iterator[str]:
+    """Profiles that no answers lead to, with what beats them."""
+    iftm, local = cost_of(read_profile("iftm")), cost_of(read_profile("dp-local"))
+    yield (
+        f"No answers lead to {_linked('iftm')} or {_linked('ckks')}. `iftm` hides which word stood at a place, and not "
+        f"documents; its perplexity is {iftm.quality_lost:.2f} times that without noise, where `dp-local`, which hides "
+        f"documents, has {local.quality_lost:.2f} times. What `iftm` saves is that it pays once for any number of models "
+        "on the same documents. `ckks` promises what `bfv` does, of real numbers instead of whole ones."
+    )
+
+
+def _ranked() -> list[str]:
+    return sorted(profile_names(), key=_place)
+
+
+def _cost_row(name: str) -> tuple[str, ...]:
+    profile, cost = read_profile(name), cost_of(read_profile(name))
+    risks = (profile.danger.rstrip("."), *read_threat_model(profile.threat_model).out_of_scope)
+    least = f"{counted(profile.minimum_parties, 'party', 'parties')}, {counted(profile.minimum_documents, 'document')}"
+    budget = f", epsilon {cost.epsilon:g}" if cost.epsilon else ""
+    f1 = "" if cost.f1 is None else f"{cost.f1:.2f}"
+    return (
+        _linked(name),
+        least + budget,
+        f"{cost.perplexity:.0f}",
+        f1,
+        bytes_said(cost_facts(cost)),
+        "; ".join(filter(None, risks)),
+    )
+
+
+def _measured() -> Iterator[str]:
+    """What stands behind the figures of cost."""
+    shared, iftm = cost_of(read_profile("dp-distributed")), cost_of(read_profile("iftm"))
+    yield (
+        f"Perplexity of held-out words is {shared.perplexity_without_noise:.0f} without noise, and "
+        f"{shared.perplexity_of_frequencies:.0f} by word frequencies alone; F1 of a classifier on the topics is "
+        f"{shared.f1_without_noise:.2f} without noise, and {shared.f1_without_documents:.2f} on topics of public word vectors, "
+        f"which no document made ({shared.setting}). Perplexity of `iftm` is {iftm.perplexity_without_noise:.0f} without noise "
+        f"({iftm.setting})."
+    )
+    others: dict[str, list[str]] = {}
+    for name in _ranked():
+        if (under := cost_of(read_profile(name)).measured_under) != name:
+            others.setdefault(under, []).append(code(name))
+    said = "; ".join(f"{' and '.join(names)} that of {code(under)}" for under, names in others.items())
+    commands = sorted({code(one) for name in _ranked() for one in cost_of(read_profile(name)).sources})
+    yield f"A profile without figures of its own has those of the nearest one: {said}. Made by {', '.join(commands)}."
+
+
+if __name__ == "__main__":
+    FILE.write_text(choice_page(), "utf-8")
+    PICTURE.write_text(picture(), "utf-8")
