@@ -93,7 +93,7 @@ def decision_path() -> Step:
     )
     total = replace(_feared(COORDINATOR, ORGANISATION, TOTAL), colluding=0)
     hidden = Step("Must it stay hidden what a single", "document says, or that it is there?", yes=documents, no=summed)
-    secret = Step("Must the coordinator, without helpers,", "get neither totals nor the model?", yes=_leaf(total), no=hidden)
+    secret = Step("Must a coordinator without helpers", "get neither totals nor the model?", yes=_leaf(total), no=hidden)
     return Step("Might anybody look", "for what is not theirs?", yes=secret, no=_leaf(_NOBODY))
 
 
