@@ -56,18 +56,21 @@ class Agreement:
     earlier: EarlierModel | None = None  # that the training goes on from
     base_words: tuple[str, ...] = ()  # of a public list to which the parties add their own
 
-    def start(self, vocabulary: Sequence[str]) -> State:
-        """Returns the state that the training starts from. The plan's seed decides it, the earlier model or public vectors."""
+    def start(self, vocabulary: Sequence[str], frequencies: Array | None = None) -> State:
+        """Returns the state that the training starts from. The plan's seed decides it, the earlier model or public vectors.
+
+        `frequencies` of the words take the place of those in general texts, where opened sums told them.
+        """
         rng = np.random.default_rng(self.plan.seed)
         if self.earlier is None:
-            public = self.begun_with(vocabulary)
+            public = self.begun_with(vocabulary, frequencies)
             return self.model.start(vocabulary, rng) if public is None else self.model.started(vocabulary, public, rng)
         begun = self.model.going_on(self.earlier.state, vocabulary, rng)
         return self.model.weighing_earlier(begun, self.plan.training.earlier_weight)
 
-    def start_after(self, vocabulary: Sequence[str], answer: Answer) -> State:
+    def start_after(self, vocabulary: Sequence[str], answer: Answer, frequencies: Array | None = None) -> State:
         """Returns the state that the training starts from, at the topics that the answer to the question of moments shows."""
-        found = self.topics_before.found(vocabulary, answer, self.begun_with(vocabulary))
+        found = self.topics_before.found(vocabulary, answer, self.begun_with(vocabulary, frequencies))
         return self.model.started(vocabulary, found, np.random.default_rng(self.plan.seed))
 
     @property
@@ -102,24 +105,25 @@ class Agreement:
         is_open = chosen.start in ("", MOMENTS) and not chosen.vectors and self.earlier is None
         return is_open and begins_public(self.profile) and self.model.starts_public
 
-    def begun_with(self, vocabulary: Sequence[str]) -> PublicKnowledge | None:
+    def begun_with(self, vocabulary: Sequence[str], frequencies: Array | None = None) -> PublicKnowledge | None:
         """What the training begins with. Vectors that know no word are refused if the plan names them, and else left out."""
-        public = self.public(vocabulary)
+        public = self.public(vocabulary, frequencies)
         if public is None or self.vectors is None or public.vectors.any():
             return public
         if self.plan.training.vectors:
             raise VectorsKnowNoWord(self.vectors.shown, len(vocabulary))
         return None
 
-    def public(self, vocabulary: Sequence[str]) -> PublicKnowledge | None:
+    def public(self, vocabulary: Sequence[str], frequencies: Array | None = None) -> PublicKnowledge | None:
         """What is known of these words from the vectors that were agreed on; None where the training begins without any."""
         if self.vectors is None:
             return None
         self.vectors.check(self.plan.training.vectors_digest)
         rows = self.vectors.read(vocabulary).matrix(vocabulary)
-        return public_knowledge(rows, self.model.most_shown_topics, self._frequencies(vocabulary))
+        usual = self.frequencies(vocabulary) if frequencies is None else frequencies
+        return public_knowledge(rows, self.model.most_shown_topics, usual)
 
-    def _frequencies(self, vocabulary: Sequence[str]) -> Array | None:
+    def frequencies(self, vocabulary: Sequence[str]) -> Array | None:
         """The words' shares in general texts of the language of the stop words or of the public list; None of another one.
 
         A word that the language's list does not know is half as frequent as the rarest that it knows.

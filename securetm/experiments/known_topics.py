@@ -32,10 +32,10 @@ class BeginsAtTruth(Agreement):
         """The same agreement, which knows the counts."""
         return cls(**{field.name: getattr(agreement, field.name) for field in fields(agreement)}, known=known)
 
-    def start(self, vocabulary: Sequence[str]) -> State:
+    def start(self, vocabulary: Sequence[str], frequencies: Array | None = None) -> State:
         """The known counts."""
         assert self.known is not None
-        return {**super().start(vocabulary), "counts": self.known}
+        return {**super().start(vocabulary, frequencies), "counts": self.known}
 
 
 class KnownAssignments(VariationalLDA):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+
 from securetm.agreement import Agreement
 from securetm.contracts import Answer, Array, State
 from securetm.corpus.public_words import ranked_words
@@ -35,13 +37,15 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
     """Makes the list: a public file's words, or those that the plan's rule takes from the opened answers."""
     words, plan, store = rounds.agreement.words, rounds.agreement.plan, rounds.store
     if words is None:
-        candidates, found, held = _candidates(rounds)
+        search = _searched(rounds) if plan.vocabulary.source == JOINT and words_in_sums(rounds.agreement.profile) else None
+        candidates, found, held = found_words(search) if search else _candidates(rounds)
         base = rounds.agreement.base_words
         if len(candidates) + len(base) < 2 and (needed := needed_by(rounds.agreement, len(rounds.members))) is not None:
             raise TooFewWordsFound(len(candidates), needed.found_from, needed.whose)
         words, rounds.documents = chosen(plan, candidates, found, held, base), found
         problem = f"leaves, with max_share, a single one of {len(candidates)} words"
         require(len(words) >= 2, "[vocabulary]", "min_documents", plan.vocabulary.min_documents, problem)
+        rounds.frequencies = search.frequencies(words, rounds.agreement.frequencies(words)) if search else None
     write_bytes(store.folder / "vocabulary.txt", "\n".join(words).encode())
     _keep(rounds, KEPT_AS, words)
     store.drop(COUNTED_AS)
@@ -52,8 +56,9 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
 
 def _keep(rounds: Rounds, name: str, words: tuple[str, ...]) -> None:
     """Writes a list to disk before a party is told: parties take no other one, so it must be the same after a new start."""
+    told = None if rounds.frequencies is None else rounds.frequencies.tolist()
     agreed = {"words": words, "documents": rounds.documents, "serial": rounds.serial, "numbers": rounds.numbers}
-    rounds.store.put(name, json.dumps(agreed).encode())
+    rounds.store.put(name, json.dumps({**agreed, "frequencies": told}).encode())
 
 
 def _kept(rounds: Rounds, name: str) -> tuple[str, ...]:
@@ -63,6 +68,8 @@ def _kept(rounds: Rounds, name: str) -> tuple[str, ...]:
         return ()
     agreed = json.loads(stored)
     rounds.documents = int(agreed.get("documents", 0))  # a run of an earlier version did not write it, and counts rounds
+    told = agreed.get("frequencies")
+    rounds.frequencies = None if told is None else np.array(told, dtype=np.float64)
     if rounds.serial < agreed["serial"]:  # killed before it kept its first state
         rounds.serial, rounds.numbers = agreed["serial"], agreed["numbers"]
     return tuple(agreed["words"])
@@ -92,7 +99,7 @@ def looked_up(agreement: Agreement) -> tuple[str, ...]:
 def _candidates(rounds: Rounds) -> tuple[tuple[str, ...], int, Array]:
     """Asks for all words, the number of documents, and in how many of them each word occurs."""
     if rounds.agreement.plan.vocabulary.source == JOINT:
-        return _searched(rounds) if words_in_sums(rounds.agreement.profile) else words_in(rounds.ask(JOINT, {}, keep=True))
+        return words_in(rounds.ask(JOINT, {}, keep=True))
     candidates = _kept(rounds, COUNTED_AS) or check_countable(merge_words(rounds.ask(WORDS, {})))
     _keep(rounds, COUNTED_AS, candidates)
     tell_words(rounds, candidates, candidates=True)
@@ -101,7 +108,7 @@ def _candidates(rounds: Rounds) -> tuple[tuple[str, ...], int, Array]:
     return candidates, int(total["documents"][0]), total["frequencies"]
 
 
-def _searched(rounds: Rounds) -> tuple[tuple[str, ...], int, Array]:
+def _searched(rounds: Rounds) -> WordSearch:
     """Asks for sums of words, each about those that the sums before left open, and looks up a public list in them.
 
     What was opened is kept before the next sum is asked for: no party answers the same question twice.
@@ -109,7 +116,7 @@ def _searched(rounds: Rounds) -> tuple[tuple[str, ...], int, Array]:
     search = WordSearch(looked_up(rounds.agreement))
     for number in range(ROUNDS_OF_WORDS):
         search.take(_kept_sum(rounds, number) or _asked_sum(rounds, number, search.about))
-    return found_words(search)
+    return search
 
 
 def _asked_sum(rounds: Rounds, number: int, about: State) -> Answer:

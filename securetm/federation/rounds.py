@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from securetm.agreement import Agreement
-from securetm.contracts import Answer, Cohort, Entropy, Exchange, Needs, Roster, RoundContext, State, Terms
+from securetm.contracts import Answer, Array, Cohort, Entropy, Exchange, Needs, Roster, RoundContext, State, Terms
 from securetm.errors import Malformed, Refused, TooFewParties, WrongSession
 from securetm.federation import wire
 from securetm.federation.attendance import FORGOT, Attendance, NewSessionWanted
@@ -63,6 +63,7 @@ class Rounds:
     serial: int = 0  # of the last round
     numbers: dict[str, int] = field(default_factory=dict)  # how often each question was asked
     documents: int = 0  # of all parties together, if an opened answer about their words told it
+    frequencies: Array | None = None  # of the agreed words, if opened sums of words told them
     remembered: dict[str, int] = field(default_factory=dict)  # by party: the last round after which it kept its memory
     _heard: set[str] = field(default_factory=set)  # parties that answered the invitation, and have not forgotten it
     _left_out: set[str] = field(default_factory=set)  # parties that missed what every answer of this session needs

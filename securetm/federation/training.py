@@ -198,9 +198,10 @@ def start(rounds: Rounds, vocabulary: Sequence[str]) -> State:
     A run that is killed before it kept this state asks again.
     """
     agreement = rounds.agreement
+    told = None if agreement.model.needs_public else rounds.frequencies  # those models read what every party can know alone
     if PAIRS not in before_training(agreement):
-        return agreement.start(vocabulary)
-    return agreement.start_after(vocabulary, rounds.ask(PAIRS, {}, keep=True))
+        return agreement.start(vocabulary, told)
+    return agreement.start_after(vocabulary, rounds.ask(PAIRS, {}, keep=True), told)
 
 
 def relative_change(before: State, after: State) -> float:

@@ -1,7 +1,8 @@
-"""What is known of words before any document is read: topics to begin with, word vectors, word frequencies.
+"""What is known of words before the training: topics to begin with, word vectors, word frequencies.
 
-It comes from public sources alone, so it costs no privacy. A model keeps it in its state, where estimates from noised answers
-read it. Parties do not get it in training. How topics are made of vectors is not here.
+It comes from public sources, frequencies also from noised sums that were opened and paid for, so it costs no privacy. A model
+keeps it in its state, where estimates from noised answers read it. Parties do not get it in training. How topics are made of
+vectors is not here.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Answer, Array, State
+from securetm.models.likely_counts import likely_totals
 from securetm.models.queries import total_of
 from securetm.models.word_sketch import fits, packed
 from securetm.models.word_sums import OPEN, all_set, bits_of, filtering, places_of
@@ -74,6 +75,19 @@ class WordSearch:
         weights, deviations = self._weights(chosen)
         order = sorted(range(len(chosen)), key=lambda n: self.candidates[chosen[n]])
         return tuple(self.candidates[chosen[n]] for n in order), weights[order], deviations[order]
+
+    def frequencies(self, words: Sequence[str], usual: Array | None) -> Array:
+        """The likely share of each of these words in rows, found or not: a posterior mean with the known noise.
+
+        What is usual in general texts is its prior as far as that fits. A word that cannot be looked up is as rare as any.
+        """
+        places = {word: n for n, word in enumerate(self.candidates)}
+        known = [n for n, word in enumerate(words) if word in places]
+        weights, deviations = self._weights(np.array([places[words[n]] for n in known], dtype=np.int64))
+        likely = likely_totals(weights, deviations, None if usual is None else usual[known])
+        shares = np.full(len(words), likely.min(initial=1.0))
+        shares[known] = likely
+        return np.asarray(shares / shares.sum())
 
     def _weights(self, chosen: Array) -> tuple[Array, Array]:
         """Each word's weight by all sums in which it was open, those with less noise counting more."""

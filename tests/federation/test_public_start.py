@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,15 @@ from securetm.corpus import word_vectors
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.vector_errors import BadVectors, NotInstalled, OtherVectors, VectorsKnowNoWord
 from securetm.errors import BadSetting
+from securetm.federation.common_words import KEPT_AS
 from securetm.federation.data_free import Beginning
 from securetm.federation.folder import begin
 from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.simulation import execute
-from securetm.federation.store import read_arrays
-from securetm.models.public_knowledge import VECTORS, PublicKnowledge, without_public
+from securetm.federation.store import CoordinatorStore, read_arrays
+from securetm.federation.training import CHECKPOINT
+from securetm.models.public_knowledge import FREQUENCIES, VECTORS, PublicKnowledge, without_public
 from securetm.plans import Plan
 from securetm.stages import Unwatched
 
@@ -176,3 +179,21 @@ def test_a_network_through_vectors_learns_in_a_federation(
     result = execute(folder, Unwatched())
     assert result["start"]["topics"] == "public"
     assert VECTORS in read_arrays(folder.model, bare=True)[0]
+
+
+@pytest.mark.slow
+def test_words_that_opened_sums_told_begin_at_their_own_frequencies(vectors: Path, tmp_path: Path) -> None:
+    """Half of the documents have "judge", and hardly one "appeal"."""
+    texts = [f"court law {'judge' if n % 2 else 'trial'} {'appeal' if n % 20 == 0 else 'court'}" for n in range(800)]
+    parties = {name: Corpus.from_strings(texts, name=name) for name in ("north", "south", "west", "east", "centre")}
+    settings = {"training__rounds": 1, "training__vectors": str(vectors), "model": LDA_VI, "vocabulary__min_documents": 1}
+    folder = begin(tmp_path / "run", small_plan(profile="dp-distributed", privacy__epsilon=8.0, **settings), parties)
+    execute(folder, Unwatched(), comparison=False)
+    words = (folder.coordinator / "vocabulary.txt").read_text().split("\n")
+    begun = dict(zip(words, read_arrays(folder.coordinator / f"{CHECKPOINT}.safetensors")[0][FREQUENCIES], strict=True))
+    assert begun["judge"] > 3 * begun["appeal"]
+    assert begun["judge"] == pytest.approx(begun["trial"], rel=0.2)  # in general texts the one is far more frequent
+    store = CoordinatorStore(folder.coordinator)
+    assert json.loads(store.get(KEPT_AS) or b"{}")["frequencies"] == list(begun.values())
+    store.close()
+    assert not list(folder.coordinator.glob("sum-of-words-*"))

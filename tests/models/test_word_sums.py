@@ -120,6 +120,20 @@ def test_weights_of_words_that_were_closed_are_on_the_scale_of_those_that_were_n
     assert deviations.min() < 0.8 * deviations.max()  # those that stayed open were seen more often
 
 
+def test_frequencies_are_likely_ones_also_of_words_that_were_not_found() -> None:
+    """A word that no document has is rarer than all that were found; one that no list has is as rare as any."""
+    texts = documents(np.random.default_rng(4), 4000)
+    search = searched([Corpus.from_strings(texts, name="whole")], 1.0, np.random.default_rng(0))
+    found = search.words()[0]
+    words = (*found, LISTED[-1], "unlisted")
+    for usual in (None, np.full(len(words), 1 / len(words))):
+        likely = search.frequencies(words, usual)
+        assert likely.sum() == pytest.approx(1)
+        assert 0 < likely[-1] <= likely[-2] < np.median(likely)
+        known = np.array([sum(word in text.split() for text in texts) for word in found[:40]])
+        assert np.corrcoef(np.log(likely[:40]), np.log(known))[0, 1] > 0.8
+
+
 def test_closed_words_leave_the_whole_row_to_open_ones() -> None:
     corpus = Corpus.from_strings(["river lake stone", "river lake", "stone"], name="few")
     open_words = opening(packed(["stone"]))[OPEN]
