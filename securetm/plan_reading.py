@@ -34,7 +34,7 @@ from securetm.plans import (
     hides_documents,
     usual_model,
 )
-from securetm.profiles import ProfileFile, make_model, model_class, rounds_under, totals_under
+from securetm.profiles import ProfileFile, make_model, model_class, rounds_under, totals_under, words_under
 from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
 from securetm.toml_settings import from_table, read_toml, require
 
@@ -82,7 +82,8 @@ def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
         sections["model"] = _model_choice(tables.get("model", {}), budget)
         make_model(sections["model"].name, sections["model"].settings)
     mistakes.tell()
-    return _resolved(dataclasses.replace(plan, **sections), where, tables.get("training", {}), tables.get("model", {}))
+    plan = _with_words(dataclasses.replace(plan, **sections), tables.get("vocabulary", {}))
+    return _resolved(plan, where, tables.get("training", {}), tables.get("model", {}))
 
 
 def unusual_settings(plan: Plan) -> dict[str, Any]:
@@ -186,6 +187,23 @@ def _documents_hidden_by(plan: Plan, profile: Profile) -> str:
     if plan.vocabulary.source == "file":
         return "nobody counts where the list of words is public"
     return f"profile {profile.name!r} lets only the parties open" if profile.aggregation.opened_by == "parties" else ""
+
+
+def _with_words(plan: Plan, given: Mapping[str, Any]) -> Plan:
+    """The plan with as many words as the rule says, where a budget leaves them open and the number of documents is public.
+
+    A list in a file is kept whole.
+    """
+    kind, own = model_class(plan.model.name, plan.model.settings), plan.vocabulary
+    open_to_rule = "max_words" not in given and not (own.file and own.language is None and not own.file.endswith(WITH_PRIVATE))
+    if not (open_to_rule and plan.training.documents and kind is not None and kind.budget_rounds):
+        return plan
+    profile = plan.profile_in(ProfileFile.read(plan.profile))
+    if not hides_documents(profile.budget):
+        return plan
+    return dataclasses.replace(
+        plan, vocabulary=dataclasses.replace(own, max_words=words_under(profile, plan.training.documents))
+    )
 
 
 def _resolved(plan: Plan, where: str, given: Mapping[str, Any], model: Mapping[str, Any]) -> Plan:

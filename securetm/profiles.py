@@ -29,6 +29,7 @@ from securetm.errors import BadSetting
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
 from securetm.models.rounds_rule import noise_of_one_round, rounds_for, totals_for
+from securetm.models.words_rule import words_for
 from securetm.profile_errors import TooFewForProfile
 from securetm.resources import named_toml, toml_names
 from securetm.setting_mistakes import placed
@@ -213,6 +214,11 @@ def _noise_under(profile: Profile) -> float:
     budget = profile.budget
     assert budget is not None
     return noise_of_one_round(budget.epsilon, budget.delta) * noise_in_rule(profile)
+
+
+def words_under(profile: Profile, documents: int) -> int:
+    """Returns how many words to list, by the rule, if there are about so many documents."""
+    return words_for(documents, _noise_under(profile))
 
 
 def noise_in_rule(profile: Profile) -> float:

@@ -32,6 +32,7 @@ class LdaNodes:
     validation_documents: int = 1_000
     shortest: int = 150
     longest: int = 250
+    falling: float = 0.0  # the power of its rank by which a word is rarer, as in natural texts; 0: all words are drawn alike
 
     def __post_init__(self) -> None:
         private = self.topics - self.shared_topics
@@ -81,6 +82,9 @@ def lda_nodes(settings: LdaNodes, seed: int = 0) -> SyntheticNodes:
     topics_seed, *node_seeds = np.random.SeedSequence(seed).spawn(1 + settings.nodes)
     vocabulary = tuple(sorted(f"term{number}" for number in range(settings.words)))
     beta = np.random.default_rng(topics_seed).dirichlet(np.full(settings.words, settings.eta), size=settings.topics)
+    if settings.falling:
+        beta *= np.arange(1.0, settings.words + 1) ** -settings.falling
+        beta /= beta.sum(axis=1, keepdims=True)
     cumulative = np.cumsum(beta, axis=1)
     train, validation, theta, validation_theta = {}, {}, {}, {}
     for node, (name, node_seed) in enumerate(zip(settings.names, node_seeds, strict=True)):

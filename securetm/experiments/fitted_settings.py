@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -26,16 +27,17 @@ _LONGEST = max(LISTS)
 
 
 def trials() -> list[ForecastTrial]:
-    """One setting is varied at a time."""
-    varied = [{**USUAL, name: value} for name, values in SETTINGS.items() for value in values]
-    found = [
-        ForecastTrial(corpus, size, PUBLIC, epsilon, int(one["words"]), int(one["topics"]), float(one["radius"]))
-        for corpus in (MANY, DOCSTRINGS, TITLES)
-        for size in SIZES
-        for epsilon in EPSILONS
-        for one in varied
-    ]
+    """One setting is varied at a time: words in every case, the others on middling numbers of documents."""
+    cases = list(product((MANY, DOCSTRINGS, TITLES), SIZES, EPSILONS))
+    found = [_trial(*case, "words", value) for case in cases for value in LISTS]
+    few = [case for case in cases if case[0] != TITLES and case[1] == SIZES[1]]
+    found += [_trial(*case, name, value) for case in few for name in ("radius", "topics") for value in SETTINGS[name]]
     return list(dict.fromkeys(one for one in found if one.corpus != DOCSTRINGS or one.documents < max(SIZES)))
+
+
+def _trial(corpus: str, size: int, epsilon: float, name: str, value: float) -> ForecastTrial:
+    one = {**USUAL, name: value}
+    return ForecastTrial(corpus, size, PUBLIC, epsilon, int(one["words"]), int(one["topics"]), float(one["radius"]))
 
 
 def reproduce(on_progress: OnProgress | None = None, keep: Path | None = None, workers: int = 1) -> Row:

@@ -55,7 +55,7 @@ class Point:
     @property
     def family(self) -> str:
         """The corpus that it is a part of."""
-        return self.corpus.removeprefix("2,000 of ")
+        return self.corpus.removeprefix("2,000 of ").partition(",")[0]
 
 
 # ---- outcomes ----------------------------------------------------------------------------------------------------------
@@ -196,8 +196,8 @@ def _judged(model: Row, point: Point) -> Row:
 
 def summary(rows: Sequence[Row]) -> list[Row]:
     """By corpus, and over all of them: how often the outcome lay in its band, and how often "of use" was wrong."""
-    families = dict.fromkeys(row["corpus"].removeprefix("2,000 of ") for row in rows)
-    parts = {name: [row for row in rows if row["corpus"].endswith(name)] for name in families}
+    families = dict.fromkeys(row["corpus"].removeprefix("2,000 of ").partition(",")[0] for row in rows)
+    parts = {name: [row for row in rows if name in row["corpus"]] for name in families}
     return [_summed(name, part) for name, part in {**parts, "all": list(rows)}.items()]
 
 

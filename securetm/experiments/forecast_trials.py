@@ -18,9 +18,10 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
+from securetm.corpus.public_words import frequent_words, public_shares
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.synthetic import LdaNodes, SyntheticNodes, lda_nodes
-from securetm.corpus.tokeniser import prune
+from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.corpus.word_vectors import GLOVE, read_vectors
 from securetm.experiments.bench_frame import OnProgress, Row
 from securetm.experiments.committed_frontier import committed
@@ -45,9 +46,12 @@ LDA_COUNTS, FACTORS = "lda", "nmf"
 EPSILONS = (0.5, 1.0, 3.0, 8.0)
 RADIUS, TOPICS, WORDS = 2.0, 20, 1_000
 _LENGTHS = {SHORT: (5, 10), MIDDLE: (15, 75), LONG: (80, 240)}
+_MIXED = {SHORT: (0.1, 0.05), MIDDLE: (0.3, 0.1), LONG: (0.5, 0.1)}  # alpha and eta: how much documents and topics overlap
+IN_ENGLISH = ", words of general English"  # a list that no document of the corpus chose
 _JUDGES = 1_500  # documents that judge a model
 _WITHOUT = 20  # rounds where there is no noise
 _VAGUE = 2.5  # deviations of what blurs the vectors of made-up words: then they know as little as public ones do
+_MOST_SHARE = 0.5  # of documents that a word of a public list is in
 _OTHERS = 10  # rounds of models that begin at random
 
 
@@ -76,6 +80,7 @@ class TrialDocuments:
     train: Corpus
     held: Corpus
     vectors: Array
+    shares: Array  # of words in general texts
 
     @property
     def frequencies(self) -> float:
@@ -148,7 +153,7 @@ def _started(model: TopicModel, documents: TrialDocuments, trial: ForecastTrial,
     words = documents.train.vocabulary
     if trial.model not in (PUBLIC, MOMENTS):
         return model.start(words, rng)
-    known: PublicKnowledge = public_knowledge(documents.vectors, trial.topics)
+    known: PublicKnowledge = public_knowledge(documents.vectors, trial.topics, documents.shares)
     return model.started(words, known, rng)
 
 
@@ -163,12 +168,12 @@ def documents_of(name: str, documents: int, words: int) -> TrialDocuments:
 
 def _made_up(name: str, documents: int, words: int) -> TrialDocuments:
     """Documents of LDA's own process, and word vectors that know vaguely which words go together."""
-    shortest, longest = _LENGTHS[name]
-    size = LdaNodes(nodes=1, topics=TOPICS, shared_topics=TOPICS, words=words, alpha=0.1, eta=0.05)
+    (shortest, longest), (alpha, eta) = _LENGTHS[name], _MIXED[name]
+    size = LdaNodes(nodes=1, topics=TOPICS, shared_topics=TOPICS, words=words, alpha=alpha, eta=eta)
     size = replace(size, documents=documents, validation_documents=_JUDGES, shortest=shortest, longest=longest)
     made = lda_nodes(size, seed=7)
     (train,), (held,), (theta,) = made.train.values(), made.validation.values(), made.validation_theta.values()
-    return TrialDocuments(train, replace(held, labels=theta.argmax(axis=1)), vectors_of(made.beta))
+    return TrialDocuments(train, replace(held, labels=theta.argmax(axis=1)), vectors_of(made.beta), _vague_shares(made.beta))
 
 
 def vectors_of(topics: Array) -> Array:
@@ -181,15 +186,23 @@ def vectors_of(topics: Array) -> Array:
 
 
 def _chosen(name: str, documents: int, words: int) -> TrialDocuments:
-    """Some documents of a corpus over its own frequent words, and public vectors of these."""
-    corpus = whole(name)
-    chosen = tuple(sorted(prune(corpus, max_words=words)))
+    """Some documents of a corpus over its own frequent words or those of general English, and public vectors of these."""
+    corpus = whole(name.removesuffix(IN_ENGLISH))
+    own = not name.endswith(IN_ENGLISH)
+    chosen = tuple(sorted(prune(corpus, max_words=words))) if own else frequent_words("en", words, Tokeniser(), _MOST_SHARE)
     counted = corpus.project(chosen)
     counted = counted.select(np.flatnonzero(counted.lengths() >= 2))
     order = np.random.default_rng(0).permutation(len(counted))
     judges, rest = order[:_JUDGES], order[_JUDGES : _JUDGES + documents]
-    vectors = _vague(chosen) if name == MANY else np.asarray(read_vectors(GLOVE, chosen).matrix(chosen))
-    return TrialDocuments(counted.select(np.sort(rest)), counted.select(np.sort(judges)), vectors)
+    vectors, shares = _vague(chosen) if name == MANY else _known(chosen)
+    return TrialDocuments(counted.select(np.sort(rest)), counted.select(np.sort(judges)), vectors, shares)
+
+
+def _known(words: tuple[str, ...]) -> tuple[Array, Array]:
+    """Public vectors and frequencies of English words, as a run has them."""
+    shares = public_shares(words, "en", Tokeniser())
+    filled = np.where(shares > 0, shares, shares[shares > 0].min() / 2)
+    return np.asarray(read_vectors(GLOVE, words).matrix(words)), np.asarray(filled / filled.sum())
 
 
 @cache
@@ -198,11 +211,20 @@ def whole(name: str) -> Corpus:
     return WHOLE[name]()
 
 
-def _vague(words: tuple[str, ...]) -> Array:
-    """Vectors of some of the made-up words."""
+def _vague_shares(topics: Array) -> Array:
+    """Frequencies that are off as those of general texts are."""
+    found = topics.sum(axis=0) * np.random.default_rng(9).lognormal(0.0, 1.0, topics.shape[1])
+    shares: Array = np.maximum(found / found.sum(), 1e-7)
+    return shares / shares.sum()
+
+
+def _vague(words: tuple[str, ...]) -> tuple[Array, Array]:
+    """Vectors and frequencies of some of the made-up words."""
     made = _many_words()
     places = {word: n for n, word in enumerate(made.train["node-1"].vocabulary)}
-    return vectors_of(made.beta)[[places[word] for word in words]]
+    chosen = [places[word] for word in words]
+    shares = _vague_shares(made.beta)[chosen]
+    return vectors_of(made.beta)[chosen], shares / shares.sum()
 
 
 def _over_many_words() -> Corpus:
@@ -213,7 +235,7 @@ def _over_many_words() -> Corpus:
 
 @cache
 def _many_words() -> SyntheticNodes:
-    size = LdaNodes(nodes=1, topics=TOPICS, shared_topics=TOPICS, words=4_000, alpha=0.1, eta=0.05)
+    size = LdaNodes(nodes=1, topics=TOPICS, shared_topics=TOPICS, words=4_000, alpha=0.3, eta=0.1, falling=0.7)
     return lda_nodes(replace(size, documents=14_000, validation_documents=1, shortest=15, longest=75), seed=9)
 
 
@@ -252,33 +274,29 @@ def found(rows: Sequence[Row]) -> Row:
 
 # ---- which trials there are --------------------------------------------------------------------------------------------
 
-_FITTED = (MIDDLE, DOCSTRINGS, TITLES, SHORT, LONG, PAPERS)  # documents that the rule is fitted to
+_CORPORA = (DOCSTRINGS, TITLES, PAPERS)
+_FITTED = (*_LENGTHS, *_CORPORA, *(name + IN_ENGLISH for name in _CORPORA))  # documents that the rule is fitted to
+_JUDGED = (MESSAGES, MESSAGES + IN_ENGLISH)
 _MODELS, _FURTHER = (PUBLIC, MOMENTS, PLAIN), (LDA_COUNTS, FACTORS)
 
 
 def trials() -> list[ForecastTrial]:
-    """All of them: sizes and epsilons on every corpus, then other numbers of words and topics, then further models."""
+    """All of them: epsilons on every corpus, then other numbers of documents, words and topics, then further models."""
     each, ends = (*EPSILONS, None), (1.0, 8.0, None)
-    corpora = (*_FITTED, MESSAGES)
-    sized = [_sized(size, corpora, each) for size in (2_000, 8_000, 500)]
-    shapes = [(250, TOPICS), (4_000, TOPICS), (WORDS, 5), (WORDS, 50)]
-    shaped = [
-        ForecastTrial(name, 4_000, model, epsilon, words, topics)
-        for words, topics in shapes
-        for name in (MIDDLE, DOCSTRINGS)
-        for model in _MODELS
-        for epsilon in ends
+    shapes = [(250, TOPICS), (2_000, TOPICS), (WORDS, 5), (WORDS, 50)]
+    some = (MIDDLE, DOCSTRINGS + IN_ENGLISH)
+    return [
+        *_block((*_FITTED, *_JUDGED), 2_000, each),
+        *_block(_FITTED, 8_000, ends),
+        *(one for words, topics in shapes for one in _block(some, 4_000, ends, words=words, topics=topics)),
+        *_block((MIDDLE, *some[1:], TITLES + IN_ENGLISH), 500, ends),
+        *_block((MIDDLE,), 30_000, ends, models=(PUBLIC, MOMENTS)),
+        *_block((MIDDLE, DOCSTRINGS, PAPERS), 4_000, ends, models=_FURTHER),
+        *_block((MIDDLE, DOCSTRINGS + IN_ENGLISH), 1_000, ends, models=_FURTHER),
     ]
-    further = [
-        ForecastTrial(name, size, model, epsilon)
-        for size in (2_000, 8_000)
-        for name in (MIDDLE, DOCSTRINGS, PAPERS)
-        for model in _FURTHER
-        for epsilon in ends
-    ]
-    many = _sized(20_000, (MIDDLE,), each)
-    return list(dict.fromkeys([*sized[0], *sized[1], *shaped, *further, *many, *sized[2]]))
 
 
-def _sized(size: int, corpora: tuple[str, ...], epsilons: tuple[float | None, ...]) -> list[ForecastTrial]:
-    return [ForecastTrial(name, size, model, epsilon) for name in corpora for model in _MODELS for epsilon in epsilons]
+def _block(
+    corpora: Sequence[str], size: int, epsilons: Sequence[float | None], models: Sequence[str] = _MODELS, **more: int
+) -> list[ForecastTrial]:
+    return [ForecastTrial(name, size, model, epsilon, **more) for name in corpora for model in models for epsilon in epsilons]
