@@ -15,11 +15,13 @@ from securetm.corpus.public_words import USUAL_LENGTH
 from securetm.errors import BadSetting
 from securetm.federation.list_fit import asked_about
 from securetm.federation.paying import bill_of, calibrated
+from securetm.federation.run_forecast import forecast_with
 from securetm.federation.word_threshold import needed_by
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import USUAL_LANGUAGE, hides_documents, usual_model
-from securetm.profiles import cohort_of, count_of_parties, read_profile, words_in_sums
+from securetm.profiles import cohort_of, count_of_parties, read_profile, words_in_sums, words_under
+from securetm.reports.forecast_sentences import before_a_run
 from securetm.wording import colluding_parties, counted
 
 if TYPE_CHECKING:
@@ -90,7 +92,23 @@ class ProfileQuestion:
             _noise_of(profile),
             bill.words is None or words_in_sums(profile),
             _shares_note(profile, cohort),
+            *self._forecast(agreement, parties),
         )
+
+    def _forecast(self, agreement: Agreement, parties: int) -> tuple[str, dict[str, Any] | None]:
+        """Whether the model will be of use, in words and as numbers; nothing where nobody says how many documents there are."""
+        documents = self.people.documents
+        if not documents or not hides_documents(agreement.budget):
+            return "", None
+        length = 0.0 if self.length == USUAL_LENGTH else self.length
+        told = forecast_with(agreement, parties, documents, length, min(self.people.each, documents))
+        listed = words_under(agreement.profile, self.people.units or documents)
+        words = (
+            f"A run that leaves the number of words open lists {listed:,} (`[training] documents`)."
+            if agreement.model.budget_rounds
+            else ""
+        )
+        return " ".join(filter(None, (before_a_run(told, ""), words))), told.record()
 
     def agreement(self, **privacy: float) -> Agreement:
         """The run, agreed on as a plan that says only what was asked. Numbers in place of words stand for its vocabulary."""

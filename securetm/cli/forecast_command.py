@@ -29,6 +29,9 @@ def forecast(
     topics: Annotated[int | None, typer.Option(help="Topics; 20 if not given, and the best is sought.")] = None,
     rounds: Annotated[int, typer.Option(help="Rounds; 0: as many as the rule says.")] = 0,
     length: Annotated[float, typer.Option(help="Words of a document that are on the list, about.")] = 30.0,
+    general_list: Annotated[
+        bool, typer.Option("--general-list", help="The words are those of general language (--vocabulary english).")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Forecasts from public numbers whether a model under a budget will be of use."""
@@ -38,7 +41,15 @@ def forecast(
     from securetm.reports.terminal import results
 
     each = _documents_per_person(documents, persons, documents_per_person)
-    known = {"epsilon": epsilon, "delta": delta, "model": model, "start": start, "words": words, "topics": topics}
+    known = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "model": model,
+        "start": start,
+        "words": words,
+        "topics": topics,
+        "general_list": general_list,
+    }
     setting = setting_under(profile, documents, parties, **known, rounds=rounds, length=length, documents_per_person=each)
     chosen = choose_settings(setting, () if words else WORDS_TRIED, () if topics else TOPICS_TRIED)
     show_forecast(chosen, results(json))

@@ -23,6 +23,7 @@ REPRODUCTIONS: Mapping[str, str] = {
     "lda-frontier": "lda_frontier",
     "iftm": "iftm",
     "rounds-rule": "fitted_rounds",
+    "settings-rule": "fitted_settings",
     "private-frontier": "private_frontier",
     "privacy-utility": "privacy_utility",
     "together-and-alone": "together_and_alone",

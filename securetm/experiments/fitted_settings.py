@@ -17,13 +17,14 @@ from securetm.experiments.bench_frame import OnProgress, Row
 from securetm.experiments.contenders import DELTA, PUBLIC
 from securetm.experiments.forecast_trials import DOCSTRINGS, MANY, RADIUS, TITLES, TOPICS, WORDS, ForecastTrial, row, whole
 from securetm.experiments.kept_rows import KeptRows, Key, made
-from securetm.models.rounds_rule import noise_of_one_round
+from securetm.models.rounds_rule import noise_of_one_round, signal
+from securetm.models.words_rule import USUAL_TOPICS, USUAL_WORDS, nearest
 
 SIZES, EPSILONS = (1_000, 4_000, 12_000), (1.0, 8.0)
-RADII, LISTS, COUNTS = (0.5, 1.0, 2.0, 4.0), (250, 500, 1_000, 2_000, 4_000), (5, 10, 20, 50)
+RADII, LISTS, COUNTS = (0.5, 1.0, 2.0, 4.0), (250, 500, 1_000, 2_000), (5, 10, 20, 50)
 SETTINGS: Mapping[str, tuple[float, ...]] = {"radius": RADII, "words": LISTS, "topics": COUNTS}
 USUAL = {"radius": RADIUS, "words": WORDS, "topics": TOPICS}
-_LONGEST = max(LISTS)
+_LONGEST = 4_000  # words, on all of which lists are judged
 
 
 def trials() -> list[ForecastTrial]:
@@ -64,7 +65,7 @@ def promise(one: Row) -> float:
 
 def signal_of(one: Row) -> float:
     """How far the documents stand above the noise of one round, with the usual words and topics."""
-    return float(one["documents"] / (noise_of_one_round(one["epsilon"], DELTA) * (USUAL["topics"] * USUAL["words"]) ** 0.5))
+    return signal(one["documents"], USUAL_TOPICS, USUAL_WORDS, noise_of_one_round(one["epsilon"], DELTA))
 
 
 def found(rows: Sequence[Row]) -> Row:
@@ -76,7 +77,7 @@ def found(rows: Sequence[Row]) -> Row:
 def _cases(rows: Sequence[Row], setting: str) -> dict[tuple[str, int, float], dict[float, Row]]:
     """The rows in which only this setting differs from the usual ones, by corpus, documents and epsilon."""
     others = [name for name in USUAL if name != setting]
-    mine = [one for one in rows if all(one[name] == USUAL[name] for name in others)]
+    mine = [one for one in rows if all(one[name] == USUAL[name] for name in others) and one[setting] in SETTINGS[setting]]
     cases: dict[tuple[str, int, float], dict[float, Row]] = {}
     for one in mine:
         cases.setdefault((one["corpus"], one["documents"], one["epsilon"]), {})[one[setting]] = one
@@ -86,8 +87,8 @@ def _cases(rows: Sequence[Row], setting: str) -> dict[tuple[str, int, float], di
 def _compared(rows: Sequence[Row], setting: str) -> list[Row]:
     cases, values = _cases(rows, setting), SETTINGS[setting]
     rules: dict[str, Callable[[Row], float]] = {f"always {value:g}": _always(value) for value in values}
-    low, each = fitted(rows, setting)
-    rules[f"{low:g} and {each:g} more for each doubling of the signal, nearest tried"] = by_signal(low, each, values)
+    at_one, power = fitted(rows, setting)
+    rules[f"{at_one:g} x signal^{power:g}, the nearest tried"] = by_signal(at_one, power, values)
     return [_given_up(cases, name, rule) for name, rule in rules.items()]
 
 
@@ -95,26 +96,21 @@ def _always(value: float) -> Callable[[Row], float]:
     return lambda _: value
 
 
-def by_signal(low: float, each: float, values: Sequence[float]) -> Callable[[Row], float]:
+def by_signal(at_one: float, power: float, values: Sequence[float]) -> Callable[[Row], float]:
     """A rule: a power of the signal, and of the values that were tried the nearest one."""
-
-    def rule(one: Row) -> float:
-        asked = low * signal_of(one) ** each
-        return min(values, key=lambda value: abs(np.log(value / asked)))
-
-    return rule
+    return lambda one: nearest(signal_of(one), at_one, power, values)
 
 
 def fitted(rows: Sequence[Row], setting: str) -> tuple[float, float]:
     """The rule that gives up least on made-up documents; of equal ones, the one that moves least."""
     cases = {key: case for key, case in _cases(rows, setting).items() if key[0] == MANY}
     values = SETTINGS[setting]
-    lows = [value * 2.0**step for value in values for step in (-4, -3, -2, -1, 0)]
-    pairs = [(low, each) for each in (0.0, 0.25, 0.5, 0.75, 1.0) for low in lows]
+    starts = sorted({value * 2.0**step for value in values for step in range(-5, 1)})
+    pairs = [(at_one, power) for power in (0.0, 0.25, 0.5, 0.75, 1.0) for at_one in starts]
 
-    def cost(pair: tuple[float, float]) -> tuple[float, float]:
-        lost = _given_up(cases, "", by_signal(*pair, values))["made_up"]
-        return round(lost, 4), pair[1]
+    def cost(pair: tuple[float, float]) -> tuple[float, float, float]:
+        lost: float = _given_up(cases, "", by_signal(*pair, values))["made_up"]
+        return round(lost, 3), pair[1], pair[0]
 
     return min(pairs, key=cost)
 

@@ -21,16 +21,18 @@ from securetm.experiments.private_frontier import PARTIES
 from securetm.forecast.fitted_rule import FittedCurve, lesser_of_lines
 from securetm.forecast.forecast_features import LDA_VI, features
 from securetm.forecast.forecast_setting import ForecastSetting, under_profile
-from securetm.forecast.usefulness_forecast import COVERS, Verdict, verdict_of
+from securetm.forecast.usefulness_forecast import COVERS, SLACK, Verdict, verdict_of
 from securetm.profiles import read_profile
 
 HELD_OUT, CLASSIFICATION = "held_out", "classification"
+GENERAL_WORDS = ", words of general English"  # a list that no document of the corpus chose
 JUDGES = ("20 Newsgroups", "TagMyNews", "SMS")  # corpora that the rule is not fitted to
+HARDLY = 0.02
 JUDGING = 0.1  # the share of the documents of the frontier that nobody trained on
-_HELD = np.array([0.02, *[0.1] * 4, 0.02, *[0.1] * 4, 0.2])  # how firmly the numbers hold to those that the search begins at
+_HELD = np.array([0.02, *[0.1] * 5, 0.02, *[0.1] * 5, 0.2])  # how firmly the numbers hold to those that the search begins at
 _BEGIN = {
-    HELD_OUT: (-0.8, 0.25, 0.0, 0.0, 0.0, -0.3, 0.1, 0.05, 0.0, 0.0, -2.3),
-    CLASSIFICATION: (0.2, 0.2, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, -2.3),
+    HELD_OUT: (-0.8, 0.25, 0.0, 0.0, 0.0, 0.0, -0.3, 0.1, 0.05, 0.0, 0.0, 0.0, -2.3),
+    CLASSIFICATION: (0.2, 0.2, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -2.3),
 }
 _SIZES = {
     NEWS: (18_728, 33.5),
@@ -98,7 +100,10 @@ def _of_frontier(row: Row, frequencies: Mapping[str, float], settled: Mapping[An
 def _features(row: Row, documents: int, words: int, length: float, deviation: float, radius: float) -> Mapping[str, float]:
     """What the rule reads of an outcome; `deviation` is over the radius."""
     model = LDA_VI if row["model"] in (PUBLIC, PLAIN) else row["model"]
-    setting = ForecastSetting(documents, 1.0, model=model, words=words, topics=row["topics"], length=length, radius=radius)
+    general = row["corpus"].endswith(GENERAL_WORDS)
+    setting = ForecastSetting(
+        documents, 1.0, model=model, general_list=general, words=words, topics=row["topics"], length=length, radius=radius
+    )
     return features(setting, deviation)
 
 
@@ -125,10 +130,17 @@ def left_out(points: Sequence[Point], outcome: str) -> dict[str, Array]:
     """How far each outcome lies above the rule that was fitted without its family, by family."""
     apart = {}
     for family in dict.fromkeys(point.family for point in points):
-        mine = [point for point in points if point.family == family]
-        numbers = fitted([point for point in points if point.family != family], outcome)
-        apart[family] = _apart(numbers, mine, outcome)
+        others = [point for point in points if point.family != family]
+        mine = [point for point in points if point.family == family and _within(point, others)]
+        if mine:
+            apart[family] = _apart(fitted(others, outcome), mine, outcome)
     return apart
+
+
+def _within(point: Point, others: Sequence[Point]) -> bool:
+    """Whether a forecast would be made at all: it is not where a feature lies beyond what was tried."""
+    spans = {name: [f(other.features[name] for other in others) for f in (min, max)] for name in point.features}
+    return all(low - SLACK <= point.features[name] <= high + SLACK for name, (low, high) in spans.items())
 
 
 def _apart(numbers: Array, points: Sequence[Point], outcome: str) -> Array:
@@ -137,14 +149,14 @@ def _apart(numbers: Array, points: Sequence[Point], outcome: str) -> Array:
     return off
 
 
-def ends(apart: Mapping[str, Array]) -> tuple[float, float]:
-    """Lower and upper end of the band: quantiles of what was left out, each family weighing alike."""
+def ends(apart: Mapping[str, Array]) -> tuple[float, float, float]:
+    """Lower and upper end of the band, and a lower end that is hardly ever undercut: quantiles, each family weighing alike."""
     values = np.concatenate(list(apart.values()))
     weights = np.concatenate([np.full(len(one), 1 / len(one)) for one in apart.values()])
     order = np.argsort(values)
     reached = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
-    low, high = np.interp([(1 - COVERS) / 2, (1 + COVERS) / 2], reached, values[order])
-    return float(low), float(high)
+    low, high, surely = np.interp([(1 - COVERS) / 2, (1 + COVERS) / 2, HARDLY], reached, values[order])
+    return float(low), float(high), float(surely)
 
 
 def fit(points: Sequence[Point]) -> Row:
@@ -163,9 +175,15 @@ def _fit_one(points: Sequence[Point]) -> Row:
 
 def _curve(points: Sequence[Point], outcome: str) -> Row:
     known = [point for point in points if getattr(point, outcome) is not None]
-    below, above = ends(left_out(known, outcome))
+    below, above, surely = ends(left_out(known, outcome))
     numbers = [round(float(one), 4) for one in fitted(known, outcome)]
-    return {"numbers": numbers, "below": round(below, 4), "above": round(above, 4), "outcomes": len(known)}
+    return {
+        "numbers": numbers,
+        "below": round(below, 4),
+        "above": round(above, 4),
+        "surely": round(surely, 4),
+        "outcomes": len(known),
+    }
 
 
 # ---- how it does -------------------------------------------------------------------------------------------------------
@@ -181,14 +199,14 @@ def _judged(model: Row, point: Point) -> Row:
     row, told = point.row, dict[str, Any]()
     for outcome in (HELD_OUT, CLASSIFICATION):
         curve, came = model[outcome], getattr(point, outcome)
-        band = FittedCurve(tuple(curve["numbers"]), curve["below"], curve["above"]).band(point.features)
+        band = FittedCurve(tuple(curve["numbers"]), curve["below"], curve["above"], curve["surely"]).band(point.features)
         inside = None if came is None else bool(band[0] <= came <= band[2])
         told |= {
             outcome: [round(one, 3) for one in band],
             f"{outcome}_came": came and round(came, 3),
             f"{outcome}_inside": inside,
         }
-    verdict = verdict_of(*(told[HELD_OUT][n] for n in (0, 2)))
+    verdict = verdict_of(told[HELD_OUT][1] + model[HELD_OUT]["surely"], told[HELD_OUT][2])
     facts = {name: row.get(name) for name in ("corpus", "documents", "model", "profile", "epsilon", "words", "topics")}
     wrong = verdict is Verdict.OF_USE and point.held_out <= 0
     return {**facts, **told, "verdict": verdict.value, "wrongly_of_use": wrong}

@@ -26,7 +26,7 @@ from securetm.corpus.word_vectors import GLOVE, read_vectors
 from securetm.experiments.bench_frame import OnProgress, Row
 from securetm.experiments.committed_frontier import committed
 from securetm.experiments.contenders import DELTA, MOMENTS, PLAIN, PUBLIC
-from securetm.experiments.forecast_fit import fit, judged, points_of_frontier, points_of_trials, summary
+from securetm.experiments.forecast_fit import GENERAL_WORDS, fit, judged, points_of_frontier, points_of_trials, summary
 from securetm.experiments.judged_documents import classified, per_word
 from securetm.experiments.kept_rows import KeptRows, Key, made
 from securetm.experiments.newsgroups import M10, SMS, research_file
@@ -47,7 +47,6 @@ EPSILONS = (0.5, 1.0, 3.0, 8.0)
 RADIUS, TOPICS, WORDS = 2.0, 20, 1_000
 _LENGTHS = {SHORT: (5, 10), MIDDLE: (15, 75), LONG: (80, 240)}
 _MIXED = {SHORT: (0.1, 0.05), MIDDLE: (0.3, 0.1), LONG: (0.5, 0.1)}  # alpha and eta: how much documents and topics overlap
-IN_ENGLISH = ", words of general English"  # a list that no document of the corpus chose
 _JUDGES = 1_500  # documents that judge a model
 _WITHOUT = 20  # rounds where there is no noise
 _VAGUE = 2.5  # deviations of what blurs the vectors of made-up words: then they know as little as public ones do
@@ -187,8 +186,8 @@ def vectors_of(topics: Array) -> Array:
 
 def _chosen(name: str, documents: int, words: int) -> TrialDocuments:
     """Some documents of a corpus over its own frequent words or those of general English, and public vectors of these."""
-    corpus = whole(name.removesuffix(IN_ENGLISH))
-    own = not name.endswith(IN_ENGLISH)
+    corpus = whole(name.removesuffix(GENERAL_WORDS))
+    own = not name.endswith(GENERAL_WORDS)
     chosen = tuple(sorted(prune(corpus, max_words=words))) if own else frequent_words("en", words, Tokeniser(), _MOST_SHARE)
     counted = corpus.project(chosen)
     counted = counted.select(np.flatnonzero(counted.lengths() >= 2))
@@ -214,8 +213,9 @@ def whole(name: str) -> Corpus:
 def _vague_shares(topics: Array) -> Array:
     """Frequencies that are off as those of general texts are."""
     found = topics.sum(axis=0) * np.random.default_rng(9).lognormal(0.0, 1.0, topics.shape[1])
-    shares: Array = np.maximum(found / found.sum(), 1e-7)
-    return shares / shares.sum()
+    least = np.maximum(found / found.sum(), 1e-7)
+    shares: Array = least / least.sum()
+    return shares
 
 
 def _vague(words: tuple[str, ...]) -> tuple[Array, Array]:
@@ -275,24 +275,24 @@ def found(rows: Sequence[Row]) -> Row:
 # ---- which trials there are --------------------------------------------------------------------------------------------
 
 _CORPORA = (DOCSTRINGS, TITLES, PAPERS)
-_FITTED = (*_LENGTHS, *_CORPORA, *(name + IN_ENGLISH for name in _CORPORA))  # documents that the rule is fitted to
-_JUDGED = (MESSAGES, MESSAGES + IN_ENGLISH)
+_FITTED = (*_LENGTHS, *_CORPORA, *(name + GENERAL_WORDS for name in _CORPORA))  # documents that the rule is fitted to
+_JUDGED = (MESSAGES, MESSAGES + GENERAL_WORDS)
 _MODELS, _FURTHER = (PUBLIC, MOMENTS, PLAIN), (LDA_COUNTS, FACTORS)
 
 
 def trials() -> list[ForecastTrial]:
     """All of them: epsilons on every corpus, then other numbers of documents, words and topics, then further models."""
-    each, ends = (*EPSILONS, None), (1.0, 8.0, None)
+    ends = (1.0, 8.0, None)
     shapes = [(250, TOPICS), (2_000, TOPICS), (WORDS, 5), (WORDS, 50)]
-    some = (MIDDLE, DOCSTRINGS + IN_ENGLISH)
+    english = tuple(name + GENERAL_WORDS for name in _CORPORA)
     return [
-        *_block((*_FITTED, *_JUDGED), 2_000, each),
-        *_block(_FITTED, 8_000, ends),
-        *(one for words, topics in shapes for one in _block(some, 4_000, ends, words=words, topics=topics)),
-        *_block((MIDDLE, *some[1:], TITLES + IN_ENGLISH), 500, ends),
-        *_block((MIDDLE,), 30_000, ends, models=(PUBLIC, MOMENTS)),
-        *_block((MIDDLE, DOCSTRINGS, PAPERS), 4_000, ends, models=_FURTHER),
-        *_block((MIDDLE, DOCSTRINGS + IN_ENGLISH), 1_000, ends, models=_FURTHER),
+        *_block(_FITTED, 2_000, (0.5, 3.0, None)),
+        *_block((MESSAGES + GENERAL_WORDS, MESSAGES), 2_000, (*EPSILONS, None)),
+        *_block((SHORT, MIDDLE, *_CORPORA, *english), 8_000, ends),
+        *(one for words, topics in shapes for one in _block(english[:1], 4_000, (1.0, None), words=words, topics=topics)),
+        *_block((DOCSTRINGS, PAPERS, MIDDLE), 4_000, ends, models=_FURTHER),
+        *_block((MIDDLE, english[0]), 500, (3.0, None)),
+        *_block((MIDDLE,), 30_000, (1.0, None), models=(PUBLIC, MOMENTS)),
     ]
 
 

@@ -28,11 +28,18 @@ def why_no_forecast(agreement: Agreement) -> str:
 
 def forecast_of(agreement: Agreement, parties: int) -> Forecast | None:
     """The forecast of a run, its noise being calibrated; None where the plan does not say how many documents there are."""
+    training = agreement.plan.training
+    return (
+        None if why_no_forecast(agreement) else forecast_with(agreement, parties, training.documents, training.document_length)
+    )
+
+
+def forecast_with(agreement: Agreement, parties: int, documents: int, length: float = 0.0, each: float = 1.0) -> Forecast:
+    """The forecast of a run on so many documents of such a length, of which a person has `each`; 0: nobody says how long."""
     plan, budget = agreement.plan, agreement.budget
-    if budget is None or why_no_forecast(agreement):
-        return None
+    assert budget is not None
     setting = ForecastSetting(
-        documents=plan.training.documents,
+        documents=documents,
         epsilon=budget.epsilon,
         delta=budget.delta,
         model=plan.model.name,
@@ -40,12 +47,14 @@ def forecast_of(agreement: Agreement, parties: int) -> Forecast | None:
         words=max(len(agreement.longest_list), 2),
         topics=agreement.model.most_shown_topics,
         rounds=plan.training.rounds,
-        length=plan.training.document_length or 1.0,
+        length=length or 1.0,
+        general_list=plan.vocabulary.language is not None,
+        documents_per_person=each,
         noise_factor=under_profile(agreement.profile, parties),
         noise=plan.privacy.noise,
         radius=_radius(agreement),
     )
-    return forecast(setting) if plan.training.document_length else forecast_of_lengths(setting)
+    return forecast(setting) if length else forecast_of_lengths(setting)
 
 
 def _radius(agreement: Agreement) -> float:

@@ -15,11 +15,11 @@ from typing import Any, Self
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.forecast.forecast_features import LENGTH, NOISE, TOPICS, WORDS, WORDS_SEEN
+from securetm.forecast.forecast_features import GENERAL, LENGTH, NOISE, TOPICS, WORDS, WORDS_SEEN
 
 FILE = "fitted_usefulness.json"
-OF_NOISE, OF_WORDS = (NOISE, LENGTH, TOPICS, WORDS), (WORDS_SEEN, LENGTH, TOPICS, WORDS)  # what each line reads
-NUMBERS = len(OF_NOISE) + len(OF_WORDS) + 3  # two constants, and how sharp the lesser is
+OF_NOISE = (NOISE, LENGTH, TOPICS, WORDS, GENERAL)  # what each line reads
+OF_WORDS = (WORDS_SEEN, LENGTH, TOPICS, WORDS, GENERAL)
 
 
 def lesser_of_lines(numbers: Array, rows: Sequence[Mapping[str, float]]) -> Array:
@@ -43,6 +43,7 @@ class FittedCurve:
     numbers: tuple[float, ...]
     below: float  # of an outcome, which at most one in ten undercuts
     above: float
+    surely: float  # as `below`, of an outcome which at most one in fifty undercuts
 
     def band(self, row: Mapping[str, float]) -> tuple[float, float, float]:
         """Lower end, middle and upper end for a setting with these features."""
@@ -62,7 +63,7 @@ class FittedModel:
     def of(cls, table: Mapping[str, Any]) -> Self:
         """The model as it stands in the file."""
         curves = {
-            name: FittedCurve(tuple(table[name]["numbers"]), table[name]["below"], table[name]["above"])
+            name: FittedCurve(tuple(table[name]["numbers"]), table[name]["below"], table[name]["above"], table[name]["surely"])
             for name in ("held_out", "classification")
         }
         return cls(**curves, tried={name: (low, high) for name, (low, high) in table["tried"].items()})

@@ -15,6 +15,7 @@ from securetm.models.rounds_rule import noise_of_one_round, rounds_for
 LDA_VI, MOMENTS = "lda-vi", "moments"
 _CLEAR = 300.0  # a signal so far above the noise is as good as none of it
 NOISE, WORDS_SEEN, LENGTH, TOPICS, WORDS = "signal over noise", "words of a kind", "length", "topics", "words"
+GENERAL = "general list"
 
 
 def with_rounds(setting: ForecastSetting) -> ForecastSetting:
@@ -55,4 +56,5 @@ def features(setting: ForecastSetting, deviation: float) -> Mapping[str, float]:
         LENGTH: log(setting.length),
         TOPICS: log(setting.topics),
         WORDS: log(setting.words),
+        GENERAL: float(setting.general_list),
     }

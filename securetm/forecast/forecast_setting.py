@@ -27,6 +27,7 @@ class ForecastSetting:
     topics: int = 20
     rounds: int = 0
     length: float = 50.0  # words of a document that are on the list
+    general_list: bool = False  # whether the words are those of general language, and not of texts like these
     documents_per_person: float = 1.0  # on average; above 1 the budget is each person's
     noise_factor: float = 1.0  # the noise in the sum, over that of one curator with all documents (`under_profile`)
     noise_in_rule: float = 1.0  # the same as the rule for rounds counts with it

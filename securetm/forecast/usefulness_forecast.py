@@ -25,14 +25,14 @@ from securetm.forecast.forecast_setting import ForecastSetting
 COVERS = 0.8  # how often an outcome lies in its band, as was tried on corpora that the rule was not fitted on
 PUBLIC, PLAIN = "public", "plain"
 LENGTHS = (5.0, 30.0, 150.0)  # words of a document on the list: of short texts, middling and long ones
-_SLACK = 0.05  # of a feature beyond what was tried, in its logarithm
+SLACK = 0.05  # of a feature beyond what was tried, in its logarithm
 _MOST_DOCUMENTS = 10**7
 _MORE_IS_BETTER = (NOISE, WORDS_SEEN)  # beyond what was tried of these, the most that was tried counts
 _UNITS = {LENGTH: "words in a document", TOPICS: "topics", WORDS: "words on the list", WORDS_SEEN: "occurrences of a word"}
 
 
 class Verdict(Enum):
-    """What a forecast says. `OF_USE`: the whole band lies above what word frequencies predict."""
+    """What a forecast says. `OF_USE`: the whole band, and more below it, lies above what word frequencies predict."""
 
     OF_USE = "of use"
     NOT_OF_USE = "not of use"
@@ -78,7 +78,8 @@ def forecast(setting: ForecastSetting) -> Forecast:
     for name in _MORE_IS_BETTER:
         found[name] = min(found[name], fitted.tried[name][1])
     held_out, classification = Band(*fitted.held_out.band(found)), Band(*fitted.classification.band(found))
-    return Forecast(setting, held_out, _share(classification), verdict_of(held_out.low, held_out.high), (), rule.corpora)
+    verdict = verdict_of(held_out.middle + fitted.held_out.surely, held_out.high)
+    return Forecast(setting, held_out, _share(classification), verdict, (), rule.corpora)
 
 
 def forecast_of_lengths(setting: ForecastSetting) -> Forecast:
@@ -89,7 +90,9 @@ def forecast_of_lengths(setting: ForecastSetting) -> Forecast:
     if not held_out:
         return _unknown(with_rounds(setting), each[0].reasons)
     both = _around(held_out)
-    return Forecast(each[0].setting, both, _around(classification), verdict_of(both.low, both.high), (), each[0].corpora)
+    verdicts = {one.verdict for one in each if one.held_out is not None}
+    verdict = verdicts.pop() if len(verdicts) == 1 else Verdict.CANNOT_SAY
+    return Forecast(each[0].setting, both, _around(classification), verdict, (), each[0].corpora)
 
 
 def _around(bands: Sequence[Band]) -> Band:
@@ -121,9 +124,9 @@ def _unknown(setting: ForecastSetting, reasons: tuple[str, ...]) -> Forecast:
     return Forecast(setting, None, None, Verdict.CANNOT_SAY, reasons, fitted_rule().corpora)
 
 
-def verdict_of(low: float, high: float) -> Verdict:
-    """The verdict of a band of gains over word frequencies."""
-    if low > 0:
+def verdict_of(surely: float, high: float) -> Verdict:
+    """The verdict on a gain over word frequencies that is surely above the first number, and hardly above the second."""
+    if surely > 0:
         return Verdict.OF_USE
     return Verdict.NOT_OF_USE if high <= 0 else Verdict.CANNOT_SAY
 
@@ -138,7 +141,7 @@ def _beyond(found: Mapping[str, float], fitted: FittedModel) -> tuple[str, ...]:
     reasons = []
     for name, value in found.items():
         low, high = fitted.tried[name]
-        if value < low - _SLACK or (value > high + _SLACK and name not in _MORE_IS_BETTER):
+        if value < low - SLACK or (value > high + SLACK and name not in _MORE_IS_BETTER):
             reasons.append(_said(name, value, low, high))
     return tuple(reasons)
 

@@ -6,21 +6,23 @@ on made-up documents (`securetm reproduce settings-rule`), and looked at on corp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log
 
 from securetm.models.rounds_rule import signal
 
 USUAL_WORDS, USUAL_TOPICS = 1_000, 20  # the table whose noise the signal is over
-LISTS = (250, 500, 1_000, 2_000, 4_000)  # others were not tried
-WORDS_AT_ONE, POWER = 62.5, 0.75  # the list where the signal is 1, and the power with which it grows
+LISTS = (250, 500, 1_000, 2_000)  # others were not tried
+WORDS_AT_ONE, POWER = 15.625, 1.0  # the list where the signal is 1, and the power with which it grows
+_LEAST = 1e-9  # signal
 
 
 def words_for(documents: int, noise: float) -> int:
     """The length of the list for so many documents, with that noise in a single round."""
-    return words_of_signal(signal(documents, USUAL_TOPICS, USUAL_WORDS, noise), WORDS_AT_ONE, POWER, LISTS)
+    return int(nearest(signal(documents, USUAL_TOPICS, USUAL_WORDS, noise), WORDS_AT_ONE, POWER, LISTS))
 
 
-def words_of_signal(one: float, at_one: float, power: float, lists: tuple[int, ...]) -> int:
-    """The rule itself, with its two numbers: of the lists that were tried the nearest one."""
-    asked = log(at_one) + power * log(max(one, 1e-9))
-    return min(lists, key=lambda words: abs(log(words) - asked))
+def nearest(one: float, at_one: float, power: float, values: Sequence[float]) -> float:
+    """The rule itself, with its two numbers: of the values that were tried the nearest one."""
+    asked = log(at_one) + power * log(max(one, _LEAST))
+    return min(values, key=lambda value: abs(log(value) - asked))

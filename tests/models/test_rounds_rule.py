@@ -17,6 +17,7 @@ from securetm.cli.budget_profile import ProfileQuestion
 from securetm.errors import BadSetting
 from securetm.experiments.fitted_rounds import fitted
 from securetm.models.rounds_rule import MOST_ROUNDS, ROUNDS_EACH, noise_of_one_round, rounds_for
+from securetm.models.words_rule import LISTS, words_for
 from securetm.plan_reading import plan_from_tables
 
 RESULT = Path(experiments.__file__).parent / "results" / "reproduce-rounds-rule.json"
@@ -58,3 +59,16 @@ def test_the_calculator_suggests_what_a_run_would_ask() -> None:
     assert run.suggested.rounds == MOST_ROUNDS
     assert "1,000,000 documents" in run.suggested.sentence
     assert ProfileQuestion("dp-central", 5, 3, 500, "prodlda").run().suggested is None
+
+
+def test_a_plan_that_states_its_documents_lists_as_many_words_as_the_rule_says() -> None:
+    def most(training: dict[str, int], **vocabulary: object) -> int:
+        tables = {"profile": "dp-central", "model": {"name": "lda-vi"}, "training": training, "vocabulary": vocabulary}
+        return plan_from_tables(tables, "a test").vocabulary.max_words
+
+    assert most({}) == 2_000
+    assert most({"documents": 100}) == LISTS[0]
+    assert most({"documents": 10**6}) == LISTS[-1]
+    assert most({"documents": 100}, max_words=700) == 700
+    assert most({"documents": 100}, source="file", file="english") == LISTS[0]
+    assert words_for(4_000, 0.6) > words_for(4_000, 3.7)

@@ -101,6 +101,8 @@ class ProfileRun:
     noise: float | None = None  # over the bound on a row; nothing where the noise is on single words
     words_move_as_one: bool = True  # whether the spend of the words bounds any number of documents
     shares_note: str = ""  # what the noise in the sum is
+    forecast_note: str = ""  # whether the model will be of use
+    forecast: Mapping[str, Any] | None = None  # the same as numbers
 
     @property
     def unit(self) -> str:
@@ -120,7 +122,8 @@ class ProfileRun:
     def report(self, progress: Stages) -> BudgetReport:
         """What the run spends, and what can be expected of a language's list of words."""
         spent = self._spent(progress)
-        return replace(spent, notes=some(*spent.notes, self.suggested.sentence if self.suggested else None, self.list_note))
+        rounds = self.suggested.sentence if self.suggested else None
+        return replace(spent, notes=some(*spent.notes, rounds, self.list_note, self.forecast_note))
 
     def _spent(self, progress: Stages) -> BudgetReport:
         """What the run spends. Where the budget ends before the last round, what the rounds spend that it lasts for."""
@@ -190,7 +193,8 @@ class ProfileRun:
         budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "lasts_rounds": lasts}
         expected = {"expected_words": dict(self.expected_words)} if self.expected_words else {}
         suggested = {"suggested": asdict(self.suggested)} if self.suggested else {}
-        return {"rounds": self.rounds, "noise": self.noise, "budget": budget, **suggested, **expected}
+        told = {"forecast": dict(self.forecast)} if self.forecast else {}
+        return {"rounds": self.rounds, "noise": self.noise, "budget": budget, **suggested, **expected, **told}
 
     def _lasting(self, progress: Stages) -> int:
         """How many rounds the ledger would let it go on."""
