@@ -41,16 +41,9 @@ def forecast(
     from securetm.reports.terminal import results
 
     each = _documents_per_person(documents, persons, documents_per_person)
-    known = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "model": model,
-        "start": start,
-        "words": words,
-        "topics": topics,
-        "general_list": general_list,
-    }
-    setting = setting_under(profile, documents, parties, **known, rounds=rounds, length=length, documents_per_person=each)
+    known = {"epsilon": epsilon, "delta": delta, "model": model, "start": start, "words": words, "topics": topics}
+    known |= {"rounds": rounds, "length": length, "general_list": general_list, "documents_per_person": each}
+    setting = setting_under(profile, documents, parties, **known)
     chosen = choose_settings(setting, () if words else WORDS_TRIED, () if topics else TOPICS_TRIED)
     show_forecast(chosen, results(json))
     if json:
