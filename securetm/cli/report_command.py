@@ -10,6 +10,7 @@ import typer
 
 from securetm.cli.json_output import Json, print_json
 from securetm.cli.key_options import PassphraseFile
+from securetm.errors import NoSuchPath
 from securetm.reports.report_errors import CannotWriteReport, NoRunGiven, NothingToWrite
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def report(
     if sign is not None and not written:
         raise NothingToWrite
     check_places(*written)
+    if not run.exists():
+        raise NoSuchPath(str(run))
     if run.is_dir():
         broken = _of_run(run, html, pdf, markdown, sign, passphrase_file, examples, json)
     else:

@@ -20,7 +20,7 @@ from securetm.federation.store import read_json, write_json
 
 RUN, KEPT = "run.json", "kept.json"
 VERSION = 1
-_OTHERS = (KEPT, "lock")
+_OTHERS = (KEPT, "lock", "serve.jsonl")  # a coordinator writes its log also after the run has ended
 ADDED = ("audits/", "labels.json")  # by whoever tries the run, or names its topics, later
 _DATABASES, _BESIDE = (".sqlite", ".ledger", ".others"), ("-wal", "-shm", "-journal")
 

@@ -24,6 +24,7 @@ from securetm.federation.party import Party
 from securetm.federation.store import read_arrays, write_json
 from securetm.federation.topic_labels import LABELS, TopicLabels
 from securetm.models.quality import named_topics
+from securetm.version import __version__
 
 REPORT = "report.json"
 VERSION = 1
@@ -38,7 +39,14 @@ def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
     with party.failure_log.logged():
         if rounds:
             keep_figures(party.store, "shared", judge(party.agreement.model, state, party.documents, party.agreement.plan.seed))
-    report = {"version": VERSION, **facts, "rounds": rounds, **_of_model(party, state), **what_was_told(party)}
+    report = {
+        "version": VERSION,
+        "software": __version__,
+        **facts,
+        "rounds": rounds,
+        **_of_model(party, state),
+        **what_was_told(party),
+    }
     report |= {
         "spent": spent(party.ledger, party.run, party.agreement),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -347,7 +347,7 @@ WHY = ": needs a second run, made documents or lying parties, which this run has
 
 def test_what_cannot_be_shown_again_ends_in_a_letter(tried: Path, tmp_path: Path) -> None:
     told(securetm("report", str(tmp_path)), 2, "holds no finished run")
-    told(securetm("report", str(tmp_path / "absent.json")), 2, "No such file")
+    told(securetm("report", str(tmp_path / "absent.json")), 2, "absent.json")
     told(securetm("report"), 2, "it is not said of what to report")
     kept = json.loads((tried / "audits" / "small.json").read_text("utf-8"))
     kept["findings"][0]["verdict"] = "not refuted"

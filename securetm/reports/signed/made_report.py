@@ -91,6 +91,7 @@ def _digests(sources: ReportSources) -> Mapping[str, str]:
         "model": sources.model_digest,
         "plan": sources.plan_digest,
         "profile": sources.profile.digest.hex(),
+        "roster": sources.roster_digest,
     }
     return {name: digest for name, digest in found.items() if digest}
 

@@ -59,6 +59,7 @@ class ReportSources:
     model_digest: str
     channels: tuple[tuple[str, int, int], ...] = ()  # channel, messages, bytes
     told: Mapping[str, int] = field(default_factory=dict)  # of a party at home: questions that it answered
+    roster_digest: str = ""  # that a party accepted
     with_content: bool = False
     audits: tuple[tuple[Audit, str], ...] = ()  # each with the digest of its record
 
@@ -198,6 +199,7 @@ def _of_party(path: Path) -> ReportSources:
             ({"party": report["party"], **spent},) if spent else (),
             _sha256(path / REPORT),
             _sha256(path / MODEL),
+            roster_digest=str(report["roster"]),
             told={str(name): int(number) for name, number in report["answered"].items()},
             audits=_audits(path),
         )
