@@ -24,6 +24,7 @@ REPRODUCTIONS: Mapping[str, str] = {
     "iftm": "iftm",
     "rounds-rule": "fitted_rounds",
     "settings-rule": "fitted_settings",
+    "start-rule": "fitted_start",
     "private-frontier": "private_frontier",
     "privacy-utility": "privacy_utility",
     "together-and-alone": "together_and_alone",

@@ -13,7 +13,7 @@ from math import log
 import numpy as np
 
 from securetm.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array
+from securetm.contracts import Answer, Array, Public
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.readers import read_corpus
@@ -44,11 +44,16 @@ class KnownWords:
     held: Corpus
     public: PublicKnowledge
 
-    def held_out(self, model: VariationalLDA, epsilon: float, rounds: int, seed: int) -> float:
-        """The log-likelihood of a held-out word after so many rounds with the budget's noise."""
+    def held_out(
+        self, model: VariationalLDA, epsilon: float, rounds: int, seed: int, first: float = 0.0, begun: Public | None = None
+    ) -> float:
+        """The log-likelihood of a held-out word after so many rounds, with the noise that the share `first` of a budget leaves.
+
+        They begin with what is public, or with what an answer that had this share says.
+        """
         rng = np.random.default_rng([seed, rounds])
-        deviation = noise_of_one_round(epsilon, DELTA) * rounds**0.5 * RADIUS  # Gaussians compose as one
-        state = model.started(self.train.vocabulary, self.public, rng)
+        deviation = noise_of_one_round(epsilon, DELTA) * (rounds / (1.0 - first)) ** 0.5 * RADIUS  # Gaussians compose as one
+        state = model.started(self.train.vocabulary, begun or self.public, rng)
         for _ in range(rounds):
             query = model.query(state)
             summed = ClippedRowSum(query.terms, RADIUS)
@@ -68,7 +73,7 @@ class KnownWords:
 
 def reproduce(seeds: Sequence[int] = (0,), on_progress: OnProgress | None = None) -> Row:
     """Every case with every epsilon and number of rounds, the fit on the synthetic ones, and what the rule gives up on each."""
-    makers = {**{f"{SYNTHETIC} {size}": _synthetic_of(size) for size in SIZES}, **CORPORA}
+    makers = {**{f"{SYNTHETIC} {size}": synthetic_of(size) for size in SIZES}, **CORPORA}
     cases = {name: make() for name, make in makers.items()}  # a corpus that is not here is refused now
     rows = list[Row]()
     for name, case in cases.items():
@@ -133,7 +138,8 @@ def _mean(values: Sequence[float]) -> float:
 # ---- cases -------------------------------------------------------------------------------------------------------------
 
 
-def _synthetic_of(size: int) -> Callable[[], KnownWords]:
+def synthetic_of(size: int) -> Callable[[], KnownWords]:
+    """Makes so many documents of LDA's own process."""
     return lambda: _synthetic(size)
 
 
