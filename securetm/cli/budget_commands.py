@@ -222,6 +222,7 @@ def profile(
     noise: Annotated[float | None, typer.Option(help="Noise over the bound on a row, in place of the profile's.")] = None,
     missing: Annotated[int | None, typer.Option(help="How many parties may be missing from a sum.")] = None,
     colluding: Annotated[int | None, typer.Option(help="How many parties may help the adversary.")] = None,
+    start: Annotated[str, typer.Option(help="Where the training begins: plain, public or moments, which asks first.")] = "",
     unit: Unit = "",
     documents_per_person: EachPerson = None,
     persons: Persons = None,
@@ -235,7 +236,8 @@ def profile(
 
     people = people_of(unit, documents, documents_per_person, persons, corpus, person)
     words = (vocabulary_size, model, vocabulary, document_length)
-    asked = ProfileQuestion(name, parties, rounds, *words, people, epsilon, delta, noise, missing, colluding)
+    numbers = (epsilon, delta, noise, missing, colluding)
+    asked = ProfileQuestion(name, parties, rounds, *words, people, *numbers, start=start)
     answer(lambda progress: asked.run().report(progress), html, json)
 
 

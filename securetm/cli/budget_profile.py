@@ -49,6 +49,7 @@ class ProfileQuestion:
     missing: int | None = None
     colluding: int | None = None
     public: bool = False  # whether the list of words is a public one
+    start: str = ""  # where the training begins
 
     def __post_init__(self) -> None:
         check("--rounds", self.rounds, MOST_ROUNDS)
@@ -93,6 +94,7 @@ class ProfileQuestion:
             bill.words is None or words_in_sums(profile),
             _shares_note(profile, cohort),
             *self._forecast(agreement, parties),
+            asked_first=bill.start,
         )
 
     def _forecast(self, agreement: Agreement, parties: int) -> tuple[str, dict[str, Any] | None]:
@@ -113,7 +115,7 @@ class ProfileQuestion:
     def agreement(self, **privacy: float) -> Agreement:
         """The run, agreed on as a plan that says only what was asked. Numbers in place of words stand for its vocabulary."""
         listed = self.language or (USUAL_LANGUAGE if self.public else "")
-        training = {"rounds": self.rounds, "documents": self.people.units}
+        training = {"rounds": self.rounds, "documents": self.people.units, "start": self.start or None}
         tables: dict[str, Any] = {
             "profile": self.profile,
             "vocabulary": {"max_words": self.words, **({"source": "file", "file": listed} if listed else {})},
@@ -131,7 +133,8 @@ class ProfileQuestion:
 
     def _asked(self) -> dict[str, Any]:
         """The settings that were given, for the record."""
-        return {**self._numbers(), "missing": self.missing, "colluding": self.colluding, **self.people.found}
+        started = {"start": self.start} if self.start else {}
+        return {**self._numbers(), **started, "missing": self.missing, "colluding": self.colluding, **self.people.found}
 
     def budget(self) -> Budget:
         """The profile's budget; a profile without one is refused."""
@@ -179,7 +182,15 @@ class ProfileQuestion:
         if not model.budget_rounds:
             return None
         asked = ProfileQuestion(
-            self.profile, None, None, self.words, self.model, self.language, people=self.people, delta=self.delta
+            self.profile,
+            None,
+            None,
+            self.words,
+            self.model,
+            self.language,
+            people=self.people,
+            delta=self.delta,
+            start=self.start,
         )
         open_rounds = asked.agreement(epsilon=self.epsilon or self.budget().epsilon)
         noise = calibrated(open_rounds, parties).plan.privacy.noise

@@ -24,8 +24,8 @@ from securetm.models.moments.topics_before import TopicsBefore
 from securetm.models.rounds_rule import noise_of_one_round, rounds_for
 from securetm.models.variational.lda_vi import VariationalLDA
 
-SIZES, EPSILONS, SHARES = (3_000, 8_000), (1.0, 3.0, 8.0), (0.0, 0.25, 0.5, 0.75, 0.9)
-MOST_DOCUMENTS = 8_000  # of a corpus: more take long, and are clearer than what a rule is needed for
+SIZES, EPSILONS, SHARES = (3_000,), (1.0, 3.0, 8.0), (0.0, 0.25, 0.5, 0.75)
+MOST_DOCUMENTS = 4_000  # of a corpus: more take long, and are clearer than what a rule is needed for
 MODEL = VariationalLDA(n_topics=TOPICS, **VariationalLDA.budget_defaults)
 
 

@@ -103,6 +103,7 @@ class ProfileRun:
     shares_note: str = ""  # what the noise in the sum is
     forecast_note: str = ""  # whether the model will be of use
     forecast: Mapping[str, Any] | None = None  # the same as numbers
+    asked_first: Spend | None = None  # of pairs of words, where the training begins at their topics
 
     @property
     def unit(self) -> str:
@@ -117,7 +118,7 @@ class ProfileRun:
     def spends(self, rounds: float) -> Spends:
         """The words and the noise that is drawn once, and so many rounds."""
         each = replace(self.round, count=round(rounds)) if self.round and rounds else None
-        return tuple(spend for spend in (self.words, self.once, each) if spend is not None)
+        return tuple(spend for spend in (self.words, self.asked_first, self.once, each) if spend is not None)
 
     def report(self, progress: Stages) -> BudgetReport:
         """What the run spends, and what can be expected of a language's list of words."""
@@ -231,9 +232,11 @@ class ProfileRun:
         )
 
     def _parts(self, epsilon: float, lasts: int) -> ReportTable:
-        words = [("the words alone", 1, total((self.words,), self.delta).epsilon)] if self.words else []
-        rounds = ("words and rounds" if words else "rounds", self.rounds, epsilon)
-        rows = (*words, rounds, ("the budget", lasts, self.budget.epsilon))
+        named = {"words": self.words, "question before the training": self.asked_first}
+        before = {name: spend for name, spend in named.items() if spend}
+        alone = [(f"the {name} alone", 1, total((spend,), self.delta).epsilon) for name, spend in before.items()]
+        rounds = (" and ".join([*before, "rounds"]), self.rounds, epsilon)
+        rows = (*alone, rounds, ("the budget", lasts, self.budget.epsilon))
         most = "; the budget allows a million rounds and more" if lasts == MOST_ROUNDS else ""
         caption = f"The budget lasts so many rounds{most}."
         return ReportTable("What it is spent on", ("", "rounds", f"epsilon per {self.unit}"), rows, caption)
