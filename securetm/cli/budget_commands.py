@@ -236,8 +236,7 @@ def profile(
 
     people = people_of(unit, documents, documents_per_person, persons, corpus, person)
     words = (vocabulary_size, model, vocabulary, document_length)
-    numbers = (epsilon, delta, noise, missing, colluding)
-    asked = ProfileQuestion(name, parties, rounds, *words, people, *numbers, start=start)
+    asked = ProfileQuestion(name, parties, rounds, *words, people, epsilon, delta, noise, missing, colluding, start=start)
     answer(lambda progress: asked.run().report(progress), html, json)
 
 
