@@ -170,7 +170,8 @@ def _with_totals(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Mode
         return dataclasses.replace(plan.model, settings={**settings, "totals": 0.0})
     if not chosen.documents:
         return plan.model
-    weight = totals_under(profile, chosen.documents, int(settings["n_topics"]), _most_words(plan))
+    plain = chosen.start == "plain"
+    weight = totals_under(profile, chosen.documents, int(settings["n_topics"]), _most_words(plan), plain=plain)
     return dataclasses.replace(plan.model, settings={**settings, "totals": weight})
 
 

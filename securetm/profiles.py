@@ -204,9 +204,9 @@ def rounds_under(profile: Profile, documents: int, topics: int, words: int, aske
     return rounds_for(documents, topics, words, _noise_under(profile) / math.sqrt(1.0 - asked_first))
 
 
-def totals_under(profile: Profile, documents: int, topics: int, words: int) -> float:
+def totals_under(profile: Profile, documents: int, topics: int, words: int, *, plain: bool) -> float:
     """Returns how much words' totals weigh in the first round, by the rule; with the noise as in `rounds_under`."""
-    return totals_for(documents, topics, words, _noise_under(profile))
+    return totals_for(documents, topics, words, _noise_under(profile), plain=plain)
 
 
 def _noise_under(profile: Profile) -> float:

@@ -11,8 +11,8 @@ from math import erfc, exp, log, sqrt
 ROUNDS_EACH = 0.2842  # rounds for each unit of the signal
 MOST_ROUNDS = 8  # more were not tried
 MOST_TOTALS = 2.0  # the weight of totals where the signal is weak
-LEAST_TOTALS = 0.1
-TOTALS_AT = 10.0  # the signal at which totals weigh as much as counts; chosen on titles, M10, messages and docstrings
+LEAST_TOTALS = 0.5  # on docstrings less of it bought nothing
+TOTALS_AT, PLAIN_TOTALS_AT = 10.0, 20.0  # signals at which totals weigh as much as counts: seen on titles, M10, messages
 _DIGITS = 3  # of the noise, so that its last bits decide nothing
 
 
@@ -26,13 +26,14 @@ def rounds_of_signal(one: float, each: float, most: int) -> int:
     return min(max(round(one * each), 1), most)
 
 
-def totals_for(documents: int, topics: int, words: int, noise: float) -> float:
-    """The weight of words' totals in the first round (`VariationalLDA.totals`).
+def totals_for(documents: int, topics: int, words: int, noise: float, *, plain: bool = False) -> float:
+    """The weight of words' totals in the first round (`VariationalLDA.totals`), of a plain start or another.
 
     The noise on a word's total costs most where documents are few or short. The weight costs counts a part of their clip, so
-    where it would be small there is none.
+    where it would be small there is none. A first round about random topics has less to lose.
     """
-    weight = min((TOTALS_AT / signal(documents, topics, words, noise)) ** 2, MOST_TOTALS)
+    at = PLAIN_TOTALS_AT if plain else TOTALS_AT
+    weight = min((at / signal(documents, topics, words, noise)) ** 2, MOST_TOTALS)
     return float(f"{weight:.{_DIGITS}g}") if weight >= LEAST_TOTALS else 0.0
 
 
