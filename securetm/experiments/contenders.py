@@ -32,6 +32,7 @@ STARTED, STARTED_PLAIN = "lda-vi, start by moments and vectors", "lda-vi, start 
 PUBLIC, PLAIN, MOMENTS, SHIPPED = "lda-vi, public start", "lda-vi, plain start", "moments", "lda-vi of 0.1.0"
 TOPICS_KNOWN, ASSIGNED = "oracle: true topics known", "oracle: assignments known"
 FIRM = "lda-vi, public start, without tempering"
+AGAIN = "lda-vi, public start, trained again"  # where more was measured later: its words by relevance
 SPECTRAL = "private spectral LDA, one curator"
 PEER, FREQUENCIES, CONTROL = "tomotopy LDA", "word frequencies", "public start, no document"
 
@@ -96,6 +97,7 @@ _FIRM: Mapping[str, Any] = {**_VI, "tempering": 1.0}
 _EARLIER: Mapping[str, Any] = {**_FIRM, "shares_alpha": 0.0, "totals": 0.0}  # version 0.1.0
 FEDERATED: Mapping[str, Contender] = {
     PUBLIC: Contender("lda-vi", _VI, {"start": "public"}, _by_rule),
+    AGAIN: Contender("lda-vi", _VI, {"start": "public"}, _by_rule),
     FIRM: Contender("lda-vi", _FIRM, {"start": "public"}, _by_rule),
     PLAIN: Contender("lda-vi", _VI, {"start": "plain"}, _by_epsilon(20, 3, (0.5, 4), (1.0, 5), (3.0, 10), (8.0, 20))),
     STARTED: Contender("lda-vi", _VI, {"start": "moments", "vectors": "glove"}, _by_rule),

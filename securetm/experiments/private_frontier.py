@@ -15,6 +15,7 @@ from securetm.corpus.partitions import equal
 from securetm.errors import SecuretmError
 from securetm.experiments.bench_frame import OnProgress, Row, timed
 from securetm.experiments.contenders import (
+    AGAIN,
     BESIDE,
     DELTA,
     FEDERATED,
@@ -73,7 +74,7 @@ def blocks(corpora: Sequence[str]) -> list[FrontierBlock]:
         FrontierBlock(NEWS, 20, (PLAIN, MOMENTS), both, SEEDS[:2]),
         FrontierBlock(NEWS, 20, (STARTED, STARTED_PLAIN), both, SEEDS[:1]),
         *(FrontierBlock(name, 20, (STARTED, STARTED_PLAIN), (CENTRAL,), SEEDS[:1]) for name in (TITLES, NEWS_FEW)),
-        FrontierBlock(NEWS, 20, (FIRM, SHIPPED), both, SEEDS[:1]),
+        FrontierBlock(NEWS, 20, (AGAIN, FIRM, SHIPPED), both, SEEDS[:1]),
         FrontierBlock(NEWS, 20, oracles, (CENTRAL,), (0,)),
         FrontierBlock(NEWS, 20, (PUBLIC,), (DISTRIBUTED,), SEEDS),
         FrontierBlock(NEWS, 20, [name for name in private if name != PUBLIC], (DISTRIBUTED,), (0,)),
