@@ -29,18 +29,19 @@ from securetm.experiments.contenders import DELTA, MOMENTS, PLAIN, PUBLIC
 from securetm.experiments.forecast_fit import GENERAL_WORDS, fit, judged, points_of_frontier, points_of_trials, summary
 from securetm.experiments.judged_documents import classified, per_word
 from securetm.experiments.kept_rows import KeptRows, Key, made
-from securetm.experiments.newsgroups import M10, SMS, research_file
+from securetm.experiments.newsgroups import FILE, M10, SMS, public_words, read_newsgroups, research_file
 from securetm.experiments.newsgroups import PUBLIC as FILES
 from securetm.models.gibbs.lda import LDA
 from securetm.models.moments.moments import Moments
 from securetm.models.nmf.nmf import NMF
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.public_topics import public_knowledge
-from securetm.models.rounds_rule import noise_of_one_round, rounds_for
+from securetm.models.rounds_rule import noise_of_one_round, rounds_for, totals_for
 from securetm.models.variational.lda_vi import VariationalLDA
 
 SHORT, MIDDLE, LONG = "made-up documents of 5 to 10 words", "made-up documents of 15 to 75", "made-up documents of 80 to 240"
 MANY = "made-up documents over 4,000 words"
+NEWS_POSTS, SNIPPETS = "20 Newsgroups", "TagMyNews"
 TITLES, PAPERS, DOCSTRINGS, MESSAGES = "StackOverflow titles", "M10", "docstrings", "SMS"
 LDA_COUNTS, FACTORS = "lda", "nmf"
 EPSILONS = (0.5, 1.0, 3.0, 8.0)
@@ -118,7 +119,9 @@ def model_of(trial: ForecastTrial) -> TopicModel:
         return LDA(n_topics=trial.topics, sweeps=5)
     if trial.model == FACTORS:
         return NMF(n_topics=trial.topics)
-    return VariationalLDA(n_topics=trial.topics, **VariationalLDA.budget_defaults)
+    noise = noise_of_one_round(trial.epsilon, DELTA) if trial.epsilon else 0.0
+    totals = totals_for(trial.documents, trial.topics, trial.words, noise) if noise else 0.0
+    return VariationalLDA(n_topics=trial.topics, **{**VariationalLDA.budget_defaults, "totals": totals})
 
 
 def rounds_of(trial: ForecastTrial, documents: int, words: int) -> int:
@@ -187,14 +190,21 @@ def vectors_of(topics: Array) -> Array:
 def _chosen(name: str, documents: int, words: int) -> TrialDocuments:
     """Some documents of a corpus over its own frequent words or those of general English, and public vectors of these."""
     corpus = whole(name.removesuffix(GENERAL_WORDS))
-    own = not name.endswith(GENERAL_WORDS)
-    chosen = tuple(sorted(prune(corpus, max_words=words))) if own else frequent_words("en", words, Tokeniser(), _MOST_SHARE)
+    chosen = _words_for(name, corpus, words)
     counted = corpus.project(chosen)
     counted = counted.select(np.flatnonzero(counted.lengths() >= 2))
     order = np.random.default_rng(0).permutation(len(counted))
     judges, rest = order[:_JUDGES], order[_JUDGES : _JUDGES + documents]
     vectors, shares = _vague(chosen) if name == MANY else _known(chosen)
     return TrialDocuments(counted.select(np.sort(rest)), counted.select(np.sort(judges)), vectors, shares)
+
+
+def _words_for(name: str, corpus: Corpus, words: int) -> tuple[str, ...]:
+    """Frequent words of general English, or of two other corpora, or of the corpus itself."""
+    if name.endswith(GENERAL_WORDS):
+        return frequent_words("en", words, Tokeniser(), _MOST_SHARE)
+    others = _WORDS_OF_OTHERS.get(name)
+    return tuple(sorted(public_words(words, of=others) if others else prune(corpus, max_words=words)))
 
 
 def _known(words: tuple[str, ...]) -> tuple[Array, Array]:
@@ -248,7 +258,10 @@ def _read(file: str) -> Callable[[], Corpus]:
     return lambda: read_corpus(research_file(file))
 
 
+_WORDS_OF_OTHERS = {NEWS_POSTS: FILE, SNIPPETS: FILES[0]}
 WHOLE: Mapping[str, Callable[[], Corpus]] = {
+    NEWS_POSTS: read_newsgroups,
+    SNIPPETS: _read(FILES[0]),
     DOCSTRINGS: _docstrings,
     PAPERS: _read(M10),
     MANY: _over_many_words,
@@ -287,7 +300,8 @@ def trials() -> list[ForecastTrial]:
     english = tuple(name + GENERAL_WORDS for name in _CORPORA)
     return [
         *_block(_FITTED, 2_000, (0.5, 3.0, None)),
-        *_block((MESSAGES + GENERAL_WORDS, MESSAGES), 2_000, (*EPSILONS, None)),
+        *_block((MESSAGES + GENERAL_WORDS, MESSAGES, NEWS_POSTS, SNIPPETS), 2_000, (*EPSILONS, None)),
+        *_block((NEWS_POSTS, SNIPPETS), 10_000, (*EPSILONS, None)),
         *_block((SHORT, MIDDLE, *_CORPORA, *english), 8_000, ends),
         *(one for words, topics in shapes for one in _block(english[:1], 4_000, (1.0, None), words=words, topics=topics)),
         *_block((DOCSTRINGS, PAPERS, MIDDLE), 4_000, ends, models=_FURTHER),

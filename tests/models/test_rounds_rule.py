@@ -16,8 +16,10 @@ from securetm.accounting.spends import Spend
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.errors import BadSetting
 from securetm.experiments.fitted_rounds import fitted
+from securetm.experiments.fitted_settings import USUAL
+from securetm.experiments.fitted_settings import fitted as fitted_settings
 from securetm.models.rounds_rule import MOST_ROUNDS, ROUNDS_EACH, noise_of_one_round, rounds_for
-from securetm.models.words_rule import LISTS, words_for
+from securetm.models.words_rule import LISTS, POWER, WORDS_AT_ONE, words_for
 from securetm.plan_reading import plan_from_tables
 
 RESULT = Path(experiments.__file__).parent / "results" / "reproduce-rounds-rule.json"
@@ -72,3 +74,15 @@ def test_a_plan_that_states_its_documents_lists_as_many_words_as_the_rule_says()
     assert most({"documents": 100}, max_words=700) == 700
     assert most({"documents": 100}, source="file", file="english") == LISTS[0]
     assert words_for(4_000, 0.6) > words_for(4_000, 3.7)
+
+
+def test_the_rule_of_words_is_what_the_committed_rows_give_and_beats_every_constant() -> None:
+    result = json.loads((RESULT.parent / "reproduce-settings-rule.json").read_text("utf-8"))
+    assert fitted_settings(result["rows"], "words") == (WORDS_AT_ONE, POWER)
+    *constants, rule = result["tables"]["words"]
+    assert rule["made_up"] < min(one["made_up"] for one in constants)
+    assert rule["corpora"] <= min(one["corpora"] for one in constants)
+    for setting in ("radius", "topics"):  # a constant is as good
+        *constants, rule = result["tables"][setting]
+        usual = next(one for one in constants if one["rule"] == f"always {USUAL[setting]:g}")
+        assert usual["made_up"] < rule["made_up"] + 0.01
