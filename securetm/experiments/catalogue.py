@@ -22,6 +22,7 @@ REPRODUCTIONS: Mapping[str, str] = {
     "fednmf-small": "fednmf_small",
     "lda-frontier": "lda_frontier",
     "iftm": "iftm",
+    "one-run-audits": "one_run_audits",
     "rounds-rule": "fitted_rounds",
     "settings-rule": "fitted_settings",
     "start-rule": "fitted_start",

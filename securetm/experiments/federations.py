@@ -39,13 +39,15 @@ class FederationForm:
 
 
 @contextmanager
-def begun(parties: Mapping[str, Corpus], words: Sequence[str], tables: Mapping[str, Any]) -> Iterator[RunFolder]:
+def begun(
+    parties: Mapping[str, Corpus], words: Sequence[str], tables: Mapping[str, Any], *, recorded: bool = False
+) -> Iterator[RunFolder]:
     """A run of these parties, ready to be trained. `words` is the agreed vocabulary, `tables` the rest of the plan."""
     with tempfile.TemporaryDirectory() as place:
         listed = Path(place) / "words.txt"
         listed.write_text("\n".join(words), "utf-8")
         plan = plan_from_tables({**tables, "vocabulary": {"source": "file", "file": str(listed)}}, "the experiment")
-        yield begin(Path(place) / "run", plan, parties)
+        yield begin(Path(place) / "run", plan, parties, with_content=recorded)
 
 
 @dataclass(frozen=True)

@@ -44,10 +44,15 @@ class ScoredCanaries:
 
 
 def attack(view: AdversaryView, effort: Effort) -> ScoredCanaries:  # noqa: ARG001 - it reads all rounds that it was given
-    """Guesses about as many canaries as would show most of a run with half of its noise."""
-    scores, budget = canary_scores(view), view.public.profile.budget
+    """Scores the canaries, and guesses about some of them."""
+    budget = view.public.profile.budget
     about = (budget.epsilon, budget.delta) if budget is not None else _ABOUT
-    half = best_guesses(len(scores), *about, of_each(view.question.confidence)) // 2
+    return guessed(canary_scores(view), *about, view.question.confidence)
+
+
+def guessed(scores: Array, epsilon: float, delta: float, confidence: float) -> ScoredCanaries:
+    """Guesses about as many canaries as would show most of a run with half of the noise of this claim."""
+    half = best_guesses(len(scores), epsilon, delta, of_each(confidence)) // 2
     guesses, order = np.zeros(len(scores), dtype=np.int64), np.argsort(scores, kind="stable")
     guesses[order[len(scores) - half :]] = 1
     guesses[order[:half]] = -1
