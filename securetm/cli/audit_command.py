@@ -19,12 +19,20 @@ if TYPE_CHECKING:
     from securetm.leakage.audit_record import Audit
     from securetm.stages import Stages
 
+WHOLE, MINUTES = "full", 2.0  # the plan and the time of an audit of which only the run is named
+
 
 def audit(
-    plan: Annotated[str, typer.Argument(help="An audit plan: one of audits/plans, such as quick, or a file.")],
+    plan: Annotated[
+        str, typer.Argument(help="An audit plan: one of audits/plans, such as quick, or a file. With --run alone: full.")
+    ] = "",
     run: Annotated[Path | None, typer.Option(help="The folder of a run made with --record, to be tried too.")] = None,
     html: Html = None,
     markdown: Markdown = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(min=0.1, max=100_000, help="With --run: begin nothing that would take longer; 2 where no plan is named."),
+    ] = None,
     keep: Annotated[
         Path | None, typer.Option(help="Keep the runs that the audit makes in this folder, which must be empty or new.")
     ] = None,
@@ -40,6 +48,7 @@ def audit(
     """
     if evidence is not None and run is not None:
         raise typer.BadParameter("evidence is of runs that the audit makes itself: leave one of --run and --evidence away")
+    plan, minutes = _chosen(plan, run, minutes)
     if plan.endswith(".toml") and not Path(plan).is_file():
         raise NoSuchPath(plan)
     check_places(html, markdown)
@@ -52,7 +61,7 @@ def audit(
 
         to = screen()
         with Bars(to) as bars:
-            found = _carried_out(plan, run, evidence, keep, bars)
+            found = _carried_out(plan, run, evidence, keep, bars, minutes)
     if evidence is not None:
         to.print(_how_many_kept(found, plan, evidence), markup=False)
     show_audit(found, at_home(examples), results(json))
@@ -63,7 +72,18 @@ def audit(
         raise typer.Exit(1)
 
 
-def _carried_out(name: str, run: Path | None, evidence: Path | None, keep: Path | None, bars: Stages) -> Audit:
+def _chosen(plan: str, run: Path | None, minutes: float | None) -> tuple[str, float | None]:
+    """The plan and the time: of a run alone, every attack that two minutes allow."""
+    if run is None and not plan:
+        raise typer.BadParameter("Missing argument 'plan': name one, such as quick, or a run with --run")
+    if run is None and minutes is not None:
+        raise typer.BadParameter("--minutes is for a run that is named with --run")
+    return (plan, minutes) if plan else (WHOLE, MINUTES if minutes is None else minutes)
+
+
+def _carried_out(
+    name: str, run: Path | None, evidence: Path | None, keep: Path | None, bars: Stages, minutes: float | None
+) -> Audit:
     """The audit. With a folder of evidence, it carries out in pieces what is missing there, and adds what was kept."""
     from securetm.leakage.audit_plans import read_audit_plan
     from securetm.leakage.auditor import audit as carried_out
@@ -73,7 +93,7 @@ def _carried_out(name: str, run: Path | None, evidence: Path | None, keep: Path 
 
     plan = read_audit_plan(name)
     if evidence is None:
-        return carried_out(plan, run, keep=keep, stages=bars)
+        return carried_out(plan, run, keep=keep, stages=bars, minutes=minutes)
     check_plan(plan)
     made: list[Audit] = []
 

@@ -47,11 +47,11 @@ WORDS: Mapping[str, int] = {"lda-vi": 1_000, "moments": 400}
 ROUNDS: Mapping[str, int] = {"lda-vi": 3, "moments": 1}
 RADIUS: Mapping[str, float] = {"lda-vi": 2.0, "moments": 1.0}
 WHO: Mapping[str, tuple[str, str]] = {  # who looks: the threat model, and its adversary
-    "dp-central": ("model_reader", "party"),
     "dp-distributed": ("private_answers", "coordinator"),
     "fortress": ("private_answers", "coordinator"),
+    "dp-central": ("model_reader", "party"),  # the coordinator is trusted with totals; others see models only
 }
-_WITHOUT = 1_000.0  # the budget of a run that has less noise than it claims: its own ledger must not stop it
+_WITHOUT = 1e6  # the budget of a run that has less noise than it claims: its own ledger must not stop it
 
 
 def reproduce(
@@ -113,13 +113,13 @@ def row(key: Key) -> Row:
     tables["privacy"] |= {"noise": noise, "epsilon": _WITHOUT}
     with begun(put, words, tables, recorded=True) as run:
         begin = time.perf_counter()
-        train(run, Unwatched())
+        rounds = train(run, Unwatched()).rounds
         trained = time.perf_counter()
         record.save(run.path / RECORD)
         shown = _shown(run, profile, key["canaries"])
         spent = spent_by(run, run.members[0])["epsilon"]
         cost = {"train_seconds": round(trained - begin, 1), "audit_seconds": round(time.perf_counter() - trained, 1)}
-    return {**key, "noise": round(noise, 4), "spent": round(spent, 2), **cost, **shown}
+    return {**key, "noise": round(noise, 4), "rounds": rounds, "spent": round(spent, 2), **cost, **shown}
 
 
 @cache

@@ -6,7 +6,7 @@ A plan is a file, written before anything is tried. This module runs no attack.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,7 @@ class AuditPlan:
     not_tried: tuple[str, ...] = ()  # what its author left out on purpose
     refusals: tuple[str, ...] = ()  # profiles whose minimum of documents is tried
     moves: tuple[str, ...] = ()  # profiles in whose runs the coordinator violates the protocol
+    file: str = ""  # where it was read, as it was named; empty of a plan that comes with securetm
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -84,7 +85,8 @@ def read_audit_plan(name: str | Path, threats: Callable[[str], ThreatModel] | No
     """The audit plan of that name, or in that file, checked. `threats` reads a threat model."""
     path = named_toml("audits", str(name), below="plans", kind="audit plan")
     with placed(path):
-        return audit_plan_from(read_toml(path), path, threats)
+        found = audit_plan_from(read_toml(path), path, threats)
+    return replace(found, file="" if str(name) in audit_plan_names() else str(name))
 
 
 def audit_plan_from(table: Mapping[str, Any], path: Path, threats: Callable[[str], ThreatModel] | None = None) -> AuditPlan:

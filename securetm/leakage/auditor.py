@@ -5,11 +5,12 @@ An attack gets what its adversary sees. This module compares its guesses with th
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import replace as with_changes
@@ -30,6 +31,7 @@ from securetm.leakage.attack import Attack, Estimate, GroundTruth, Proportion, S
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit_plans import ROUNDS, AuditPlan, Trial, read_audit_plan
 from securetm.leakage.audit_record import About, AttackedRun, AttackOutcome, Attempt, Audit, Finding, Measured
+from securetm.leakage.audit_schedule import baseline_rounds, planned, too_long
 from securetm.leakage.below_minimum import tried_below_minimum
 from securetm.leakage.controls import of_chance
 from securetm.leakage.corrections import corrected, count_of_tests, of_epsilon
@@ -37,7 +39,14 @@ from securetm.leakage.demonstration import Demonstrations, check_runs, claimed_b
 from securetm.leakage.evidence import today
 from securetm.leakage.evidence_hashes import bound_to
 from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
-from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, NothingToJudgeBy, NotTestable
+from securetm.leakage.leakage_errors import (
+    BrokenAttack,
+    NotFinished,
+    NothingInTime,
+    NothingToAttack,
+    NothingToJudgeBy,
+    NotTestable,
+)
 from securetm.leakage.malicious_coordinator import MaliciousRounds
 from securetm.leakage.malicious_party import Corruption, MaliciousParties
 from securetm.leakage.measured_figures import is_sound, measured
@@ -66,11 +75,13 @@ def audit(
     keep: Path | None = None,
     stages: Stages | None = None,
     whole: AuditPlan | None = None,
+    minutes: float | None = None,
 ) -> Audit:
     """Carries out a plan. Without `run` it makes its own runs; with one, it tries that run and baselines of its documents.
 
-    `keep` is a folder for the runs that are made; without one they are deleted. `whole` is the plan of which this one is a
-    piece: tests of an epsilon are corrected for the whole plan, and refusals are tried elsewhere.
+    Trials on a given run begin with what takes least, and none begins that would end after so many `minutes`. `keep` is a
+    folder for the runs that are made; without one they are deleted. `whole` is the plan of which this one is a piece: tests of
+    an epsilon are corrected for the whole plan, and refusals are tried elsewhere.
     """
     plan = plan if isinstance(plan, AuditPlan) else read_audit_plan(plan)
     begun, given = time.perf_counter(), reopen(Path(run)) if run is not None else None
@@ -81,17 +92,46 @@ def audit(
         _check_finished(given)
     if whole is None:
         check_plan(plan, given)
+    if given is not None:
+        return _of_given(plan, given, trials, keep, stages or Unwatched(), minutes)
     with place_for(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
         runs = Demonstrations(place, stages or Unwatched())
-        tests = _claims_of_epsilon(trials if whole is None else whole.trials, given)
-        found = tuple(finding for trial in trials for finding in _findings(trial, runs, given, tests))
-        below, moved = (plan.refusals, plan.moves) if whole is None and given is None else ((), ())
+        tests = count_of_tests(trials if whole is None else whole.trials)
+        found = tuple(finding for trial in trials for finding in _findings(trial, runs, None, tests))
+        below, moved = (plan.refusals, plan.moves) if whole is None else ((), ())
         refused = tuple(one for name in below for one in tried_below_minimum(name, {}, place, stages or Unwatched()))
         refused += tuple(one for name in moved for one in tried_violations(name, runs))
     seconds = time.perf_counter() - begun
-    name = given.path.resolve().name if given is not None else "demonstration"
-    untried, again = left_out(plan, trials, given), how_again(plan, given)
-    return Audit(plan.name, plan.title, name, found, untried, seconds, __version__, again, refused, today())
+    untried, again = left_out(plan, trials), how_again(plan)
+    return Audit(plan.name, plan.title, "demonstration", found, untried, seconds, __version__, again, refused, today())
+
+
+def _of_given(
+    plan: AuditPlan, given: RunFolder, trials: tuple[Trial, ...], keep: Path | None, stages: Stages, minutes: float | None
+) -> Audit:
+    """The audit of a run that was given: what cannot tell anything is not begun, and neither is what would take too long."""
+    begun, limit = time.perf_counter(), math.inf if minutes is None else 60 * minutes
+    in_order, reasons = planned(trials, given)
+    found: list[Finding] = []
+    with place_for(keep) as place, threadpool_limits(1):
+        runs, rest = Demonstrations(place, stages), sum(one.seconds for one in in_order)
+        worth = [one.trial for one in in_order if one.seconds <= limit]
+        rounds, tests = baseline_rounds(worth, given), _claims_of_epsilon(worth, given)
+        for number, one in enumerate(in_order, start=1):
+            left = limit - (time.perf_counter() - begun)
+            if one.seconds > left:
+                reasons += (too_long(one, left),)
+            else:
+                how_far = f"{number} of {len(in_order)}, about {max(round(min(rest, left)), 1)} s left"
+                found += _findings(one.trial, runs, given, tests, rounds, how_far)
+            rest -= one.seconds
+    if not found:
+        raise NothingInTime(plan.name, "; ".join(reasons))
+    seconds, again = time.perf_counter() - begun, how_again(plan, given, minutes)
+    untried = (*reasons, *left_out(plan, trials, given))
+    return Audit(
+        plan.name, plan.title, given.path.resolve().name, tuple(found), untried, seconds, __version__, again, (), today()
+    )
 
 
 @contextmanager
@@ -117,10 +157,8 @@ def _check_finished(given: RunFolder) -> None:
     check_all(given.path)
 
 
-def _claims_of_epsilon(trials: tuple[Trial, ...], given: RunFolder | None) -> int:
-    """How many claims of an epsilon these trials test: all together may go wrong as rarely as one alone."""
-    if given is None:
-        return count_of_tests(trials)
+def _claims_of_epsilon(trials: Iterable[Trial], given: RunFolder) -> int:
+    """How many claims of an epsilon these trials test on a run: all together may go wrong as rarely as one alone."""
     return 0 if given.agreement.budget is None else sum(map(of_epsilon, trials))
 
 
@@ -158,8 +196,10 @@ class TrialOnRun:
         return self.trial.refuted_from
 
 
-def _findings(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: int) -> tuple[Finding, ...]:
-    """The baseline first, then each profile; or the given run after a baseline over the same documents."""
+def _findings(
+    trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: int, rounds: int = 0, how_far: str = ""
+) -> tuple[Finding, ...]:
+    """The baseline first, then each profile; or the given run after a baseline over the same documents, of so many rounds."""
     attack = attack_called(trial.attack)
     threats = read_threat_model(trial.threat_model)
     adversary = threats.adversary(trial.adversary)
@@ -167,9 +207,9 @@ def _findings(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests
     if given is None:
         folders = [(name == trial.expect_fail, *_runs(trial, runs, name)) for name in (trial.expect_fail, *others)]
     else:
-        folders = [(True, baseline_of(given, trial.expect_fail, runs), None)]
+        folders = [(True, baseline_of(given, trial.expect_fail, runs, rounds), None)]
         folders += [] if serves_itself(given, trial.expect_fail) else [(False, given, None)]
-    runs.stages.stage(f"attack: {attack.name.replace('_', ' ')}", len(folders))
+    runs.stages.stage(f"attack: {attack.name.replace('_', ' ')}" + (f" ({how_far})" if how_far else ""), len(folders))
     found = []
     for done, (baseline, folder, again) in enumerate(folders, start=1):
         bound = bound_to(trial, folder.agreement.profile.name) if given is None else {}

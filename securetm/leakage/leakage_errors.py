@@ -38,6 +38,14 @@ class NothingToAttack(Misuse):
     hint = "choose another plan, or leave --run away: then the audit makes the runs that it needs"
 
 
+class NothingInTime(Misuse):
+    """no trial of the plan {plan!r} can tell anything of this run in that time: {why}"""
+
+    plan: str
+    why: str
+    hint = "give more time with --minutes, or choose another plan"
+
+
 class NotTestable(SecuretmError):
     """the attack cannot be tried here: {why}"""
 

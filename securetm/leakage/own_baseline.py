@@ -24,14 +24,19 @@ def serves_itself(given: RunFolder, profile: str) -> bool:
     return given.agreement.plan.profile == profile
 
 
-def baseline_plan(given: RunFolder, profile: str) -> Plan:
-    """The run's plan under this profile, with the profile's first source of words if it does not allow the run's."""
+def baseline_plan(given: RunFolder, profile: str, rounds: int = 0) -> Plan:
+    """The run's plan under this profile, with the profile's first source of words if it does not allow the run's.
+
+    It has so many rounds, or as many as the run.
+    """
     chosen, tables = read_profile(profile), given.agreement.plan.tables()
     words = tables["vocabulary"]
     source = words["source"] if words["source"] in chosen.vocabularies else ""
     rest: dict[str, Any] = {"profile": profile, "vocabulary": {**words, "source": source}}
     if chosen.budget is None:
         rest["privacy"] = {}
+    if rounds:
+        rest["training"] = {**tables["training"], "rounds": rounds, "epochs": 0}
     return plan_from_tables({**tables, **rest}, f"the baseline of {given.path.resolve().name} under {profile}")
 
 
@@ -51,11 +56,11 @@ def check_baseline(given: RunFolder, profile: str, where: str) -> None:
                 raise DamagedStore(str(path), "it is not there")
 
 
-def baseline_of(given: RunFolder, profile: str, runs: Demonstrations) -> RunFolder:
+def baseline_of(given: RunFolder, profile: str, runs: Demonstrations, rounds: int = 0) -> RunFolder:
     """The run itself if it has this profile; else a run over the same documents of the same parties, made once."""
     if serves_itself(given, profile):
         return given
-    plan = baseline_plan(given, profile)
+    plan = baseline_plan(given, profile, rounds)
     name = f"{profile}-of-{given.path.resolve().name}-{digest(plan.tables()).hex()[:8]}"
     if name not in runs.made:
         runs.trained(name, plan, {one: Corpus.load(given.party(one) / "corpus.npz") for one in given.members})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from operator import attrgetter
 
 from securetm.federation.folder import RunFolder
 from securetm.leakage.attacks import attack_called, attack_names
-from securetm.leakage.audit_plans import AuditPlan, Trial, audit_plan_names
+from securetm.leakage.audit_plans import AuditPlan, Trial
 from securetm.leakage.own_baseline import serves_itself
 from securetm.threats import read_threat_model
 
@@ -64,8 +65,9 @@ def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:
     return ": needs a second run, made documents or lying parties, which this run has not"
 
 
-def how_again(plan: AuditPlan, given: RunFolder | None = None) -> tuple[str, ...]:
-    """The command that repeats the audit, from the folder of the plan's file and the run."""
-    run = f" --run {given.path.resolve().name}" if given is not None else ""
-    named = plan.name if plan.name in audit_plan_names() else f"{plan.name}.toml"
-    return (f"securetm audit {named}{run}",)
+def how_again(plan: AuditPlan, given: RunFolder | None = None, minutes: float | None = None) -> tuple[str, ...]:
+    """The command that repeats the audit where it was given, with the paths as they were given."""
+    words = ["securetm", "audit", plan.file or plan.name]
+    words += ["--run", str(given.path)] if given is not None else []
+    words += ["--minutes", f"{minutes:g}"] if minutes is not None else []
+    return (shlex.join(words),)

@@ -51,7 +51,8 @@ def canary_scores(view: AdversaryView) -> Array:
     scores = np.zeros(len(candidates.parties))
     for name, members in groups.items():
         beside = [candidates.others[name]] if name else list(candidates.others.values())
-        canaries, *others = (list(_rows(view, documents)) for documents in (candidates.documents, *beside))
+        whole = (_rows(view, documents) for documents in (candidates.documents, *beside))
+        canaries, *others = ([one for one in rows if (one[0], name) in seen] for rows in whole)  # a round may have failed
         tables = [seen[serial, name] for serial, _ in canaries]
         left = [table - sum(rows[at][1].together() for rows in others) for at, table in enumerate(tables)]
         scores[members] = _solved([rows.each()[members] for _, rows in canaries], left)
