@@ -66,7 +66,9 @@ def audit(
         to.print(_how_many_kept(found, plan, evidence), markup=False)
     show_audit(found, at_home(examples), results(json))
     if run is not None:
-        to.print(f"Kept: {write_record(found, run, at_home(examples))}; show it again with securetm report {run}", markup=False)
+        kept = write_record(found, run, at_home(examples))
+        again = f"show it again with securetm report {kept}; the page to sign: securetm report {run} --pdf report.pdf"
+        to.print(f"Kept: {kept}; {again}", markup=False)
     hand_out(found, html, markdown, examples, json)
     if found.refuted_claims or found.broken_promises:
         raise typer.Exit(1)

@@ -18,7 +18,8 @@ _STYLE = (
     STYLE
     + """
 body { max-width: 56rem; margin: 1.2rem auto; font-size: .95rem; line-height: 1.4 }
-h1 { margin: 0 0 .2rem } h2 { margin: 1.1rem 0 .3rem } p { margin: .3rem 0 } ul { margin: .3rem 0; padding-left: 1.2rem }
+h1 { margin: 0 0 .2rem; overflow-wrap: anywhere }
+h2 { margin: 1.1rem 0 .3rem } p { margin: .3rem 0 } ul { margin: .3rem 0; padding-left: 1.2rem }
 .reply { border-top: 1px solid var(--rule); padding: .35rem 0; break-inside: avoid }
 .reply h3 { margin: 0; display: inline } .reply p { margin: 0 } .reply ul { font-size: .85rem; margin: .1rem 0 }
 .reply .short { font-weight: 600 } .mark { border: 1px solid var(--ink); border-radius: .2rem; padding: 0 .35rem;

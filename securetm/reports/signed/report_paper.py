@@ -209,6 +209,6 @@ def _roles(report: SignedReport) -> Iterator[Block]:
 
 
 def _rules(report: SignedReport) -> Iterator[Block]:
-    rows = tuple((one.rule, "applies" if one.applies else "–", f"{one.follows}.") for one in report.rules)
-    yield Columns(("rule", "here", "then"), rows, (0.42, 0.1, 0.48))
+    rows = tuple((one.rule, "yes" if one.applies else "–", f"{one.follows}.") for one in report.rules)
+    yield Columns(("rule", "applies", "then"), rows, (0.42, 0.1, 0.48))
     yield Paragraph("The first rule that applies is the recommendation; the conditions of all that apply are listed with it.")

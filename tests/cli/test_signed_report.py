@@ -1,0 +1,115 @@
+"""`securetm report RUN`: the page to sign of a real run, its signature, and what is refused by name."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from securetm.federation.file_digests import KEPT
+from securetm.reports.signed import report_sources
+
+from .conftest import Said, securetm
+
+
+@pytest.fixture(autouse=True)
+def no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kept results have tests of their own; here they would take seconds."""
+    monkeypatch.setattr(report_sources, "evidence_folder", lambda: tmp_path / "no evidence")
+
+
+@pytest.fixture
+def copy(demo: Said, here: Path) -> Path:
+    """A copy of a finished run, to be changed."""
+    shutil.rmtree("runs/changed", ignore_errors=True)
+    return Path(shutil.copytree("runs/demo", "runs/changed"))
+
+
+def refused(said: Said, sentence: str, code: int = 2) -> None:
+    assert said.code == code, said.err
+    assert sentence in " ".join(said.err.split())
+    assert "securetm: hint: " in said.err
+
+
+def test_the_page_to_sign_of_a_run_in_three_forms_signed_and_checked(
+    demo: Said, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert securetm("keys", "new", "hospital-a", "--request", str(tmp_path / "a.request")).code == 0
+    home, files = tmp_path / "data/securetm/hospital-a", [tmp_path / f"page.{form}" for form in ("html", "pdf", "md")]
+    html, pdf, text = map(str, files)
+    said = securetm("report", "runs/demo", "--html", html, "--pdf", pdf, "--markdown", text, "--sign", str(home), "--json")
+    assert said.code == 0, said.err
+    facts = said.json["report"]
+    assert [one["question"][:7] for one in facts["answers"]] == ["Can the", "Can ano", "Can who", "What if", "What if"]
+    assert facts["software"] == "0.1.0"
+    assert facts["digests"].keys() == {"run", "model", "plan", "profile"}
+    assert [one["name"] for one in facts["parties"]] == demo.json["parties"]
+    assert "Nothing was tried on this run" in facts["headline"]
+    for file in files:
+        told = securetm("report", "--verify", str(file), f"{file}.sig", str(tmp_path / "a.request"), "--json")
+        assert told.code == 0, told.err
+        assert (told.json["signed_by"], told.json["role"], told.json["run"]) == ("hospital-a", "party", "demo")
+        assert told.json["run_digest"] == facts["digests"]["run"]
+    refused(securetm("report", "--verify", html, f"{pdf}.sig", str(tmp_path / "a.request")), "is not the file that was signed")
+    first = files[1].read_bytes()
+    assert securetm("report", "runs/demo", "--pdf", pdf).code == 0
+    assert files[1].read_bytes() == first
+
+
+def test_what_is_no_finished_run_is_refused(copy: Path, tmp_path: Path) -> None:
+    refused(securetm("report", "runs/nowhere"), "runs/nowhere does not exist")
+    refused(securetm("report", str(tmp_path)), "holds no finished run")
+    refused(securetm("report"), "it is not said of what to report")
+    (copy / "result.json").rename(copy / "result.later")
+    refused(securetm("report", str(copy)), "holds no finished run")
+
+
+def test_a_damaged_run_is_refused_with_the_name_of_the_file(copy: Path, tmp_path: Path) -> None:
+    (copy / "result.json").write_text((copy / "result.json").read_text("utf-8").replace('"rounds": 6', '"rounds": 7'), "utf-8")
+    refused(securetm("report", str(copy), "--pdf", str(tmp_path / "page.pdf")), "result.json is not as its run wrote it", 3)
+    assert not (tmp_path / "page.pdf").exists()
+
+
+def test_a_damaged_record_of_an_audit_is_refused(copy: Path) -> None:
+    (copy / "audits").mkdir(mode=0o700)
+    (copy / "audits/quick.json").write_text('{"plan": "quick"}', "utf-8")
+    refused(securetm("report", str(copy)), "is no result of an audit")
+
+
+def test_a_run_of_a_newer_format_is_refused(copy: Path) -> None:
+    record = json.loads((copy / "run.json").read_text("utf-8"))
+    (copy / "run.json").write_text(json.dumps({**record, "version": 9}), "utf-8")
+    refused(securetm("report", str(copy)), "run.json is of format 9, and this version of securetm reads format 1")
+    assert (copy / KEPT).is_file()
+
+
+def test_a_report_of_a_party_is_read_and_a_damaged_one_refused(demo: Said, here: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    plan = json.loads(Path("runs/demo/run.json").read_text("utf-8"))["plan"]
+    facts = {"federation": "trial", "party": "north", "run": "trial 1", "agreement": "ab" * 32, "roster": "cd" * 32}
+    told = {"answered": {"train": 6}, "ended": "2026-11-22T10:00:00+00:00", "model": "prodlda", "rounds": 6, "spent": None}
+    (home / "report.json").touch(mode=0o600)
+    (home / "report.json").write_text(json.dumps({"version": 1, **facts, **told, "plan": plan}), "utf-8")
+    said = securetm("report", str(home), "--json")
+    assert said.code == 0, said.err
+    assert said.json["report"]["recorded"] == ["answers to the question “train”: 6"]
+    assert said.json["report"]["digests"]["roster"] == "cd" * 32
+    (home / "report.json").write_text(json.dumps({"version": 1, **facts}), "utf-8")
+    refused(securetm("report", str(home)), "it is not a party's report of a run", 3)
+
+
+def test_places_libraries_and_keys_are_looked_at_before_a_file_is_written(
+    demo: Said, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.html"
+    refused(securetm("report", "runs/demo", "--pdf", str(tmp_path / "no" / "page.pdf")), "cannot be written")
+    refused(securetm("report", "runs/demo", "--sign", str(tmp_path)), "none is written")
+    refused(securetm("report", "runs/demo", "--html", str(page), "--sign", str(tmp_path)), "there are no keys in")
+    monkeypatch.setitem(sys.modules, "reportlab.platypus", None)
+    refused(securetm("report", "runs/demo", "--html", str(page), "--pdf", str(tmp_path / "page.pdf")), "reportlab")
+    assert not page.exists()
