@@ -42,7 +42,7 @@ def found(runs: Sequence[Row]) -> Row:
         "columns": list(SHOWN),
         "rows": rows,
         "runs": list(runs),
-        "tables": {"Goals": goals_of(rows), "Corpora": corpora},
+        "tables": {"Goals": goals_of(rows, runs), "Corpora": corpora},
         "plots": [plot for name in dict.fromkeys(row["corpus"] for row in rows) for plot in plots(rows, name)],
     }
 

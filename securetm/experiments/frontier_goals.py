@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from securetm.experiments.bench_frame import Row
-from securetm.experiments.contenders import FREQUENCIES, PLAIN, PUBLIC, STARTED, STARTED_PLAIN
+from securetm.experiments.contenders import AGAIN, DELTA, FREQUENCIES, PLAIN, PUBLIC, STARTED, STARTED_PLAIN
 from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, HELD_OUT, NO_NOISE
 from securetm.experiments.frontier_corpora import NEWS, NEWS_FEW, SNIPPETS_FEW, TITLES
+from securetm.models.rounds_rule import noise_of_one_round
 
 RECOMMENDED = PUBLIC
 F1 = {PUBLIC: {1.0: 0.31, 3.0: 0.33, 8.0: 0.35}, PLAIN: {1.0: 0.28, 3.0: 0.32, 8.0: 0.34}}
@@ -20,6 +22,9 @@ LIKELIHOOD = {PUBLIC: {1.0: -6.08, 3.0: -6.02, 8.0: -5.98}, PLAIN: {1.0: -6.20, 
 _AS = {PUBLIC: STARTED, PLAIN: STARTED_PLAIN}  # whose goals are those of the start that it adds a question to
 NO_MORE_EPSILON = 1.3  # times the epsilon of central noise for the same figure
 JUDGED_AT = (1.0, 3.0, 8.0)
+READABLE = 0.13  # NPMI times diversity: what a trial without noise had, by its heaviest words
+PARTIES, HELPERS = 5, 2  # of the federations; so many may help the coordinator under dp-distributed
+SURE = (5.0, 95.0)  # percentiles
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,16 @@ class FrontierRows:
         return [(epsilon, value) for epsilon, value in points if value is not None]
 
 
-def goals_of(rows: Sequence[Row]) -> list[Row]:
-    """Each goal with what was reached; goals whose rows were not made are left out."""
+def goals_of(rows: Sequence[Row], runs: Sequence[Row] = ()) -> list[Row]:
+    """Each goal with what was reached; goals whose rows were not made are left out. `runs` are the rows before their means."""
     measured = FrontierRows(rows)
-    parts = (_figures(measured), _readable(measured), _distributed(measured), _few(measured), _titles(measured))
+    parts = (
+        _figures(measured),
+        _readable(measured),
+        _distributed(measured, runs),
+        _few(measured),
+        _titles(measured),
+    )
     return [goal for part in parts for goal in part]
 
 
@@ -52,7 +63,8 @@ def _goal(goal: str, wanted: float | None, reached: float | None, *, most: bool 
     if wanted is None or reached is None:
         return
     held = reached <= wanted if most else reached > wanted if above else reached >= wanted
-    yield {"goal": goal, "wanted": round(wanted, 4), "reached": round(reached, 4), "held": bool(held)}
+    between = {"low": None, "high": None}
+    yield {"goal": goal, "wanted": round(wanted, 4), "reached": round(reached, 4), "held": bool(held), **between}
 
 
 def _figures(measured: FrontierRows) -> Iterator[Row]:
@@ -65,20 +77,64 @@ def _figures(measured: FrontierRows) -> Iterator[Row]:
 
 def _readable(measured: FrontierRows) -> Iterator[Row]:
     for measure, where in (("product", "held-out documents"), ("product_all", "all documents")):
-        without = measured.figure(measure, RECOMMENDED, NO_NOISE, None)
-        for epsilon in JUDGED_AT:
-            goal = f"{NEWS}, epsilon {epsilon:g}: NPMI ({where}) x diversity at least that without noise"
-            yield from _goal(goal, without, measured.figure(measure, RECOMMENDED, CENTRAL, epsilon))
+        for model, of, words in ((RECOMMENDED, "", "heaviest words"), (AGAIN, "_relevant", "words by relevance")):
+            without = measured.figure(measure + of, model, NO_NOISE, None)
+            for epsilon in JUDGED_AT:
+                reached = measured.figure(measure + of, model, CENTRAL, epsilon)
+                title = f"{NEWS}, epsilon {epsilon:g}, {words}: NPMI ({where}) x diversity at least"
+                yield from _goal(f"{title} that without noise", without, reached)
+                if of:
+                    yield from _goal(title, READABLE, reached)
 
 
-def _distributed(measured: FrontierRows) -> Iterator[Row]:
+def _distributed(measured: FrontierRows, runs: Sequence[Row]) -> Iterator[Row]:
     for measure in ("held_out", "f1"):
         central = measured.curve(measure, RECOMMENDED, CENTRAL)
         for epsilon in JUDGED_AT:
             figure = measured.figure(measure, RECOMMENDED, DISTRIBUTED, epsilon)
             goal = f"{NEWS}, distributed at epsilon {epsilon:g}: times central's epsilon for the same {measure}, at most"
-            if figure is not None and len(central) > 1:
-                yield from _goal(goal, NO_MORE_EPSILON, epsilon / _epsilon_for(figure, central), most=True)
+            if figure is None or len(central) < 2:
+                continue
+            for row in _goal(goal, NO_MORE_EPSILON, epsilon / _epsilon_for(figure, central), most=True):
+                yield {**row, **_between_seeds(runs, measure, epsilon), "note": _limit(epsilon)}
+
+
+def _between_seeds(runs: Sequence[Row], measure: str, epsilon: float) -> Row:
+    """Between which ratios of epsilons 90 of 100 samples of the seeds lie, drawn with replacement: all samples are tried."""
+    said = [run for run in runs if (run["corpus"], run["topics"], run["model"]) == (NEWS, 20, RECOMMENDED)]
+    said = [run for run in said if run["judging"] == HELD_OUT]
+    by_seed = {(run["profile"], run["epsilon"], run["seed"]): run[measure] for run in said}
+    seeds = sorted({seed for profile, at, seed in by_seed if (profile, at) == (DISTRIBUTED, epsilon)})
+    epsilons = sorted({at for profile, at, _ in by_seed if profile == CENTRAL})
+    if len(seeds) < 2 or any((CENTRAL, at, seed) not in by_seed for at in epsilons for seed in seeds):
+        return {}
+    ratios = []
+    for sample in product(seeds, repeat=len(seeds)):
+        central = [(at, float(np.mean([by_seed[CENTRAL, at, seed] for seed in sample]))) for at in epsilons]
+        figure = float(np.mean([by_seed[DISTRIBUTED, epsilon, seed] for seed in sample]))
+        ratios.append(epsilon / _epsilon_for(figure, central))
+    low, high = np.percentile(ratios, SURE)
+    return {"low": round(float(low), 2), "high": round(float(high), 2)}
+
+
+def _limit(epsilon: float) -> str:
+    """Why no rule for shares comes below a ratio: the honest parties alone must add the whole noise."""
+    noise, of_six = math.sqrt(PARTIES / (PARTIES - HELPERS)), math.sqrt(6 / (6 - HELPERS))
+    return (
+        f"low and high: 90 % of samples of the seeds. Where {PARTIES} parties draw a share each, and {HELPERS} of them may help the "
+        f"coordinator, the sum has {noise:.2f} times central's noise, nobody missing (protocols/surplus_noise.md): "
+        f"{dearer_by(epsilon, noise):.2f} times the epsilon; with six parties {dearer_by(epsilon, of_six):.2f}"
+    )
+
+
+def dearer_by(epsilon: float, noise: float) -> float:
+    """Times which epsilon a single Gaussian answer has so many times the noise of one with this epsilon."""
+    wanted = noise * noise_of_one_round(epsilon, DELTA)
+    low, high = epsilon / 10, epsilon
+    while high > low * (1 + 1e-4):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if noise_of_one_round(middle, DELTA) > wanted else (low, middle)
+    return epsilon / high
 
 
 def _epsilon_for(figure: float, curve: Sequence[tuple[float, float]]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from securetm.experiments.contenders import ASSIGNED, FREQUENCIES, PLAIN, PUBLIC
 from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, EPSILONS, NO_NOISE, FrontierBlock, FrontierCase, chosen
 from securetm.experiments.frontier_corpora import NEWS, TITLES
 from securetm.experiments.frontier_findings import found, means
-from securetm.experiments.frontier_goals import goals_of
+from securetm.experiments.frontier_goals import dearer_by, goals_of
 from securetm.experiments.judged_documents import JudgedDocuments
 from securetm.experiments.kept_rows import KeptRows, Key, made
 from securetm.experiments.private_frontier import beside_row, federation_row, settings_of
@@ -122,6 +123,23 @@ def test_goals_say_what_was_reached() -> None:
     assert not dearer["held"]
     assert any(name.startswith(TITLES) and not goal["held"] for name, goal in goals.items())
     assert not any("2,000 of" in name for name in goals)  # no such row was made
+
+
+def test_a_ratio_of_epsilons_says_how_far_seeds_move_it_and_its_limit() -> None:
+    """Seeds that agree leave no room; five parties of whom two may help cannot come below their limit."""
+    central = {0.5: -6.2, 1.0: -6.1, 3.0: -6.0, 8.0: -5.97}
+    runs = [_run(PUBLIC, CENTRAL, epsilon, value, seed=seed) for epsilon, value in central.items() for seed in (0, 1)]
+    agreed = [*runs, *(_run(PUBLIC, DISTRIBUTED, 3.0, -6.1, seed=seed) for seed in (0, 1))]
+    apart = [*runs, *(_run(PUBLIC, DISTRIBUTED, 3.0, -6.1 + 0.05 * seed, seed=seed) for seed in (0, 1))]
+    for made_so, width in ((agreed, 0.0), (apart, 0.5)):
+        goal = next(
+            one for one in goals_of(means(made_so), made_so) if "distributed" in one["goal"] and "held_out" in one["goal"]
+        )
+        assert goal["high"] - goal["low"] >= width
+        assert goal["low"] - 0.01 <= goal["reached"] <= goal["high"] + 0.01
+        assert "1.33 times the epsilon" in goal["note"]
+    assert dearer_by(1.0, 1.0) == pytest.approx(1.0, abs=2e-3)
+    assert 1.3 < dearer_by(1.0, math.sqrt(5 / 3)) < 1.35
 
 
 def test_the_result_has_curves_for_every_corpus() -> None:

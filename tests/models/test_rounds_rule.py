@@ -18,7 +18,7 @@ from securetm.errors import BadSetting
 from securetm.experiments.fitted_rounds import fitted
 from securetm.experiments.fitted_settings import USUAL
 from securetm.experiments.fitted_settings import fitted as fitted_settings
-from securetm.models.rounds_rule import MOST_ROUNDS, ROUNDS_EACH, noise_of_one_round, rounds_for
+from securetm.models.rounds_rule import MOST_ROUNDS, MOST_TOTALS, ROUNDS_EACH, noise_of_one_round, rounds_for, totals_for
 from securetm.models.words_rule import LISTS, POWER, WORDS_AT_ONE, words_for
 from securetm.plan_reading import plan_from_tables
 
@@ -86,3 +86,13 @@ def test_the_rule_of_words_is_what_the_committed_rows_give_and_beats_every_const
         *constants, rule = result["tables"][setting]
         usual = next(one for one in constants if one["rule"] == f"always {USUAL[setting]:g}")
         assert usual["made_up"] < rule["made_up"] + 0.01
+
+
+def test_totals_weigh_where_documents_are_few() -> None:
+    """Never more than the most; not at all where it would be little; more after a plain start."""
+    weights = [totals_for(documents, 20, 1_000, 3.73) for documents in (1_000, 5_000, 6_000, 7_000, 20_000)]
+    assert weights[0] == MOST_TOTALS
+    assert weights == sorted(weights, reverse=True)
+    assert 0 < weights[2] < MOST_TOTALS
+    assert weights[-1] == 0.0
+    assert totals_for(7_000, 20, 1_000, 3.73, plain=True) > weights[3]
