@@ -121,7 +121,7 @@ def _limit(epsilon: float) -> str:
     """Why no rule for shares comes below a ratio: the honest parties alone must add the whole noise."""
     noise, of_six = math.sqrt(PARTIES / (PARTIES - HELPERS)), math.sqrt(6 / (6 - HELPERS))
     return (
-        f"low and high: 90 % of samples of the seeds. Where {PARTIES} parties draw a share each, and {HELPERS} of them may help the "
+        f"low and high: 90 % of samples of the seeds. If {PARTIES} parties draw a share each, of whom {HELPERS} may help the "
         f"coordinator, the sum has {noise:.2f} times central's noise, nobody missing (protocols/surplus_noise.md): "
         f"{dearer_by(epsilon, noise):.2f} times the epsilon; with six parties {dearer_by(epsilon, of_six):.2f}"
     )
