@@ -97,6 +97,12 @@ def documents_needed(profile: Profile, parties: int) -> int:
     return -(-profile.minimum_documents // fewest_left(profile, members))
 
 
+def dealt_out(answers: Answers, profile: Profile) -> int:
+    """The number of parties: one organisation from which nobody has to be kept plays as many as the profile needs."""
+    alone = answers.parties == 1 and not answers.lookers
+    return profile.minimum_parties if alone else answers.parties
+
+
 _read = cache(read_profile)
 _names = cache(profile_names)
 
@@ -114,7 +120,7 @@ def _needed(name: str, parties: int) -> int:
 
 def _sizes(profile: Profile, answers: Answers) -> Iterator[Gap]:
     """Too few parties, too many, or too few documents. The documents are taken as dealt out equally."""
-    parties, most = answers.parties, profile.aggregation.most_parties
+    parties, most = dealt_out(answers, profile), profile.aggregation.most_parties
     if parties < profile.minimum_parties:
         few = TooFewForProfile(parties, profile.minimum_parties, profile.name)
         yield Gap("a round can take place", "", str(few), few.advice())

@@ -67,6 +67,7 @@ def _answer(facts: dict[str, Any], out: Path | None, json: bool) -> None:
     elif out is not None:
         write_report(out, facts["plan"])
         to.print(f"The plan is in {out}; next: securetm check {out}", markup=False, soft_wrap=True)
+        to.print(f"To try it on one machine: {_trial(facts, out)}", markup=False, soft_wrap=True)
     else:
         to.print("The plan (--out FILE writes it):\n")
         to.print(facts["plan"], markup=False, soft_wrap=True, end="")
@@ -74,6 +75,14 @@ def _answer(facts: dict[str, Any], out: Path | None, json: bool) -> None:
         print_json({**facts, "out": str(out) if out else None})
     if facts["profile"] is None:
         raise typer.Exit(1)
+
+
+def _trial(facts: dict[str, Any], out: Path) -> str:
+    """The command of a simulation; what the plan names is left out."""
+    command = f"securetm run {out}"
+    by_person = (facts["spent"] or {}).get("unit") == "person"
+    named = "" if "[corpus]" in facts["plan"] else " --corpus notes.jsonl"
+    return command + named + (" --person COLUMN" if by_person and "person =" not in facts["plan"] else "")
 
 
 def _check_out(out: Path, replace: bool) -> None:

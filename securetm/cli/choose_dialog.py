@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Column, Table
 
 from securetm.cli.choose_errors import AnswersMissing
 from securetm.protection_asked import (
@@ -39,7 +40,7 @@ class ChoiceQuestion:
 
     def asked(self, given: Given) -> bool:
         """Whether it means anything after the answers so far."""
-        return not self.if_looked_for or NOBODY not in given["looks"]
+        return not self.if_looked_for or NOBODY not in given.get("looks", ())
 
     @property
     def flag(self) -> str:
@@ -84,7 +85,7 @@ QUESTIONS = (
     ChoiceQuestion(
         "colluding",
         6,
-        "How many parties might share what they know with whoever looks? A party that looks counts.",
+        "At most how many parties might work together against the others, or with the coordinator? 0: none.",
         {},
         if_looked_for=True,
     ),
@@ -93,22 +94,30 @@ QUESTIONS = (
 
 def missing(given: Given) -> tuple[ChoiceQuestion, ...]:
     """The questions that still need an answer; what means nothing after a known answer is left out."""
-    return tuple(one for one in QUESTIONS if one.name not in given and ("looks" not in given or one.asked(given)))
+    return tuple(one for one in QUESTIONS if one.name not in given and one.asked(given))
 
 
 def asked(given: Given, to: Console) -> Given:
-    """The answers, with those that are missing asked for at the terminal."""
-    answers = dict(given)
-    for question in QUESTIONS:
-        if question.name not in answers and question.asked(answers):
-            answers[question.name] = _answer(question, answers, to)
+    """The answers, with those that are missing asked for at the terminal. `back` returns to the question before."""
+    answers, typed = dict(given), list[str]()
+    to.print("Type the number of an answer; `back` returns to the question before.")
+    while left := missing(answers):
+        answer = _answer(left[0], answers, to)
+        if answer is not None:
+            answers[left[0].name] = answer
+            typed.append(left[0].name)
+        elif typed:
+            del answers[typed.pop()]
     return answers
 
 
 def _answer(question: ChoiceQuestion, given: Given, to: Console) -> Any:
+    """The answer to one question; None where somebody wants to go back."""
     to.print(f"\n[bold]{question.number} of {QUESTIONS[-1].number}[/bold]  {escape(question.text)}")
+    options = Table.grid(Column(no_wrap=True), Column(style="bold", no_wrap=True), Column(), padding=(0, 2, 0, 0))
     for number, (name, meaning) in enumerate(question.options.items(), 1):
-        to.print(f"  {number}  [bold]{name:<13}[/bold]{escape(meaning)}")
+        options.add_row(f"  {number}", name, escape(meaning))
+    to.print(options, end="")
     while True:
         to.print("> ", end="")
         typed = sys.stdin.readline()
@@ -116,6 +125,8 @@ def _answer(question: ChoiceQuestion, given: Given, to: Console) -> Any:
             to.print()
             left = missing(given)
             raise AnswersMissing(len(left), " ".join(one.flag for one in left))
+        if typed.strip().lower() == "back":
+            return None
         try:
             return question.read(typed, given)
         except ValueError as wrong:

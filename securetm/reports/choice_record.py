@@ -16,7 +16,7 @@ from securetm.experiments.committed_costs import ProfileCost, by_cost, cost_of
 from securetm.forecast import setting_under
 from securetm.forecast.usefulness_forecast import PLAIN, PUBLIC, forecast_of_lengths
 from securetm.plans import hides_documents
-from securetm.profile_choice import Choice, Judged, choose
+from securetm.profile_choice import Choice, Judged, choose, dealt_out
 from securetm.profiles import read_profile
 from securetm.protection_asked import (
     BREAKERS,
@@ -46,7 +46,7 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
     """Everything that the command prints, writes and gives as JSON."""
     choice = choose(answers, _place)
     profile = choice.chosen
-    told = explain(profile.name, answers.parties) if profile else {}
+    told = explain(profile.name, dealt_out(answers, profile)) if profile else {}
     return {
         "answers": asdict(answers),
         "asked": asked_said(answers),
@@ -74,18 +74,18 @@ def asked_said(answers: Answers) -> str:
     """What was asked for, in one sentence."""
     if not answers.lookers:
         return "Nobody has to be kept from the documents."
-    hidden = listed(tuple(SECRETS[one].partition(":")[0] for one in SECRETS if one in answers.hide))
+    hidden = "; and ".join(SECRETS[one].partition(":")[0] for one in SECRETS if one in answers.hide)
     helped = f", with up to {counted(answers.colluding, 'party', 'parties')} colluding" if answers.colluding else ""
     lies = listed(tuple(BREAKERS[one].partition(" may")[0] for one in BREAKERS if one in answers.breaks and one != NOBODY))
-    broken = f"; {lies} may break the rules" if lies else "; all follow the rules"
-    return f"Hidden from {listed(tuple(_WHO[one] for one in answers.lookers))}{helped}: {hidden}{broken}."
+    broken = f"{lies} may break the rules" if lies else "all follow the rules"
+    return f"To be hidden from {listed(tuple(_WHO[one] for one in answers.lookers))} ({broken}{helped}): {hidden}."
 
 
 def cost_facts(cost: ProfileCost) -> dict[str, Any]:
     """The figures of a profile's cost, rounded as they are shown."""
     facts = asdict(cost)
     for name in ("perplexity", "perplexity_without_noise", "perplexity_of_frequencies"):
-        facts[name] = None if facts[name] is None else round(facts[name], 1)
+        facts[name] = None if facts[name] is None else round(facts[name], 3)
     return {**facts, "quality_lost": round(cost.quality_lost, 3)}
 
 
@@ -100,7 +100,7 @@ def _forecast(answers: Answers, profile: Profile) -> dict[str, Any] | None:
     setting = setting_under(
         profile.name,
         answers.documents,
-        answers.parties,
+        dealt_out(answers, profile),
         delta=delta_for(answers, profile.budget.delta),
         documents_per_person=each,
         start=PLAIN if installed_vectors() is None else PUBLIC,
@@ -125,9 +125,7 @@ def _reason(choice: Choice) -> list[str]:
     """Three sentences: what was asked, what the profile promises, and why no cheaper one was taken."""
     profile = choice.chosen
     assert profile is not None
-    promised = {f"“{one.claim.what}” against the {one.claim.against}" for one in threats_asked(choice.answers).requires}
-    kept = listed(tuple(sorted(promised)))
-    second = f"{profile.name} promises {kept}." if promised else f"That asks for no promise, and {profile.name} makes none."
+    second = _promised(choice.answers, profile)
     cheaper = [one for one in choice.failing if _place(one.profile.name) < _place(profile.name)]
     if not cheaper:
         return [asked_said(choice.answers), second, "No profile costs less."]
@@ -135,6 +133,18 @@ def _reason(choice: Choice) -> list[str]:
     others = f"; so do {listed(tuple(one.profile.name for one in cheaper[:-1]))}" if cheaper[:-1] else ""
     third = f"What costs less falls short: {last.profile.name} does, because {_lacks(last.gaps)}{others}."
     return [asked_said(choice.answers), second, third]
+
+
+def _promised(answers: Answers, profile: Profile) -> str:
+    """What the profile promises of what was asked, adversary by adversary."""
+    kept: dict[str, list[str]] = {}
+    for one in threats_asked(answers).requires:
+        kept.setdefault(one.claim.against, []).append(f"“{one.claim.what}”")
+    if kept:
+        said = "; ".join(f"against the {who}, {listed(tuple(what))}" for who, what in kept.items())
+        return f"{profile.name} promises, {said}."
+    dealt = f"; one organisation deals its documents out to {dealt_out(answers, profile)} parties of a simulation"
+    return f"That asks for no promise, and {profile.name} makes none{dealt if answers.parties == 1 else ''}."
 
 
 def _lacks(gaps: tuple[Gap, ...]) -> str:

@@ -8,7 +8,9 @@ from math import floor, log10
 
 from securetm.contracts import Profile, Unit
 from securetm.plans import hides_documents
+from securetm.profile_choice import dealt_out
 from securetm.protection_asked import Answers
+from securetm.wording import counted
 
 _LEAST_DELTA = 1e-12
 
@@ -26,13 +28,13 @@ def plan_text(answers: Answers, profile: Profile, notes: PlanNotes) -> str:
     """The plan in TOML. What it leaves out follows from the profile and the model."""
     hidden = hides_documents(profile.budget)
     parts = [
-        f"# A plan for {answers.parties} parties, written by `securetm choose`.",
+        f"# A plan for {counted(dealt_out(answers, profile), 'party', 'parties')}, written by `securetm choose`.",
         f"# `securetm explain {profile.name}` says what is protected; `securetm check` on this file, whether it is sound.",
         f'profile = "{profile.name}"',
         *_training(answers, hidden),
         *_privacy(answers, profile, hidden),
         *_vocabulary(notes),
-        *_corpus(answers, notes, hidden),
+        *_corpus(answers, profile, notes, hidden),
     ]
     return "\n".join(parts) + "\n"
 
@@ -63,12 +65,12 @@ def _vocabulary(notes: PlanNotes) -> list[str]:
     return ["", "[vocabulary]", f"file = {_quoted(notes.language)}"] if notes.language else []
 
 
-def _corpus(answers: Answers, notes: PlanNotes, hidden: bool) -> list[str]:
+def _corpus(answers: Answers, profile: Profile, notes: PlanNotes, hidden: bool) -> list[str]:
     """Only for a simulation: in a federation every party brings its own documents by its PARTY.toml."""
     if not notes.corpus:
         return []
     person = [f"person = {_quoted(notes.person)}"] if notes.person and hidden else []
-    dealt = ['partition = "equal"', f"parties = {answers.parties}"]
+    dealt = ['partition = "equal"', f"parties = {dealt_out(answers, profile)}"]
     return ["", "[corpus]  # of a simulation on one machine", f"source = {_quoted(notes.corpus)}", *dealt, *person]
 
 

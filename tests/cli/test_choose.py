@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import securetm
+from .conftest import securetm, write_documents
 from .keys.terminal import interrupted_at, typed
 
 SIZES = ("--parties", "5", "--documents", "20000", "--per-person", "0", "--purpose", "explore")
@@ -59,6 +59,31 @@ def test_a_file_answers_and_an_option_goes_first(tmp_path: Path, monkeypatch: py
     assert securetm("choose", "--answers", "-", "--json").json["profile"] == "open"
 
 
+TO_EACH = {  # answers that lead to each profile that can be chosen
+    "open": ("--looks", "nobody"),
+    "masked": ("--looks", "coordinator", "--hide", "organisation", "--breaks", "nobody", "--colluding", "2"),
+    "masked_strict": ("--looks", "coordinator", "--hide", "organisation", "--breaks", "coordinator", "--colluding", "2"),
+    "bfv": ("--looks", "coordinator", "--hide", "total", "--breaks", "nobody", "--colluding", "0"),
+    "dp-central": ("--looks", "reader", "--hide", "document", "--breaks", "nobody", "--colluding", "0"),
+    "dp-distributed": FEARS,
+    "dp-local": (*FEARS[:-1], "4"),
+    "fortress": ("--looks", "coordinator", "--hide", "document", "--breaks", "coordinator", "--colluding", "2"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", TO_EACH)
+def test_check_and_run_take_every_plan_as_it_is(profile: str, tmp_path: Path) -> None:
+    write_documents(tmp_path / "notes.jsonl", 130)
+    plan, sizes = tmp_path / "plan.toml", ("--parties", "5", "--documents", "650", "--per-person", "0", "--purpose", "explore")
+    notes = ("--corpus", str(tmp_path / "notes.jsonl"), "--language", "english", "--out", str(plan))
+    said = securetm("choose", *sizes, *TO_EACH[profile], *notes, "--json")
+    assert (said.code, said.json["profile"]) == (0, profile), said.err
+    assert securetm("check", str(plan)).code == 0
+    ran = securetm("run", str(plan), "--out", str(tmp_path / "run"), "--json")
+    assert (ran.code, ran.json["profile"]) == (0, profile), ran.err
+
+
 @pytest.mark.parametrize("wrong", ["looks = [", 'looks = ["cat"]', 'colour = "red"', "parties = 'many'"])
 def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, wrong: str) -> None:
     answers = tmp_path / "answers.toml"
@@ -79,6 +104,12 @@ def test_the_questions_are_asked_at_a_terminal_until_they_are_answered(tmp_path:
         assert sentence in said.err
     assert said.json["answers"]["looks"] == ["coordinator", "reader"]
     assert plan.exists()
+
+
+def test_back_returns_to_the_question_before() -> None:
+    said = typed(("choose", "--json"), "back\n6\nback\n1\n900\n0\n2\n4\n")
+    assert (said.code, said.json["profile"], said.json["answers"]["parties"]) == (0, "open", 1)
+    assert "deals its documents out to 2 parties" in said.json["reason"][1]
 
 
 def test_the_end_of_input_and_an_interrupt_leave_nothing(tmp_path: Path) -> None:
