@@ -177,13 +177,10 @@ def _curve(points: Sequence[Point], outcome: str) -> Row:
     known = [point for point in points if getattr(point, outcome) is not None]
     below, above, surely = ends(left_out(known, outcome))
     numbers = [round(float(one), 4) for one in fitted(known, outcome)]
-    return {
-        "numbers": numbers,
-        "below": round(below, 4),
-        "above": round(above, 4),
-        "surely": round(surely, 4),
-        "outcomes": len(known),
-    }
+    band = {"below": round(below, 4), "above": round(above, 4), "surely": round(surely, 4)}
+    if outcome == CLASSIFICATION:
+        band["most"] = round(float(np.quantile([point.classification for point in known], (1 + COVERS) / 2)), 4)
+    return {"numbers": numbers, **band, "outcomes": len(known)}
 
 
 # ---- how it does -------------------------------------------------------------------------------------------------------
@@ -199,7 +196,7 @@ def _judged(model: Row, point: Point) -> Row:
     row, told = point.row, dict[str, Any]()
     for outcome in (HELD_OUT, CLASSIFICATION):
         curve, came = model[outcome], getattr(point, outcome)
-        band = FittedCurve(tuple(curve["numbers"]), curve["below"], curve["above"], curve["surely"]).band(point.features)
+        band = FittedCurve.of(curve).band(point.features)
         inside = None if came is None else bool(band[0] <= came <= band[2])
         told |= {
             outcome: [round(one, 3) for one in band],

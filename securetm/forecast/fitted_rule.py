@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -44,11 +45,18 @@ class FittedCurve:
     below: float  # of an outcome, which at most one in ten undercuts
     above: float
     surely: float  # as `below`, of an outcome which at most one in fifty undercuts
+    most: float = -inf  # an upper end that is always possible: a public start may classify well whatever the documents say
 
     def band(self, row: Mapping[str, float]) -> tuple[float, float, float]:
         """Lower end, middle and upper end for a setting with these features."""
         middle = float(lesser_of_lines(np.array(self.numbers), [row])[0])
-        return middle + self.below, middle, middle + self.above
+        return middle + self.below, middle, max(middle + self.above, self.most)
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Self:
+        """The curve as it stands in the file."""
+        known = {name: table[name] for name in ("below", "above", "surely")}
+        return cls(tuple(table["numbers"]), **known, most=table.get("most", -inf))
 
 
 @dataclass(frozen=True)
@@ -62,10 +70,7 @@ class FittedModel:
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Self:
         """The model as it stands in the file."""
-        curves = {
-            name: FittedCurve(tuple(table[name]["numbers"]), table[name]["below"], table[name]["above"], table[name]["surely"])
-            for name in ("held_out", "classification")
-        }
+        curves = {name: FittedCurve.of(table[name]) for name in ("held_out", "classification")}
         return cls(**curves, tried={name: (low, high) for name, (low, high) in table["tried"].items()})
 
 

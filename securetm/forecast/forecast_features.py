@@ -11,6 +11,7 @@ from math import log, sqrt
 
 from securetm.forecast.forecast_setting import ForecastSetting
 from securetm.models.rounds_rule import noise_of_one_round, rounds_for
+from securetm.profiles import model_class
 
 LDA_VI, MOMENTS = "lda-vi", "moments"
 _CLEAR = 300.0  # a signal so far above the noise is as good as none of it
@@ -22,8 +23,11 @@ def with_rounds(setting: ForecastSetting) -> ForecastSetting:
     """The setting with its number of rounds: as many as a run asks that is told how many documents there are."""
     if setting.model == MOMENTS:
         return replace(setting, rounds=1)
-    if setting.rounds:
+    kind = model_class(setting.model)
+    if setting.rounds or kind is None:
         return setting
+    if not kind.budget_rounds:
+        return replace(setting, rounds=kind.federated_rounds)
     noise = noise_of_one_round(setting.epsilon, setting.delta) * setting.noise_in_rule
     return replace(setting, rounds=rounds_for(round(setting.units), setting.topics, setting.words, noise))
 
