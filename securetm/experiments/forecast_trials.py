@@ -301,7 +301,6 @@ def trials() -> list[ForecastTrial]:
     return [
         *_block(_FITTED, 2_000, (0.5, 3.0, None)),
         *_block((MESSAGES + GENERAL_WORDS, MESSAGES, NEWS_POSTS, SNIPPETS), 2_000, (*EPSILONS, None)),
-        *_block((NEWS_POSTS, SNIPPETS), 10_000, (*EPSILONS, None)),
         *_block((SHORT, MIDDLE, *_CORPORA, *english), 8_000, ends),
         *(one for words, topics in shapes for one in _block(english[:1], 4_000, (1.0, None), words=words, topics=topics)),
         *_block((DOCSTRINGS, PAPERS, MIDDLE), 4_000, ends, models=_FURTHER),
