@@ -9,7 +9,11 @@ from __future__ import annotations
 from securetm.accounting import bounds, composition, losses
 
 FINE, COARSE = losses.FINEST, 1e-3
-EXACT = ("tests/accounting/test_figures.py", "tests/accounting/test_truth.py")  # tests of figures
+EXACT = (
+    "tests/accounting/test_figures.py",
+    "tests/accounting/test_truth.py",
+    "tests/reports/test_budget_sliders.py",
+)  # tests of figures
 
 
 def grid_of(nodeid: str) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,14 +50,70 @@ def register(app: typer.Typer) -> None:
     app.add_typer(budget, name="budget", short_help="Compute what privacy costs.")
 
 
-def _alone(context: typer.Context) -> None:
+def _alone(
+    context: typer.Context,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with sliders to this file; the options below are where they stand.")
+    ] = None,
+    documents: Documents = None,
+    documents_per_person: EachPerson = None,
+    persons: Persons = None,
+    unit: Unit = "",
+    delta: Annotated[float, typer.Option(help="Probability that the promise fails.")] = 1e-6,
+    noise: Annotated[float, typer.Option(help="Noise over the bound on a row.")] = 4.0,
+    rounds: Annotated[int, typer.Option(help="Training rounds.")] = 4,
+    parties: Parties = 5,
+    missing: Annotated[int, typer.Option(help="How many parties may be missing from a sum.")] = 1,
+    colluding: Colluding = 0,
+    json: Json = False,
+) -> None:
     """Computes privacy budgets: what is spent, what a budget allows, and what it means.
 
     Every figure is an upper bound, by privacy loss distributions (PLD), Renyi divergences (RDP) or pure sums. The Gaussian
     approximation (GDP) is not offered, because it understates what is spent, at times to a fifth.
+
+    With --html it writes a page on which people move sliders for all of this. The page needs no network.
     """
-    if context.invoked_subcommand is None:
+    if context.invoked_subcommand is not None:
+        _check_nothing_before(context)
+    elif html is None:
+        _check_nothing_before(context)
         typer.echo(context.get_help())
+    else:
+        people = people_of(unit, documents, documents_per_person, persons, None, None)
+        _write_sliders(
+            html,
+            json,
+            people=people,
+            delta=delta,
+            noise=noise,
+            rounds=rounds,
+            parties=parties,
+            missing=missing,
+            colluding=colluding,
+        )
+
+
+def _check_nothing_before(context: typer.Context) -> None:
+    """Refuses options that only the page with sliders reads: before a command they would be lost."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            from securetm.accounting.calculator.option_checks import refused
+
+            option = f"--{name.replace('_', '-')}"
+            instead = f"put {option} behind the command; alone, `securetm budget --html FILE` writes the page with sliders"
+            raise refused(option, str(context.params[name]), "is an option of the page with sliders here", instead)
+
+
+def _write_sliders(path: Path, json: bool, **settings: Any) -> None:
+    from securetm.reports.budget_sliders import SliderStart, write_sliders
+    from securetm.reports.terminal import screen
+
+    write_sliders(SliderStart(**settings), path)
+    screen().print(f"Written to {path}", markup=False)
+    if json:
+        print_json({"page": str(path)})
 
 
 def dp_sgd(

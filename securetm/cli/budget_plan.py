@@ -179,7 +179,7 @@ class _OneRun:
 
         bill = self._bill(noise)
         assert bill.round is not None  # the budget is that of documents or persons
-        return (replace(bill.round, count=bill.rounds),)
+        return (*((bill.start,) if bill.start else ()), replace(bill.round, count=bill.rounds))
 
     def _bill(self, noise: float) -> Bill:
         from securetm.federation.paying import bill_of

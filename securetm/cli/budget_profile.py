@@ -95,6 +95,7 @@ class ProfileQuestion:
             _shares_note(profile, cohort),
             *self._forecast(agreement, parties),
             asked_first=bill.start,
+            as_run=self._as_run(agreement),
         )
 
     def _forecast(self, agreement: Agreement, parties: int) -> tuple[str, dict[str, Any] | None]:
@@ -125,6 +126,16 @@ class ProfileQuestion:
         }
         plan = plan_from_tables(tables, "the calculator")
         return agree(plan, listed=tuple(f"word{n}" for n in range(self.words)))
+
+    def _as_run(self, agreement: Agreement) -> str:
+        """The command of a run with these settings. What the plan leaves to the profile and the model is left out here, too."""
+        plan, rows = agreement.plan, self.people.units
+        parts = [f"securetm run --corpus FILE --profile {self.profile}", "--person COLUMN" * (self.people.protected == PERSON)]
+        parts += [f"--model {self.model}" * bool(self.model), f"--vocabulary {self.language}" * bool(self.language)]
+        parts += [f"--rounds {self.rounds}" if self.rounds else f"--set training.documents={rows}" * (rows is not None)]
+        numbers = {"epsilon": plan.privacy.epsilon, "delta": plan.privacy.delta, "noise": self.noise}
+        parts += [f"--set privacy.{name}={value:g}" for name, value in numbers.items() if value]
+        return " ".join([part for part in parts if part] + ["--ledgers FOLDER"])
 
     def _numbers(self) -> dict[str, Any]:
         numbers = {"epsilon": self.epsilon, "delta": self.delta, "noise": self.noise}

@@ -22,9 +22,9 @@ PROFILE = "profile dp-central --vocabulary-size 500 --vocabulary english --docum
 def test_a_budget_of_documents_says_what_a_person_is_promised() -> None:
     result = found(f"dp-sgd {SGD} --noise 4 --unit document --documents-per-person 5")
     rows = {row["rows"]: row for row in result["persons"]["rows"]}
-    by_events, theorem = rows["of documents (--unit document)"], rows["of documents, k x epsilon"]
+    by_events, theorem = rows["a row for each document"], rows["the same, by k x epsilon"]
     assert result["unit"] == "document"
-    assert rows["of persons (--unit person)"]["epsilon"] == result["epsilon"]
+    assert rows["a row for each person"]["epsilon"] == result["epsilon"]
     assert theorem["epsilon"] == pytest.approx(5 * result["epsilon"])
     assert theorem["delta"] == pytest.approx(grown(result["epsilon"], 1e-5, 5).delta)
     assert theorem["delta"] > 5e-5

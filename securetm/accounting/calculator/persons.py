@@ -19,7 +19,6 @@ DOCUMENT, PERSON = "document", "person"
 UNITS = (DOCUMENT, PERSON)
 ONE_PARTY = "all documents of a person lie with one party"
 MANY_PARTIES = "A person whose documents lie with m parties is protected as m persons are: m times epsilon, and delta grows."
-_ROWS = "rows are made"
 _COUNTED = (
     "The numbers of documents and persons were counted in your corpus. No budget pays for showing them: before you pass this "
     "page on, ask again with round numbers (--documents, --persons, --documents-per-person)."
@@ -133,14 +132,14 @@ class People:
             return None
         group, theorem = of_group(spends, self.each, delta, moves_as_one=moves_as_one), grown(epsilon, delta, self.each)
         rows = [
-            {"rows": "of persons (--unit person)", "epsilon": epsilon, "delta": stated or delta, "by": "as above"},
+            {"rows": "a row for each person", "epsilon": epsilon, "delta": stated or delta, "by": "as above"},
             {
-                "rows": "of documents (--unit document)",
+                "rows": "a row for each document",
                 "epsilon": group.epsilon,
                 "delta": stated or delta,
                 "by": group.accountant,
             },
-            {"rows": "of documents, k x epsilon", "epsilon": theorem.epsilon, "delta": theorem.delta, "by": theorem.accountant},
+            {"rows": "the same, by k x epsilon", "epsilon": theorem.epsilon, "delta": theorem.delta, "by": theorem.accountant},
         ]
         return {"documents_per_person": self.each, "rows": rows}
 
@@ -154,11 +153,11 @@ def persons_table(bounds: dict[str, Any] | None) -> tuple[ReportTable, ...]:
         return ()
     rows = tuple((row["rows"], *_cells(row)) for row in bounds["rows"])
     caption = (
-        "The same noise over the bound on one row. A row of a person holds all documents of that person and has the length of "
-        "one row, so that a sum has as many rows as persons."
+        "The same noise over the bound on one row (--unit person, or --unit document). A row of a person holds all documents of "
+        "that person and has the length of one row, so that a sum has as many rows as persons."
     )
     title = f"What a person with {counted(bounds['documents_per_person'], 'document')} is promised"
-    return (ReportTable(title, (_ROWS, "epsilon per person", "delta", "by"), rows, caption),)
+    return (ReportTable(title, ("there is", "epsilon per person", "delta", "by"), rows, caption),)
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, str, str]:

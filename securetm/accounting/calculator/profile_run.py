@@ -104,6 +104,7 @@ class ProfileRun:
     forecast_note: str = ""  # whether the model will be of use
     forecast: Mapping[str, Any] | None = None  # the same as numbers
     asked_first: Spend | None = None  # of pairs of words, where the training begins at their topics
+    as_run: str = ""  # the command of that run
 
     @property
     def unit(self) -> str:

@@ -1,0 +1,216 @@
+"""The page with sliders: its figures are the command's at tabulated settings and never below it, in a real browser."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+
+from securetm.accounting.calculator.group_privacy import of_group
+from securetm.accounting.calculator.persons import People
+from securetm.accounting.composition import total
+from securetm.accounting.ledger.privacy_filter import ALONE
+from securetm.accounting.spends import Spend
+from securetm.errors import BadSetting
+from securetm.experiments import budget_curves
+from securetm.reports.budget_sliders import SliderStart, tables, write_sliders
+
+from ..cli.calculated import budget, found
+from .browser import BROWSER, Tab, browser
+
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+START = SliderStart(People("person", 100_000, 5, 20_000))
+
+
+def test_the_page_loads_nothing_and_is_small(tmp_path: Path) -> None:
+    said = budget(f"--html {tmp_path / 'page.html'} --documents 100000 --documents-per-person 5 --json")
+    assert said.json == {"page": str(tmp_path / "page.html")}
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert len(page) < 1_000_000
+    assert "default-src 'none'" in page
+    assert not re.search(r"(src|href)=", page)
+    assert set(re.findall(r"https?://[^\s\"']+", page)) <= {"http://www.w3.org/2000/svg"}
+    assert "@media print" in page
+
+
+@pytest.mark.parametrize("place", [budget_curves.FIRST, -2 * budget_curves.STEPS, -17, 0, 70])
+def test_the_tables_are_what_would_be_computed_now(place: int) -> None:
+    held = tables()["unsampled"]["epsilon"][place - budget_curves.FIRST]
+    assert held == pytest.approx(budget_curves.unsampled(place), rel=1e-4, abs=1e-4)
+
+
+def test_the_tables_rise() -> None:
+    """A page looks up the next setting that spends at least as much, and that is one only where tables are monotone."""
+    columns = list(zip(*tables()["unsampled"]["epsilon"], strict=True))
+    for column in columns:
+        told = [math.inf if epsilon < 0 else epsilon for epsilon in column]
+        assert told == sorted(told)
+    cube = [
+        [[math.inf if row[2] < 0 else row[2] for row in counts] for counts in noises]
+        for noises in tables()["sampled"]["epsilon"]
+    ]
+    for rate, noises in enumerate(cube):
+        for noise, counts in enumerate(noises):
+            assert counts == sorted(counts)
+            assert noise == 0 or all(less >= more for less, more in zip(noises[noise - 1], counts, strict=True))
+            assert rate == 0 or all(less <= more for less, more in zip(cube[rate - 1][noise], counts, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("--delta 1e-3", "--delta is 0.001; it is not tabulated"),
+        ("--delta nan", "--delta is nan"),
+        ("--noise inf", "--noise is inf"),
+        ("--parties 0", "--parties is 0"),
+        ("--parties 5 --missing 5", "--threshold is 0"),
+        ("--parties 5 --missing 2 --colluding 3", "leaves no honest party"),
+        ("--documents 10000000000000", "must be at least 1 and at most"),
+    ],
+)
+def test_sliders_begin_at_what_can_be(more: str, said: str, tmp_path: Path) -> None:
+    answer = budget(f"--html {tmp_path / 'page.html'} {more}")
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+    assert "hint" in answer.err
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_an_option_of_the_page_before_a_command_is_not_lost_in_silence() -> None:
+    said = budget("--noise 3 laplace --scale 1")
+    assert said.code == 2
+    assert "put --noise behind the command" in said.err
+
+
+def test_a_delta_that_is_not_tabulated_names_those_that_are() -> None:
+    with pytest.raises(BadSetting) as refusal:
+        SliderStart(People(), delta=0.5)
+    assert "1e-06" in refusal.value.advice()
+
+
+# ---- in a browser ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with browser(tmp_path_factory.mktemp("browser")) as one:
+        yield one
+
+
+@pytest.fixture
+def opened(tab: Tab, tmp_path: Path) -> Tab:
+    write_sliders(START, tmp_path / "page.html")
+    tab.medium("screen")
+    tab.wide(1280)
+    tab.open(tmp_path / "page.html")
+    return tab
+
+
+def failures(tab: Tab) -> list[str]:
+    return tab.complaints() + [str(event) for event in tab.events if event.get("method") == "Runtime.exceptionThrown"]
+
+
+def told(tab: Tab, **settings: Any) -> float:
+    """What the page says after these settings were made as a person makes them: by an event of each control."""
+    for name, value in settings.items():
+        control = name if name in ("unit", "asked", "adds", "delta") else f"{name}-typed"
+        tab.asks(f"(e => {{ e.value = '{value}'; e.dispatchEvent(new Event('input')) }})(document.getElementById('{control}'))")
+    return float(tab.asks("document.getElementById('figure').dataset.epsilon"))
+
+
+def exact(noise: float, rounds: int, delta: float) -> float:
+    return total([Spend(GaussianDpEvent(noise), count=rounds)], ALONE * delta).epsilon
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    "setting", [{"noise": 4, "rounds": 4}, pytest.param({"noise": 8, "rounds": 16}, marks=pytest.mark.slow)]
+)
+def test_at_a_tabulated_setting_the_figure_is_the_commands(setting: dict[str, int], opened: Tab) -> None:
+    shown = told(opened, unit="person", adds="opener", delta="1e-06", **setting)
+    command = opened.asks("document.getElementById('command').textContent")
+    assert found(command.removeprefix("securetm budget "))["epsilon"] == pytest.approx(shown, abs=5e-4)
+    assert failures(opened) == []
+
+
+@needs_browser
+def test_between_tabulated_settings_it_is_never_below_the_commands(opened: Tab) -> None:
+    for noise, rounds, delta in (
+        (3.3, 3, 1e-6),
+        (7.77, 11, 1e-5),
+        (1.5, 2, 1e-7),
+        (40.0, 999, 1e-8),
+        (0.9, 1, 1e-4),
+        (300, 7, 1e-9),
+    ):
+        shown, true = told(opened, unit="person", noise=noise, rounds=rounds, delta=f"{delta:g}"), exact(noise, rounds, delta)
+        assert true <= shown <= 1.03 * true + 1e-3, (noise, rounds, delta)
+    shown = told(opened, unit="group", each=5, noise=31.0, rounds=3, delta="1e-06")
+    assert of_group([Spend(GaussianDpEvent(31.0), count=3)], 5, ALONE * 1e-6).epsilon <= shown
+    told(opened, asked="some", unit="person", delta="1e-06")
+    for rate, noise, steps in ((0.01, 1.0, 1000), (0.007, 1.1, 800)):
+        shown = told(opened, rate=rate, noise=noise, rounds=steps)
+        assert total([Spend(PoissonSampledDpEvent(rate, GaussianDpEvent(noise)), count=steps)], 1e-6).epsilon <= shown + 1e-9
+    assert told(opened, rate=0.01, noise=1.0, rounds=1000) == pytest.approx(
+        total([Spend(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0)), count=1000)], 1e-6).epsilon, abs=1e-5
+    )
+    assert failures(opened) == []
+
+
+@needs_browser
+def test_an_epsilon_sets_the_least_noise_that_is_enough(opened: Tab) -> None:
+    shown = told(opened, unit="person", rounds=6, delta="1e-06", epsilon=3)
+    noise = float(opened.asks("Number(document.getElementById('noise-typed').value)"))
+    assert exact(noise, 6, 1e-6) <= shown <= 3
+    assert exact(noise / 1.03, 6, 1e-6) > 2.9
+
+
+@needs_browser
+def test_what_cannot_be_is_said_and_not_replaced(opened: Tab) -> None:
+    for setting, said in (
+        ({"parties": 5, "missing": 3, "colluding": 2}, "No honest party is left"),
+        ({"missing": 5}, "Somebody must remain"),
+        ({"missing": 0, "colluding": 0, "parties": 2, "adds": "shares"}, "at least 4 parties"),
+        ({"parties": 5, "noise": ""}, "type a number"),
+        ({"noise": 0}, "at least 0.01"),
+        ({"noise": 4, "rounds": 1.5}, "whole number"),
+    ):
+        assert math.isnan(told(opened, **setting))  # type: ignore[arg-type]
+        assert said in opened.asks("document.getElementById('warnings').textContent")
+        assert opened.asks("document.getElementById('figure').textContent") == "This cannot be."
+
+
+@needs_browser
+def test_the_page_works_by_keyboard_and_has_names_for_a_screen_reader(opened: Tab) -> None:
+    before = told(opened, rounds=4)
+    opened.asks("document.getElementById('rounds').focus()")
+    for kind in ("keyDown", "keyUp"):
+        opened.call("Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight", windowsVirtualKeyCode=39)
+    assert opened.asks("document.getElementById('rounds-typed').value") == "5"
+    assert told(opened) > before
+    nameless = "[...document.querySelectorAll('input, select')].filter(e => !e.labels.length && !e.ariaLabel).map(e => e.id)"
+    assert opened.asks(nameless) == []
+    assert opened.asks("document.getElementById('noise').getAttribute('aria-valuetext')") == "4"
+    assert "grows with the rounds" in opened.asks("document.getElementById('curve').getAttribute('aria-label')")
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [320, 768])
+def test_the_page_fits_narrow_screens_and_both_schemes(width: int, opened: Tab) -> None:
+    opened.wide(width)
+    wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert opened.asks(wider) == 0
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = opened.asks(paper)
+    opened.medium("screen", "dark")
+    assert opened.asks(paper) != light
+    opened.medium("print", "dark")
+    assert opened.asks(paper) == "rgb(255, 255, 255)"
+    assert opened.pdf().startswith(b"%PDF")
+    assert len(opened.requested()) == 1
+    assert failures(opened) == []
