@@ -153,8 +153,8 @@ def persons_table(bounds: dict[str, Any] | None) -> tuple[ReportTable, ...]:
         return ()
     rows = tuple((row["rows"], *_cells(row)) for row in bounds["rows"])
     caption = (
-        "The same noise over the bound on one row (--unit person, or --unit document). A row of a person holds all documents of "
-        "that person and has the length of one row, so that a sum has as many rows as persons."
+        "The same noise over the bound on one row (--unit person, --unit document). A row of a person holds all documents of "
+        "that person, and has the length of one row, so that a sum has as many rows as persons."
     )
     title = f"What a person with {counted(bounds['documents_per_person'], 'document')} is promised"
     return (ReportTable(title, ("there is", "epsilon per person", "delta", "by"), rows, caption),)
