@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from securetm.cli.audit_foreign import FOREIGN, foreign
 from securetm.cli.command_errors import AuditInterrupted
 from securetm.cli.json_output import Json
 from securetm.cli.report_command import Examples, Html, Markdown, at_home, check_places, hand_out
@@ -26,6 +27,9 @@ def audit(
     plan: Annotated[
         str, typer.Argument(help="An audit plan: one of audits/plans, such as quick, or a file. With --run alone: full.")
     ] = "",
+    model: Annotated[
+        Path | None, typer.Argument(help="After `foreign`: a file of topics from another library, such as topics.npz.")
+    ] = None,
     run: Annotated[Path | None, typer.Option(help="The folder of a run made with --record, to be tried too.")] = None,
     html: Html = None,
     markdown: Markdown = None,
@@ -39,6 +43,15 @@ def audit(
     evidence: Annotated[
         Path | None, typer.Option(help="Keep results in this folder, and carry out only what is missing there or stale.")
     ] = None,
+    members: Annotated[Path | None, typer.Option(help="With `foreign`: documents that the model was trained on.")] = None,
+    non_members: Annotated[
+        Path | None, typer.Option(help="With `foreign`: documents of the same kind that it was not.")
+    ] = None,
+    canaries_in: Annotated[Path | None, typer.Option(help="With `foreign`: made documents that a fair coin put in.")] = None,
+    canaries_out: Annotated[Path | None, typer.Option(help="With `foreign`: made documents that it left out.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="With `foreign`: the column of the text.")] = None,
+    epsilon: Annotated[float | None, typer.Option(min=0, help="With `foreign`: what its maker claims of a document.")] = None,
+    delta: Annotated[float, typer.Option(min=0, max=1, help="With `foreign`: the delta of that claim.")] = 1e-5,
     examples: Examples = None,
     json: Json = False,
 ) -> None:
@@ -46,6 +59,12 @@ def audit(
 
     Without --run it makes its own runs on public texts, first without protection: what does not break there proves nothing.
     """
+    if plan == FOREIGN:
+        foreign(
+            model, members, non_members, (canaries_in, canaries_out), text, epsilon, delta, (html, markdown, examples, json)
+        )
+        return
+    _refuse_of_foreign(model, members, non_members, canaries_in, canaries_out, text, epsilon)
     if evidence is not None and run is not None:
         raise typer.BadParameter("evidence is of runs that the audit makes itself: leave one of --run and --evidence away")
     plan, minutes = _chosen(plan, run, minutes)
@@ -72,6 +91,14 @@ def audit(
     hand_out(found, html, markdown, examples, json)
     if found.refuted_claims or found.broken_promises:
         raise typer.Exit(1)
+
+
+def _refuse_of_foreign(*given: object) -> None:
+    """Refuses options that are about a model from elsewhere, where none is audited."""
+    if any(one is not None for one in given):
+        raise typer.BadParameter(
+            "say `securetm audit foreign MODEL --members … --non-members …` to audit a model from elsewhere"
+        )
 
 
 def _chosen(plan: str, run: Path | None, minutes: float | None) -> tuple[str, float | None]:

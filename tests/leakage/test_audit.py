@@ -165,7 +165,7 @@ def test_a_given_run_is_tried_beside_the_baseline(tmp_path: Path, documents_file
     ]
     assert [finding.outcome.verdict for finding in found.findings] == [REFUTED, NOT_REFUTED]
     assert found.run == recorded("masked", 25).path.name
-    assert found.reproduce == (f"securetm audit given.toml --run {found.run}",)
+    assert found.reproduce == (f"securetm audit {plan} --run {recorded('masked', 25).path}",)
     with pytest.raises(NotRecorded):
         audit(plan, recorded("open", 8, 1, with_content=False).path)
 
