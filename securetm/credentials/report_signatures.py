@@ -66,7 +66,7 @@ class ReportSignature:
 
 
 @dataclass(frozen=True)
-class _SignatureTable:
+class _ReportSignatureTable:
     format: int
     sha256: str
     role: str
@@ -106,7 +106,7 @@ def home_of(named: Path) -> Path:
 def read_signature(path: Path) -> ReportSignature:
     """Reads the file of a signature, without checking it."""
     with placed(path):
-        table = table_of(_SignatureTable, read_limited(path, _LONGEST), path.name)
+        table = table_of(_ReportSignatureTable, read_limited(path, _LONGEST), path.name)
         require(table.format == FORMAT, path.name, "format", table.format, f"is not known; this version reads format {FORMAT}")
         return ReportSignature(
             hexadecimal(table.sha256, _DIGEST, path.name, "sha256"),

@@ -15,7 +15,7 @@ from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS,
 from securetm.mechanisms.noising import PRIVATE
 from securetm.reports.audit_wording import SHARE, figure, scale_of, tries
 from securetm.reports.signed.plain_words import plain_claim, plain_measure
-from securetm.reports.signed.report_facts import PLACES, Answer, Tried
+from securetm.reports.signed.report_facts import PLACES, QuestionAnswer, Tried
 from securetm.threats import read_threat_model
 
 COORDINATOR, PARTY, READER = "coordinator", "party", "model reader"
@@ -97,7 +97,7 @@ def answered(
     active: bool,
     limit: str = "",
     lies: Lies = NO_LIES,
-) -> Answer:
+) -> QuestionAnswer:
     """The answer to a question. `active` says whether the profile promises anything against a coordinator that lies.
 
     `limit` is what the budget proves of whoever gets the model, where it is promised against them.
@@ -112,7 +112,7 @@ def answered(
     worst = min([*ended, told.standing], key=STANDINGS.index)
     short, sentence = _in_words(question, worst, bool(made), outdated=any(one.stale for one in tried))
     limited = limit if question.adversary == READER and any(one.what == PRIVATE for one in made) else ""
-    return Answer(question.text, short, sentence, worst, in_words(made), tried, limited, told.said)
+    return QuestionAnswer(question.text, short, sentence, worst, in_words(made), tried, limited, told.said)
 
 
 def in_words(claims: Iterable[Claim]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from securetm.reports.explanation import views_of
 from securetm.reports.signed.five_questions import QUESTIONS, answered, in_words
 from securetm.reports.signed.plain_words import plain_reason
 from securetm.reports.signed.recommendation import recommended, rules_for
-from securetm.reports.signed.report_facts import THIS_RUN, Answer, PartyFacts, RoleFacts, SignedReport
+from securetm.reports.signed.report_facts import THIS_RUN, PartyFacts, QuestionAnswer, RoleFacts, SignedReport
 from securetm.reports.signed.report_sources import ReportSources, attempts_on, lies_to_parties
 from securetm.threats import CHANNELS, read_threat_model
 from securetm.version import __version__
@@ -213,7 +213,7 @@ def _group(epsilon: float, delta: float) -> str:
 # ---- what was tried, and what was not ------------------------------------------------------------------------------
 
 
-def _headline(answers: Sequence[Answer], audits: Sequence[Audit]) -> str:
+def _headline(answers: Sequence[QuestionAnswer], audits: Sequence[Audit]) -> str:
     """Counts what was tried on this run, and how the five questions stand."""
     counts = Counter(one.standing for one in answers)
     said = listed(tuple(f"{counts[name]} {name}" for name in STANDINGS if counts[name]))
@@ -225,7 +225,7 @@ def _headline(answers: Sequence[Answer], audits: Sequence[Audit]) -> str:
     return f"Five questions: {said}. {counted(len(found), 'attempt was', 'attempts were')} made on this run: {tried}."
 
 
-def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequence[Answer]) -> tuple[str, ...]:
+def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequence[QuestionAnswer]) -> tuple[str, ...]:
     said: list[str] = []
     if not audits:
         kept = "securetm audit quick --run RUN tries it" if sources.with_content else "its messages were not kept (--record)"
@@ -269,7 +269,7 @@ def _nothing_learned(audits: Sequence[Audit]) -> list[str]:
     return [f"{_named(titles)}: nothing was learned, because {plain_reason(why)}" for why, titles in reasons.items()]
 
 
-def _on_this_run(answer: Answer) -> bool:
+def _on_this_run(answer: QuestionAnswer) -> bool:
     return any(each.place == THIS_RUN and each.tested for each in answer.tried)
 
 

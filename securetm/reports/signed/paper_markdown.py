@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from securetm.reports.signed.report_paper import Block, Columns, Items, Paper, Paragraph, Reply, ToFillIn
+from securetm.reports.signed.report_paper import Block, Items, Paper, Paragraph, Reply, TextTable, ToFillIn
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 
@@ -29,7 +29,7 @@ def _block(block: Block) -> str:
             return f"**{_safe(text)}**" if strong else _safe(text)
         case Items(items):
             return _bullets(items)
-        case Columns(names, rows, _):
+        case TextTable(names, rows, _):
             lines = [names, tuple("---" for _ in names), *rows]
             return "\n".join("| " + " | ".join(_safe(cell) if cell != "---" else cell for cell in row) + " |" for row in lines)
         case Reply(question, mark, short, said):

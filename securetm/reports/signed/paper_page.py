@@ -12,7 +12,7 @@ from urllib.parse import quote
 from securetm.reports.audit_markup import STYLE, Html, bullets, grid, section
 from securetm.reports.audit_tables import plain_table
 from securetm.reports.page import framed
-from securetm.reports.signed.report_paper import Block, Columns, Items, Paper, PaperSection, Paragraph, Reply, ToFillIn
+from securetm.reports.signed.report_paper import Block, Items, Paper, PaperSection, Paragraph, Reply, TextTable, ToFillIn
 
 _STYLE = (
     STYLE
@@ -66,7 +66,7 @@ def _block(block: Block) -> Html:
             return Html(f"<blockquote>{escape(text)}</blockquote>" if strong else f"<p>{escape(text)}</p>")
         case Items(items):
             return bullets(items)
-        case Columns(names, rows, _):
+        case TextTable(names, rows, _):
             return grid(plain_table(names, rows))
         case Reply():
             return _reply(block)

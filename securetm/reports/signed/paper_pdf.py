@@ -14,7 +14,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from securetm.reports.report_errors import PdfLibraryMissing
-from securetm.reports.signed.report_paper import Block, Columns, Items, Paper, Paragraph, Reply, ToFillIn
+from securetm.reports.signed.report_paper import Block, Items, Paper, Paragraph, Reply, TextTable, ToFillIn
 
 _INK, _SOFT, _RULE = "#000000", "#444444", "#bbbbbb"
 _MARGIN, _FOOT = 42, 30  # points
@@ -107,7 +107,7 @@ def _block(block: Block, width: float) -> list[Any]:
             return [_text(text, 10 if strong else 8.5, bold=strong, keep=block.kept)]
         case Items(items):
             return [_item(item) for item in items]
-        case Columns():
+        case TextTable():
             return [_table(block, width)]
         case Reply():
             return _reply(block)
@@ -131,7 +131,7 @@ def _reply(reply: Reply) -> list[Any]:
     return [head, _text(first, 8, after=1, keep=True), *(_item(one, 7.5) for one in rest)]
 
 
-def _table(table: Columns, width: float) -> Any:
+def _table(table: TextTable, width: float) -> Any:
     from reportlab.platypus import Table
 
     head = [_text(name, 7, bold=True) for name in table.names]

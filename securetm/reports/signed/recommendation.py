@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from securetm.contracts import Profile, Unit
 from securetm.leakage.verdicts import BROKEN, OPEN
-from securetm.reports.signed.report_facts import THIS_RUN, Answer, PartyFacts, Rule
+from securetm.reports.signed.report_facts import THIS_RUN, PartyFacts, QuestionAnswer, Rule
 
 MOST_RIGHT = 0.99  # of guesses whether somebody was in it: a budget that allows more hardly limits anything
 _WITHHOLD = "Do not hand over this model, and stop the training"
@@ -16,7 +16,7 @@ _NOTHING = "Nothing that was tried speaks against handing over this model"
 
 
 def rules_for(
-    answers: Sequence[Answer], profile: Profile, parties: Sequence[PartyFacts], right: float | None
+    answers: Sequence[QuestionAnswer], profile: Profile, parties: Sequence[PartyFacts], right: float | None
 ) -> tuple[Rule, ...]:
     """All rules in their order, each with whether it applies. `right` is the share of right guesses that the budget allows."""
     broken = any(one.standing == BROKEN for one in answers)

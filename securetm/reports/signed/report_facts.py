@@ -66,7 +66,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Answer:
+class QuestionAnswer:
     """The answer to one of the five questions."""
 
     question: str
@@ -108,7 +108,7 @@ class SignedReport:
     roles: tuple[RoleFacts, ...]
     recorded: tuple[str, ...]  # what the transcript itself says was sent
     spent: tuple[str, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[QuestionAnswer, ...]
     headline: str
     not_tried: tuple[str, ...]
     not_promised: tuple[str, ...]

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 
 from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN
 from securetm.reports.signed.plain_words import plain_reason
-from securetm.reports.signed.report_facts import OTHER_MODEL, SAME_MODEL, THIS_RUN, UNPROTECTED, Answer, SignedReport, Tried
+from securetm.reports.signed.report_facts import (
+    OTHER_MODEL,
+    SAME_MODEL,
+    THIS_RUN,
+    UNPROTECTED,
+    QuestionAnswer,
+    SignedReport,
+    Tried,
+)
 from securetm.wording import counted, listed, upward
 
 MEANING = {
@@ -56,7 +64,7 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Columns:
+class TextTable:
     """A table of texts. The first column names the row; on a sheet each column takes its share of the width."""
 
     names: tuple[str, ...]
@@ -81,7 +89,7 @@ class ToFillIn:
     lines: tuple[str, ...]
 
 
-Block = Paragraph | Items | Columns | Reply | ToFillIn
+Block = Paragraph | Items | TextTable | Reply | ToFillIn
 
 
 @dataclass(frozen=True)
@@ -126,7 +134,7 @@ def _sections(report: SignedReport) -> Iterator[PaperSection]:
         yield PaperSection("What the profile leaves out", (Items(report.not_promised),), folded=True)
     yield PaperSection("By which rules it is recommended", tuple(_rules(report)), folded=True)
     yield PaperSection(
-        "Three words for three things", (Columns(("word", "means"), tuple(MEANING.items()), (0.2, 0.8)),), folded=True
+        "Three words for three things", (TextTable(("word", "means"), tuple(MEANING.items()), (0.2, 0.8)),), folded=True
     )
     yield PaperSection("Signature", (Paragraph(_SIGNS, kept=True), ToFillIn(SIGNATURE_LINES)))
 
@@ -134,7 +142,7 @@ def _sections(report: SignedReport) -> Iterator[PaperSection]:
 # ---- answers -------------------------------------------------------------------------------------------------------
 
 
-def _reply(answer: Answer) -> Reply:
+def _reply(answer: QuestionAnswer) -> Reply:
     limits = tuple(filter(None, (answer.limit, answer.beside)))
     tried = tuple(map(_in_words, answer.tried)) or (TRIED_NOWHERE,)
     return Reply(answer.question, answer.standing, answer.short, (answer.sentence, *limits, *tried))
@@ -180,10 +188,10 @@ def _trained(report: SignedReport) -> Iterator[Block]:
     for one in report.parties:
         own = [one.key or "–"] if keyed else []
         rows.append((one.name, *own, *((_epsilon(one.epsilon, one.unit), _epsilon(one.budget, "")) if spent else ())))
-    yield Columns(names, tuple(rows), _SHARES[len(names)])
+    yield TextTable(names, tuple(rows), _SHARES[len(names)])
     yield Paragraph(report.whose)
     digests = {**{f"the {name}": digest for name, digest in report.digests.items()}, **_of_audits(report)}
-    yield Columns(("fingerprint (SHA-256) of", "value"), tuple(digests.items()), (0.3, 0.7))
+    yield TextTable(("fingerprint (SHA-256) of", "value"), tuple(digests.items()), (0.3, 0.7))
 
 
 def _of_audits(report: SignedReport) -> dict[str, str]:
@@ -204,11 +212,11 @@ def _uncapital(text: str) -> str:
 def _roles(report: SignedReport) -> Iterator[Block]:
     yield Paragraph("A sum, or total, is what the numbers of all parties add up to. An answer is what one party sends.")
     rows = tuple((one.role, "; ".join(one.sees), "; ".join(one.promised) or "nothing") for one in report.roles)
-    yield Columns(("who", "sees", "what is promised against it"), rows, (0.16, 0.44, 0.4))
+    yield TextTable(("who", "sees", "what is promised against it"), rows, (0.16, 0.44, 0.4))
     yield Paragraph(f"Sent in this run, as its own record says: {'; '.join(report.recorded)}.")
 
 
 def _rules(report: SignedReport) -> Iterator[Block]:
     rows = tuple((one.rule, "yes" if one.applies else "–", f"{one.follows}.") for one in report.rules)
-    yield Columns(("rule", "applies", "then"), rows, (0.42, 0.1, 0.48))
+    yield TextTable(("rule", "applies", "then"), rows, (0.42, 0.1, 0.48))
     yield Paragraph("The first rule that applies is the recommendation; the conditions of all that apply are listed with it.")
