@@ -49,7 +49,7 @@ RADIUS: Mapping[str, float] = {"lda-vi": 2.0, "moments": 1.0}
 WHO: Mapping[str, tuple[str, str]] = {  # who looks: the threat model, and its adversary
     "dp-distributed": ("private_answers", "coordinator"),
     "fortress": ("private_answers", "coordinator"),
-    "dp-central": ("model_reader", "party"),  # the coordinator is trusted with totals; others see models only
+    "dp-central": ("model_reader", "party"),
 }
 _WITHOUT = 1e6  # the budget of a run that has less noise than it claims: its own ledger must not stop it
 
@@ -57,7 +57,7 @@ _WITHOUT = 1e6  # the budget of a run that has less noise than it claims: its ow
 def reproduce(
     on_progress: OnProgress | None = None,
     models: Sequence[str] = tuple(WORDS),
-    profiles: Sequence[str] = tuple(WHO),
+    profiles: Sequence[str] = ("dp-distributed",),
     canaries: int = CANARIES,
     documents: int = DOCUMENTS,
     runs: int = 1,
