@@ -154,7 +154,14 @@ class ProfileRun:
             warnings=some(
                 sentence_delta(self.budget.delta, people.units, people.protected), people.warning(bounds), self._ended(lasts)
             ),
-            notes=some(self.shares_note, *people.notes(), self._words_note(), _SHARE, _ALL_ASKED if run._sampled() else None),
+            notes=some(
+                self.as_run and f"That run: {self.as_run}",
+                self.shares_note,
+                *people.notes(),
+                self._words_note(),
+                _SHARE,
+                _ALL_ASKED if run._sampled() else None,
+            ),
             tables=(*persons_table(bounds), run._parts(epsilon, lasts)),
             plots=(epsilon_against("rounds", self.unit, spent, limit),),
             found={**run._found(lasts), **people.recorded(bounds)},
