@@ -213,9 +213,10 @@ def _short(secret: str) -> str:
 
 
 def _cell(answers: Answers) -> str:
-    name, change = leads_to(answers), next(changes(answers, _place), None)
+    name = leads_to(answers)
     if name is not None:
         return _linked(name)
+    change = next(changes(answers, _place), None)
     return f"none, but with {change.instead}" if change else "none"
 
 
