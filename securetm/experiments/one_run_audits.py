@@ -116,7 +116,7 @@ def row(key: Key) -> Row:
         rounds = train(run, Unwatched()).rounds
         trained = time.perf_counter()
         record.save(run.path / RECORD)
-        shown = _shown(run, profile, key["canaries"])
+        shown = _shown(run, profile, key["canaries"]) if rounds else {"missing": "the run ended before its first round"}
         spent = spent_by(run, run.members[0])["epsilon"]
         cost = {"train_seconds": round(trained - begin, 1), "audit_seconds": round(time.perf_counter() - trained, 1)}
     return {**key, "noise": round(noise, 4), "rounds": rounds, "spent": round(spent, 2), **cost, **shown}
