@@ -3,15 +3,17 @@
 Three sums are asked for, each about the words that the sums before left open. Beside them stand one sum with the whole budget,
 and exact sums in which words that are frequent in public count less. The whole budget is spent on words, so that the rows
 compare selections alone. The curator weighs words as the parties do in one sum, adds the same Gaussian noise to exact sums, and
-keeps what a word of a single document reaches with a chance of `miss` only.
+keeps what a word of a single document reaches with a chance of `miss` only. For words on no list it states a bound: what a
+decoder that wastes nothing would find for a share of the budget, and what that share finds of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from dp_accounting import GaussianDpEvent
@@ -27,13 +29,15 @@ from securetm.corpus.partitions import equal
 from securetm.corpus.public_words import public_shares, ranked_words
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
+from securetm.corpus.word_vectors import installed_vectors
 from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.experiments.newsgroups import FILE, INSTEAD, M10, PUBLIC, SMS, newsgroups_file, research_file
+from securetm.experiments.told_frequencies import OF_WORDS, likelihoods
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import at_most
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.word_selection import WordSelection
-from securetm.models.word_search import WordSearch, required
+from securetm.models.word_search import CHANCES, Searched, WordSearch, required
 from securetm.models.word_sums import OPEN, ROUNDS, WordSums
 from securetm.profiles import cohort_of, read_profile
 from securetm.route import compile_route
@@ -44,6 +48,7 @@ LARGER_MISS = 1e-6  # a tenth of delta: the most that a selection may reasonably
 PROFILES = ("dp-central", "dp-distributed", "fortress")
 NEWS = "20 Newsgroups"
 JUDGED, CHOSEN_ON = {NEWS: FILE, "TagMyNews": PUBLIC[0]}, {"StackOverflow titles": PUBLIC[1], "SMS": SMS, "M10": M10}
+SHARES, DECODED, SOME = (0.1, 0.25), 5.6, 5  # of the budget; deviations that tell a word from 10^8 others; documents
 LIGHTER, OF_SHARE = 0.25, 1e-5  # a word whose public share is 16 times this one counts half as much
 
 
@@ -55,6 +60,9 @@ class Collected:
     words: tuple[str, ...]  # all that occur
     exact: Array  # the weight of each
     by_public: Array  # the same where words that are frequent in public count less
+    of_listed: Array  # the same where words on no list add nothing
+    of_unlisted: Array  # the same where words on a list add nothing
+    documents: Array  # that each word is in
     listed: tuple[str, ...]
 
     @property
@@ -64,6 +72,14 @@ class Collected:
         needed = required(len(self.listed))
         return np.array([needed[ranks[word]] if word in ranks else np.inf for word in self.words])
 
+    def decoded(self, epsilon: float, share: float) -> Row:
+        """What a share of the budget for words on no list finds at most, and what it costs of the others in exact sums."""
+        noise, some = noise_of(epsilon), (self.of_unlisted > 0) & (self.documents >= SOME)
+        whole, left = ((self.of_listed > self.least * noise / part**0.5).sum() for part in (1.0, 1.0 - share))
+        found = (self.of_unlisted > DECODED * noise / share**0.5).sum()
+        counts = {"occurring": some.sum(), "found_at_most": found, "listed_words_lost": whole - left, "listed_words": whole}
+        return {"epsilon": epsilon, "share": share, **{name: int(number) for name, number in counts.items()}}
+
 
 def reproduce(
     epsilons: Sequence[float] = EPSILONS, documents: int | None = None, seed: int = 0, on_progress: OnProgress | None = None
@@ -71,15 +87,40 @@ def reproduce(
     """One row for each corpus, epsilon and way to select: by a party itself, by all parties in sums, by the curator."""
     listed, read = ranked_words("english", Tokeniser()), _corpora()
     names = [NEWS] if documents is not None and NEWS in read else list(read)
-    rows, held = [], {}
+    rows, told_by, unlisted, held = [], [], [], {}
     for name in told(names, on_progress):
         parts = _fewer(read[name](), documents)
         held[name] = sum(map(len, parts))
         collected = collect(parts, listed)
-        rows += [{"corpus": name, **row} for epsilon in epsilons for row in _rows(collected, epsilon, seed, name == names[0])]
+        rows += [{"corpus": name, **row} for epsilon in epsilons for row in _rows(collected, epsilon, seed, name == NEWS)]
+        told_by += [{"corpus": name, **row} for row in _told(name, collected, epsilons, seed)]
+        unlisted += [{"corpus": name, **collected.decoded(epsilon, share)} for epsilon in epsilons for share in SHARES]
     noises = {"noise_multipliers": {f"{epsilon:g}": round(noise_of(epsilon), 4) for epsilon in epsilons}}
     facts = {"documents": held, "judged": list(JUDGED), "parties": PARTIES, "delta": DELTA, "listed": len(listed)}
-    return {"reproduction": "common-vocabulary", **facts, "miss": MISS, "larger_miss": LARGER_MISS, **noises, "rows": rows}
+    return {
+        "reproduction": "common-vocabulary",
+        **facts,
+        "miss": MISS,
+        "larger_miss": LARGER_MISS,
+        **noises,
+        "rows": rows,
+        "words_on_no_list": unlisted,
+        "frequencies": told_by,
+    }
+
+
+def _told(name: str, collected: Collected, epsilons: Sequence[float], seed: int) -> Iterator[Row]:
+    """What frequencies that the sums told are worth, on corpora of which one word in a document already tells much."""
+    if name not in CHOSEN_ON or installed_vectors() is None:
+        return
+    whole = Corpus.concat(list(collected.parts), name=name)
+    for epsilon in epsilons:
+        search = _searched(collected, "dp-central", noise_of(OF_WORDS * epsilon), np.random.default_rng(seed))
+        yield {key: _short(value) for key, value in likelihoods(whole, search, epsilon, noise_of, seed).items()}
+
+
+def _short(value: Any) -> Any:
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def _corpora() -> Mapping[str, Callable[[], list[Corpus]]]:
@@ -103,9 +144,10 @@ def collect(parts: Sequence[Corpus], listed: tuple[str, ...]) -> Collected:
     whole = Corpus.concat(list(parts), name="whole")
     shares = np.maximum(public_shares(whole.vocabulary, "en", Tokeniser()), 1e-12)
     known = set(listed)
-    lighter = np.array([word in known for word in whole.vocabulary]) * np.minimum(1, (OF_SHARE / shares) ** LIGHTER)
-    weighted = [_summed(whole, weights) for weights in (np.ones(len(shares)), lighter)]
-    return Collected(parts, whole.vocabulary, weighted[0], weighted[1], listed)
+    there = np.array([word in known for word in whole.vocabulary], dtype=np.float64)
+    each = (np.ones(len(there)), there * np.minimum(1, (OF_SHARE / shares) ** LIGHTER), there, 1 - there)
+    sums = [_summed(whole, weights) for weights in each]
+    return Collected(parts, whole.vocabulary, *sums, whole.document_frequencies(), listed)
 
 
 def _summed(whole: Corpus, weights: Array) -> Array:
@@ -134,8 +176,8 @@ def _rows(collected: Collected, epsilon: float, seed: int, every_profile: bool) 
         "curator, larger miss": curators[LARGER_MISS],
         "exact words, all alike": set(names[noised > collected.least * noise]),
         "exact words, lighter where frequent in public": set(names[by_public > collected.least * noise]),
-        "one sum, dp-central": _found(collected, "dp-central", noise, rng, 1),
-        "one sum, dp-distributed": _found(collected, "dp-distributed", noise, rng, 1),
+        "one sum, dp-central": _found_in_one(collected, "dp-central", noise, rng),
+        "one sum, dp-distributed": _found_in_one(collected, "dp-distributed", noise, rng),
         **{f"sum, {name}": _found(collected, name, noise, rng) for name in (PROFILES if every_profile else PROFILES[:2])},
     }
     return [
@@ -168,13 +210,26 @@ def _selected(part: Corpus, noise: float, rng: np.random.Generator) -> set[str]:
     return {part.vocabulary[n] for n in np.flatnonzero((kept > 0) & (noised > selection.threshold))}
 
 
-def _found(collected: Collected, profile: str, noise: float, rng: np.random.Generator, rounds: int = ROUNDS) -> set[str]:
-    """The words that the federation finds in so many sums, with the noise of this profile when nobody is missing."""
-    search, deviation = WordSearch(collected.listed), deviation_of(profile, noise) * (rounds / ROUNDS) ** 0.5
-    for _ in range(rounds):
+def _found(collected: Collected, profile: str, noise: float, rng: np.random.Generator) -> set[str]:
+    """The words that the federation finds in its sums, with the noise of this profile when nobody is missing."""
+    return set(_searched(collected, profile, noise, rng).words()[0])
+
+
+def _searched(collected: Collected, profile: str, noise: float, rng: np.random.Generator) -> WordSearch:
+    search, deviation = WordSearch(collected.listed), deviation_of(profile, noise)
+    for _ in range(ROUNDS):
         cells = _cells(collected.parts, search.about)
         search.take(Answer({"cells": cells + rng.normal(0, deviation, len(cells))}, deviation=deviation))
-    return set(search.words()[0])
+    return search
+
+
+def _found_in_one(collected: Collected, profile: str, noise: float, rng: np.random.Generator) -> set[str]:
+    """The words that one sum with the whole budget shows, where noise alone brings as many words as in all sums."""
+    search, deviation = WordSearch(collected.listed), deviation_of(profile, noise) / ROUNDS**0.5
+    cells = _cells(collected.parts, {})
+    noised = cells + rng.normal(0, deviation, len(cells))
+    found = Searched.of(noised, search.places, search.signs, deviation, search.found, sum(CHANCES))
+    return {search.candidates[n] for n in np.flatnonzero(found.weights)}
 
 
 def _cells(parts: Sequence[Corpus], about: State) -> Array:

@@ -20,6 +20,7 @@ from securetm.federation.questions import Questions
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import FIRST_KEPT, LAST_KEPT, CoordinatorStore, PartyStore
 from securetm.models import MODELS
+from securetm.models.word_sums import OPEN, OPEN_BYTES
 from securetm.profiles import make_model
 
 from ..forking import forking
@@ -238,6 +239,17 @@ def test_the_joint_table_of_words_is_about_nothing_either() -> None:
     questions.make("joint", {})
     with pytest.raises(BadState, match="about nothing but"):
         questions.make("joint", {"junk": np.zeros(9)})
+
+
+def test_a_noised_sum_of_words_is_about_any_bits_of_the_right_form() -> None:
+    questions = Questions(agree(small_plan(profile="dp-distributed", training__rounds=2)))
+    for state in ({}, {OPEN: np.zeros(OPEN_BYTES, dtype=np.uint8)}, {OPEN: np.full(OPEN_BYTES, 255, dtype=np.uint8)}):
+        assert questions.make("joint", state).terms.l2 == 1.0
+    for shape, kind in ((OPEN_BYTES - 1, np.uint8), (OPEN_BYTES, np.int64), ((2, 9), np.uint8)):
+        with pytest.raises(BadState, match="open words"):
+            questions.make("joint", {OPEN: np.zeros(shape, dtype=kind)})
+    with pytest.raises(BadState, match="open words"):
+        questions.make("joint", {"junk": np.zeros(OPEN_BYTES, dtype=np.uint8)})
 
 
 def test_a_list_that_is_read_in_already_is_not_read_again(

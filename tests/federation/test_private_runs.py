@@ -223,9 +223,10 @@ def test_a_party_does_not_keep_how_many_took_part(five: Mapping[str, Corpus], tm
     store.close()
 
 
-def test_words_are_not_asked_after_training_began(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+@pytest.mark.parametrize("profile", ["dp-local", "dp-central"])
+def test_words_are_not_asked_after_training_began(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """Composition was worked out for an order that is fixed in advance."""
-    plan = small_plan(profile="dp-local", training__rounds=2)
+    plan = small_plan(profile=profile, training__rounds=2)
     party = paying_parties(plan, five, tmp_path)["north"]
     spend = Spend(GaussianDpEvent(100.0))
     who = {"profile": plan.profile, "digest": party.agreement.profile.digest.hex(), "unit": "document"}
@@ -234,6 +235,16 @@ def test_words_are_not_asked_after_training_began(five: Mapping[str, Corpus], tm
     played = Played(plan, tuple(five))
     assert isinstance(played.send(party, played.invite()), wire.Accepted)
     assert played.send(party, played.ask("joint", {}, serial=2)) == wire.Refusal("OutOfTurn")
+    party.close()
+
+
+def test_sums_of_words_are_asked_three_times_at_most(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """More would be paid for as any other; but the budget of the training was made for three."""
+    plan = small_plan(profile="dp-central", training__rounds=2)
+    party = paying_parties(plan, five, tmp_path)["north"]
+    played = Played(plan, tuple(five))
+    assert isinstance(played.send(party, played.invite()), wire.Accepted)
+    assert played.send(party, played.ask("joint", {}, number=3, serial=2)) == wire.Refusal("AskedTooOften")
     party.close()
 
 
