@@ -158,10 +158,7 @@ def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Trai
 
 
 def _with_totals(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> ModelChoice:
-    """The model with the weight of words' totals that follows from the number of documents, where the plan says that alone.
-
-    A training that begins at topics of moments knows the totals already.
-    """
+    """The model with the weight of words' totals by the rule, if documents are given. Moments know them already."""
     chosen, settings = plan.training, plan.model.settings
     by_rule = "totals" in settings and "totals" not in {**given, **given.get("settings", {})}
     if not by_rule or not hides_documents(profile.budget):
@@ -191,10 +188,7 @@ def _documents_hidden_by(plan: Plan, profile: Profile) -> str:
 
 
 def _with_words(plan: Plan, given: Mapping[str, Any]) -> Plan:
-    """The plan with as many words as the rule says, where a budget leaves them open and the number of documents is public.
-
-    A list in a file is kept whole.
-    """
+    """The plan with as many words as the rule says, where a budget leaves them open. A list in a file is kept whole."""
     kind, own = model_class(plan.model.name, plan.model.settings), plan.vocabulary
     open_to_rule = "max_words" not in given and not (own.file and own.language is None and not own.file.endswith(WITH_PRIVATE))
     if not (open_to_rule and plan.training.documents and kind is not None and kind.budget_rounds):
@@ -208,10 +202,7 @@ def _with_words(plan: Plan, given: Mapping[str, Any]) -> Plan:
 
 
 def _resolved(plan: Plan, where: str, given: Mapping[str, Any], model: Mapping[str, Any]) -> Plan:
-    """The plan with every setting that it leaves to its profile and its model. A plan that cannot be carried out is refused.
-
-    `given` and `model` are its tables [training] and [model] as they were written.
-    """
+    """The plan with every setting that it leaves to its profile and its model, or a refusal. The tables are as written."""
     _check_own(plan, where)
     file = ProfileFile.read(plan.profile)
     budget = file.profile().budget

@@ -56,8 +56,9 @@ def bench(
 def _measured(kind: str, name: str, json: bool, data: Path | None, sizes: dict[str, Any] | None = None) -> dict[str, Any]:
     from securetm.experiments.catalogue import measure
     from securetm.reports.measurement_report import show_plots
+    from securetm.reports.measurement_tables import show_measurements
     from securetm.reports.progress import Bars
-    from securetm.reports.terminal import results, screen, show_measurements
+    from securetm.reports.terminal import results, screen
 
     with Bars(screen()) as bars:
         result = measure(kind, name, bars, sizes, data)

@@ -74,7 +74,7 @@ class ForecastTrial:
 
 
 @dataclass(frozen=True)
-class TrialDocuments:
+class ForecastDocuments:
     """Documents to train on, documents to predict and to classify, and their words' public vectors."""
 
     train: Corpus
@@ -135,7 +135,7 @@ def rounds_of(trial: ForecastTrial, documents: int, words: int) -> int:
     return rounds_for(documents, trial.topics, words, noise_of_one_round(trial.epsilon, DELTA))
 
 
-def trained(model: TopicModel, documents: TrialDocuments, trial: ForecastTrial, rounds: int) -> tuple[State, float]:
+def trained(model: TopicModel, documents: ForecastDocuments, trial: ForecastTrial, rounds: int) -> tuple[State, float]:
     """The state after so many rounds with the budget's noise, and the deviation of that noise."""
     rng = np.random.default_rng([trial.seed, rounds])
     radius = 1.0 if trial.model == MOMENTS else trial.radius  # rows of pairs have that length
@@ -151,7 +151,7 @@ def trained(model: TopicModel, documents: TrialDocuments, trial: ForecastTrial, 
     return state, deviation
 
 
-def _started(model: TopicModel, documents: TrialDocuments, trial: ForecastTrial, rng: np.random.Generator) -> State:
+def _started(model: TopicModel, documents: ForecastDocuments, trial: ForecastTrial, rng: np.random.Generator) -> State:
     words = documents.train.vocabulary
     if trial.model not in (PUBLIC, MOMENTS):
         return model.start(words, rng)
@@ -163,19 +163,19 @@ def _started(model: TopicModel, documents: TrialDocuments, trial: ForecastTrial,
 
 
 @cache
-def documents_of(name: str, documents: int, words: int) -> TrialDocuments:
+def documents_of(name: str, documents: int, words: int) -> ForecastDocuments:
     """So many documents of a corpus over so many words; the same in every process."""
     return _made_up(name, documents, words) if name in _LENGTHS else _chosen(name, documents, words)
 
 
-def _made_up(name: str, documents: int, words: int) -> TrialDocuments:
+def _made_up(name: str, documents: int, words: int) -> ForecastDocuments:
     """Documents of LDA's own process, and word vectors that know vaguely which words go together."""
     (shortest, longest), (alpha, eta) = _LENGTHS[name], _MIXED[name]
     size = LdaNodes(nodes=1, topics=TOPICS, shared_topics=TOPICS, words=words, alpha=alpha, eta=eta)
     size = replace(size, documents=documents, validation_documents=_JUDGES, shortest=shortest, longest=longest)
     made = lda_nodes(size, seed=7)
     (train,), (held,), (theta,) = made.train.values(), made.validation.values(), made.validation_theta.values()
-    return TrialDocuments(train, replace(held, labels=theta.argmax(axis=1)), vectors_of(made.beta), _vague_shares(made.beta))
+    return ForecastDocuments(train, replace(held, labels=theta.argmax(axis=1)), vectors_of(made.beta), _vague_shares(made.beta))
 
 
 def vectors_of(topics: Array) -> Array:
@@ -187,7 +187,7 @@ def vectors_of(topics: Array) -> Array:
     return found
 
 
-def _chosen(name: str, documents: int, words: int) -> TrialDocuments:
+def _chosen(name: str, documents: int, words: int) -> ForecastDocuments:
     """Some documents of a corpus over its own frequent words or those of general English, and public vectors of these."""
     corpus = whole(name.removesuffix(GENERAL_WORDS))
     chosen = _words_for(name, corpus, words)
@@ -196,7 +196,7 @@ def _chosen(name: str, documents: int, words: int) -> TrialDocuments:
     order = np.random.default_rng(0).permutation(len(counted))
     judges, rest = order[:_JUDGES], order[_JUDGES : _JUDGES + documents]
     vectors, shares = _vague(chosen) if name == MANY else _known(chosen)
-    return TrialDocuments(counted.select(np.sort(rest)), counted.select(np.sort(judges)), vectors, shares)
+    return ForecastDocuments(counted.select(np.sort(rest)), counted.select(np.sort(judges)), vectors, shares)
 
 
 def _words_for(name: str, corpus: Corpus, words: int) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from securetm.leakage.attacks import one_run_epsilon
 from securetm.leakage.attacks.one_run_epsilon import SHOWN
 from securetm.leakage.audit_record import About, AttackedRun, AttackOutcome, Attempt, Audit, Finding
 from securetm.leakage.evidence import today
-from securetm.leakage.foreign_errors import NoKnownWords, OnBothSides
+from securetm.leakage.foreign_errors import OnBothSides, TooFewKnownDocuments
 from securetm.leakage.foreign_models import ForeignModel, read_foreign
 from securetm.leakage.intervals import of_each
 from securetm.leakage.measured_figures import measured
@@ -144,7 +144,7 @@ def _read_both(members: Path, others: Path, model: ForeignModel, text: str | Non
     sides = [{name: row for name, row in side.items() if name not in common} for side in sides]
     for path, side in zip((members, others), sides, strict=True):
         if len(side) < _LEAST:
-            raise NoKnownWords(len(side), len(side), str(path), _LEAST)
+            raise TooFewKnownDocuments(len(side), len(side), str(path), _LEAST)
     first, second = (sparse.csr_array(sparse.vstack(list(side.values()))) for side in sides)
     return first, second
 
@@ -157,7 +157,7 @@ def _read(path: Path, model: ForeignModel, text: str | None) -> Mapping[bytes, A
     counts = sparse.csr_array(corpus.project(model.words).counts)
     known = np.flatnonzero(np.asarray(counts.sum(axis=1)).ravel())
     if len(known) < _LEAST:
-        raise NoKnownWords(len(known), len(corpus), str(path), _LEAST)
+        raise TooFewKnownDocuments(len(known), len(corpus), str(path), _LEAST)
     rows = (counts[[place]] for place in known)
     return {row.indices.tobytes() + row.data.tobytes(): row for row in rows}
 

@@ -36,7 +36,7 @@ class RepeatedTopicWord(Misuse):
     hint = "each word stands once: add its weights up, or export the model again"
 
 
-class NoKnownWords(Misuse):
+class TooFewKnownDocuments(Misuse):
     """{known} of {documents} documents in {path} have a word that the model knows, and {needed} are needed"""
 
     known: int

@@ -28,7 +28,7 @@ _STAGES, _SWEEPS = 12, 30
 
 
 @dataclass(frozen=True)
-class OpenedSum:
+class SummedWords:
     """One opened sum of words."""
 
     cells: Array
@@ -44,7 +44,7 @@ class WordSearch:
     """
 
     listed: Sequence[str]  # a public list, the most frequent word in general first
-    sums: list[OpenedSum] = field(default_factory=list)
+    sums: list[SummedWords] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.candidates, self._bits, self.places, self.signs = _looked_up(tuple(self.listed))
@@ -56,7 +56,7 @@ class WordSearch:
         number = len(self.sums)
         heard = all_set(self.about[OPEN], self._bits) if self.about else np.ones(len(self.candidates), dtype=bool)
         cells = np.asarray(total_of(answer)["cells"], dtype=np.float64)
-        self.sums.append(OpenedSum(cells, max(answer.deviation, 1e-9), heard))
+        self.sums.append(SummedWords(cells, max(answer.deviation, 1e-9), heard))
         together, deviation = self._together()
         searched = Searched.of(together, self.places, self.signs, deviation, self.found, CHANCES[number])
         self.found = searched.weights > 0

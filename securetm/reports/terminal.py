@@ -23,7 +23,6 @@ from securetm.wording import counted
 
 _SHADES = " ▁▂▃▄▅▆▇█"
 MOST_TOPICS = 20  # topics of the shared model; those with the largest share at any party come first
-BENCH_COLUMNS = ("case", "ours", "unit", "peer", "theirs", "ratio", "limit", "of_limit")
 PER_PARTY = 3  # topics shown of each party's own model
 MOST_ALONE = 10  # parties whose own topics are shown
 MOST_NAMED = 3  # parties named for a strong topic
@@ -350,42 +349,6 @@ def _show_gaps(gaps: Sequence[Mapping[str, Any]], threats: str, to: Console) -> 
     for gap in gaps:
         table.add_row(*(escape(str(gap[head])) for head in heads))
     to.print(table)
-
-
-def show_measurements(result: Mapping[str, Any], to: Console) -> None:
-    """The rows of a bench or a reproduction; where a result names main columns, only these, and --json has all."""
-    rows = result["rows"]
-    known = dict.fromkeys(column for row in rows for column in row)
-    main = BENCH_COLUMNS if "bench" in result else result.get("columns", known)
-    columns = [column for column in known if column in main]
-    to.print(_measured_table("", columns, rows))
-    for title, also in result.get("tables", {}).items():
-        if also:
-            to.print(_measured_table(title, list(also[0]), also))
-    for name, value in result.items():
-        if name != "rows" and not isinstance(value, list | dict):
-            to.print(f"{name}: {escape(str(value))}")
-    if result.get("missing"):
-        to.print(f"[yellow]not measured: {escape(', '.join(result['missing']))}[/yellow]")
-
-
-def _measured_table(title: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = titled(title)
-    for place, column in enumerate(columns):
-        words = any(isinstance(row.get(column), str) for row in rows)  # numbers stay in one piece, and words give way to them
-        style: dict[str, Any] = {"overflow": "fold", "min_width": 8 if place else 24} if words else {"no_wrap": True}
-        table.add_column(column.replace("_", " "), justify="left" if words else "right", **style)
-    for row in rows:
-        table.add_row(*(_cell(row.get(column)) for column in columns))
-    return table
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return "" if value is None else f"{value:,.3g}" if isinstance(value, float) else escape(str(value))
 
 
 def _pair(alone: float | None, shared: float | None) -> tuple[str, str]:

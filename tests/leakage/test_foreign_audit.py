@@ -15,9 +15,9 @@ from securetm.leakage.audit_record import Audit
 from securetm.leakage.foreign_audit import ForeignFiles, audit_foreign, claim_of
 from securetm.leakage.foreign_errors import (
     BadTopicWeight,
-    NoKnownWords,
     OnBothSides,
     RepeatedTopicWord,
+    TooFewKnownDocuments,
     UnknownTopicFile,
     UnsafeModelFile,
 )
@@ -138,7 +138,7 @@ def test_a_claim_of_its_maker_is_tried_and_canaries_show_an_epsilon(place: Path)
 
 def test_documents_of_no_use_are_named(place: Path, tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").write_text('{"text": "words of another language"}\n' * 30)
-    with pytest.raises(NoKnownWords):
+    with pytest.raises(TooFewKnownDocuments):
         audit_foreign(ForeignFiles(place / "saw.npz", place / "members.jsonl", tmp_path / "other.jsonl"))
     with pytest.raises(OnBothSides):
         audit_foreign(ForeignFiles(place / "saw.npz", place / "members.jsonl", place / "members.jsonl"))
