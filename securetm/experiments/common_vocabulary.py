@@ -146,8 +146,9 @@ def collect(parts: Sequence[Corpus], listed: tuple[str, ...]) -> Collected:
     known = set(listed)
     there = np.array([word in known for word in whole.vocabulary], dtype=np.float64)
     each = (np.ones(len(there)), there * np.minimum(1, (OF_SHARE / shares) ** LIGHTER), there, 1 - there)
-    sums = [_summed(whole, weights) for weights in each]
-    return Collected(parts, whole.vocabulary, *sums, whole.document_frequencies(), listed)
+    exact, by_public, of_listed, of_unlisted = (_summed(whole, weights) for weights in each)
+    documents = whole.document_frequencies()
+    return Collected(parts, whole.vocabulary, exact, by_public, of_listed, of_unlisted, documents, listed)
 
 
 def _summed(whole: Corpus, weights: Array) -> Array:
