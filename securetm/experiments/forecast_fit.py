@@ -26,8 +26,11 @@ from securetm.profiles import read_profile
 
 HELD_OUT, CLASSIFICATION = "held_out", "classification"
 GENERAL_WORDS = ", words of general English"  # a list that no document of the corpus chose
+MADE_UP = "made-up documents"
 JUDGES = ("20 Newsgroups", "TagMyNews", "SMS")  # corpora that the rule is not fitted to
 HARDLY = 0.02
+FEWEST = 20  # outcomes of a model; of fewer nothing is forecast
+_MOST_STEPS = 200  # of the search for the numbers
 JUDGING = 0.1  # the share of the documents of the frontier that nobody trained on
 _HELD = np.array([0.02, *[0.1] * 5, 0.02, *[0.1] * 5, 0.2])  # how firmly the numbers hold to those that the search begins at
 _BEGIN = {
@@ -122,7 +125,7 @@ def fitted(points: Sequence[Point], outcome: str) -> Array:
         off: Array = np.concatenate([weights * (lesser_of_lines(numbers, rows) - values), _HELD * (numbers - begin)])
         return off
 
-    found: Array = least_squares(away, begin).x
+    found: Array = least_squares(away, begin, max_nfev=_MOST_STEPS).x
     return found
 
 
@@ -150,9 +153,12 @@ def _apart(numbers: Array, points: Sequence[Point], outcome: str) -> Array:
 
 
 def ends(apart: Mapping[str, Array]) -> tuple[float, float, float]:
-    """Lower and upper end of the band, and a lower end that is hardly ever undercut: quantiles, each family weighing alike."""
-    values = np.concatenate(list(apart.values()))
-    weights = np.concatenate([np.full(len(one), 1 / len(one)) for one in apart.values()])
+    """Lower and upper end of the band, and a lower end that is hardly ever undercut: quantiles, each family weighing alike.
+
+    Of texts only: made-up documents shape the curve, and differ from each other as texts do not.
+    """
+    texts = [one for family, one in apart.items() if not family.startswith(MADE_UP)]
+    values, weights = np.concatenate(texts), np.concatenate([np.full(len(one), 1 / len(one)) for one in texts])
     order = np.argsort(values)
     reached = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
     low, high, surely = np.interp([(1 - COVERS) / 2, (1 + COVERS) / 2, HARDLY], reached, values[order])
@@ -162,7 +168,8 @@ def ends(apart: Mapping[str, Array]) -> tuple[float, float, float]:
 def fit(points: Sequence[Point]) -> Row:
     """The rule, as it is shipped: for each model the numbers of both outcomes, their bands, and what was tried."""
     own = [point for point in points if point.family not in JUDGES]
-    models = {name: _fit_one([point for point in own if point.model == name]) for name in dict.fromkeys(p.model for p in own)}
+    each = {name: [point for point in own if point.model == name] for name in dict.fromkeys(point.model for point in own)}
+    models = {name: _fit_one(mine) for name, mine in each.items() if len(mine) >= FEWEST}
     return {"corpora": sorted({point.family for point in own}), "covers": COVERS, "models": models}
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from math import log2
 from typing import Any
 
 from securetm.forecast.forecast_features import LDA_VI, MOMENTS
 from securetm.forecast.forecast_setting import ForecastSetting
 from securetm.forecast.usefulness_forecast import PLAIN, PUBLIC, Forecast, documents_needed, forecast
+from securetm.models.words_rule import LISTS
 
 MODELS = ((LDA_VI, PUBLIC), (LDA_VI, PLAIN), (MOMENTS, PUBLIC))
-WORDS_TRIED, TOPICS_TRIED = (250, 500, 1_000, 2_000, 4_000), (5, 10, 20, 50)
+WORDS_TRIED, TOPICS_TRIED = LISTS, (5, 10, 20, 50)
+_COVERED_BY_ONE, _BY_EACH_DOUBLING = -0.46, 0.117  # of all words of texts: 47 % by a list of 250, 87 % by one of 2,000
 
 
 @dataclass(frozen=True)
@@ -48,5 +51,7 @@ def _choices(setting: ForecastSetting, words: tuple[int, ...], topics: tuple[int
 
 
 def _promise(one: Forecast) -> float:
+    """The gain for each word of a text, on the list or not: a word that is not on it is predicted by its frequency."""
     assert one.held_out is not None
-    return one.held_out.low
+    covered = _COVERED_BY_ONE + _BY_EACH_DOUBLING * log2(one.setting.words)
+    return one.held_out.middle * min(max(covered, 0.1), 1.0)
