@@ -21,7 +21,7 @@ BY_LIKELIHOOD = {
     "documents-curve": frozenset({"held_out", "true_topics", "documents", "away_from_truth"}),
 }
 BY_WORDS = {"common-vocabulary": {"words", "of_curator"}}
-BY_BOUNDS = {"one-run-audits": {"nothing_assumed", "by_curve", "by_scores", "refuted_by"}}
+BY_BOUNDS = {"one-run-audits": {"share", "noise", "canaries"}}  # a run that ended before its first round has no bound
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
