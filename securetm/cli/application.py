@@ -36,7 +36,7 @@ for command, summary, example in (
     (
         choose,
         "Choose a profile by six questions.",
-        "--looks nobody --parties 5 --documents 900 --per-person 0 --purpose explore",
+        "--per-person 0 --looks nobody --parties 5 --documents 900 --purpose explore",
     ),
     (run, "Train a federation on this machine.", "--rounds 20 --topics 5"),
     (serve, "Coordinate separate organisations.", "plan.toml"),
