@@ -70,7 +70,7 @@ def test_a_refuted_claim_exits_1_also_when_it_is_shown_again(
     assert said.code == 1, said.err
     assert [finding["verdict"] for finding in said.json["findings"]] == ["refuted", "refuted"]
     assert said.json["refuted_claims"] == 1
-    assert "Refuted: “sees only sums” of profile masked" in " ".join(said.err.split())
+    assert "Broken: “sees only sums” of profile masked" in " ".join(said.err.split())
     (tmp_path / "audit.json").write_text(said.out, "utf-8")
     again = securetm("report", str(tmp_path / "audit.json"), "--json")
     assert again.code == 1
