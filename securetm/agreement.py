@@ -159,7 +159,7 @@ class Agreement:
             del public["federation"]
         if not self.plan.training.epochs:
             del public["training"]["epochs"]
-        for name in ("documents", "document_length", "start", "start_share", "vectors", "vectors_digest"):
+        for name in ("documents", "persons", "document_length", "start", "start_share", "vectors", "vectors_digest"):
             if not public["training"][name]:  # a plan that says nothing of it keeps the hash that it had
                 del public["training"][name]
         public["training"].pop("vectors", None)  # the numbers count, not where they lie

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
+from securetm.block_sums import PartialSum
 from securetm.contracts import INF, Array, Domain, Losses, Rows, Terms, Unit
 from securetm.errors import BrokenPromise, NoPersons, SplitOwner
 
@@ -47,6 +48,7 @@ class ClippedRowSum:
         self._on_named = on_named
         self._persons = persons  # whose each document is, where rows are per person
         self.loss = 0.0  # the mean loss of the rows added; for the party's own store only
+        self.losses = 0  # of so many rows
         self.lost = 0  # how many rows and coordinates were not finite; for the party's own store only
         self._on_rows = on_rows
         narrow = terms.bits == 32 and radius == INF  # a clipped sum must keep its bound, so it is in 64 bits
@@ -97,6 +99,7 @@ class ClippedRowSum:
         self._vector[len(gradient) :] += weights @ beside
         with np.errstate(over="ignore", invalid="ignore"):  # losses may be infinite; nobody else sees them
             self.loss = float(np.mean(losses.values[weights > 0])) if weights.any() else INF
+        self.losses = int(np.count_nonzero(weights)) or len(owners)
 
     def named(self, rows: Rows, owners: Array, numbers: Array) -> Array:
         """The sums of bounded rows over words that only this party knows; 0 for a word that must not be named.
@@ -113,18 +116,21 @@ class ClippedRowSum:
         sums[first] = _sum(_over(bounded, np.searchsorted(known, bounded.indices), len(known)), np.int64)
         return self._on_named(sums)
 
-    def vector(self) -> Array:
-        """The flat sum of all rows added so far, or the ragged rows unchanged. It is always finite."""
+    def partial(self) -> PartialSum:
+        """The flat sum of all rows added so far, or the ragged rows, as they are: a later sum may still be added."""
         if not self.terms.ragged:
             whole = self._vector
         elif self._ragged:
             whole = np.concatenate(self._ragged)
         else:
             whole = np.zeros((0, *self.terms.layout[0].shape[1:]), self._whole)
-        if whole.dtype.kind != "f" or (finite := np.isfinite(whole)).all():
-            return whole
-        self.lost += int((~finite).sum())
-        return np.where(finite, whole, whole.dtype.type(0))
+        return PartialSum(whole, self.loss, self.losses, self.lost)
+
+    def vector(self) -> Array:
+        """The flat sum of all rows added so far, or the ragged rows unchanged. It is always finite."""
+        whole = self.partial().finite()
+        self.lost = whole.lost
+        return whole.vector
 
     def blocks(self) -> Mapping[str, Array]:
         """The sum, block by block."""

@@ -140,6 +140,9 @@ def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Trai
     """The [training] section, with as many epochs or rounds as the model needs where the plan does not say."""
     chosen, kind = plan.training, model_class(plan.model.name, plan.model.settings)
     hidden = _documents_hidden_by(plan, profile)
+    by_person = profile.budget is not None and plan.privacy.unit in ("", Unit.PERSON.value)  # open: as the documents say
+    meaningless = "means nothing, because the budget is not each person's"
+    require(by_person or not chosen.persons, "[training]", "persons", chosen.persons, meaningless)
     problem = f"needs the number of documents of all parties, which {hidden}: give rounds instead"
     require(not (chosen.epochs and hidden), "[training]", "epochs", chosen.epochs, problem)
     if kind is not None and kind.most_rounds:
@@ -151,9 +154,9 @@ def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Trai
     if chosen.epochs:
         return dataclasses.replace(chosen, rounds=MOST_ROUNDS_OF_EPOCHS)
     few = kind.budget_rounds if hides_documents(profile.budget) else 0
-    if few and chosen.documents:
+    if few and chosen.units:
         first, words = _asked_first(chosen), _most_words(plan)
-        few = rounds_under(profile, chosen.documents, int(plan.model.settings["n_topics"]), words, first)
+        few = rounds_under(profile, chosen.units, int(plan.model.settings["n_topics"]), words, first)
     return dataclasses.replace(chosen, rounds=few or kind.federated_rounds)
 
 
@@ -165,10 +168,10 @@ def _with_totals(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Mode
         return plan.model
     if chosen.start == MOMENTS:
         return dataclasses.replace(plan.model, settings={**settings, "totals": 0.0})
-    if not chosen.documents:
+    if not chosen.units:
         return plan.model
     plain = chosen.start == "plain"
-    weight = totals_under(profile, chosen.documents, int(settings["n_topics"]), _most_words(plan), plain=plain)
+    weight = totals_under(profile, chosen.units, int(settings["n_topics"]), _most_words(plan), plain=plain)
     return dataclasses.replace(plan.model, settings={**settings, "totals": weight})
 
 
@@ -191,14 +194,12 @@ def _with_words(plan: Plan, given: Mapping[str, Any]) -> Plan:
     """The plan with as many words as the rule says, where a budget leaves them open. A list in a file is kept whole."""
     kind, own = model_class(plan.model.name, plan.model.settings), plan.vocabulary
     open_to_rule = "max_words" not in given and not (own.file and own.language is None and not own.file.endswith(WITH_PRIVATE))
-    if not (open_to_rule and plan.training.documents and kind is not None and kind.budget_rounds):
+    if not (open_to_rule and plan.training.units and kind is not None and kind.budget_rounds):
         return plan
     profile = plan.profile_in(ProfileFile.read(plan.profile))
     if not hides_documents(profile.budget):
         return plan
-    return dataclasses.replace(
-        plan, vocabulary=dataclasses.replace(own, max_words=words_under(profile, plan.training.documents))
-    )
+    return dataclasses.replace(plan, vocabulary=dataclasses.replace(own, max_words=words_under(profile, plan.training.units)))
 
 
 def _resolved(plan: Plan, where: str, given: Mapping[str, Any], model: Mapping[str, Any]) -> Plan:

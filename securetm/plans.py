@@ -192,6 +192,7 @@ class TrainingChoice:
     rounds: int = 1000  # at most; nothing: what the model says for a federation
     epochs: float = 0.0  # passes over the training documents; rounds then follow from their number, up to `rounds`
     documents: int = 0  # of all parties, about: a public number, from which rounds follow under a budget; 0: not said
+    persons: int = 0  # whose documents these are, about: a public number, where the budget is each person's; 0: not said
     document_length: float = 0.0  # words of a document on the list, about: a public number, for a forecast; 0: not said
     stop: str = "rounds"  # end by rounds, weights or held_out
     every: int = 50  # rounds between two looks at weights or held-out words
@@ -212,6 +213,8 @@ class TrainingChoice:
         require(0 <= self.epochs <= 1_000_000, "[training]", "epochs", self.epochs, problem)
         problem = "must be from 0 to 1,000,000,000; 0 does not say it"
         require(0 <= self.documents <= 10**9, "[training]", "documents", self.documents, problem)
+        problem = "must be from 0, which does not say it, to the number of documents"
+        require(0 <= self.persons <= (self.documents or 10**9), "[training]", "persons", self.persons, problem)
         length, problem = self.document_length, "must be from 0 to 1,000,000; 0 does not say it"
         require(0 <= length <= 1e6, "[training]", "document_length", length, problem)
         require(self.stop in STOPS, "[training]", "stop", self.stop, known=tuple(STOPS))
@@ -222,6 +225,11 @@ class TrainingChoice:
         require(0 <= weight <= 1e6, "[training]", "earlier_weight", weight, "must be from 0 to 1,000,000")
         problem = "means nothing without continue_from, the model to go on from"
         require(bool(self.continue_from) or weight == 1, "[training]", "earlier_weight", weight, problem)
+
+    @property
+    def units(self) -> int:
+        """How many documents there are, or persons where the budget is theirs: as many rows a sum has. 0: nobody said it."""
+        return self.persons or self.documents
 
     def _check_start(self) -> None:
         """Refuses a start that is not known, and vectors for a start that reads none."""

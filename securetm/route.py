@@ -9,19 +9,26 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
+from securetm.block_answers import IN_PROCESS, BlockQuestion, summed_by_blocks
+from securetm.block_sums import PartialSum
 from securetm.clipped_sum import ClippedRowSum, blocks_of
 from securetm.contracts import (
+    BLOCK_DOCUMENTS,
+    IN_MEMORY,
     INF,
     Aggregation,
     Answer,
     Array,
     Cohort,
+    Engine,
+    Keeping,
     Mechanism,
     Memory,
+    NamingQuery,
     NoiseBy,
     Noised,
     Profile,
@@ -125,37 +132,55 @@ class Route:
         return rows
 
     def answer(
-        self, query: Query, documents: Any, context: RoundContext, memory: Memory, rng: np.random.Generator
+        self,
+        query: Query,
+        documents: Any,
+        context: RoundContext,
+        memory: Memory,
+        rng: np.random.Generator,
+        engine: Engine = IN_PROCESS,
+        keeping: Keeping = IN_MEMORY,
     ) -> ClippedAnswer:
-        """The answer that these documents give, after every step."""
+        """The answer of these documents (contracts.BlockedDocuments), after every step. The engine answers their blocks.
+
+        A batch, and a question that needs all documents at once, are one block that is answered here.
+        """
         documents = self.on_documents(documents, context)
-        persons = documents.persons if self.row_terms.unit is Unit.PERSON else None
-        clipped_sum = ClippedRowSum(
-            self.row_terms, self.radius, self.on_rows, lambda sums: self._on_named(sums, context), persons
-        )
-        with np.errstate(all="ignore"):  # an overflow counts as zero, and a warning would reveal such documents
-            query.answer(documents, clipped_sum, memory, rng)
-            return self._answer_of(clipped_sum, context, len(documents))
+        steps = tuple((step.mechanism, step.before) for step in self.steps)
+        question = BlockQuestion(query, self.row_terms, radius=self.radius, steps=steps, keeping=keeping)
+        batch = self.asked.batch > 0 and len(documents) <= BLOCK_DOCUMENTS
+        blocks = () if batch or self.asked.at_once else documents.blocks()
+        if len(blocks) > 1:
+            whole = summed_by_blocks(question, blocks, memory, engine, rng)
+        else:
+            whole = question.answer(documents.gathered(), memory, rng)
+        if self.row_terms.names_words:
+            whole = self._named(cast(NamingQuery, query), documents, whole.vector, context)
+        return self._answer_of(whole, context, len(documents))
 
     def empty_answer(self, context: RoundContext) -> ClippedAnswer:
         """The answer of no document; its noise is that of any other answer."""
-        return self._answer_of(ClippedRowSum(self.row_terms), context, 0)
+        return self._answer_of(ClippedRowSum(self.row_terms).partial(), context, 0)
 
     def drawn_before(self, documents: Any, context: RoundContext) -> tuple[Mechanism, ...]:
         """The mechanisms that drew their noise for these documents before, and kept it."""
         once = (step for step in self.steps if step.mechanism.once)
         return tuple(step.mechanism for step in once if step.mechanism.remembers(documents, step.before, context))
 
-    def _on_named(self, sums: Array, context: RoundContext) -> Array:
+    def _named(self, query: NamingQuery, documents: Any, counts: Array, context: RoundContext) -> PartialSum:
+        """The party's row about its own words, from how many owners have each."""
         for step in self.steps:
-            sums = step.mechanism.on_named(sums, step.before, context)
-        return sums
+            counts = step.mechanism.on_named(counts, step.before, context)
+        added = ClippedRowSum(self.row_terms)
+        added.add(query.row(documents.vocabulary, counts, len(documents)), np.zeros(1, dtype=np.int64))
+        return added.partial()
 
-    def _answer_of(self, clipped_sum: ClippedRowSum, context: RoundContext, documents: int) -> ClippedAnswer:
-        vector = clipped_sum.vector()
+    def _answer_of(self, whole: PartialSum, context: RoundContext, documents: int) -> ClippedAnswer:
+        whole = whole.finite()
+        vector = whole.vector
         for step in self.steps:
             vector = step.mechanism.on_vector(vector, step.after, context)
-        return ClippedAnswer(blocks_of(vector, self.terms), documents, clipped_sum.loss, clipped_sum.lost)
+        return ClippedAnswer(blocks_of(vector, self.terms), documents, whole.loss, whole.lost)
 
     # ---- run by the role that opens the sum: the coordinator, or each party ----
 

@@ -12,7 +12,7 @@ from securetm.cli.json_output import Json, print_json
 from securetm.toml_settings import require
 
 if TYPE_CHECKING:
-    from securetm.corpus.corpus import Corpus
+    from securetm.corpus.corpus import PartyCorpus
     from securetm.federation.finished import FinishedRun
     from securetm.stages import Stages
 
@@ -54,7 +54,7 @@ def adapt(
         print_json({name: value for name, value in told.items() if name != "plan"})
 
 
-def _documents(finished: FinishedRun, corpus: Path | None, text: str | None, party: str | None, stages: Stages) -> Corpus:
+def _documents(finished: FinishedRun, corpus: Path | None, text: str | None, party: str | None, stages: Stages) -> PartyCorpus:
     """The documents of the file, or of the party in a simulation's folder."""
     from securetm.federation.topics_by_date import documents_in
 

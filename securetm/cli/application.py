@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from securetm.cli import budget_commands, keys_commands
+from securetm.cli import budget_commands, corpus_commands, keys_commands
 from securetm.cli.adapt_command import adapt
 from securetm.cli.audit_command import audit
 from securetm.cli.bench_commands import bench, reproduce
@@ -62,6 +62,7 @@ for command, summary, example in (
     app.command(short_help=summary, epilog=f"Example: securetm {command.__name__.replace('_', '-')} {example}")(command)
 budget_commands.register(app)
 keys_commands.register(app)
+corpus_commands.register(app)
 
 
 def _version(wanted: bool) -> None:

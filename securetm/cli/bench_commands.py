@@ -45,11 +45,18 @@ def bench(
     name: Name,
     parties: Annotated[int | None, typer.Option(min=2, max=1000, help="How many parties, where it has some.")] = None,
     length: Annotated[int | None, typer.Option(min=1, max=10**8, help="Values in a vector, where it has some.")] = None,
+    documents: Annotated[int | None, typer.Option(min=100, max=10**7, help="The most documents, where it has sizes.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep each row here as it comes, and measure none of these again.")
+    ] = None,
     data: Data = None,
     json: Json = False,
 ) -> None:
     """Measures speed and memory side by side with peers, as ratios in one run."""
-    sizes = {"parties": parties, "length": length}
+    from securetm.cli.report_command import check_places
+
+    check_places(None, keep)
+    sizes = {"parties": parties, "length": length, "documents": documents, "keep": keep}
     _measured("bench", name, json, data, {size: value for size, value in sizes.items() if value is not None})
 
 

@@ -116,7 +116,7 @@ class ProfileQuestion:
     def agreement(self, **privacy: float) -> Agreement:
         """The run, agreed on as a plan that says only what was asked. Numbers in place of words stand for its vocabulary."""
         listed = self.language or (USUAL_LANGUAGE if self.public else "")
-        training = {"rounds": self.rounds, "documents": self.people.units, "start": self.start or None}
+        training = {"rounds": self.rounds, **self._told(), "start": self.start or None}
         tables: dict[str, Any] = {
             "profile": self.profile,
             "vocabulary": {"max_words": self.words, **({"source": "file", "file": listed} if listed else {})},
@@ -127,12 +127,21 @@ class ProfileQuestion:
         plan = plan_from_tables(tables, "the calculator")
         return agree(plan, listed=tuple(f"word{n}" for n in range(self.words)))
 
+    def _told(self) -> dict[str, int]:
+        """How many documents and persons there are, as a plan says it; nothing where nobody does."""
+        people, units = self.people, self.people.units
+        if units is None:
+            return {}
+        by_person = people.protected == PERSON and people.documents is not None
+        return {"documents": people.documents or units, **({"persons": units} if by_person else {})}
+
     def _as_run(self, agreement: Agreement) -> str:
         """The command of a run with these settings. What the plan leaves to the profile and the model is left out here, too."""
-        plan, rows = agreement.plan, self.people.units
+        plan = agreement.plan
         parts = [f"securetm run --corpus FILE --profile {self.profile}", "--person COLUMN" * (self.people.protected == PERSON)]
         parts += [f"--model {self.model}" * bool(self.model), f"--vocabulary {self.language}" * bool(self.language)]
-        parts += [f"--rounds {self.rounds}" if self.rounds else f"--set training.documents={rows}" * (rows is not None)]
+        told = [f"--set training.{name}={value}" for name, value in self._told().items()]
+        parts += [f"--rounds {self.rounds}" * bool(self.rounds), *told]
         numbers = {"epsilon": plan.privacy.epsilon, "delta": plan.privacy.delta, "noise": self.noise}
         parts += [f"--set privacy.{name}={value:g}" for name, value in numbers.items() if value]
         return " ".join([part for part in parts if part] + ["--ledgers FOLDER"])

@@ -13,7 +13,7 @@ from securetm.cli.json_output import Json, print_json
 from securetm.toml_settings import require
 
 if TYPE_CHECKING:
-    from securetm.corpus.corpus import Corpus
+    from securetm.corpus.corpus import PartyCorpus
     from securetm.federation.finished import FinishedRun
     from securetm.federation.topic_labels import TopicLabels
     from securetm.federation.topics_by_date import TopicsByDate
@@ -185,7 +185,7 @@ def _held(
     documents: bool,
     party: str | None,
     given: tuple[Path | None, str | None, str | None],
-) -> dict[str, Corpus]:
+) -> dict[str, PartyCorpus]:
     """The documents in the run's folder or of a file, by whose they are; none where they are not asked for."""
     from securetm.federation.topics_by_date import documents_in
 
@@ -199,7 +199,7 @@ def _held(
     return documents_in(finished, party) if file is None else {str(file): finished.read(file, text, date)}
 
 
-def _over_time(finished: FinishedRun, held: dict[str, Corpus], period: str | None) -> TopicsByDate | None:
+def _over_time(finished: FinishedRun, held: dict[str, PartyCorpus], period: str | None) -> TopicsByDate | None:
     """The topics by date, of these documents; nothing where they are not asked for."""
     from securetm.corpus.dates import PERIODS
     from securetm.federation.topics_by_date import topics_by_date
@@ -231,7 +231,7 @@ def _show_over_time(over_time: TopicsByDate, topics: list[list[str]], labels: To
     to.print(over_time_table(over_time, topics, labels.texts, to.width))
 
 
-def _transformed(finished: FinishedRun, documents: Corpus) -> tuple[Any, list[int]]:
+def _transformed(finished: FinishedRun, documents: PartyCorpus) -> tuple[Any, list[int]]:
     """Topic shares, and how many words of each document are known; documents without one are counted on standard error."""
     from securetm.models.model_errors import NoKnownWords
     from securetm.reports.terminal import screen

@@ -5,8 +5,21 @@ changes who sees the sum.
 """
 
 from securetm.contracts.aggregation import Aggregation, Exchange, Parcel, Session
+from securetm.contracts.blocks import BLOCK_DOCUMENTS, IN_MEMORY, ON_DISK, BlockedDocuments, DocumentBlock, Keeping
+from securetm.contracts.engine import Engine
 from securetm.contracts.mechanism import CountNoise, Entropy, Mechanism, NamingThreshold, NoiseBy, RoundContext, Sampling, Store
-from securetm.contracts.model import MOST_TOPICS, ClippedSum, Documents, Losses, Perturbed, Public, Query, Reads, TopicModel
+from securetm.contracts.model import (
+    MOST_TOPICS,
+    ClippedSum,
+    Documents,
+    Losses,
+    NamingQuery,
+    Perturbed,
+    Public,
+    Query,
+    Reads,
+    TopicModel,
+)
 from securetm.contracts.requirements import Adversary, Budget, Profile, Requirement, ThreatModel
 from securetm.contracts.terms import (
     INF,
@@ -28,26 +41,34 @@ from securetm.contracts.terms import (
 )
 
 __all__ = [
+    "BLOCK_DOCUMENTS",
     "INF",
+    "IN_MEMORY",
     "MOST_TOPICS",
+    "ON_DISK",
     "PART",
     "Adversary",
     "Aggregation",
     "Answer",
     "Array",
     "Block",
+    "BlockedDocuments",
     "Budget",
     "Claim",
     "ClippedSum",
     "Cohort",
     "CountNoise",
+    "DocumentBlock",
     "Documents",
     "Domain",
+    "Engine",
     "Entropy",
     "Exchange",
+    "Keeping",
     "Losses",
     "Mechanism",
     "Memory",
+    "NamingQuery",
     "NamingThreshold",
     "Needs",
     "NoiseBy",

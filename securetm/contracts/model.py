@@ -92,6 +92,16 @@ class Query(Protocol):
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None: ...
 
 
+class NamingQuery(Query, Protocol):
+    """A question about words that only a party knows (`terms.names_words`). Its `answer` is these two steps.
+
+    Between them, mechanisms say which words may be named. The documents may be in several blocks, whose counts are added first.
+    """
+
+    def own_words(self, documents: Any) -> tuple[Rows, Array, Array]: ...  # what `ClippedSum.named` is given
+    def row(self, words: Sequence[str], counts: Array, documents: int) -> Array: ...  # of the party; it has so many documents
+
+
 class Reads(Enum):
     """What documents must have for a model to learn from them."""
 

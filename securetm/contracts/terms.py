@@ -91,6 +91,11 @@ class Terms:
         """Coordinates of the flat vector (the most there can be, if ragged)."""
         return sum(int(np.prod(block.shape)) for block in self.layout)
 
+    @property
+    def at_once(self) -> bool:
+        """Whether a party needs all its documents at once: its row is not a sum over them."""
+        return (self.unit is Unit.PARTY or self.ragged) and not self.names_words
+
     def unneeded(self, survivors: int) -> tuple[int, ...]:
         """The parts of the noise, by their place in `surplus`, that a sum over so many parties does not need."""
         return tuple(part for part, parties in enumerate(self.surplus) if survivors >= parties)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,15 +40,23 @@ class Record:
     date: str | None = None
     person: str | None = None
     embedding: Array | None = None
+    source: str = ""  # the file, where documents come from several
 
 
 class Lexicon(dict[str, int]):
     """From a raw form to the id of its word, or to a mark (dropped, end of sentence). Ids are given in order of appearance."""
 
-    def __init__(self, word_of: Callable[[str], str | None]) -> None:
+    def __init__(self, word_of: Callable[[str], str | None], most: int = _RAW_FORMS) -> None:
         super().__init__({BREAK: _SENTENCE})
         self.words: dict[str, int] = {}
         self._word_of = word_of
+        self._most = most
+
+    def trim(self) -> None:
+        """Forgets raw forms if there are too many of them; the words keep their ids."""
+        if len(self) > self._most:
+            self.clear()
+            self[BREAK] = _SENTENCE
 
     def __missing__(self, piece: str) -> int:
         word = self._word_of(piece)
@@ -62,56 +70,87 @@ class NamedColumn:
 
     def __init__(self, column: str) -> None:
         self._column = column
-        self._numbers: dict[str, int] = {"": 0}
+        self.known: dict[str, int] = {"": 0}
         self._entries = array("i")
 
     def add(self, entry: str | None, path: str, line: int) -> None:
         """The next document's name; None where it has none."""
         if entry is not None and len(entry) > _LONGEST_NAME:
             raise BadCell(path, line, self._column, f"is longer than {_LONGEST_NAME} characters")
-        self._entries.append(self._numbers.setdefault(entry or "", len(self._numbers)))
+        self._entries.append(self.known.setdefault(entry or "", len(self.known)))
 
-    def strings(self, kept: Array) -> Array | None:
-        """The column of the kept documents; None if no document has a name in it."""
-        if len(self._numbers) == 1:
-            return None
-        return np.array(list(self._numbers), dtype=np.str_)[_integers(self._entries, np.int32)[kept]]
+    def taken(self) -> Array:
+        """The numbers of the names that were added since the last call; 0 for a document without a name."""
+        entries, self._entries = _integers(self._entries, np.int32), array("i")
+        return entries
 
-    def numbers(self, kept: Array) -> Array | None:
-        """Small integers instead of the names, which are thrown away."""
-        if len(self._numbers) == 1:
-            return None
-        return _integers(self._entries, np.int32)[kept].astype(np.int64) - 1
+    def strings(self, numbers: Array) -> Array | None:
+        """The names with these numbers; None if no document has a name in this column."""
+        return np.array(list(self.known), dtype=np.str_)[numbers] if self.is_used else None
+
+    @property
+    def is_used(self) -> bool:
+        """Whether any document has a name in this column."""
+        return len(self.known) > 1
+
+
+@dataclass
+class TakenDocuments:
+    """Documents as a builder holds them: words and names by their numbers, in the order of their first appearance."""
+
+    rows: Array  # the number of each document in the source
+    tokens: Array
+    token_ends: Array
+    sentence_ends: Array
+    names: dict[str, Array]
+    texts: Array
+    embeddings: Array | None
+    dropped: Counter[tuple[str, ...]] = field(default_factory=Counter)  # by reason, party, label and date
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
 
 class CorpusBuilder:
     """Takes documents one at a time. `source` names them in errors, `name` gives them their keys.
 
-    With `embed`, texts that bring no embedding get theirs when all documents are there.
+    With `embed`, texts that bring no embedding get theirs when the documents are taken. `raw_forms` of words are remembered.
     """
 
-    def __init__(self, tokeniser: Tokeniser, *, name: str, source: str = "", embed: Embed | None = None) -> None:
+    def __init__(
+        self,
+        tokeniser: Tokeniser,
+        *,
+        name: str,
+        source: str = "",
+        embed: Embed | None = None,
+        raw_forms: int = _RAW_FORMS,
+    ) -> None:
         self._tokeniser = tokeniser
         self._embed = embed
         self._raw: list[str] = []  # the texts, kept only until they are embedded
         self._name = name
         self._source = source or name
-        self._lexicon = Lexicon(tokeniser.word)
+        self.lexicon = Lexicon(tokeniser.word, raw_forms)
+        self.columns = {column: NamedColumn(column) for column in ("label", "party", "date", "person")}
+        self.documents = 0  # in all
+        self.width: int | None = None  # of each embedding that came with a text
+        self.persons_known = False
+        self._begin()
+
+    def _begin(self) -> None:
         self._waiting = array("i")
         self._tokens, self._ends, self._sentence_ends = array("i"), array("q"), array("q")
-        self._columns = {column: NamedColumn(column) for column in ("label", "party", "date", "person")}
         self._embeddings = array("f")
-        self._width: int | None = None
         self._texts = bytearray()
-        self._documents = 0
+        self._raw = []
         self._blank = bytearray()  # which documents have no text at all
-        self._persons_known = False
 
     def add(self, record: Record) -> None:
         """One more document."""
         self._check_complete(record)
-        for column, names in self._columns.items():
-            names.add(getattr(record, column), self._source, record.line)
+        for column, names in self.columns.items():
+            names.add(getattr(record, column), record.source or self._source, record.line)
         if record.embedding is not None:
             self._embeddings.frombytes(np.ascontiguousarray(record.embedding, dtype=np.float32).tobytes())
         elif self._embed is not None:
@@ -120,71 +159,95 @@ class CorpusBuilder:
         self._texts += text_digest(record.text)
         self._waiting.extend(self._pieces(record.text))
         self._waiting.append(_DOCUMENT)
-        self._documents += 1
+        self.documents += 1
         if len(self._waiting) >= _FLUSH:
             self._pack()
 
+    def resume(self, documents: int, width: int | None, persons_known: bool) -> None:
+        """Goes on after so many documents; its words and names are filled by whoever kept them."""
+        self.documents, self.width, self.persons_known = documents, width, persons_known
+
+    @property
+    def held(self) -> int:
+        """The number of documents that were added since the last were taken."""
+        return len(self._blank)
+
+    @property
+    def words_held(self) -> int:
+        """How many words these documents have, more or less."""
+        return len(self._tokens) + len(self._waiting)
+
+    def taken(self, *, keep_empty: bool = False) -> TakenDocuments:
+        """The documents that were added since the last call; those without a word are left out and counted, or kept."""
+        self._pack()
+        ends, held, first = _integers(self._ends, np.int64), self.held, self.documents - self.held
+        kept = np.arange(held) if keep_empty else np.flatnonzero(np.diff(ends, prepend=0))
+        names = {column: known.taken() for column, known in self.columns.items()}
+        taken = TakenDocuments(
+            first + kept,
+            _integers(self._tokens, np.int32),
+            ends[kept],
+            _integers(self._sentence_ends, np.int64),
+            {column: numbers[kept] for column, numbers in names.items()},
+            np.frombuffer(self._texts, np.uint8).reshape(-1, DIGEST)[kept],
+            self._embeddings_of(kept),
+            self._dropped(np.setdiff1d(np.arange(held), kept), names),
+        )
+        self._begin()
+        return taken
+
     def finish(self, kind: type[D], *, keep_empty: bool = False) -> D:
         """Documents of that kind, with a sorted vocabulary; those without a word are left out and counted, or kept."""
-        self._pack()
-        lengths = np.diff(_integers(self._ends, np.int64), prepend=0)
-        kept = np.arange(len(lengths)) if keep_empty else np.flatnonzero(lengths)
-        if not len(kept):
-            raise NoDocuments(self._source, self._documents)
-        vocabulary = sorted(self._lexicon.words)
-        place = np.empty(len(vocabulary), dtype=np.int32)
-        place[[self._lexicon.words[word] for word in vocabulary]] = np.arange(len(vocabulary), dtype=np.int32)
-        tokens = _integers(self._tokens, np.int32)
-        np.take(place, tokens, out=tokens, mode="clip")  # in place: the tokens take most of the memory
+        taken = self.taken(keep_empty=keep_empty)
+        if not len(taken):
+            raise NoDocuments(self._source, self.documents)
+        vocabulary, place = in_alphabetical_order(self.lexicon.words)
+        np.take(place, taken.tokens, out=taken.tokens, mode="clip")  # in place: the tokens take most of the memory
         return kind.from_tokens(
-            tokens,
-            _integers(self._ends, np.int64)[kept],
+            taken.tokens,
+            taken.token_ends,
             vocabulary,
-            sentence_ends=_integers(self._sentence_ends, np.int64),
-            keys=document_keys(self._name, kept),  # by the number in the file: a dropped document changes no other key
-            skipped=self._documents - len(kept),
-            dropped=self._dropped(kept),
+            sentence_ends=taken.sentence_ends,
+            keys=document_keys(self._name, taken.rows),  # by the number in the file: a dropped document changes no other key
+            skipped=self.documents - len(taken),
+            dropped=counted_by_reason(taken.dropped),
             name=self._name,
-            texts=np.frombuffer(self._texts, np.uint8).reshape(-1, DIGEST)[kept],
-            **self._known_of(kept),
+            texts=taken.texts,
+            embeddings=taken.embeddings,
+            **self._known_of(taken),
         )
 
-    def _known_of(self, kept: Array) -> dict[str, Any]:
-        columns = self._columns
-        persons = columns["person"].numbers(kept)
+    def _known_of(self, taken: TakenDocuments) -> dict[str, Any]:
+        columns, names = self.columns, taken.names
+        known = columns["person"].is_used
         return {
-            "labels": columns["label"].strings(kept),
-            "parties": columns["party"].strings(kept),
-            "dates": columns["date"].strings(kept),
-            "persons": persons,
-            "people": "" if persons is None else self._name,
-            "embeddings": self._embeddings_of(kept),
+            "labels": columns["label"].strings(names["label"]),
+            "parties": columns["party"].strings(names["party"]),
+            "dates": columns["date"].strings(names["date"]),
+            "persons": names["person"].astype(np.int64) - 1 if known else None,  # the names are thrown away
+            "people": self._name if known else "",
         }
 
     def _embeddings_of(self, kept: Array) -> Array | None:
-        if self._width:
-            return np.frombuffer(self._embeddings, np.float32).reshape(-1, self._width)[kept]
+        if self.width:
+            return np.frombuffer(self._embeddings, np.float32).reshape(-1, self.width)[kept]
         return None if self._embed is None else self._embed([self._raw[row] for row in kept])
 
-    def _dropped(self, kept: Array) -> tuple[Dropped, ...]:
+    def _dropped(self, gone: Array, numbers: dict[str, Array]) -> Counter[tuple[str, ...]]:
         """The documents that are not kept, those of equal party, label and date together."""
-        gone = np.setdiff1d(np.arange(self._documents), kept)
-        whose = [self._columns[column].strings(gone) for column in ("party", "label", "date")]
-        named = [np.full(len(gone), "") if names is None else names for names in whose]
+        found = [self.columns[column].strings(numbers[column][gone]) for column in ("party", "label", "date")]
+        named = [np.full(len(gone), "") if names is None else names for names in found]
         reasons = [NO_TEXT if self._blank[row] else NO_WORD for row in gone]
-        several = Counter(zip(reasons, *(map(str, names) for names in named), strict=True))
-        return tuple(Dropped(reason, documents, *known) for (reason, *known), documents in sorted(several.items()))
+        return Counter(zip(reasons, *(map(str, names) for names in named), strict=True))
 
     def _pieces(self, text: str) -> Iterable[int]:
         if self._tokeniser.ngrams > 1:
             return self._numbered(self._tokeniser.sentences(text))
-        if len(self._lexicon) > _RAW_FORMS:
-            self._lexicon.clear()  # frees memory; the words keep their ids
-            self._lexicon[BREAK] = _SENTENCE
-        return map(self._lexicon.__getitem__, self._tokeniser.pieces(text))
+        self.lexicon.trim()
+        return map(self.lexicon.__getitem__, self._tokeniser.pieces(text))
 
     def _numbered(self, sentences: Sequence[list[str]]) -> Iterable[int]:
-        words = self._lexicon.words
+        words = self.lexicon.words
         for sentence in sentences:
             yield from (words.setdefault(word, len(words)) for word in sentence)
             yield _SENTENCE
@@ -202,15 +265,28 @@ class CorpusBuilder:
     def _check_complete(self, record: Record) -> None:
         """Refuses a document without a person or an embedding where others have one."""
         width = None if record.embedding is None else len(record.embedding)
-        person = bool(record.person)
-        if self._documents == 0:
-            self._width, self._persons_known = width, person
-        if person != self._persons_known:
-            raise IncompleteColumn(self._source, record.line, "person")
-        if (width is None) != (self._width is None):
-            raise IncompleteColumn(self._source, record.line, "embedding")
-        if width != self._width:
-            raise BadCell(self._source, record.line, "embedding", f"has {width} numbers where the first has {self._width}")
+        person, where = bool(record.person), record.source or self._source
+        if self.documents == 0:
+            self.width, self.persons_known = width, person
+        if person != self.persons_known:
+            raise IncompleteColumn(where, record.line, "person")
+        if (width is None) != (self.width is None):
+            raise IncompleteColumn(where, record.line, "embedding")
+        if width != self.width:
+            raise BadCell(where, record.line, "embedding", f"has {width} numbers where the first has {self.width}")
+
+
+def in_alphabetical_order(words: Mapping[str, int]) -> tuple[list[str], Array]:
+    """The words in alphabetical order, and the place in it of each word's number."""
+    vocabulary = sorted(words)
+    place = np.empty(len(vocabulary), dtype=np.int32)
+    place[[words[word] for word in vocabulary]] = np.arange(len(vocabulary), dtype=np.int32)
+    return vocabulary, place
+
+
+def counted_by_reason(dropped: Counter[tuple[str, ...]]) -> tuple[Dropped, ...]:
+    """Documents that are in no corpus, by reason, party, label and date."""
+    return tuple(Dropped(reason, documents, *known) for (reason, *known), documents in sorted(dropped.items()))
 
 
 def documents_of_strings(

@@ -55,7 +55,7 @@ def check_names(names: Sequence[str], path: Path, line: int) -> None:
 
 def record(cells: Mapping[str, Any], path: Path, line: int) -> Record:
     """One document from its cells by role, each checked."""
-    names = {role: _name(cells.get(role), role, path, line) for role in NAMES}
+    names: dict[str, Any] = {role: _name(cells.get(role), role, path, line) for role in NAMES}
     return Record(_text(cells.get("text"), path, line), line, embedding=_embedding(cells.get("embedding"), path, line), **names)
 
 

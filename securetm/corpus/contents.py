@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from typing import Any
 
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.counted_documents import CountedDocuments
 
 DIGEST = 16
 
@@ -31,10 +31,11 @@ def _without_case(text: str) -> str:
     return known
 
 
-def content_digests(documents: CountedDocuments) -> Array:
+def content_digests(documents: Any) -> Array:
     """One row per document: the digest of its text or, where the text was never known, of its counts."""
-    if documents.texts is not None:
-        return documents.texts
+    known: Array | None = documents.texts
+    if known is not None:
+        return known  # of documents on disk, read as a stream
     made = bytearray()
     for row in range(len(documents)):
         part = slice(documents.counts.indptr[row], documents.counts.indptr[row + 1])

@@ -13,7 +13,9 @@ from typing import Any, Self
 from securetm.corpus.building import documents_of_strings
 from securetm.corpus.counted_documents import CountedDocuments
 from securetm.corpus.joining import joined
-from securetm.corpus.stored import load_documents, save_documents
+from securetm.corpus.shards.manifest import is_stored
+from securetm.corpus.shards.sharded_corpus import CHOICE, ShardedCorpus
+from securetm.corpus.stored import documents_in, read_arrays, save_documents
 from securetm.corpus.tokeniser import Tokeniser
 
 
@@ -39,6 +41,13 @@ class Corpus(CountedDocuments):
         save_documents(self, Path(path))
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Reads what `save` wrote, checked."""
-        return load_documents(cls, Path(path))
+    def load(cls, path: str | Path) -> Self | ShardedCorpus:
+        """Reads what `save` wrote, or opens a folder that `securetm corpus build` wrote, checked."""
+        path = Path(path)
+        if is_stored(path):
+            return ShardedCorpus.open(path)
+        arrays = read_arrays(path)
+        return ShardedCorpus.chosen_in(arrays, path) if CHOICE in arrays else documents_in(cls, arrays, path)
+
+
+PartyCorpus = Corpus | ShardedCorpus  # the documents of a party, in memory or on disk

@@ -6,16 +6,18 @@ depends on its key, so that it is the same at every place of the document.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array
+from securetm.contracts import BLOCK_DOCUMENTS, Array
+from securetm.corpus.chosen_runs import order_of
 from securetm.corpus.corpus_errors import UnlikeParts
 from securetm.corpus.dropped import Dropped
+from securetm.corpus.held_blocks import HeldInBlocks, by_person, check_whole, numbered
 from securetm.corpus.keys import document_keys, mixed
 from securetm.errors import BadSetting
 
@@ -33,7 +35,7 @@ _KINDS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, eq=False)
-class CountedDocuments:
+class CountedDocuments(HeldInBlocks):
     """A collection of documents over one vocabulary.
 
     `counts` is a CSR array of int32, documents x vocabulary, without stored zeros. Where the order of words is known, `tokens`
@@ -57,15 +59,19 @@ class CountedDocuments:
     name: str = ""
     skipped: int = 0  # documents without a word that the reader left out
     dropped: tuple[Dropped, ...] = ()  # documents that are not here, by reason; it is not saved
+    block_documents: int = BLOCK_DOCUMENTS
+    block_numbers: Array | None = None  # the block of each document; None: all are in one
     perturbed: ClassVar[None] = None  # no noise stands in for its words
 
     def __post_init__(self) -> None:
         rows = len(self.keys)
         _agree("rows of counts", self.counts.shape[0], rows)
         _agree("columns of counts", self.counts.shape[1], len(self.vocabulary))
-        for column in COLUMNS:
+        for column in (*COLUMNS, "block_numbers"):
             entries = getattr(self, column)
             _agree(column, rows if entries is None else len(entries), rows)
+        if self.block_numbers is not None and self.persons is not None:
+            check_whole(self.persons, self.block_numbers)
         if self.tokens is not None:
             _check_order(self.tokens, self.token_ends, self.sentence_ends, rows, len(self.vocabulary))
 
@@ -92,7 +98,7 @@ class CountedDocuments:
         sentence_ends = merge_ends(np.asarray(columns.pop("sentence_ends", ends), dtype=np.int64), ends)
         known = _as_columns(columns.pop("name", "tokens"), len(ends), columns)
         order: dict[str, Any] = {"tokens": tokens, "token_ends": ends, "sentence_ends": sentence_ends}
-        return cls(_counted(tokens, ends, len(words)), words, **order, **known)
+        return cls(counted_tokens(tokens, ends, len(words)), words, **order, **known)
 
     # ---- figures of documents ---------------------------------------------------------------------------------------
 
@@ -110,29 +116,66 @@ class CountedDocuments:
         """The number of documents in which each word occurs."""
         return np.bincount(self.counts.indices, minlength=len(self.vocabulary)).astype(np.int64)
 
+    @property
+    def has_sentences(self) -> bool:
+        """Whether it is known where sentences end."""
+        return self.sentence_ends is not None
+
+    @property
+    def embedding_width(self) -> int:
+        """Numbers in the embedding of a document; 0: there are no embeddings."""
+        return 0 if self.embeddings is None else self.embeddings.shape[-1]
+
+    def parts(self) -> Iterator[tuple[Array, Self]]:
+        """All documents, and the place of each: they are in memory."""
+        yield np.arange(len(self)), self
+
     # ---- other corpora made of this one ----------------------------------------------------------------------------
 
     def select(self, rows: Array) -> Self:
         """The documents with these row numbers, in that order; or those where a Boolean mask is true."""
-        wanted = _row_numbers(rows, len(self))
+        wanted = row_numbers(rows, len(self))
         chosen: dict[str, Any] = {"counts": self.counts[wanted], "keys": self.keys[wanted], **self._ordered(wanted)}
-        for column in COLUMNS:
+        for column in (*COLUMNS, "block_numbers"):
             entries = getattr(self, column)
             chosen[column] = None if entries is None else entries[wanted]
         return replace(self, **chosen)
 
+    def in_blocks(self) -> Self:
+        """A party's whole corpus in blocks of `block_documents`, each person's documents in one. If it fits into one it stays.
+
+        What is made of it later leaves each document in its block.
+        """
+        if len(self) <= self.block_documents or self.block_numbers is not None:
+            return self
+        ordered = self if self.persons is None else self.select(by_person(self.persons))
+        return replace(ordered, block_numbers=numbered(len(self), self.block_documents, ordered.persons))
+
     def project(self, vocabulary: Sequence[str]) -> Self:
         """The same documents over another vocabulary. Words outside it disappear, documents never do (they may be empty)."""
         words = tuple(vocabulary)
-        if words == self.vocabulary:
-            return self
-        place = {word: i for i, word in enumerate(unrepeated(words))}
-        moved = np.fromiter((place.get(word, -1) for word in self.vocabulary), np.int32, len(self.vocabulary))
-        projected = replace(self, counts=_moved_columns(self.counts, moved, len(words)), vocabulary=words, **NO_ORDER)
+        return self if words == self.vocabulary else self.renumbered(words, places_of(self.vocabulary, words))
+
+    def renumbered(self, words: tuple[str, ...], places: Array) -> Self:
+        """The same documents over these words, where the place of each own word among them is known; -1: it disappears."""
+        projected = replace(self, counts=_moved_columns(self.counts, places, len(words)), vocabulary=words, **NO_ORDER)
         if self.tokens is None:
             return projected
-        kept = moved[self.tokens] >= 0
-        return replace(projected, **{**self._order_of(kept), "tokens": moved[self.tokens[kept]]})
+        kept = places[self.tokens] >= 0
+        return replace(projected, **{**self._order_of(kept), "tokens": places[self.tokens[kept]]})
+
+    def without_persons(self) -> Self:
+        """The same documents, each as if it were of a person of its own."""
+        return replace(self, persons=None)
+
+    def of_party(self, rows: Array, name: str) -> Self:
+        """The documents of one party of a simulation, as a corpus of its own."""
+        held = replace(self, block_numbers=None).select(rows)
+        return replace(held, name=name, parties=np.full(len(rows), name), skipped=0, dropped=())
+
+    def in_source_order(self) -> Self:
+        """The documents in the order in which they were read: they are."""
+        return self
 
     def rekeyed(self, name: str) -> Self:
         """The same documents under keys derived from this name: for two sources with one name."""
@@ -143,9 +186,7 @@ class CountedDocuments:
 
         The least key of a person's documents decides for all of them. Sizes are about the fraction, not exactly.
         """
-        if not 0.0 <= fraction <= 1.0:
-            raise BadSetting("split", "fraction", str(fraction), "must lie between 0 and 1")
-        train = (mixed(self._least_keys(), seed) >> np.uint64(11)) < np.uint64(round(fraction * 2**53))
+        train = in_train(least_keys(self.keys, self.persons), fraction, seed)
         return self.select(np.flatnonzero(train)), self.select(np.flatnonzero(~train))
 
     def halves(self, seed: int = 0) -> tuple[Self, Self]:
@@ -166,20 +207,11 @@ class CountedDocuments:
         seen = rank < ((lengths + 1) // 2)[document]
         return self._thinned(tokens, ends, seen), self._thinned(tokens, ends, ~seen)
 
-    def _least_keys(self) -> Array:
-        """The least key of each document's person: unlike the person's number, it is the same after `concat`."""
-        if self.persons is None:
-            return self.keys
-        people, member = np.unique(self.persons, return_inverse=True)
-        least = np.full(len(people), np.iinfo(np.uint64).max, dtype=np.uint64)
-        np.minimum.at(least, member, self.keys)
-        return least[member]
-
     # ---- reading order ---------------------------------------------------------------------------------------------
 
     def _thinned(self, tokens: Array, ends: Array, kept: Array) -> Self:
         passed = np.concatenate([[0], np.cumsum(kept)])
-        counts = _counted(tokens[kept], passed[ends], len(self.vocabulary))
+        counts = counted_tokens(tokens[kept], passed[ends], len(self.vocabulary))
         return replace(self, counts=counts, **(NO_ORDER if self.tokens is None else self._order_of(kept)))
 
     def _order_of(self, kept: Array) -> dict[str, Any]:
@@ -198,12 +230,7 @@ class CountedDocuments:
     def _ordered(self, rows: Array) -> dict[str, Array | None]:
         if self.tokens is None or self.token_ends is None or self.sentence_ends is None:
             return {}
-        lengths = np.diff(self.token_ends, prepend=0)[rows]
-        ends = np.cumsum(lengths)
-        where = np.arange(int(lengths.sum())) + np.repeat((self.token_ends[rows] - lengths) - (ends - lengths), lengths)
-        last = np.zeros(len(self.tokens), dtype=bool)
-        last[self.sentence_ends - 1] = True
-        return {"tokens": self.tokens[where], "token_ends": ends, "sentence_ends": np.flatnonzero(last[where]) + 1}
+        return {**order_of(self.tokens, self.token_ends, self.sentence_ends, rows)}
 
 
 NO_ORDER: dict[str, Any] = {"tokens": None, "token_ends": None, "sentence_ends": None}
@@ -216,13 +243,19 @@ def unrepeated(vocabulary: Sequence[str]) -> tuple[str, ...]:
     return words
 
 
+def places_of(vocabulary: Sequence[str], words: Sequence[str]) -> Array:
+    """The place of each word of the vocabulary among these words; -1 for one that is not there."""
+    place = {word: i for i, word in enumerate(unrepeated(words))}
+    return np.fromiter((place.get(word, -1) for word in vocabulary), np.int32, len(vocabulary))
+
+
 def merge_ends(sentence_ends: Array, token_ends: Array) -> Array:
     """Ends of sentences that hold a word; the end of a document is one of them."""
     both = np.unique(np.concatenate([sentence_ends, token_ends]).astype(np.int64))
     return both[both > 0]
 
 
-def _counted(tokens: Array, ends: Array, size: int) -> Any:
+def counted_tokens(tokens: Array, ends: Array, size: int) -> Any:
     """Counts of tokens in reading order, a block of documents at a time to save memory.
 
     A block's tokens already are the columns of a CSR array that names a column more than once.
@@ -249,7 +282,25 @@ def _moved_columns(counts: Any, moved: Array, size: int) -> Any:
     return projected
 
 
-def _row_numbers(rows: Any, documents: int) -> Array:
+def least_keys(keys: Array, persons: Array | None) -> Array:
+    """The least key of each document's person: unlike the person's number, it is the same after `concat`."""
+    if persons is None:
+        return keys
+    people, member = np.unique(persons, return_inverse=True)
+    least = np.full(len(people), np.iinfo(np.uint64).max, dtype=np.uint64)
+    np.minimum.at(least, member, keys)
+    return least[member]
+
+
+def in_train(keys: Array, fraction: float, seed: int) -> Array:
+    """Which documents a split puts into its first part, by the keys that decide."""
+    if not 0.0 <= fraction <= 1.0:
+        raise BadSetting("split", "fraction", str(fraction), "must lie between 0 and 1")
+    return np.asarray((mixed(keys, seed) >> np.uint64(11)) < np.uint64(round(fraction * 2**53)))
+
+
+def row_numbers(rows: Any, documents: int) -> Array:
+    """The numbers of the chosen documents, of which none is below zero, from numbers or a Boolean mask."""
     wanted = np.asarray(rows)
     if wanted.dtype == np.bool_:
         _agree("entries of the mask", len(wanted), documents)

@@ -25,6 +25,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import DamagedFile, OtherVersion, TooFewPackages
 from securetm.corpus.plain_prose import prose
 from securetm.corpus.stop_words import ENGLISH
+from securetm.corpus.stored import documents_in, read_arrays
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import CannotWrite, NoSuchPath, Unreadable
 from securetm.resources import user_cache
@@ -103,7 +104,7 @@ def _corpus(party: str, folder: Path, cache: Path, on_progress: OnPackage | None
     named = f"docstrings-{party.replace(' ', '-')}-{_fingerprint(party, folder)}"
     kept = cache / f"{named}{'-' if embed else ''}{embedded_as}.npz"
     with suppress(NoSuchPath, DamagedFile, OtherVersion, Unreadable):  # without the cache, the source is read
-        return Corpus.load(kept)
+        return documents_in(Corpus, read_arrays(kept), kept)
     corpus = _read(party, folder, on_progress, embed)
     with suppress(CannotWrite):  # then the source is read again next time
         corpus.save(kept)

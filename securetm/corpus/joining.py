@@ -27,12 +27,15 @@ def joined(kind: type[D], corpora: Sequence[D], *, name: str = "") -> D:
     if repeated:
         raise RepeatedKeys(repeated)
     persons, people = _persons(parts)
+    names: dict[str, Any] = {
+        column: _strings([getattr(p, column) for p in parts], parts) for column in ("labels", "parties", "dates")
+    }
     return kind(
         sparse.csr_array(sparse.vstack([p.counts for p in parts], format="csr", dtype=np.int32)),
         vocabulary,
         keys,
         **_order(parts),
-        **{column: _strings([getattr(p, column) for p in parts], parts) for column in ("labels", "parties", "dates")},
+        **names,
         embeddings=_embeddings(parts),
         persons=persons,
         people=people,

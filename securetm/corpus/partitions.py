@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import Corpus, PartyCorpus
 from securetm.corpus.corpus_errors import NoColumn
 from securetm.corpus.dropped import NOT_DEALT, Dropped, counted
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.errors import BadSetting
 
+C = TypeVar("C", Corpus, ShardedCorpus, PartyCorpus)
+P = TypeVar("P")
 UNNAMED = "unnamed"  # the party that holds the documents which name no party
 
 
@@ -29,15 +32,15 @@ class Remainder:
     unnamed: str = UNNAMED
 
 
-class Partition(dict[str, Corpus]):
+class Partition(dict[str, P]):
     """The corpus of each party, and the remainder that no party holds."""
 
-    def __init__(self, parts: Mapping[str, Corpus], remainder: Remainder) -> None:
+    def __init__(self, parts: Mapping[str, P], remainder: Remainder) -> None:
         super().__init__(parts)
         self.remainder = remainder
 
 
-def left_out(corpora: Mapping[str, Corpus]) -> dict[str, Any]:
+def left_out(corpora: Mapping[str, PartyCorpus]) -> dict[str, Any]:
     """The dropped documents, ready for JSON: of the source, and of each party by its name."""
     remainder = corpora.remainder if isinstance(corpora, Partition) else Remainder()
     dropped = {name: counted(corpus.dropped) for name, corpus in corpora.items()}
@@ -47,24 +50,26 @@ def left_out(corpora: Mapping[str, Corpus]) -> dict[str, Any]:
     return {"source": {**source, "dropped": counted(remainder.nobodys, named=True)}, "dropped": dropped}
 
 
-def without_any(corpora: Mapping[str, Corpus], words: Iterable[str]) -> dict[str, int]:
+def without_any(corpora: Mapping[str, PartyCorpus], words: Iterable[str]) -> dict[str, int]:
     """The number of documents of each party that have none of these words."""
     known = frozenset(words)
     found = {}
     for name, corpus in corpora.items():
         there = np.fromiter((word in known for word in corpus.vocabulary), np.int64, len(corpus.vocabulary))
-        found[name] = int(np.sum(corpus.counts @ there == 0))
+        found[name] = sum(int(np.sum(part.counts @ there == 0)) for _, part in corpus.parts())
     return found
 
 
-def by_column(corpus: Corpus, column: Literal["party", "label", "date"] = "party") -> dict[str, Corpus]:
+def by_column(corpus: C, column: Literal["party", "label", "date"] = "party") -> dict[str, C]:
     """One party per name in that column, in the order of the names; documents that name none go to one called "unnamed"."""
+    corpus = corpus.in_source_order()
     columns = {"party": corpus.parties, "label": corpus.labels, "date": corpus.dates}
     if column not in columns:
         raise BadSetting("by_column", "column", repr(column), f"must be one of {tuple(columns)}")
     entries = columns[column]
     if entries is None:
         raise NoColumn(column)
+    names: Array
     names, member = np.unique(entries, return_inverse=True)
     free = (UNNAMED, *(f"{UNNAMED}-{number}" for number in range(2, len(names) + 3)))
     unnamed = next(name for name in free if name not in names)  # a party may be called so
@@ -73,18 +78,19 @@ def by_column(corpus: Corpus, column: Literal["party", "label", "date"] = "party
     own = {name: tuple(one for party, one in dropped if party == name) for name in parts}
     lost = tuple(replace(one, party=party) for party, one in dropped if party not in parts)
     remainder = Remainder(lost, len(parts.get(unnamed, ())), unnamed)
-    held = {name: replace(_of_party(corpus, rows, name), dropped=own[name]) for name, rows in parts.items()}
+    held = {name: replace(corpus.of_party(rows, name), dropped=own[name]) for name, rows in parts.items()}
     return Partition(held, remainder)
 
 
-def equal(corpus: Corpus, parties: int, seed: int = 0) -> dict[str, Corpus]:
+def equal(corpus: C, parties: int, seed: int = 0) -> dict[str, C]:
     """Divides all documents at random; the sizes of two parties differ by one document at most."""
     _check_enough(corpus, parties)
+    corpus = corpus.in_source_order()
     rows = np.random.default_rng(seed).permutation(len(corpus))
     return _named(corpus, [np.sort(part) for part in np.array_split(rows, parties)])
 
 
-def dirichlet(corpus: Corpus, parties: int, alpha: float, seed: int = 0) -> dict[str, Corpus]:
+def dirichlet(corpus: C, parties: int, alpha: float, seed: int = 0) -> dict[str, C]:
     """Parties whose mixtures of labels differ: q ~ Dir(alpha p), p being the label distribution of all documents.
 
     Every party gets documents // parties documents, drawn without replacement: first a label by q, then a document that has
@@ -92,12 +98,14 @@ def dirichlet(corpus: Corpus, parties: int, alpha: float, seed: int = 0) -> dict
     alpha near 0 a single label (until it runs out). Documents that are left over belong to no party.
     """
     _check_enough(corpus, parties)
-    if corpus.labels is None:
+    corpus = corpus.in_source_order()
+    labels = corpus.labels
+    if labels is None:
         raise NoColumn("label")
     if not alpha > 0:
         raise BadSetting("dirichlet", "alpha", str(alpha), "must be above zero")
     rng = np.random.default_rng(seed)
-    _, member = np.unique(corpus.labels, return_inverse=True)
+    _, member = np.unique(labels, return_inverse=True)
     piles = [rng.permutation(np.flatnonzero(member == label)) for label in range(int(member.max()) + 1)]
     share = np.bincount(member) / len(member)
     stock = np.bincount(member)
@@ -150,18 +158,14 @@ def _mixture(share: Array, alpha: float, rng: np.random.Generator) -> Array:
     return mixture
 
 
-def _check_enough(corpus: Corpus, parties: int) -> None:
+def _check_enough(corpus: PartyCorpus, parties: int) -> None:
     if parties < 1 or len(corpus) < parties:
         raise BadSetting("[corpus]", "parties", str(parties), f"must be 1 to {len(corpus)}, the number of documents")
 
 
-def _named(corpus: Corpus, parts: Sequence[Array], over: int = 0) -> dict[str, Corpus]:
+def _named(corpus: C, parts: Sequence[Array], over: int = 0) -> dict[str, C]:
     """Numbered parties. Documents that were dropped earlier or are left over belong to no party."""
     width = len(str(len(parts)))
     names = [f"party-{number:0{width}d}" for number in range(1, len(parts) + 1)]
     nobodys = (*(replace(one, party="") for one in corpus.dropped), *((Dropped(NOT_DEALT, over),) if over else ()))
-    return Partition({name: _of_party(corpus, rows, name) for name, rows in zip(names, parts, strict=True)}, Remainder(nobodys))
-
-
-def _of_party(corpus: Corpus, rows: Array, name: str) -> Corpus:
-    return replace(corpus.select(rows), name=name, parties=np.full(len(rows), name), skipped=0, dropped=())
+    return Partition({name: corpus.of_party(rows, name) for name, rows in zip(names, parts, strict=True)}, Remainder(nobodys))

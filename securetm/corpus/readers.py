@@ -9,7 +9,7 @@ from securetm.corpus.building import CorpusBuilder, Embed, Record
 from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import UnknownFormat
-from securetm.corpus.files import OnProgress
+from securetm.corpus.files import OnProgress, faults_named, size_of
 from securetm.corpus.text_folder import folder_records
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import NoSuchPath
@@ -51,7 +51,7 @@ def read_corpus(
     embed: Embed | None = None,
     on_progress: OnProgress | None = None,
 ) -> Corpus:
-    """Reads documents from .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of .txt files, one at a time.
+    """Reads documents from .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of such files or of .txt files.
 
     Each keyword names the column that plays the role. Without one, a column that is called like the role plays it (in Parquet
     `bow_text` and `fos` come before `text` and `label`); only text must be there. A folder's label is the subfolder.
@@ -59,12 +59,26 @@ def read_corpus(
     `embed` makes embeddings of the texts where the file has none (`TextEmbedder.embed`).
     `name`, else the file's, makes the documents' keys. Documents without a word are left out, and counted in `skipped`.
     """
-    reader, place = _reader(path)
-    columns = Columns(text, label, party, date, person, embedding)
+    place, records = records_of(path, Columns(text, label, party, date, person, embedding), on_progress)
     builder = CorpusBuilder(tokeniser or Tokeniser(), name=name or place.name, source=str(place), embed=embed)
-    for found in reader(place, columns, on_progress):
+    for found in records:
         builder.add(found)
     return builder.finish(Corpus, keep_empty=keep_empty)
+
+
+def records_of(path: str | Path, columns: Columns, on_progress: OnProgress | None = None) -> tuple[Path, Iterator[Record]]:
+    """Where the documents lie, and the documents one at a time. Several files of a folder are read in the order of names."""
+    reader, place = _reader(path)
+    return place, reader(place, columns, on_progress)
+
+
+def files_of(path: str | Path) -> list[Path]:
+    """The files that the documents of this path are read from, in the order in which they are read."""
+    _, place = _reader(path)
+    if not place.is_dir():
+        return [place]
+    with faults_named(place):
+        return sorted(found for found in place.rglob("*.txt") if found.is_file()) or _shards(place)
 
 
 def is_corpus(path: Path) -> bool:
@@ -79,11 +93,36 @@ def _reader(path: str | Path) -> tuple[Reader, Path]:
         return READERS.load(named), _existing(Path(rest))
     path = Path(path)
     if path.is_dir():
-        return folder_records, path
+        with faults_named(path):
+            texts = next(path.rglob("*.txt"), None) is not None
+        return folder_records if texts or not _shards(path) else _shard_records, path
     ending = _ending(_existing(path))
     if not ending:
         raise UnknownFormat(str(path))
     return READERS.load(ending), path
+
+
+def _shards(folder: Path) -> list[Path]:
+    """The files in a folder that a reader takes, in the order of their names."""
+    with faults_named(folder):
+        return sorted(found for found in folder.iterdir() if found.is_file() and _ending(found))
+
+
+def _shard_records(folder: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
+    """The documents of all these files, one file after the other."""
+    files, before = _shards(folder), 0
+    total = sum(map(size_of, files))
+    for file in files:
+        begun = before
+
+        def told(done: int, _: int, begun: int = begun) -> None:
+            if on_progress:
+                on_progress(begun + done, total)
+
+        for found in READERS.load(_ending(file))(file, columns, told):
+            found.source = str(file)
+            yield found
+        before += size_of(file)
 
 
 def _existing(path: Path) -> Path:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array
+from securetm.contracts import BLOCK_DOCUMENTS, Array
 from securetm.corpus.corpus_errors import DamagedFile, OtherVersion, UnlikeParts
 from securetm.corpus.counted_documents import CountedDocuments
 from securetm.errors import CannotWrite, NoSuchPath, Unreadable
@@ -23,18 +23,24 @@ from securetm.private_files import make_folder, writing
 D = TypeVar("D", bound=CountedDocuments)
 VERSION = 1
 _STRINGS = ("vocabulary", "labels", "parties", "dates")
-_NUMBERS = ("keys", "tokens", "token_ends", "sentence_ends", "embeddings", "persons", "texts")
+_NUMBERS = ("keys", "tokens", "token_ends", "sentence_ends", "embeddings", "persons", "texts", "block_numbers")
 
 
 def save_documents(documents: CountedDocuments, path: Path) -> None:
     """Writes the documents, for their owner alone to read; the same documents give the same bytes."""
     arrays: dict[str, Array] = {"version": np.array([VERSION]), "skipped": np.array([documents.skipped])}
+    if documents.block_documents != BLOCK_DOCUMENTS:
+        arrays["block_documents"] = np.array([documents.block_documents])
     arrays |= {f"counts.{part}": getattr(documents.counts, part) for part in ("data", "indices", "indptr")}
     arrays |= {column: getattr(documents, column) for column in _NUMBERS if getattr(documents, column) is not None}
     for column in _STRINGS:
         if getattr(documents, column) is not None:
             arrays |= _packed(column, [str(entry) for entry in getattr(documents, column)])
-    arrays |= _packed("names", [documents.name, documents.people])
+    save_arrays(path, arrays | _packed("names", [documents.name, documents.people]))
+
+
+def save_arrays(path: Path, arrays: dict[str, Array]) -> None:
+    """Writes named arrays, whole or not at all."""
     try:
         make_folder(path.parent)
         _replace(path, arrays)
@@ -55,9 +61,8 @@ def _replace(path: Path, arrays: dict[str, Array]) -> None:
             beside.unlink()
 
 
-def load_documents(kind: type[D], path: Path) -> D:
-    """Reads documents of that kind, or raises the file's fault."""
-    arrays = _arrays(path)
+def documents_in(kind: type[D], arrays: dict[str, Array], path: Path) -> D:
+    """The documents of that kind in the arrays of a file, or its fault."""
     version = int(arrays["version"][0]) if "version" in arrays else -1
     if version != VERSION:
         raise OtherVersion(str(path), version, VERSION)
@@ -67,7 +72,8 @@ def load_documents(kind: type[D], path: Path) -> D:
         raise DamagedFile(str(path), f"its parts do not fit together ({type(fault).__name__})") from fault
 
 
-def _arrays(path: Path) -> dict[str, Array]:
+def read_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of a file, each compared with its checksum."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return {name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()}
@@ -95,6 +101,8 @@ def _documents(kind: type[D], arrays: dict[str, Array]) -> D:
     columns: dict[str, Any] = {name: arrays[name] for name in _NUMBERS if name in arrays}
     columns |= {c: np.array(_unpacked(arrays, c), dtype=np.str_) for c in _STRINGS[1:] if f"{c}.ends" in arrays}
     name, people = _unpacked(arrays, "names")
+    if "block_documents" in arrays:
+        columns["block_documents"] = int(arrays["block_documents"][0])
     return kind(counts, vocabulary, **columns, name=name, people=people, skipped=int(arrays["skipped"][0]))
 
 

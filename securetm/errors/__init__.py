@@ -32,6 +32,7 @@ from securetm.errors.setting_errors import (
     SettingMistakes,
     SplitOwner,
     SumTooWide,
+    UnfitBlocks,
     UnreadableToml,
     check_setting,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "SumTooWide",
     "SystemRefused",
     "TooFewParties",
+    "UnfitBlocks",
     "UnknownRound",
     "Unreadable",
     "UnreadableToml",

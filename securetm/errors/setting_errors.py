@@ -101,6 +101,14 @@ class SplitOwner(SecuretmError):
     hint = "this is a fault of the model: all rows of an owner belong into one call; please report it"
 
 
+class UnfitBlocks(SecuretmError):
+    """sums of blocks of documents do not make the sum of {blocks} blocks: {problem}"""
+
+    blocks: int
+    problem: str
+    hint = "this is a fault of the engine, which must give the result of every task once: please report it"
+
+
 class CountsNotWhole(Misuse, ValueError):
     """the documents hold counts of words that are negative or not whole numbers"""
 

@@ -44,6 +44,7 @@ BENCHES: Mapping[str, str] = {
         "private",
         "private-mh",
         "prodlda",
+        "scale",
         "sum",
     )
 }

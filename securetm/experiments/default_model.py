@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import PartyCorpus
 from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.federation.simulation import federate
 from securetm.federation.sources import corpora_of
@@ -47,7 +47,7 @@ def _row(name: str, seconds: float) -> Row:
     return {"model": name, "rounds": usual["rounds"], **figures, "seconds": usual["seconds"], **traffic}
 
 
-def _trained(corpora: Mapping[str, Corpus], name: str, rounds: int, epochs: float = 0.0) -> Mapping[str, Any]:
+def _trained(corpora: Mapping[str, PartyCorpus], name: str, rounds: int, epochs: float = 0.0) -> Mapping[str, Any]:
     settings = {"model.name": name, "training.rounds": rounds, "training.epochs": epochs}
     with TemporaryDirectory() as folder:
         return federate(corpora, Path(folder) / "run", settings, comparison=False)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import PartyCorpus
 from securetm.errors import CannotWrite
 from securetm.federation.adapting import Adapted, adapt, rounds_of_adapting
 from securetm.federation.adapting_errors import TooFewToAdapt
@@ -37,7 +37,9 @@ def check_free_folder(path: Path) -> None:
         raise CannotWrite(str(path), "it holds a model already")
 
 
-def adapted_to(run: FinishedRun, documents: Corpus, own_topics: int | None, stages: Stages) -> tuple[Adapted, dict[str, Any]]:
+def adapted_to(
+    run: FinishedRun, documents: PartyCorpus, own_topics: int | None, stages: Stages
+) -> tuple[Adapted, dict[str, Any]]:
     """Adapts a run's model to these documents. Returns it with its figures on documents that it did not learn from."""
     known = documents.project(run.vocabulary)
     known = known.select(np.flatnonzero(known.lengths() > 0))

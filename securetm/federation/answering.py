@@ -14,7 +14,7 @@ import numpy as np
 
 from securetm.aggregation.vectors import pack_vector, unpack_vector
 from securetm.contracts import Cohort, Mechanism, Noised, Query, RoundContext, State
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import PartyCorpus
 from securetm.errors import CohortTooSmall, NotInCohort
 from securetm.federation import wire
 from securetm.federation.client_sampling import asked_of
@@ -183,7 +183,7 @@ class Answering:
             self._record(clipped, sum(map(len, parcels)))
         return parcels
 
-    def _pay(self, documents: Corpus, context: RoundContext) -> None:
+    def _pay(self, documents: PartyCorpus, context: RoundContext) -> None:
         """Charges the ledger before noise is drawn. A crash after this counts as spent.
 
         Noise that is drawn once per corpus is charged once; kept noise is used again without a charge.
@@ -211,11 +211,12 @@ class Answering:
         about = [digest_of_arrays(state).hex(), own.questions.words(ask.question).hex(), own.memory.lineage.hex()]
         return digest([ask.question, ask.number, ask.serial, *about])
 
-    def clipped_answer(self, documents: Corpus, context: RoundContext) -> ClippedAnswer:
+    def clipped_answer(self, documents: PartyCorpus, context: RoundContext) -> ClippedAnswer:
         """Returns the answer of the documents. If that fails, the answer of no document, which looks like any other."""
         memory, rng = dict(self.own.memory.arrays), np.random.default_rng([self.own.agreement.plan.seed, self.ask.serial])
         with self.own.failure_log.logged():
-            clipped = self.route.answer(self.query, documents, context, memory, rng)
+            keeping = self.own.keeping(self.ask.serial, self.cohort.round_id)
+            clipped = self.route.answer(self.query, documents, context, memory, rng, self.own.engine, keeping)
             self.own.memory.arrays = memory
             return clipped
         return self.route.empty_answer(context)

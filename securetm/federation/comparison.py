@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array, State, TopicModel
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import PartyCorpus
 from securetm.federation.adapting import adapt, rounds_of_adapting
 from securetm.federation.coordinator import Trained
 from securetm.federation.data_free import Beginning
@@ -127,10 +127,10 @@ def _sampled(party: Party, most_judged: int) -> _Sampled:
     return _Sampled(party, replace(documents, train=train, agreed=agreed, held_out=held_out), each, drawn)
 
 
-def _drawn(corpus: Corpus, most: int, seed: int) -> Corpus:
-    if len(corpus) <= most:
-        return corpus
-    return corpus.select(np.sort(np.random.default_rng([seed, most]).choice(len(corpus), most, replace=False)))
+def _drawn(corpus: PartyCorpus, most: int, seed: int) -> Any:
+    if len(corpus) > most:
+        corpus = corpus.select(np.sort(np.random.default_rng([seed, most]).choice(len(corpus), most, replace=False)))
+    return corpus.gathered()
 
 
 def _all_alone(folder: RunFolder, sampled: Sequence[_Sampled], trained: Trained, stages: Stages) -> dict[str, State]:

@@ -30,11 +30,11 @@ def documents_of_run(run: FinishedRun) -> Corpus | None:
         held = documents_in(run)
     except BadSetting:  # no simulation, or its documents were taken away
         return None
-    held = {name: corpus for name, corpus in held.items() if len(corpus)}
+    found: dict[str, Corpus] = {name: corpus.gathered() for name, corpus in held.items() if len(corpus)}
     columns = ("labels", "embeddings")  # the others play no part, and may be there at some parties only
-    kept = [name for name in columns if all(getattr(corpus, name) is not None for corpus in held.values())]
+    kept = [name for name in columns if all(getattr(corpus, name) is not None for corpus in found.values())]
     bare = dict.fromkeys(("labels", "embeddings", "parties", "dates", "texts"))
-    chosen = [replace(one, **{**bare, **{name: getattr(one, name) for name in kept}}) for one in held.values()]
+    chosen = [replace(one, **{**bare, **{name: getattr(one, name) for name in kept}}) for one in found.values()]
     return Corpus.concat(chosen, name=run.name) if chosen else None
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from securetm.agreement import Agreement, agree
 from securetm.contracts import Unit
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.partitions import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite
@@ -100,7 +100,7 @@ def check_free(path: Path) -> None:
 
 
 def begin(
-    path: Path, plan: Plan, corpora: Mapping[str, Corpus], *, with_content: bool = False, ledgers: Path | None = None
+    path: Path, plan: Plan, corpora: Mapping[str, PartyCorpus], *, with_content: bool = False, ledgers: Path | None = None
 ) -> RunFolder:
     """Makes the folder of a new run. Each party's documents go into that party's folder and nowhere else.
 
@@ -148,7 +148,7 @@ def write_record(folder: RunFolder, more: Mapping[str, Any]) -> None:
         TopicLabels.beside(Path(folder.agreement.plan.training.continue_from), topics).write(folder.path)
 
 
-def _check_parties(agreement: Agreement, corpora: Mapping[str, Corpus]) -> None:
+def _check_parties(agreement: Agreement, corpora: Mapping[str, PartyCorpus]) -> None:
     """Refuses a plan that names a party that is not there, or a list of words that no document has."""
     for name in agreement.plan.model.settings.get("topics_at", {}):
         require(name in corpora, "[model]", "topics_at", name, known=tuple(corpora))
@@ -157,7 +157,7 @@ def _check_parties(agreement: Agreement, corpora: Mapping[str, Corpus]) -> None:
         raise NoWordKnown(agreement.plan.vocabulary.file)
 
 
-def _ledgers(folder: RunFolder, corpora: Mapping[str, Corpus], given: Path | None) -> Path:
+def _ledgers(folder: RunFolder, corpora: Mapping[str, PartyCorpus], given: Path | None) -> Path:
     """The folder of the parties' ledgers: those of the documents where they are asked for, else the run's own."""
     budget = folder.agreement.budget
     if given is None or budget is None:
@@ -166,7 +166,7 @@ def _ledgers(folder: RunFolder, corpora: Mapping[str, Corpus], given: Path | Non
     return LedgersOfDocuments(given.resolve()).home(corpora, files, budget)
 
 
-def _settled(here: Path, corpus: Corpus) -> bytes:
+def _settled(here: Path, corpus: PartyCorpus) -> bytes:
     """Makes a party's folder with its documents and its identity, and returns the public key."""
     corpus.save(here / "corpus.npz")
     store = PartyStore(here)

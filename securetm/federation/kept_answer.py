@@ -6,7 +6,7 @@ next answer follows from this one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -37,11 +37,16 @@ class KeptAnswer:
         if not path.is_file():
             return None
         arrays, facts = read_arrays(path)
-        memory = {name.removeprefix(_MEMORY): array for name, array in arrays.items() if name.startswith(_MEMORY)}
         name, number, members, about = facts["asked"]
         surplus = arrays[_SURPLUS].tobytes() if _SURPLUS in arrays else b""
         parts = tuple(surplus[start : start + PART] for start in range(0, len(surplus), PART))
-        return cls((name, number, members, about), arrays[_VECTOR].tobytes(), memory, parts)
+        return cls((name, number, members, about), arrays[_VECTOR].tobytes(), _memory_in(arrays), parts)
+
+    @staticmethod
+    def memories(store: PartyStore) -> Iterator[Mapping[str, Array]]:
+        """Returns what came with each answer that is kept."""
+        for path in sorted(store.folder.glob(_file(store, "*").name)):
+            yield _memory_in(read_arrays(path)[0])
 
     @staticmethod
     def keep(
@@ -66,6 +71,10 @@ class KeptAnswer:
         """
         if terms.noised is Noised.SHARE and self.asked[1] > ask.number:
             raise LaterAnswered(ask.question, ask.number, self.asked[1])
+
+
+def _memory_in(arrays: State) -> dict[str, Array]:
+    return {name.removeprefix(_MEMORY): array for name, array in arrays.items() if name.startswith(_MEMORY)}
 
 
 def _file(store: PartyStore, question: str) -> Path:

@@ -12,11 +12,13 @@ from typing import Any, Protocol
 
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
-from securetm.contracts import Entropy, Memory, State
-from securetm.corpus.corpus import Corpus
-from securetm.federation.document_minimum import check_delta, check_kind, check_share
+from securetm.block_answers import IN_PROCESS, files_in
+from securetm.contracts import IN_MEMORY, Engine, Entropy, Keeping, Memory, State
+from securetm.corpus.corpus import PartyCorpus
+from securetm.federation.document_minimum import by_shard, check_blocks, check_delta, check_kind, check_share
 from securetm.federation.documents import PartyDocuments
 from securetm.federation.failure_log import FailureLog
+from securetm.federation.kept_answer import KeptAnswer
 from securetm.federation.kept_noise import KeptNoise
 from securetm.federation.learner import Learner
 from securetm.federation.limits import RequestLimits
@@ -26,6 +28,8 @@ from securetm.federation.refusal_errors import OutOfTurn
 from securetm.federation.store import PartyStore, SqliteStore
 from securetm.federation.witness import TAG
 from securetm.party_policy import PolicyChoice
+
+_FOLDER = "memory beside shards"  # in the store: the folder of this run's memory of blocks on disk
 
 
 @dataclass
@@ -48,6 +52,15 @@ class TrainingMemory:
     def keep(self, serial: int, arrays: State | None = None) -> None:
         """Writes the arrays after that round, or other arrays in their place."""
         self.store.keep_memory(serial, self.arrays if arrays is None else arrays, self.lineage)
+
+    def keeping(self, version: str, entropy: Entropy) -> Keeping:
+        """Returns how blocks on disk keep what the party remembers: files that it may go back to stay."""
+        folder = self.store.get(_FOLDER)
+        if folder is None:
+            self.store.put(_FOLDER, folder := entropy.bytes(8).hex().encode())
+        kept = (self.store.kept_memory(serial)[0] for serial in self.store.kept_serials())
+        held = (self.arrays, *kept, *KeptAnswer.memories(self.store))
+        return Keeping(folder.decode(), version, frozenset().union(*map(files_in, held)))
 
 
 class PartyWatch(Protocol):
@@ -79,7 +92,7 @@ class PartyState:
     name: str
     members: tuple[str, ...]
     agreement: Agreement
-    corpus: Corpus
+    corpus: PartyCorpus
     store: PartyStore
     entropy: Entropy
     keys: Mapping[str, bytes] = field(default_factory=dict)
@@ -89,6 +102,7 @@ class PartyState:
     policy: PolicyChoice = field(default_factory=PolicyChoice)  # what this party allows beyond the agreement
     ledger_tag: bytes = bytes(TAG)  # names the data set of the ledger to the others, who cannot read the name in it
     watch: PartyWatch = field(default_factory=UnwatchedParty)
+    engine: Engine = IN_PROCESS  # that answers blocks of documents; no other party can tell which
     clock: Callable[[], float] = time.perf_counter  # it decides nothing here: `beat.py` reads what it measured
     seconds_with_documents: float = 0.0  # of the last answer
 
@@ -99,6 +113,9 @@ class PartyState:
         check_kind(self.corpus, self.agreement)
         if profile.budget is not None and (self.ledger is None or self.others is None):
             raise NoLedger(self.name, profile.name)
+        self.corpus = self.corpus.in_blocks()
+        check_blocks(self.name, self.corpus, self.agreement)
+        self.keeps_on_disk = by_shard(self.corpus)  # what the model remembers of each block
         self.documents, self.failure_log = PartyDocuments(self.corpus), FailureLog(self.store)
         self.questions, self.memory = Questions(self.agreement), TrainingMemory(self.store)
         self.limits = RequestLimits(self.members, self.questions)
@@ -107,6 +124,12 @@ class PartyState:
         self.computed: dict[str, Any] = {}  # by mechanisms, for the next round
         opens = profile.aggregation.opened_by == "parties"
         self.learner = Learner(self.agreement, self.store) if opens else None
+
+    def keeping(self, serial: int, round_id: bytes) -> Keeping:
+        """Returns how blocks keep what the model remembers of them after the answer to this round."""
+        if not self.keeps_on_disk:
+            return IN_MEMORY
+        return self.memory.keeping(f"{serial:08d}-{round_id.hex()[:16]}", self.entropy)
 
     def close(self) -> None:
         """Closes this party's files."""

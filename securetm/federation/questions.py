@@ -5,14 +5,14 @@ The state that a question is about comes from the coordinator and is checked her
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from securetm.agreement import Agreement
-from securetm.contracts import INF, Array, ClippedSum, Memory, Query, State, Terms, Unit
+from securetm.contracts import INF, Array, ClippedSum, Memory, NamingQuery, Query, Rows, State, Terms, Unit
 from securetm.federation.paying_errors import NotPaidFor, OtherUnit
 from securetm.federation.refusal_errors import BadState, UnknownQuestion
 from securetm.models.public_knowledge import without_public
@@ -187,6 +187,14 @@ class PerPerson:
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         """The clipped sum puts each person's rows together."""
         self.query.answer(documents, clipped_sum, memory, rng)
+
+    def own_words(self, documents: Any) -> tuple[Rows, Array, Array]:
+        """Those of the question, where it is one about words."""
+        return cast(NamingQuery, self.query).own_words(documents)
+
+    def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
+        """That of the question, where it is one about words."""
+        return cast(NamingQuery, self.query).row(words, counts, documents)
 
 
 def _check_shapes(state: State, template: Mapping[str, Array]) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 from securetm.agreement import Agreement
 from securetm.contracts import Block, Terms, Unit
 from securetm.forecast import Forecast, ForecastSetting, forecast, under_profile
-from securetm.forecast.usefulness_forecast import PLAIN, PUBLIC, forecast_of_lengths
-from securetm.plans import hides_documents
+from securetm.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN, PUBLIC
+from securetm.forecast.usefulness_forecast import forecast_of_lengths
+from securetm.plans import MOMENTS, hides_documents
 
 
 def why_no_forecast(agreement: Agreement) -> str:
@@ -21,17 +22,18 @@ def why_no_forecast(agreement: Agreement) -> str:
         return "it has no budget for documents or persons"
     if not agreement.plan.training.documents:
         return "under a budget nobody may count the documents; --set training.documents=N says about how many there are"
-    if agreement.unit is Unit.PERSON:
-        return "the plan does not say how many documents a person has; `securetm budget forecast --persons` takes it"
+    if agreement.unit is Unit.PERSON and not agreement.plan.training.persons:
+        return "nobody may count the persons either; --set training.persons=N says about how many there are"
     return ""
 
 
 def forecast_of(agreement: Agreement, parties: int) -> Forecast | None:
     """The forecast of a run, its noise being calibrated; None where the plan does not say how many documents there are."""
+    if why_no_forecast(agreement):
+        return None
     training = agreement.plan.training
-    return (
-        None if why_no_forecast(agreement) else forecast_with(agreement, parties, training.documents, training.document_length)
-    )
+    each = training.documents / (training.persons or training.documents)
+    return forecast_with(agreement, parties, training.documents, training.document_length, each)
 
 
 def forecast_with(agreement: Agreement, parties: int, documents: int, length: float = 0.0, each: float = 1.0) -> Forecast:
@@ -43,7 +45,7 @@ def forecast_with(agreement: Agreement, parties: int, documents: int, length: fl
         epsilon=budget.epsilon,
         delta=budget.delta,
         model=plan.model.name,
-        start=PUBLIC if agreement.vectors is not None else PLAIN,
+        start=_start(agreement),
         words=max(len(agreement.longest_list), 2),
         topics=agreement.model.most_shown_topics,
         rounds=plan.training.rounds,
@@ -55,6 +57,13 @@ def forecast_with(agreement: Agreement, parties: int, documents: int, length: fl
         radius=_radius(agreement),
     )
     return forecast(setting) if length else forecast_of_lengths(setting)
+
+
+def _start(agreement: Agreement) -> str:
+    """How the training begins, in the forecast's words."""
+    if agreement.plan.training.start == MOMENTS:
+        return BY_MOMENTS_ALONE if agreement.vectors is None else BY_MOMENTS
+    return PLAIN if agreement.vectors is None else PUBLIC
 
 
 def _radius(agreement: Agreement) -> float:

@@ -114,3 +114,11 @@ class RunHoldsLedgers(Misuse):
     path: str
     ledger: str
     hint = "what was spent of documents has to outlive runs: move the folder of ledgers to another place first"
+
+
+class NotByBlocks(Misuse):
+    """{party} reads its documents from disk, block by block, and {what} needs all of them in memory at once"""
+
+    party: str
+    what: str
+    hint = "take another model or profile, or give the party as many documents as fit into memory"

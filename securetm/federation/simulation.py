@@ -14,7 +14,7 @@ from typing import Any
 
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import agree
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import Corpus, PartyCorpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.comparison import compare
 from securetm.federation.coordinator import Coordinator, Trained
@@ -51,7 +51,7 @@ from securetm.stages import Stages, Unwatched
 
 
 def federate(
-    corpora: Mapping[str, Corpus],
+    corpora: Mapping[str, PartyCorpus],
     folder: str | Path,
     settings: Mapping[str, Any] | None = None,
     *,
@@ -125,7 +125,7 @@ def make_party(folder: RunFolder, name: str) -> Party:
     return replace(party, run=folder.name)
 
 
-def documents_of(folder: RunFolder, name: str) -> Corpus:
+def documents_of(folder: RunFolder, name: str) -> PartyCorpus:
     """Reads a party's documents from its own folder."""
     check(folder.path, folder.documents(name))
     check_private(folder.documents(name))

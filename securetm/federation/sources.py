@@ -11,8 +11,8 @@ import numpy as np
 
 from securetm.corpus import docstrings, partitions
 from securetm.corpus.building import Embed
-from securetm.corpus.corpus import Corpus
-from securetm.corpus.readers import read_corpus
+from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.opening import open_corpus
 from securetm.plans import CorpusChoice, Plan
 from securetm.profiles import make_model
 from securetm.stages import Stages
@@ -21,7 +21,7 @@ from securetm.toml_settings import require
 DOCSTRINGS = "docstrings"
 
 
-def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
+def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, PartyCorpus]:
     """Returns each party's documents, by its name."""
     choice, shown, embed = plan.corpus, Shown(stages), embed_of(plan, stages)
     if choice.source == DOCSTRINGS:
@@ -34,7 +34,7 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
         role: getattr(choice, role) or None for role in ("text", "label", "party", "date", "person", "embedding")
     }
     reading = partial(shown, f"reading {Path(choice.source).name}")
-    corpus = read_corpus(choice.source, tokeniser=plan.tokeniser.make(), embed=embed, on_progress=reading, **columns)
+    corpus = open_corpus(choice.source, tokeniser=plan.tokeniser.make(), embed=embed, on_progress=reading, **columns)
     return partition(corpus, choice, plan.seed)
 
 
@@ -45,14 +45,14 @@ def embed_of(plan: Plan, stages: Stages) -> Embed | None:
     return partial(plan.embeddings.embedder().embed, on_progress=partial(Shown(stages), "embedding texts"))
 
 
-def _first(parties: int, packages: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
+def _first(parties: int, packages: Mapping[str, PartyCorpus]) -> Mapping[str, PartyCorpus]:
     """Returns as many packages as are asked for, or all that are installed if these are fewer."""
     most = len(docstrings.PACKAGES) + 1  # and the standard library
     require(parties <= most, "[corpus]", "parties", parties, f"must be at most {most}, the packages whose docstrings are read")
     return dict(list(packages.items())[:parties])
 
 
-def partition(corpus: Corpus, choice: CorpusChoice, seed: int) -> Mapping[str, Corpus]:
+def partition(corpus: PartyCorpus, choice: CorpusChoice, seed: int) -> Mapping[str, PartyCorpus]:
     """Deals the documents out as the plan says."""
     if choice.partition == "column":
         by_label = not choice.party and corpus.parties is None and corpus.labels is not None
@@ -62,9 +62,10 @@ def partition(corpus: Corpus, choice: CorpusChoice, seed: int) -> Mapping[str, C
     return partitions.dirichlet(corpus, choice.parties, choice.alpha, seed)
 
 
-def words_of_a_sentence(corpora: Mapping[str, Corpus]) -> float:
+def words_of_a_sentence(corpora: Mapping[str, PartyCorpus]) -> float:
     """Returns the median length of a sentence in words; a document without sentence ends is one sentence."""
-    lengths = [np.diff(ends, prepend=0) for ends in (corpus.sentence_ends for corpus in corpora.values()) if ends is not None]
+    first = [next(corpus.parts())[1].sentence_ends for corpus in corpora.values() if corpus.has_sentences]  # they tell enough
+    lengths = [np.diff(ends, prepend=0) for ends in first]
     whole = np.concatenate(lengths) if lengths else np.zeros(0)
     return float(np.median(whole)) if len(whole) else 0.0
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.dates import all_periods, periods_of
 from securetm.errors import BadSetting, NotFound
 from securetm.federation.file_digests import RUN
@@ -33,18 +33,18 @@ class TopicsByDate:
         return {"period": self.period, "periods": list(self.periods), "documents": self.documents.tolist(), "shares": rows}
 
 
-def topics_by_date(learned: LearnedModel, corpora: Mapping[str, Corpus], period: str = "month") -> TopicsByDate:
+def topics_by_date(learned: LearnedModel, corpora: Mapping[str, PartyCorpus], period: str = "month") -> TopicsByDate:
     """Returns the topics of these documents by date. `corpora` are named by whose they are, for the place of a wrong date."""
     shares, periods = [np.zeros((0, len(learned.components_)))], list[str]()
     for name, corpus in corpora.items():
         found = periods_of(corpus.dates, period, name)  # of all documents, so that the place counts all of them
-        known = corpus.project(learned.vocabulary)
-        kept = np.flatnonzero(known.lengths() > 0)
-        shares.append(np.asarray(learned.model.infer(learned.state, known.select(kept))))
-        periods += [found[row] for row in kept]
+        for places, known in corpus.project(learned.vocabulary).parts():
+            kept = np.flatnonzero(known.lengths() > 0)
+            shares.append(np.asarray(learned.model.infer(learned.state, known.select(kept))))
+            periods += [found[row] for row in places[kept]]
     ordered = all_periods(periods, period)
-    places = {one: place for place, one in enumerate(ordered)}
-    rows = np.array([places[one] for one in periods], dtype=np.int64)
+    place_of = {one: place for place, one in enumerate(ordered)}
+    rows = np.array([place_of[one] for one in periods], dtype=np.int64)
     sums = np.zeros((len(ordered), len(learned.components_)))
     np.add.at(sums, rows, np.concatenate(shares))
     counts = np.bincount(rows, minlength=len(ordered))
@@ -53,7 +53,7 @@ def topics_by_date(learned: LearnedModel, corpora: Mapping[str, Corpus], period:
     return TopicsByDate(period, tuple(ordered), counts, means)
 
 
-def documents_in(run: FinishedRun, party: str | None = None) -> dict[str, Corpus]:
+def documents_in(run: FinishedRun, party: str | None = None) -> dict[str, PartyCorpus]:
     """Returns the documents that lie in the folder of a simulation, of every party or of one. No other run has any there."""
     if not (run.folder / RUN).is_file():
         raise BadSetting("", "--corpus", None, "only the folder of a simulation holds documents")

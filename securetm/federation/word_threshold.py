@@ -13,7 +13,7 @@ import numpy as np
 
 from securetm.agreement import Agreement
 from securetm.contracts import Cohort, NamingThreshold, Profile
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import PartyCorpus
 from securetm.federation.paying import with_words_noise
 from securetm.federation.paying_errors import NoWordCanBeFound
 from securetm.federation.questions import JOINT
@@ -51,7 +51,7 @@ def _deviation(profile: Profile, cohort: Cohort) -> float:
     return max(central, route.terms.deviation) * (route.terms.grid or 1.0) / sqrt(ROUNDS)
 
 
-def check_words(agreement: Agreement, corpora: Mapping[str, Corpus]) -> NamingThreshold | None:
+def check_words(agreement: Agreement, corpora: Mapping[str, PartyCorpus]) -> NamingThreshold | None:
     """Refuses corpora so small that even a word in all documents of a party would be found by luck only."""
     needed = needed_by(agreement, len(corpora))
     if needed is None:

@@ -10,53 +10,63 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from math import inf
 from typing import Any, Self
 
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.forecast.forecast_features import GENERAL, LENGTH, NOISE, TOPICS, WORDS, WORDS_SEEN
+from securetm.forecast.forecast_features import GENERAL, LENGTH, NOISE, SHORTNESS, TOPICS, WORDS, WORDS_SEEN
 
 FILE = "fitted_usefulness.json"
-OF_NOISE = (NOISE, LENGTH, TOPICS, WORDS, GENERAL)  # what each line reads
-OF_WORDS = (WORDS_SEEN, LENGTH, TOPICS, WORDS, GENERAL)
+OF_NOISE = (NOISE, LENGTH, SHORTNESS, TOPICS, WORDS, GENERAL)  # what each line reads
+OF_WORDS = (WORDS_SEEN, LENGTH, SHORTNESS, TOPICS, WORDS, GENERAL)
 
 
-def lesser_of_lines(numbers: Array, rows: Sequence[Mapping[str, float]]) -> Array:
-    """The rule itself: a line in the features of noise, a line in those of words, and smoothly the lesser of both."""
-    split = 1 + len(OF_NOISE)
-    noise = numbers[0] + _table(rows, OF_NOISE) @ numbers[1:split]
-    words = numbers[split] + _table(rows, OF_WORDS) @ numbers[split + 1 : -1]
-    sharp = np.exp(numbers[-1])
-    found: Array = -sharp * np.logaddexp(-noise / sharp, -words / sharp)
-    return found
+def tables(rows: Sequence[Mapping[str, float]]) -> tuple[Array, Array]:
+    """The features that each line reads, row by row, behind a one for the line's level."""
+    return _table(rows, OF_NOISE), _table(rows, OF_WORDS)
 
 
 def _table(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> Array:
-    return np.array([[row[name] for name in names] for row in rows]).reshape(len(rows), len(names))
+    return np.array([[1.0, *(row[name] for name in names)] for row in rows]).reshape(len(rows), 1 + len(names))
+
+
+def lesser_of_lines(numbers: Array, noise: Array, words: Array) -> Array:
+    """The rule itself: a line in the features of noise, a line in those of words, and smoothly the lesser of both."""
+    split, sharp = noise.shape[1], np.exp(numbers[-1])
+    both = np.logaddexp(-(noise @ numbers[:split]) / sharp, -(words @ numbers[split:-1]) / sharp)
+    found: Array = -sharp * both
+    return found
 
 
 @dataclass(frozen=True)
 class FittedCurve:
-    """One outcome of one model: the rule's numbers, and how far outcomes lay from it on corpora that it was not fitted on."""
+    """One outcome of one model: the rule's numbers, and how far outcomes lay from it on corpora that it was not fitted on.
+
+    Each corpus was left out in turn. All distances are from the rule's middle; each corpus weighs alike.
+    """
 
     numbers: tuple[float, ...]
-    below: float  # of an outcome, which at most one in ten undercuts
+    below: float  # the lower end of the band
     above: float
-    surely: float  # as `below`, of an outcome which at most one in fifty undercuts
-    most: float = -inf  # an upper end that is always possible: a public start may classify well whatever the documents say
+    surely: float  # of an outcome, which at most one in ten undercuts on the corpus on which the rule promised far too much
+    hardly: float  # of an outcome, which at most one in ten exceeds
+    apart: tuple[float, ...]  # quantiles of the distances, at equal steps from the least to the most
 
-    def band(self, row: Mapping[str, float]) -> tuple[float, float, float]:
-        """Lower end, middle and upper end for a setting with these features."""
-        middle = float(lesser_of_lines(np.array(self.numbers), [row])[0])
-        return middle + self.below, middle, max(middle + self.above, self.most)
+    def middle(self, row: Mapping[str, float]) -> float:
+        """The best single guess for a setting with these features."""
+        return float(lesser_of_lines(np.array(self.numbers), *tables([row]))[0])
+
+    def chance_above_zero(self, middle: float) -> float:
+        """Which share of the outcomes with this middle lay above zero."""
+        levels = np.linspace(0.0, 1.0, len(self.apart))
+        return 1.0 - float(np.interp(-middle, self.apart, levels))
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Self:
         """The curve as it stands in the file."""
-        known = {name: table[name] for name in ("below", "above", "surely")}
-        return cls(tuple(table["numbers"]), **known, most=table.get("most", -inf))
+        known = {name: table[name] for name in ("below", "above", "surely", "hardly")}
+        return cls(tuple(table["numbers"]), **known, apart=tuple(table["apart"]))
 
 
 @dataclass(frozen=True)

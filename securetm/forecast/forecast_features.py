@@ -16,7 +16,8 @@ from securetm.profiles import model_class
 LDA_VI, MOMENTS = "lda-vi", "moments"
 _CLEAR = 300.0  # a signal so far above the noise is as good as none of it
 NOISE, WORDS_SEEN, LENGTH, TOPICS, WORDS = "signal over noise", "words of a kind", "length", "topics", "words"
-GENERAL = "general list"
+SHORTNESS, GENERAL = "shortness", "general list"
+_SHORT = 3.0  # words: of a text so short hardly anything can be told
 
 
 def with_rounds(setting: ForecastSetting) -> ForecastSetting:
@@ -28,13 +29,13 @@ def with_rounds(setting: ForecastSetting) -> ForecastSetting:
         return setting
     if not kind.budget_rounds:
         return replace(setting, rounds=kind.federated_rounds)
-    noise = noise_of_one_round(setting.epsilon, setting.delta) * setting.noise_in_rule
+    noise = noise_of_one_round(setting.epsilon, setting.delta) * setting.noise_in_rule / sqrt(setting.for_rounds)
     return replace(setting, rounds=rounds_for(round(setting.units), setting.topics, setting.words, noise))
 
 
 def deviation_of(setting: ForecastSetting) -> float:
     """The deviation of the noise on each number of an answer, in units of a row whose length is 1."""
-    noise = setting.noise or noise_of_one_round(setting.epsilon, setting.delta) * sqrt(setting.rounds)
+    noise = setting.noise or noise_of_one_round(setting.epsilon, setting.delta) * sqrt(setting.rounds / setting.for_rounds)
     return noise * setting.noise_factor
 
 
@@ -58,6 +59,7 @@ def features(setting: ForecastSetting, deviation: float) -> Mapping[str, float]:
         NOISE: -log(noise + 1.0 / _CLEAR),
         WORDS_SEEN: log(setting.documents * setting.length / setting.words),
         LENGTH: log(setting.length),
+        SHORTNESS: _SHORT / setting.length,
         TOPICS: log(setting.topics),
         WORDS: log(setting.words),
         GENERAL: float(setting.general_list),

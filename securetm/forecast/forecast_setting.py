@@ -8,10 +8,13 @@ from typing import Any
 
 from securetm.contracts import NoiseBy, Profile
 from securetm.errors import BadSetting
+from securetm.models.moments.start_share import USUAL_START
 from securetm.profiles import cohort_of, count_of_parties, noise_in_rule, read_profile
 from securetm.toml_settings import require
 
 _WHERE = "forecast"
+PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE = "public", "plain", "moments", "moments without vectors"
+STARTS = (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE)
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class ForecastSetting:
     epsilon: float  # of each document, or of each person where persons have several documents
     delta: float = 1e-5
     model: str = "lda-vi"
-    start: str = "public"  # of lda-vi: at topics of public word vectors, or plain
+    start: str = PUBLIC  # of lda-vi: at topics of public word vectors, plain, or at topics that `moments` finds first
     words: int = 1_000
     topics: int = 20
     rounds: int = 0
@@ -42,11 +45,17 @@ class ForecastSetting:
         for name in ("epsilon", "length", "noise_factor", "noise_in_rule", "radius"):
             value = getattr(self, name)
             require(0 < value < 1e6, _WHERE, name, value, "must be above 0 and below 1,000,000")
+        require(self.start in STARTS, _WHERE, "start", self.start, f"must be one of {', '.join(STARTS)}")
         require(0 <= self.noise < 1e6, _WHERE, "noise", self.noise, "must be from 0 to 1,000,000")
         require(0 < self.delta < 1, _WHERE, "delta", self.delta, "must lie between 0 and 1")
         least_each = 1 <= self.documents_per_person <= self.documents
         problem = "must be at least 1, and at most the number of documents"
         require(least_each, _WHERE, "documents_per_person", self.documents_per_person, problem)
+
+    @property
+    def for_rounds(self) -> float:
+        """The share of the budget, in squares of noise, that the rounds have: what a first question of moments leaves."""
+        return 1.0 - USUAL_START if self.start in (BY_MOMENTS, BY_MOMENTS_ALONE) else 1.0
 
     @property
     def units(self) -> float:

@@ -75,8 +75,8 @@ class GroundTruth:
 
     def batch(self, serial: int, party: str) -> Array:
         """The documents of one party (of all parties for party "") in one round, as dense counts."""
-        there = (counts for which, counts in self.batches.items() if which[0] == serial and party in ("", which[1]))
-        return np.asarray(stacked(there).todense())
+        there = [counts for which, counts in self.batches.items() if which[0] == serial and party in ("", which[1])]
+        return np.asarray(stacked([sparse.csr_array((0, len(self.vocabulary)), dtype=np.int64), *there]).todense())
 
     def all_of(self, party: str) -> sparse.csr_array:
         """All documents of a party: words are agreed on before documents are held out."""

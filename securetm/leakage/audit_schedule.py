@@ -20,17 +20,20 @@ from securetm.leakage.attack import GroundTruth
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit_plans import ROUNDS, Trial
 from securetm.leakage.intervals import of_each
-from securetm.leakage.own_baseline import serves_itself
+from securetm.leakage.leakage_errors import RunNotPossible
+from securetm.leakage.own_baseline import check_baseline, serves_itself
 from securetm.leakage.parts.membership_game import OUTSIDE, SHARES, found, pose
 from securetm.leakage.recorded import vocabulary_of
 from securetm.leakage.regulators import CRITERIA, bears_on
 
 SHADOWS = "shadows"
 FEWEST_ROUNDS = 5  # of a baseline: it shows that the attack works on these documents, and need not be the run again
-_USUAL = 3.0  # seconds of an attack on one run, by the kept evidence
-_SLOW: Mapping[str, float] = {"gradient_matching": 50.0, "rare_documents": 20.0, "update_inversion": 15.0}
+FEWEST_SHADOWS = 10  # where time is short: with fewer, hardly any member is told
+_USUAL = 1.5  # seconds of an attack on one run, by the kept evidence
+_SLOW: Mapping[str, float] = {"gradient_matching": 15.0, "rare_documents": 10.0, "update_inversion": 10.0, "sum_inversion": 4.0}
+_MANY_WORDS = 10_000  # of a list for which rare_documents takes as long; with fewer, there are fewer rare ones to compare
 _LEAST_TELLING = len(CRITERIA)
-_COMPUTING = 0.5  # the share of a recorded run's time that its parties and its model take, without messages
+_COMPUTING = 0.25  # the share of a recorded run's time that its parties and its model take, without messages
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,17 @@ class PlannedTrial:
 def planned(trials: Iterable[Trial], given: RunFolder) -> tuple[tuple[PlannedTrial, ...], tuple[str, ...]]:
     """The trials in the order in which they are made, and what cannot tell anything, with the reason.
 
-    Trials that are the same on a user's run are made once. What takes least comes first, and of that what bears on most of the
-    questions of regulators.
+    Trials that are the same on a user's run are made once. Members are told at more false alarms where few documents were held
+    out. What takes least comes first, and of that what bears on most of the questions of regulators.
     """
-    different: dict[str, Trial] = {}
-    for trial in trials:
+    trials, different = tuple(trials), dict[str, Trial]()
+    others = _held_out(given) if any(map(_asked_of_others, trials)) else 0
+    for trial in (_at_more_alarms(one, others) for one in trials):
         different.setdefault(_as_tried(trial), trial)
-    others = _held_out(given) if any(map(_asked_of_others, different.values())) else 0
-    reasons = {key: _too_few(trial, others) for key, trial in different.items()}
+    without = {profile: _no_baseline(given, profile) for profile in {trial.expect_fail for trial in different.values()}}
+    reasons = {
+        key: _why_not(trial, given, without[trial.expect_fail]) or _too_few(trial, others) for key, trial in different.items()
+    }
     worth = [PlannedTrial(trial, expected(trial, given)) for key, trial in different.items() if not reasons[key]]
     in_order = sorted(worth, key=lambda one: (one.seconds, _LEAST_TELLING - len(bears_on(one.trial.attack))))
     return tuple(in_order), tuple(dict.fromkeys(reason for reason in reasons.values() if reason))
@@ -59,9 +65,28 @@ def planned(trials: Iterable[Trial], given: RunFolder) -> tuple[tuple[PlannedTri
 
 def expected(trial: Trial, given: RunFolder) -> float:
     """The seconds of the attack on the run and on its baseline."""
-    runs = 1 if serves_itself(given, trial.expect_fail) else 2
-    once = _SLOW.get(trial.attack, _USUAL) + trial.effort.get(SHADOWS, 0) * _COMPUTING * seconds_of(given)
-    return runs * once
+    alone, shadow = _seconds(trial, given)
+    return alone + trial.effort.get(SHADOWS, 0) * shadow
+
+
+def in_time(trial: Trial, given: RunFolder, left: float) -> Trial | None:
+    """The trial with as many shadow models as so many seconds allow, at most its own; None if it does not fit."""
+    alone, shadow = _seconds(trial, given)
+    wanted = trial.effort.get(SHADOWS, 0)
+    most = int((left - alone) / shadow) if shadow and wanted else wanted
+    if left < alone or most < min(wanted, FEWEST_SHADOWS):
+        return None
+    return replace(trial, effort={**trial.effort, SHADOWS: most}) if most < wanted else trial
+
+
+def _seconds(trial: Trial, given: RunFolder) -> tuple[float, float]:
+    """The seconds of the attack on run and baseline without shadow models, and of one shadow model of each."""
+    once = _SLOW.get(trial.attack, _USUAL)
+    if trial.attack == "rare_documents":
+        once = max(once * min(len(vocabulary_of(given)) / _MANY_WORDS, 1.0) ** 2, _USUAL)
+    alone = serves_itself(given, trial.expect_fail)
+    runs = 1.0 if alone else 1.0 + baseline_rounds([trial], given) / given.agreement.plan.training.rounds
+    return (1 if alone else 2) * once, runs * _COMPUTING * seconds_of(given)
 
 
 def seconds_of(given: RunFolder) -> float:
@@ -78,9 +103,31 @@ def baseline_rounds(trials: Iterable[Trial], given: RunFolder) -> int:
 
 def too_long(one: PlannedTrial, left: float) -> str:
     """Why a trial is not begun with so many seconds left."""
-    minutes = math.ceil(one.seconds / 60)
-    about = f"it takes about {minutes} min here, and {max(left, 0):.0f} s were left: give more with --minutes"
-    return f"the attack “{attack_called(one.trial.attack).title}” ({one.trial.attack}): {about}"
+    takes = f"{math.ceil(one.seconds / 60)} min" if one.seconds > 60 else f"{math.ceil(one.seconds)} s"
+    about = f"it takes about {takes} here, and {max(left, 0):.0f} s were left: give more with --minutes"
+    return not_made(one.trial, about)
+
+
+def _no_baseline(given: RunFolder, profile: str) -> str:
+    """Why no baseline under this profile can be made over the run's documents; empty if one can."""
+    try:
+        check_baseline(given, profile, "this run")
+    except RunNotPossible as problem:
+        return str(problem)
+    return ""
+
+
+def _why_not(trial: Trial, given: RunFolder, no_baseline: str) -> str:
+    """Why a trial cannot be made on this run; empty if it can."""
+    parties = len(given.members)
+    nobody_left = f"{trial.helpers} parties help in it, and this run has {parties}, so nobody is left to attack"
+    problem = nobody_left if trial.helpers >= parties else no_baseline
+    return not_made(trial, problem) if problem else ""
+
+
+def not_made(trial: Trial, problem: str) -> str:
+    """Says that a trial was not made, and why."""
+    return f"the attack “{attack_called(trial.attack).title}” ({trial.attack}): {problem}"
 
 
 def _as_tried(trial: Trial) -> str:
@@ -101,23 +148,32 @@ def _asked_of_others(trial: Trial) -> float:
     return next((share for share in SHARES if trial.measure.startswith(found(share, "").removesuffix("()"))), 0.0)
 
 
+def _at_more_alarms(trial: Trial, others: int) -> Trial:
+    """The trial at the fewest false alarms that so many documents can speak of; as it is where none would do."""
+    wanted = _asked_of_others(trial)
+    enough = (share for share in sorted(SHARES) if share >= wanted and others >= fewest_others(share, trial.confidence))
+    if not wanted or (share := next(enough, wanted)) == wanted:
+        return trial
+    return replace(trial, measure=trial.measure.replace(f"at {SHARES[wanted]} ", f"at {SHARES[share]} "))
+
+
 def _too_few(trial: Trial, others: int) -> str:
     """Why a trial of membership could say nothing; empty if it can, and for other trials."""
     wanted = _asked_of_others(trial)
     if not wanted or others >= (needed := fewest_others(wanted, trial.confidence)):
         return ""
-    alarms, title = SHARES[wanted], attack_called(trial.attack).title
+    alarms, advice = SHARES[wanted], "train with a larger training.held_out"
     why = (
         f"to speak of {alarms} false alarms it needs {needed:,} documents that were not trained on, and this run has {others:,}"
     )
-    return f"the attack “{title}” ({trial.attack}): {why}: train with a larger training.held_out"
+    return not_made(trial, f"{why}: {advice}")
 
 
 def _held_out(given: RunFolder) -> int:
     """How many different documents no party trained on. Those that stand on both sides do not count."""
     words, sides = vocabulary_of(given), {}
     for name in given.members:
-        documents = PartyDocuments(Corpus.load(given.party(name) / "corpus.npz"))
+        documents = PartyDocuments(Corpus.load(given.party(name) / "corpus.npz").gathered())
         documents.adopt(words, given.agreement)
         sides[name] = documents.for_question(TRAIN).counts, documents.for_question(HELD_OUT).counts
     held, others = ({name: both[side] for name, both in sides.items()} for side in (0, 1))

@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # s
 
 from securetm.contracts import Adversary, Budget
 from securetm.entropy import OperatingSystem
+from securetm.errors import SecuretmError
 from securetm.federation.file_digests import check_all
 from securetm.federation.folder import RESULT, RunFolder, reopen
 from securetm.federation.questions import TRAIN
@@ -31,7 +32,7 @@ from securetm.leakage.attack import Attack, Estimate, GroundTruth, Proportion, S
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit_plans import ROUNDS, AuditPlan, Trial, read_audit_plan
 from securetm.leakage.audit_record import About, AttackedRun, AttackOutcome, Attempt, Audit, Finding, Measured
-from securetm.leakage.audit_schedule import baseline_rounds, planned, too_long
+from securetm.leakage.audit_schedule import baseline_rounds, in_time, not_made, planned, too_long
 from securetm.leakage.below_minimum import tried_below_minimum
 from securetm.leakage.controls import of_chance
 from securetm.leakage.corrections import corrected, count_of_tests, of_epsilon
@@ -51,7 +52,7 @@ from securetm.leakage.malicious_coordinator import MaliciousRounds
 from securetm.leakage.malicious_party import Corruption, MaliciousParties
 from securetm.leakage.measured_figures import is_sound, measured
 from securetm.leakage.networked import OverNetwork
-from securetm.leakage.own_baseline import baseline_of, check_baseline, serves_itself
+from securetm.leakage.own_baseline import baseline_of, no_baseline, serves_itself
 from securetm.leakage.protocol_violations import tried_violations
 from securetm.leakage.recorded import MESSAGES, check_recorded, granted_to, questions_of, rounds_read, serials_of, view_of
 from securetm.leakage.untried import how_again, is_for, left_out
@@ -115,15 +116,17 @@ def _of_given(
     found: list[Finding] = []
     with place_for(keep) as place, threadpool_limits(1):
         runs, rest = Demonstrations(place, stages), sum(one.seconds for one in in_order)
-        worth = [one.trial for one in in_order if one.seconds <= limit]
+        worth = [one.trial for one in in_order if in_time(one.trial, given, limit)]
         rounds, tests = baseline_rounds(worth, given), _claims_of_epsilon(worth, given)
         for number, one in enumerate(in_order, start=1):
             left = limit - (time.perf_counter() - begun)
-            if one.seconds > left:
+            if (trial := in_time(one.trial, given, left)) is None:
                 reasons += (too_long(one, left),)
+            elif problem := no_baseline(given, trial.expect_fail, runs, rounds):
+                reasons += (not_made(trial, problem),)
             else:
                 how_far = f"{number} of {len(in_order)}, about {max(round(min(rest, left)), 1)} s left"
-                found += _findings(one.trial, runs, given, tests, rounds, how_far)
+                found += _findings(trial, runs, given, tests, rounds, how_far)
             rest -= one.seconds
     if not found:
         raise NothingInTime(plan.name, "; ".join(reasons))
@@ -223,12 +226,9 @@ def check_plan(plan: AuditPlan, given: RunFolder | None = None) -> None:
     """Refuses a plan whose attacks or runs cannot be made, before anything is trained."""
     for number, trial in enumerate(plan.trials, start=1):
         if given is None or is_for(trial, given):
-            where = f"{plan.name}.toml, [[trial]] number {number}"
             _check(trial)
-            if given is None:
-                check_runs(trial, where)
-            else:
-                check_baseline(given, trial.expect_fail, where)
+            if given is None:  # what cannot be tried on a given run is left out of its audit, and named
+                check_runs(trial, f"{plan.name}.toml, [[trial]] number {number}")
 
 
 def _check(trial: Trial) -> None:
@@ -347,9 +347,17 @@ def _scores(case: TrialOnRun) -> tuple[Score, Score, str, float]:
         score = attack.judge(attack.attack(view, effort), truth)
         chance = attack.judge(attack.attack(of_chance(view, _SEED), effort), truth)
     except NotTestable as problem:
-        nothing = Score({name: Proportion(0, 0) for name in attack.measures})
-        return nothing, nothing, problem.why, 1.0
+        return _nothing(attack, problem.why)
+    except Exception as failure:
+        if case.bound or isinstance(failure, SecuretmError):  # on runs of our own, a fault of an attack has to be seen
+            raise
+        return _nothing(attack, f"the attack itself failed on this run ({type(failure).__name__}): please report it")
     return score, chance, "", truth.reachable
+
+
+def _nothing(attack: Attack, why: str) -> tuple[Score, Score, str, float]:
+    nothing = Score({name: Proportion(0, 0) for name in attack.measures})
+    return nothing, nothing, why, 1.0
 
 
 def _view_and_truth(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:

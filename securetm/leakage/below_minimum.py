@@ -48,7 +48,8 @@ def tried_below_minimum(profile: str, settings: Mapping[str, Any], place: Path, 
     enough.
     """
     rules = read_profile(profile)
-    corpora = corpora_of(read_plan(None, {**_BY_BATCHES, **settings, "profile": _ANY}), stages)
+    found = corpora_of(read_plan(None, {**_BY_BATCHES, **settings, "profile": _ANY}), stages)
+    corpora: dict[str, Corpus] = {name: corpus.gathered() for name, corpus in found.items()}
     left = rules.aggregation.remaining(cohort_of(rules, tuple(corpora)), len(corpora))
     each, least = (rules.minimum_documents - 1) // left, fewest_left(rules, tuple(corpora))
     few = (rules.minimum_documents - 1) // least

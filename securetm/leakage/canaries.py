@@ -50,7 +50,7 @@ def record_of(run: Path, vocabulary: tuple[str, ...]) -> Canaries | None:
     """The canaries in the agreed words; None of a run without canaries."""
     if not (run / RECORD).is_file():
         return None
-    record = Corpus.load(run / RECORD).project(vocabulary)
+    record = Corpus.load(run / RECORD).gathered().project(vocabulary)
     assert record.parties is not None
     return Canaries(_plain(record), tuple(str(name) for name in record.parties), _coins(record))
 

@@ -36,14 +36,31 @@ def of_epsilon(trial: Trial) -> bool:
 
 @cache
 def knows_epsilon(attack: str) -> bool:
-    """Whether the attack declares what an epsilon allows."""
+    """Whether the attack declares what an epsilon allows, itself or by the attack that it is made of."""
     module, _, declaration = ATTACKS.find(attack).place.partition(":")
+    return _declares_allowed(module, declaration)
+
+
+def _declares_allowed(module: str, declaration: str) -> bool:
+    """Whether a declaration in this module says what is allowed, or is a `replace` of one that does."""
     source = find_spec(module)
     assert source is not None  # an attack is declared somewhere
     assert source.origin is not None
-    made = (node for node in ast.parse(Path(source.origin).read_text("utf-8")).body if isinstance(node, ast.Assign))
-    calls = (one.value for one in made if isinstance(one.targets[0], ast.Name) and one.targets[0].id == declaration)
-    return any(given.arg == "allowed" for call in calls if isinstance(call, ast.Call) for given in call.keywords)
+    body = ast.parse(Path(source.origin).read_text("utf-8")).body
+    made = (node for node in body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call))
+    call = next((one.value for one in made if isinstance(one.targets[0], ast.Name) and one.targets[0].id == declaration), None)
+    if not isinstance(call, ast.Call):
+        return False
+    if any(given.arg == "allowed" for given in call.keywords):
+        return True
+    imported = {
+        alias.asname or alias.name: (node.module or "", alias.name)
+        for node in body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    bases = (one.id for one in call.args if isinstance(one, ast.Name))
+    return any(_declares_allowed(*imported.get(base, (module, base))) for base in bases)
 
 
 @cache

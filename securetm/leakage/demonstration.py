@@ -46,6 +46,7 @@ class Demonstrations:
     place: Path
     stages: Stages
     made: dict[str, RunFolder] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)  # profile -> why no baseline of a given run could be trained under it
     _corpora: dict[str, Mapping[str, Corpus]] = field(default_factory=dict)
 
     def run(
@@ -102,7 +103,7 @@ class Demonstrations:
         """The parties' documents. Runs with the same source share them."""
         source = json.dumps([_plain(vars(plan.corpus)), _plain(vars(plan.tokeniser)), plan.seed])
         if source not in self._corpora:
-            self._corpora[source] = corpora_of(plan, self.stages)
+            self._corpora[source] = {name: corpus.gathered() for name, corpus in corpora_of(plan, self.stages).items()}
         return self._corpora[source]
 
 

@@ -111,7 +111,7 @@ def _parts(profile: str) -> dict[str, str]:
     from securetm.profiles import read_profile  # with all mechanisms, whose arithmetic is slow to import
 
     parts = read_profile(profile)
-    whole = ("mechanisms.", "aggregation.", "sessions.", "accounting.", "entropy", "clipped_sum")
+    whole = ("mechanisms.", "aggregation.", "sessions.", "accounting.", "entropy", "clipped_sum", "block_answers", "block_sums")
     mechanisms = [*sorted({type(part).__module__ for part in parts.mechanisms}), _ROUTE]
     found = {
         PROFILE: _file("protocols", profile, "profiles"),

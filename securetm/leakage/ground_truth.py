@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array, Sampling
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import Corpus, PartyCorpus
 from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import HELD_OUT, TRAIN
@@ -70,12 +70,12 @@ def _every_word(folder: RunFolder) -> Mapping[str, int]:
     """In how many documents of all parties each word is, whatever was agreed on."""
     found = Counter[str]()
     for name in folder.members:
-        corpus = Corpus.load(folder.party(name) / "corpus.npz")
+        corpus = Corpus.load(folder.party(name) / "corpus.npz").gathered()
         found.update(dict(zip(corpus.vocabulary, corpus.document_frequencies().tolist(), strict=True)))
     return found
 
 
-def _sentences(documents: Corpus) -> Any:
+def _sentences(documents: PartyCorpus) -> Any:
     """The counts of each sentence, in order; None if the words have no order."""
     if documents.tokens is None or documents.sentence_ends is None:
         return None
@@ -109,7 +109,7 @@ def _secrets(folder: RunFolder, name: str) -> Mapping[str, bytes]:
 
 
 def _adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> PartyDocuments:
-    documents = PartyDocuments(Corpus.load(folder.party(name) / "corpus.npz"))
+    documents = PartyDocuments(Corpus.load(folder.party(name) / "corpus.npz").gathered())
     documents.adopt(vocabulary, folder.agreement)
     return documents
 
@@ -121,5 +121,5 @@ def _drawn(documents: int, asked: RoundQuestion, seed: int) -> Array:
     return np.asarray(batch_rows(documents, asked.terms.batch, asked.number, seed))
 
 
-def _embeddings(documents: Mapping[str, Corpus]) -> dict[str, Array]:
+def _embeddings(documents: Mapping[str, PartyCorpus]) -> dict[str, Array]:
     return {name: own.embeddings for name, own in documents.items() if own.embeddings is not None}

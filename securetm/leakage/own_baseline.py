@@ -9,6 +9,7 @@ from typing import Any
 
 from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
+from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder
 from securetm.federation.running_errors import DamagedStore
 from securetm.leakage.demonstration import Demonstrations, check_sound, placed
@@ -56,6 +57,16 @@ def check_baseline(given: RunFolder, profile: str, where: str) -> None:
                 raise DamagedStore(str(path), "it is not there")
 
 
+def no_baseline(given: RunFolder, profile: str, runs: Demonstrations, rounds: int = 0) -> str:
+    """Trains the baseline if there is none yet. Says why it cannot be trained on these documents; empty if it was."""
+    if profile not in runs.failed:
+        try:
+            baseline_of(given, profile, runs, rounds)
+        except SecuretmError as problem:
+            runs.failed[profile] = f"its baseline under {profile} cannot be trained on these documents: {problem}"
+    return runs.failed.get(profile, "")
+
+
 def baseline_of(given: RunFolder, profile: str, runs: Demonstrations, rounds: int = 0) -> RunFolder:
     """The run itself if it has this profile; else a run over the same documents of the same parties, made once."""
     if serves_itself(given, profile):
@@ -63,5 +74,5 @@ def baseline_of(given: RunFolder, profile: str, runs: Demonstrations, rounds: in
     plan = baseline_plan(given, profile, rounds)
     name = f"{profile}-of-{given.path.resolve().name}-{digest(plan.tables()).hex()[:8]}"
     if name not in runs.made:
-        runs.trained(name, plan, {one: Corpus.load(given.party(one) / "corpus.npz") for one in given.members})
+        runs.trained(name, plan, {one: Corpus.load(given.party(one) / "corpus.npz").gathered() for one in given.members})
     return runs.made[name]

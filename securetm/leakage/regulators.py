@@ -7,12 +7,12 @@ module sorts findings by these questions. It reaches no verdict of its own, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from securetm.leakage.verdicts import REFUTED
+from securetm.leakage.verdicts import NOT_REFUTED, REFUTED
 
 if TYPE_CHECKING:
     from securetm.leakage.audit_record import Audit, Finding
@@ -44,6 +44,7 @@ BEARS_ON: Mapping[str, tuple[str, ...]] = {
             "gradient_matching",
             "local_epochs",
             "rare_documents",
+            "rare_pairs",
             "rare_rows",
             "shared_key",
             "sum_inversion",
@@ -62,6 +63,7 @@ BEARS_ON: Mapping[str, tuple[str, ...]] = {
             "membership_transcript",
             "one_run_curve",
             "one_run_epsilon",
+            "one_run_pairs",
         ),
         _MEMBERS,
     ),
@@ -72,7 +74,8 @@ BEARS_ON: Mapping[str, tuple[str, ...]] = {
         (INFERENCE,),
     ),
     # about amounts of text, about the noise alone, or about what a malicious party puts in: about no person
-    **dict.fromkeys(("answer_times", "many_run_epsilon", "many_run_words", "poisoning", "prepared_weights", "traffic"), ()),
+    **dict.fromkeys(("many_run_epsilon", "many_run_pairs", "many_run_words"), ()),
+    **dict.fromkeys(("answer_times", "poisoning", "prepared_weights", "traffic"), ()),
 }
 
 
@@ -98,17 +101,30 @@ def anonymity_questions(record: Audit) -> tuple[AnonymityFinding, ...]:
     `shown` is a figure that the plan counts as refuted. `above chance` is less than that, and more than the same attack finds
     in random numbers: an epsilon may allow it, and the opinion asks for an insignificant likelihood all the same.
     """
-    own = [one for one in record.findings if one.run.name == record.run]
-    if not own:
+    return anonymity_of(findings_of_the_run(record))
+
+
+def findings_of_the_run(record: Audit) -> list[Finding]:
+    """What was found on the run that was audited; nothing if the audit is no audit of one run."""
+    return [one for one in record.findings if one.run.name == record.run]
+
+
+def anonymity_of(findings: Sequence[Finding]) -> tuple[AnonymityFinding, ...]:
+    """One finding for each criterion and scope; none if nothing was found."""
+    if not findings:
         return ()
-    return tuple(_asked(own, criterion, scope) for criterion in CRITERIA for scope in SCOPES)
+    return tuple(_asked(findings, criterion, scope) for criterion in CRITERIA for scope in SCOPES)
+
+
+def bearing_on(findings: Iterable[Finding], criterion: str, scope: str) -> list[Finding]:
+    """Those findings that bear on this question, asked of the model or of the training."""
+    return [one for one in findings if criterion in bears_on(one.attempt.attack) and scope == _scope(one)]
 
 
 def _asked(findings: Iterable[Finding], criterion: str, scope: str) -> AnonymityFinding:
     tried: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
-    for one in findings:
-        if criterion in bears_on(one.attempt.attack) and scope == _scope(one):
-            tried[outcome_of(one)].append(one.attempt.attack)
+    for one in bearing_on(findings, criterion, scope):
+        tried[outcome_of(one)].append(one.attempt.attack)
     outcome = next((each for each in OUTCOMES if tried[each]), NOT_TRIED)
     attacks = tuple(dict.fromkeys(name for each in (SHOWN, ABOVE_CHANCE, NOT_SHOWN) for name in tried[each]))
     by = tuple(dict.fromkeys(tried[outcome])) if outcome in (SHOWN, ABOVE_CHANCE) else ()
@@ -128,4 +144,6 @@ def outcome_of(finding: Finding) -> str:
     if outcome.verdict == REFUTED:
         return SHOWN
     least = chance.high if chance is not None else found.by_chance
-    return ABOVE_CHANCE if least is not None and found.low > least else NOT_SHOWN
+    if least is not None and found.low > least:
+        return ABOVE_CHANCE
+    return NOT_SHOWN if outcome.verdict == NOT_REFUTED else NOT_TRIED  # a failure that teaches nothing shows nothing

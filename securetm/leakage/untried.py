@@ -6,6 +6,7 @@ import shlex
 from operator import attrgetter
 
 from securetm.federation.folder import RunFolder
+from securetm.federation.questions import TRAIN, before_training
 from securetm.leakage.attacks import attack_called, attack_names
 from securetm.leakage.audit_plans import AuditPlan, Trial
 from securetm.leakage.own_baseline import serves_itself
@@ -13,12 +14,18 @@ from securetm.threats import read_threat_model
 
 
 def is_for(trial: Trial, given: RunFolder) -> bool:
-    """Whether a trial can use a user's run: no second run, no canaries, honest roles, and no epsilon that the run lacks.
+    """Whether a trial can use a user's run: no second run, no canaries, honest roles, answers that it reads, and its epsilon.
 
     Of a run over a network only the judge's own counts which documents took part.
     """
     alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled, trial.network))
-    return alone and attack_called(trial.attack).reads(given.agreement.plan.model.name) and not _lacks_epsilon(trial, given)
+    reads = attack_called(trial.attack).reads(given.agreement.plan.model.name)
+    return alone and reads and _asked(trial.attack, given) and not _lacks_epsilon(trial, given)
+
+
+def _asked(attack: str, given: RunFolder) -> bool:
+    """Whether the run asked any of the questions whose answers the attack reads."""
+    return not {*before_training(given.agreement), TRAIN}.isdisjoint(attack_called(attack).questions)
 
 
 def _lacks_epsilon(trial: Trial, given: RunFolder) -> bool:
@@ -60,6 +67,8 @@ def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:
         return ""
     if not attack_called(attack).reads(given.agreement.plan.model.name):
         return f": not made for the model {given.agreement.plan.model.name}"
+    if not _asked(attack, given):
+        return ": reads answers to a question that this run did not ask"
     if all(_lacks_epsilon(trial, given) for trial in plan.trials if trial.attack == attack):
         return f": measures an epsilon, and the profile {given.agreement.profile.name} of this run claims none"
     return ": needs a second run, made documents or lying parties, which this run has not"

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
+from securetm.corpus.held_blocks import HeldInBlocks
 from securetm.errors import CountsNotWhole
 from securetm.mechanisms.mechanism_errors import WordsUnknown
 from securetm.mechanisms.slot_bound_kernels import add_up
@@ -74,7 +75,7 @@ class RegeneratedSlots:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PerturbedDocuments:
+class PerturbedDocuments(HeldInBlocks):
     """Documents (contracts.Documents) as sums of noised slots. Lengths are what they were: they are public in this guarantee.
 
     They have no embeddings, which were made from the words, and no persons, whom this guarantee does not cover.
@@ -88,6 +89,7 @@ class PerturbedDocuments:
     tokens: None = None
     embeddings: None = None
     persons: None = None
+    block_numbers: Array | None = None
 
     @classmethod
     def of(cls, documents: Any, law: SlotNoise, secret: bytes) -> Self:
@@ -97,7 +99,8 @@ class PerturbedDocuments:
         perturbed: StoredSlots | RegeneratedSlots = RegeneratedSlots(law, secret, words)
         if law.whole and law.expected <= KEPT:
             perturbed = StoredSlots(*law.draw(secret, words, 0), whole=True)
-        return cls(perturbed, tuple(documents.vocabulary), documents.keys, ends, sentence_ends)
+        numbers = documents.block_numbers
+        return cls(perturbed, tuple(documents.vocabulary), documents.keys, ends, sentence_ends, block_numbers=numbers)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -121,7 +124,9 @@ class PerturbedDocuments:
         ends = np.cumsum(lengths).astype(np.int64)
         slots = np.arange(int(lengths.sum())) + np.repeat(self.token_ends[wanted] - ends, lengths)
         sentence_ends = None if self.sentence_ends is None else _kept_ends(self.sentence_ends, slots, len(self.perturbed))
-        return type(self)(self.perturbed.taken(slots), self.vocabulary, self.keys[wanted], ends, sentence_ends)
+        numbers = None if self.block_numbers is None else self.block_numbers[wanted]
+        taken = self.perturbed.taken(slots)
+        return type(self)(taken, self.vocabulary, self.keys[wanted], ends, sentence_ends, block_numbers=numbers)
 
     def halves(self, seed: int) -> tuple[Self, Self]:
         """Refused: the weights of slots cannot be split into two halves of words."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from securetm.contracts import Array, Cohort, Entropy, Mechanism, RoundContext, Sampling, Terms, Unit
-from securetm.entropy import words
 from securetm.errors import NoPersons, check_setting
+from securetm.mechanisms.epoch_orders import rows_at
+from securetm.mechanisms.secret_coins import tossed
 
 AMPLIFIED = (Unit.DOCUMENT, Unit.PERSON)  # whose presence a coin decides; a party or a single word is there or not
 
@@ -26,7 +26,7 @@ class PoissonSample(Mechanism):
     """Where a question asks for a batch, each document (or person) takes part with probability `rate`.
 
     The coins are independent and come from the operating system. They are neither stored nor sent, and nor is their number.
-    They are exact: a 64-bit word is below floor(rate x 2^64), so the real probability is never above the rate.
+    They are exact, with probability floor(rate x 2^64) / 2^64, so the real probability is never above the rate.
     """
 
     rate: float
@@ -47,16 +47,16 @@ class PoissonSample(Mechanism):
         if terms.batch == 0:
             return documents
         if terms.unit is not Unit.PERSON:
-            return documents.select(np.flatnonzero(self._chosen(len(documents), context.entropy)))
+            return documents.select(self._chosen(len(documents), context.entropy))
         if documents.persons is None:
             raise NoPersons()
         people, whose = np.unique(documents.persons, return_inverse=True)
-        return documents.select(np.flatnonzero(self._chosen(len(people), context.entropy)[whose]))
+        chosen = np.zeros(len(people), dtype=bool)
+        chosen[self._chosen(len(people), context.entropy)] = True
+        return documents.select(np.flatnonzero(chosen[whose]))
 
     def _chosen(self, n: int, entropy: Entropy) -> Array:
-        below = int(Fraction(self.rate) * 2**64)
-        coins = words(entropy, n)
-        return np.ones(n, dtype=bool) if below == 2**64 else np.less(coins, np.uint64(below))
+        return tossed(n, int(Fraction(self.rate) * 2**64), entropy)
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,8 @@ def batch_rows(documents: int, batch: int, number: int, seed: int) -> Array:
     if batch >= documents:
         return np.arange(documents)
     epoch, place = divmod(number * batch, documents)
-    rows = _epoch_order(documents, seed, epoch)[place : place + batch]
-    rest = _epoch_order(documents, seed, epoch + 1)
+    rows = rows_at(np.arange(place, min(place + batch, documents)), documents, seed, epoch)
+    if len(rows) == batch:
+        return rows
+    rest = rows_at(np.arange(batch), documents, seed, epoch + 1)
     return np.concatenate([rows, rest[~np.isin(rest, rows)][: batch - len(rows)]])
-
-
-@lru_cache(maxsize=64)
-def _epoch_order(documents: int, seed: int, epoch: int) -> Array:
-    return np.random.default_rng([seed, epoch]).permutation(documents)

@@ -10,16 +10,22 @@ from securetm.models.model_errors import NoEmbeddings, NoSentences, OtherEmbeddi
 
 def check_needs(model: TopicModel, documents: Any) -> None:
     """Raises unless the documents have the sentences, or embeddings of the size, that the model reads."""
-    if Reads.SENTENCES in model.reads and documents.sentence_ends is None:
+    if Reads.SENTENCES in model.reads and not documents.has_sentences:
         raise NoSentences()
     if model.embedding_size:
-        check_embeddings(documents.embeddings, model.embedding_size)
+        check_width(documents.embedding_width, model.embedding_size)
 
 
 def check_embeddings(embeddings: Array | None, size: int) -> Array:
     """The embeddings, if there are any and each has so many numbers."""
-    if embeddings is None:
-        raise NoEmbeddings(size)
-    if embeddings.ndim != 2 or embeddings.shape[1] != size:
-        raise OtherEmbeddings(embeddings.shape[-1], size)
+    check_width(0 if embeddings is None or not embeddings.ndim else embeddings.shape[-1], size)
+    assert embeddings is not None
     return embeddings
+
+
+def check_width(found: int, size: int) -> None:
+    """Refuses embeddings that have another number of numbers, of which 0 means that there are none."""
+    if not found:
+        raise NoEmbeddings(size)
+    if found != size:
+        raise OtherEmbeddings(found, size)

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array, Perturbed
+from securetm.corpus.held_blocks import HeldInBlocks
 from securetm.errors import BadSetting
 from securetm.models.model_errors import NoKnownWords, NoMatrix, OtherVocabulary
 
@@ -22,7 +23,7 @@ _UNNAMED = "word "  # before the number of a column that has no name
 
 
 @dataclass(frozen=True)
-class BagOfWords:
+class BagOfWords(HeldInBlocks):
     """Bare counts as a model reads them (contracts.Documents), for callers with a matrix and no corpus."""
 
     counts: Any

@@ -105,6 +105,13 @@ class RowsDepend(Refused):
     hint = 'train on a CPU (device = "cpu"), or on another processor; and please report the processor: nothing was spent'
 
 
+class NoSuchDevice(SecuretmError):
+    """the model is to be trained on device = {device}, and torch finds none here"""
+
+    device: str
+    hint = 'leave device = "auto", which takes a GPU where there is one and the CPU elsewhere, or say "cpu"'
+
+
 class BadWordList(Refused):
     """the list of words from {party} {problem}"""
 

@@ -29,11 +29,14 @@ from securetm.contracts import (
     Unit,
 )
 from securetm.errors import BadSetting
+from securetm.models.gibbs.draws import chunks, with_zero
+from securetm.models.held_pairs import rows_of_held
 from securetm.models.model_errors import BadWordList, EmptyVocabulary, NotAnswered
 from securetm.models.quality import npmi, pairs_within, perplexity
 
 MOST_WORDS = 1_000_000  # of one party
 LONGEST_WORD = 100  # characters
+_CHUNK = 1 << 19  # words whose pairs are added at a time
 
 
 def add_rows(rows: Rows, documents: Documents, clipped_sum: ClippedSum) -> None:
@@ -96,12 +99,20 @@ class WordList:
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """Adds the party's words as one row."""
-        held = np.asarray(present(documents.counts).sum(axis=0)).ravel()
-        words = [(-int(n), w) for w, n in zip(documents.vocabulary, held, strict=True) if n and sendable(w)]
-        frequent = [word for _, word in sorted(words)[:MOST_WORDS]]
+        counts = clipped_sum.named(*self.own_words(documents))
+        clipped_sum.add(self.row(documents.vocabulary, counts, len(documents)), np.zeros(1, dtype=np.int64))
+
+    def own_words(self, documents: Documents) -> tuple[Rows, Array, Array]:
+        """Which words each document holds, and the words' places: nothing here goes by a word's number."""
+        return present(documents.counts), np.arange(len(documents)), np.arange(len(documents.vocabulary))
+
+    def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:  # noqa: ARG002 - it does not say how many
+        """The words that are in a document, as bytes."""
+        held = [(-int(n), word) for word, n in zip(words, counts, strict=True) if n and sendable(word)]
+        frequent = [word for _, word in sorted(held)[:MOST_WORDS]]
         ends = np.cumsum([len(word.encode()) + 1 for word in frequent]) - 1  # with a newline between two words
         chosen = sorted(frequent[: int(np.searchsorted(ends, self.max_bytes, side="right"))])
-        clipped_sum.add(np.frombuffer("\n".join(chosen).encode(), dtype=np.int8), np.zeros(1, dtype=np.int64))
+        return np.frombuffer("\n".join(chosen).encode(), dtype=np.int8)
 
 
 def merge_words(answer: Answer) -> tuple[str, ...]:
@@ -175,10 +186,8 @@ class CooccurrenceCounts:
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """Adds one sparse row per document."""
         words, pairs = _words_and_pairs(self.top)
-        holds = present(sparse.csr_array(documents.counts)[:, words])
-        both = holds[:, np.searchsorted(words, pairs[:, 0])] * holds[:, np.searchsorted(words, pairs[:, 1])]
-        one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
-        add_rows(sparse.hstack([one, holds, both], format="csr"), documents, clipped_sum)
+        for some in chunks(with_zero(np.cumsum(np.diff(documents.counts.indptr))), documents.persons, _CHUNK):
+            clipped_sum.add(rows_of_held(documents.counts[some], words, pairs), some)
 
 
 def npmi_from_answer(top: Array, answer: Answer) -> Array:

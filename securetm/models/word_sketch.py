@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Terms
+from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Rows, Terms
 from securetm.models.model_errors import SketchTooSmall
 from securetm.models.queries import MOST_WORDS, present, sendable, total_of
 
@@ -45,15 +45,23 @@ class WordSketch:
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """Adds the party's table as one row."""
-        held = clipped_sum.named(present(documents.counts), np.arange(len(documents)), _numbers(documents.vocabulary))
-        words = [(word, int(n)) for word, n in zip(documents.vocabulary, held, strict=True) if n > 0 and fits(word)]
-        entries = _entries([word for word, _ in words], [n for _, n in words])
+        counts = clipped_sum.named(*self.own_words(documents))
+        clipped_sum.add(self.row(documents.vocabulary, counts, len(documents)), np.zeros(1, dtype=np.int64))
+
+    def own_words(self, documents: Documents) -> tuple[Rows, Array, Array]:
+        """Which words each document holds, and the words' own numbers."""
+        return present(documents.counts), np.arange(len(documents)), _numbers(documents.vocabulary)
+
+    def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
+        """The party's table."""
+        held = [(word, int(n)) for word, n in zip(words, counts, strict=True) if n > 0 and fits(word)]
+        entries = _entries([word for word, _ in held], [n for _, n in held])
         row = np.zeros((1, 1 + self.cells * WIDTH), dtype=np.int64)
-        row[0, 0] = len(documents) if self.counted else 0
+        row[0, 0] = documents if self.counted else 0
         table = row[0, 1:].reshape(self.cells, WIDTH)  # a view
         for places in _places(entries, self.cells):
             np.add.at(table, places, entries)
-        clipped_sum.add(row, owners=np.zeros(1, dtype=np.int64))
+        return row
 
 
 def words_in(answer: Answer) -> tuple[tuple[str, ...], int, Array]:

@@ -14,7 +14,8 @@ from securetm.contracts import Profile
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.experiments.committed_costs import ProfileCost, by_cost, cost_of
 from securetm.forecast import setting_under
-from securetm.forecast.usefulness_forecast import PLAIN, PUBLIC, forecast_of_lengths
+from securetm.forecast.forecast_setting import PLAIN, PUBLIC
+from securetm.forecast.usefulness_forecast import forecast_of_lengths
 from securetm.plans import hides_documents
 from securetm.profile_choice import Choice, Judged, choose, dealt_out
 from securetm.profiles import read_profile

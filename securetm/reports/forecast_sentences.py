@@ -31,7 +31,14 @@ def before_a_run(one: Forecast | None, why: str) -> str:
     """What a run prints before anything is spent."""
     if one is None:
         return f"No forecast of usefulness: {why}."
-    return f"Forecast, before anything is spent: {_VERDICTS[one.verdict]}. {forecast_said(one)}"
+    return f"Forecast, before anything is spent: {_VERDICTS[one.verdict]}. {chance_said(one)}{forecast_said(one)}"
+
+
+def chance_said(one: Forecast) -> str:
+    """How many models with such a forecast were of use, where that alone can be said; then a blank."""
+    if one.verdict is not Verdict.CANNOT_SAY or one.chance is None:
+        return ""
+    return f"Of models with such a forecast about {round(100 * one.chance, -1):.0f} of 100 were. "
 
 
 def after_a_run(result: Mapping[str, Any]) -> str:

@@ -9,28 +9,27 @@ from rich.panel import Panel
 from rich.text import Text
 
 from securetm.forecast.best_settings import ForecastChoice
-from securetm.forecast.forecast_features import LDA_VI
-from securetm.forecast.usefulness_forecast import Band, Forecast, Verdict
+from securetm.forecast.usefulness_forecast import Band, Forecast, Verdict, tried_as
 from securetm.reports.budget_tables import WIDEST
-from securetm.reports.forecast_sentences import forecast_said
+from securetm.reports.forecast_sentences import chance_said, forecast_said
 from securetm.reports.terminal import titled
 from securetm.wording import counted, listed
 
-_COLUMNS = ("model", "rounds", "nats a word over frequencies", "share of F1 without noise", "")
+_COLUMNS = ("model", "rounds", "nats a word over frequencies", "share of F1 without noise", "of use", "")
 _STYLES = {Verdict.OF_USE: "bold green", Verdict.NOT_OF_USE: "bold red", Verdict.CANNOT_SAY: "bold yellow"}
 
 
 def show_forecast(chosen: ForecastChoice, to: Console) -> None:
     """The verdict in words, every model in a table, and what would be better."""
     asked, width = chosen.asked, min(to.width, WIDEST)
-    verdict = Text.assemble(("Forecast: ", ""), (asked.verdict.value, _STYLES[asked.verdict]), f"\n\n{forecast_said(asked)}")
+    told = f"\n\n{chance_said(asked)}{forecast_said(asked)}"
+    verdict = Text.assemble(("Forecast: ", ""), (asked.verdict.value, _STYLES[asked.verdict]), told)
     to.print(Panel(verdict, title=Text(setting_said(asked), style="bold"), title_align="left", padding=(1, 2), width=width))
-    table = titled(
-        "The same with each model", "model", "rounds", "nats a word over frequencies", "share of F1 without noise", ""
-    )
+    table = titled("The same with each model", *_COLUMNS)
     for one in chosen.each:
-        verdict_cell = Text(one.verdict.value, style=_STYLES[one.verdict])
-        table.add_row(_model(one), f"{one.setting.rounds}", _range(one.held_out), _range(one.classification), verdict_cell)
+        bands = (_range(one.held_out), _range(one.classification), _chance(one))
+        verdict = Text(one.verdict.value, style=_STYLES[one.verdict])
+        table.add_row(tried_as(one.setting), f"{one.setting.rounds}", *bands, verdict)
     to.print(table, width=width)
     for sentence in notes(chosen):
         to.print(f"• {sentence}", markup=False, width=width)
@@ -41,7 +40,7 @@ def setting_said(one: Forecast) -> str:
     setting = one.setting
     unit = "person" if setting.documents_per_person > 1 else "document"
     return (
-        f"{_model(one)}, {setting.documents:,} documents, epsilon {setting.epsilon:g} per {unit}, "
+        f"{tried_as(one.setting)}, {setting.documents:,} documents, epsilon {setting.epsilon:g} per {unit}, "
         f"{setting.words:,} words, {counted(setting.topics, 'topic')}, {counted(setting.rounds, 'round')}"
     )
 
@@ -52,8 +51,9 @@ def notes(chosen: ForecastChoice) -> Iterator[str]:
         yield f"Most is expected of {setting_said(chosen.best)}: {chosen.best.verdict.value}."
     if chosen.asked.verdict is not Verdict.OF_USE:
         yield _needed(chosen.needed)
+    texts = tuple(name for name in chosen.asked.corpora if not name.startswith("made-up"))
     yield (
-        f"Fitted to {listed(chosen.asked.corpora)}, and tried on three corpora that it was not fitted to "
+        f"Fitted to {listed(texts)} and to made-up documents; each corpus was forecast by a rule that was fitted without it "
         "(securetm reproduce usefulness-forecast). Texts of another kind, or a list of words that fits badly, do worse."
     )
 
@@ -64,8 +64,8 @@ def _needed(documents: int | None) -> str:
     return f"With {documents:,} documents the forecast would be: of use."
 
 
-def _model(one: Forecast) -> str:
-    return f"{LDA_VI}, {one.setting.start} start" if one.setting.model == LDA_VI else one.setting.model
+def _chance(one: Forecast) -> str:
+    return "?" if one.chance is None else f"{100 * one.chance:.0f} %"
 
 
 def _range(band: Band | None) -> str:

@@ -9,19 +9,21 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
+from securetm.corpus.held_blocks import HeldInBlocks
 
 WORDS = 12
 EMBEDDING_SIZE = 16
 
 
 @dataclass(frozen=True, eq=False)
-class FewDocuments:
+class FewDocuments(HeldInBlocks):
     """Counts with made-up keys; a document's tokens are its words in the order of the vocabulary."""
 
     table: Any
     vocabulary: tuple[str, ...]
     numbers: Array | None = None
     persons: Array | None = None
+    block_numbers: Array | None = None
     perturbed: ClassVar[None] = None
 
     @property
@@ -57,7 +59,8 @@ class FewDocuments:
 
     def select(self, rows: Array) -> Self:
         persons = None if self.persons is None else self.persons[rows]
-        return replace(self, table=self.counts[rows], numbers=self.keys[rows], persons=persons)
+        numbers = None if self.block_numbers is None else self.block_numbers[rows]
+        return replace(self, table=self.counts[rows], numbers=self.keys[rows], persons=persons, block_numbers=numbers)
 
     def halves(self, seed: int) -> tuple[Self, Self]:
         dense: Array = self.counts.toarray()

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.clipped_sum import ClippedRowSum, blocks_of
 from securetm.contracts import Answer, Array, Needs, State, TopicModel
+from securetm.testing.few_blocks import WAYS, answered, in_small_blocks
 from securetm.testing.few_documents import WORDS, FewDocuments, some_documents
 
 VOCABULARY = tuple(f"word{w}" for w in range(WORDS))
@@ -125,6 +126,19 @@ class ModelLaws:
         federated, together = trained(model, split(documents)), trained(model, {"all": documents})
         for name in together:
             np.testing.assert_allclose(federated[name], together[name], atol=self.tolerance, rtol=self.tolerance)
+
+    def test_shards_and_workers_change_no_byte(self, model: TopicModel, documents: Any) -> None:
+        cut, found = in_small_blocks(documents), []
+        for way in WAYS:
+            state, memory = model.start(VOCABULARY, np.random.default_rng(0)), dict[str, Array]()
+            for _ in range(3):
+                query = model.query(model.for_party(state, "party 0"))
+                if query.terms.needs is Needs.EACH:
+                    return
+                total = blocks_of(answered(query, cut, memory, way), query.terms)
+                state = model.update(state, Answer(total, {}, ("party 0",)))
+            found.append({name: array.tobytes() for name, array in state.items()})
+        assert found[1:] == found[:-1]
 
     def test_a_training_goes_on_from_a_state(self, model: TopicModel, documents: Any) -> None:
         state = model.shared(trained(model, split(documents)))

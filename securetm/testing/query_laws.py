@@ -14,6 +14,7 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Array, Domain, Losses, Memory, Needs, Query, Rows, Unit
+from securetm.testing.few_blocks import WAYS, answered, in_small_blocks
 from securetm.testing.few_documents import some_documents
 
 
@@ -119,6 +120,19 @@ class QueryLaws:
         query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
         assert len(clipped_sum.rows) == 1
         assert len(np.unique(clipped_sum.owners[0])) == 1
+
+    def test_shards_and_workers_change_no_byte(self, query: Query, documents: Any) -> None:
+        answers, memories = [], []
+        for way in WAYS:
+            memory: Memory = {}
+            rounds = [answered(query, in_small_blocks(documents), memory, way) for _ in range(3)]
+            answers.append([answer.tobytes() for answer in rounds])
+            memories.append({name: array.tobytes() for name, array in memory.items()})
+        assert answers[1:] == answers[:-1]
+        assert memories[1:] == memories[:-1]
+        if by_document(query):  # what the party remembers does not matter in the first round
+            cut, whole = (answered(query, some, {}, WAYS[0]) for some in (in_small_blocks(documents), documents))
+            np.testing.assert_allclose(cut, whole, rtol=1e-5, atol=1e-6)
 
     def test_isolation(self, query: Query, documents: Any) -> None:
         if not by_document(query):

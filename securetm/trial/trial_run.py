@@ -15,7 +15,7 @@ from typing import Any
 
 from securetm.agreement import agree
 from securetm.contracts import Profile
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import PartyCorpus
 from securetm.credentials.member_names import COORDINATOR
 from securetm.federation.folder import MODEL, begin, reopen
 from securetm.federation.joining.joining_party import documents_of
@@ -54,7 +54,7 @@ class Simulated:
     """The run in this process."""
 
     result: Mapping[str, Any]
-    corpora: Mapping[str, Corpus]
+    corpora: Mapping[str, PartyCorpus]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _sent(trial: TrialFolder, corpora: Mapping[str, Corpus]) -> tuple[Sent, ...]:
+def _sent(trial: TrialFolder, corpora: Mapping[str, PartyCorpus]) -> tuple[Sent, ...]:
     """What passed on the wire, by the coordinator's transcript."""
     transcript = Transcript(trial.run / "transcript")
     rows = {name: (int(sent), int(count)) for name, sent, count in transcript.rows(_SENT, COORDINATOR)}

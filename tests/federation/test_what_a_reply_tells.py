@@ -33,8 +33,8 @@ from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions
 from securetm.federation.running_errors import PartyFailed
 from securetm.federation.simulation import make_party, train
 from securetm.federation.store import CoordinatorStore
+from securetm.models.gradient_queries import StepQuery
 from securetm.models.neural.network_shape import NetworkShape
-from securetm.models.neural.neural_queries import StepQuery
 from securetm.profiles import cohort_of
 from securetm.route import compile_route
 from securetm.stages import Unwatched

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from securetm.contracts import NoiseBy
 from securetm.errors import BadSetting
 from securetm.forecast import ForecastSetting, Verdict, forecast, under_profile
-from securetm.forecast.best_settings import choose_settings
+from securetm.forecast.best_settings import MODELS, OTHERS, choose_settings
 from securetm.forecast.usefulness_forecast import documents_needed
 from securetm.profiles import read_profile
 
 SETTING = ForecastSetting(documents=20_000, epsilon=3.0, length=30.0)
-MODELS = (("lda-vi", "public"), ("lda-vi", "plain"), ("moments", "public"))
 
 
 @pytest.mark.parametrize(("model", "start"), MODELS)
@@ -33,16 +33,18 @@ def test_of_use_is_said_only_where_the_whole_band_lies_above_word_frequencies() 
     for size in (500, 2_000, 5_000, 20_000):
         one = forecast(replace(SETTING, documents=size))
         assert one.held_out is None or one.verdict is not Verdict.OF_USE or one.held_out.low > 0
-        assert one.held_out is None or (one.verdict is Verdict.NOT_OF_USE) == (one.held_out.high <= 0)
+        assert one.held_out is None or one.verdict is Verdict.NOT_OF_USE or one.held_out.high > 0
     needed = documents_needed(SETTING)
     assert needed is None or forecast(replace(SETTING, documents=needed)).verdict is Verdict.OF_USE
 
 
-@pytest.mark.parametrize("far", [{"length": 5_000.0}, {"topics": 900}, {"words": 90_000}, {"model": "combined-tm"}])
+@pytest.mark.parametrize(
+    "far", [{"length": 5_000.0}, {"topics": 900}, {"words": 90_000}, {"model": "combined-tm"}, {"model": "prodlda"}]
+)
 def test_what_is_far_from_all_that_was_tried_cannot_be_said(far: dict[str, object]) -> None:
     one = forecast(replace(SETTING, **far))  # type: ignore[arg-type]
     assert (one.verdict, one.held_out, one.classification) == (Verdict.CANNOT_SAY, None, None)
-    assert "not tried" in one.reasons[0]
+    assert "not tried" in one.reasons[0] or "of one corpus only" in one.reasons[0]
 
 
 def test_a_person_with_many_documents_costs_as_if_there_were_fewer() -> None:
@@ -66,10 +68,12 @@ def test_the_best_setting_is_one_of_those_asked_about() -> None:
     chosen = choose_settings(SETTING, (500, 1_000), (10, 20))
     assert chosen.best is not None
     assert chosen.best.setting.words in (500, 1_000)
-    assert len(chosen.record()["models"]) == len(MODELS)
+    assert len(chosen.record()["models"]) == len(MODELS) + len(OTHERS)
 
 
-@pytest.mark.parametrize("bad", [{"documents": 0}, {"epsilon": 0.0}, {"delta": 1.0}, {"documents_per_person": 0.5}])
-def test_numbers_that_no_training_has_are_refused(bad: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    "bad", [{"documents": 0}, {"start": "elsewhere"}, {"epsilon": 0.0}, {"delta": 1.0}, {"documents_per_person": 0.5}]
+)
+def test_numbers_that_no_training_has_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(BadSetting, match=next(iter(bad))):
         replace(SETTING, **bad)  # type: ignore[arg-type]

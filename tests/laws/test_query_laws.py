@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -146,6 +146,16 @@ class Leftover(Mutant):
         return counts
 
 
+class CountsItsCalls(Mutant):
+    """Remembers in the process what belongs into the party's memory, so the order of blocks matters."""
+
+    calls: ClassVar[list[int]] = []
+
+    def rows(self, counts: Array, documents: Any, rng: np.random.Generator) -> Array:
+        self.calls.append(1)
+        return counts * len(self.calls)
+
+
 class Scribbling(Mutant):
     """Changes the documents it was lent."""
 
@@ -198,6 +208,8 @@ LAWS = QueryLaws()
         (LAWS.test_order_does_not_matter, NoiseByPlace()),
         (LAWS.test_terms_are_known_beforehand, Leftover()),
         (LAWS.test_documents_are_left_alone, Scribbling()),
+        (LAWS.test_shards_and_workers_change_no_byte, CountsItsCalls()),
+        (LAWS.test_shards_and_workers_change_no_byte, Averaged()),
         (LAWS.test_own_bounds, Mutant(replace(PROMISED, l2=1.0))),
         (LAWS.test_norms_of_losses, WrongLosses()),
     ],
@@ -210,3 +222,4 @@ def test_the_law_catches_the_mutant(law: Any, mutant: Query) -> None:
 def test_the_mutants_are_sound_where_they_have_no_fault() -> None:
     LAWS.test_additivity(Mutant(), some_documents(12, seed=3))
     LAWS.test_isolation(Mutant(), some_documents(12, seed=3))
+    LAWS.test_shards_and_workers_change_no_byte(Mutant(), some_documents(12, seed=3))

@@ -21,7 +21,7 @@ from securetm.leakage.attacks import attack_called, gradient_inversion
 from securetm.leakage.audit_plans import read_audit_plan
 from securetm.leakage.audit_record import Audit
 from securetm.leakage.auditor import TrialOnRun, audit
-from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, NotRecorded, NotTestable
+from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingInTime, NothingToAttack, NotRecorded, NotTestable
 from securetm.leakage.measured_figures import measured
 from securetm.leakage.recorded import vocabulary_of
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, judged_alone, with_baseline
@@ -132,6 +132,31 @@ def test_a_given_run_without_protection_is_its_own_baseline(tmp_path: Path, docu
     ]
     assert list((tmp_path / "kept").glob("*")) == []
     assert found.not_tried[0] == "profiles other than open; models other than prodlda; settings other than this run's"
+
+
+def test_an_attack_that_fails_ends_no_audit_of_a_given_run(
+    tmp_path: Path, documents_file: Path, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(guesses: object, truth: object) -> Score:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(
+        gradient_inversion, "GRADIENT_INVERSION", dataclasses.replace(gradient_inversion.GRADIENT_INVERSION, judge=fails)
+    )
+    plan = write_plan(tmp_path / "fails.toml", documents_file)
+    found = audit(plan, recorded("masked", 25).path)
+    assert [one.outcome.verdict for one in found.findings] == [NOT_TESTED, NOT_TESTED]
+    assert "the attack itself failed on this run (ZeroDivisionError)" in found.findings[0].outcome.why
+    with pytest.raises(ZeroDivisionError):  # on runs of our own it has to be seen
+        audit(plan)
+
+
+def test_a_baseline_that_cannot_be_trained_on_the_documents_is_named(
+    tmp_path: Path, documents_file: Path, recorded: Recorded
+) -> None:
+    strict = write_plan(tmp_path / "strict.toml", documents_file, profiles=["fortress"], expect_fail="fortress")
+    with pytest.raises(NothingInTime, match=r"its baseline under fortress cannot be trained on these documents: .* fewer than"):
+        audit(strict, recorded("masked", 25).path)
 
 
 def test_no_epsilon_is_measured_where_none_is_claimed(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:

@@ -7,17 +7,25 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from securetm.corpus.corpus import Corpus
+from securetm.federation.folder import begin
+from securetm.federation.simulation import train
+from securetm.leakage import audit_schedule
 from securetm.leakage.audit_plans import read_audit_plan
-from securetm.leakage.audit_schedule import expected, fewest_others, planned
+from securetm.leakage.audit_schedule import expected, fewest_others, in_time, planned
 from securetm.leakage.auditor import audit
 from securetm.leakage.intervals import of_each
 from securetm.leakage.leakage_errors import NothingInTime
 from securetm.leakage.parts.roc import allowed_false_positives
 from securetm.leakage.untried import is_for
+from securetm.plan_reading import plan_from_tables
+from securetm.stages import Unwatched
 
 from .conftest import Recorded, write_plan
 
@@ -48,6 +56,50 @@ def test_membership_says_before_it_begins_that_it_needs_more_others(
     plan = write_plan(tmp_path / "who.toml", documents_file, attack="membership", measure=TOLD, effort=effort, **_READER)
     with pytest.raises(NothingInTime, match="needs 368 documents that were not trained on, and this run has"):
         audit(plan, recorded("masked", 25).path)
+
+
+def test_a_trial_that_a_run_is_too_small_for_is_named_with_the_reason(
+    tmp_path: Path, documents_file: Path, parties: Mapping[str, Corpus]
+) -> None:
+    """Two parties: no baseline under a profile for four, and nobody is left where two help."""
+    tables = {"profile": "open", "model": {"name": "prodlda", "n_topics": 3}, "training": {"rounds": 1, "held_out": 0.2}}
+    folder = begin(tmp_path / "two", plan_from_tables(tables, "a test"), dict(list(parties.items())[:2]), with_content=True)
+    train(folder, Unwatched())
+    one = read_audit_plan(write_plan(tmp_path / "given.toml", documents_file, profiles=["open"])).trials[0]
+    trials = (one, replace(one, expect_fail="dp-central"), replace(one, helpers=2))
+    in_order, reasons = planned(trials, folder)
+    assert [each.trial for each in in_order] == [one]
+    assert "2 parties are fewer than the 4 that profile 'dp-central' needs" in reasons[0]
+    assert "2 parties help in it, and this run has 2, so nobody is left to attack" in reasons[1]
+
+
+def test_members_are_told_at_more_false_alarms_where_few_documents_were_held_out(
+    tmp_path: Path, documents_file: Path, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, effort = recorded("masked", 25), {"rounds": 1, "shadows": 40}
+    strict = TOLD.replace("1 %", "0.1 %")
+    plan = write_plan(tmp_path / "who.toml", documents_file, attack="membership", measure=strict, effort=effort, **_READER)
+    for others, said in ((100, [strict]), (400, [TOLD]), (4000, [strict])):
+        monkeypatch.setattr(audit_schedule, "_held_out", lambda _, others=others: others)
+        in_order, reasons = planned(read_audit_plan(plan).trials, given)
+        assert [one.trial.measure for one in in_order] == (said if others > 100 else [])
+        assert bool(reasons) == (others == 100)
+
+
+def test_shadow_models_are_as_many_as_the_time_allows(
+    tmp_path: Path, documents_file: Path, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, effort = recorded("masked", 25), {"rounds": 1, "shadows": 40}
+    plan = write_plan(tmp_path / "who.toml", documents_file, attack="membership", measure=TOLD, effort=effort, **_READER)
+    trial = read_audit_plan(plan).trials[0]
+    monkeypatch.setattr(audit_schedule, "seconds_of", lambda _: 8.0)
+    whole = expected(trial, given)
+    assert in_time(trial, given, whole + 1e-6) == trial
+    fewer = in_time(trial, given, whole / 2)
+    assert fewer is not None
+    assert 10 <= fewer.effort["shadows"] < 40
+    assert expected(fewer, given) <= whole / 2
+    assert in_time(trial, given, whole / 10) is None
 
 
 _READER = {

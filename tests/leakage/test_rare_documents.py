@@ -251,6 +251,13 @@ def test_companions_are_found_wherever_they_stand() -> None:
     assert (found[mixed[1]] == mixed[0]).all()
 
 
+@pytest.mark.parametrize("rounds", [1, 30])
+def test_tables_without_rare_words_have_no_companions(rounds: int) -> None:
+    tables = np.full((rounds, 6, 40), 50.0) + np.arange(40)
+    assert len(maybe_lone_words(np.tile(tables, (2, 1, 1)), 2000)) == 0
+    assert companions_behind_noise(tables, np.zeros(0, dtype=np.int64)).shape == (0,)
+
+
 def test_frequent_words_are_nobodys_companions_for_being_frequent() -> None:
     rng = np.random.default_rng(7)
     tables = 1000.0 * rng.random((40, 6, 64))

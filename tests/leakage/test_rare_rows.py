@@ -1,9 +1,10 @@
-"""Words that one document alone holds, out of sums of a matrix factorisation over five parties; noise hides them."""
+"""Words that one document alone holds, out of sums over five parties, of a factorisation or of pairs; noise hides them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,13 +35,19 @@ def parties() -> Mapping[str, Corpus]:
     return {name: Corpus.from_strings(own, name=name) for name, own in texts.items()}
 
 
-def _run(place: Path, parties: Mapping[str, Corpus], profile: str) -> RunFolder:
+FACTORISED = {"model": {"name": "nmf", "n_topics": 6}, "training": {"rounds": 2, "held_out": 0.1}}
+AFTER_PAIRS = {
+    "model": {"name": "lda-vi", "n_topics": 3},
+    "training": {"rounds": 1, "held_out": 0.1, "start": "moments", "vectors": "none"},
+}
+
+
+def _run(place: Path, parties: Mapping[str, Corpus], profile: str, trained: Mapping[str, Any] = FACTORISED) -> RunFolder:
     words = place / "words.txt"
     words.write_text("\n".join(sorted({word for one in parties.values() for word in one.vocabulary})))
     tables = {
         "profile": profile,
-        "model": {"name": "nmf", "n_topics": 6},
-        "training": {"rounds": 2, "held_out": 0.1},
+        **trained,
         "vocabulary": {"source": "file", "file": str(words)},
     }
     folder = begin(place / profile, plan_from_tables(tables, "a test"), parties, with_content=True)
@@ -61,3 +68,15 @@ def test_noise_hides_them(parties: Mapping[str, Corpus], tmp_path: Path) -> None
     found = tried(_run(tmp_path, parties, "dp-local"), "rare_rows", EFFORT)
     assert found.share(COMPANIONS) < 0.05
     assert found.hits(FOUND) == 0
+
+
+def test_bare_pairs_with_which_a_training_begins_show_them_too_and_noise_hides_them(
+    parties: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    effort = {"rounds": 1, "words": 400}
+    bare = tried(_run(tmp_path, parties, "masked", AFTER_PAIRS), "rare_pairs", effort)
+    assert bare.share(COMPANIONS) > 0.95
+    assert bare.hits(FOUND)
+    noised = tried(_run(tmp_path, parties, "dp-local", AFTER_PAIRS), "rare_pairs", effort)
+    assert noised.share(COMPANIONS) < 0.1
+    assert noised.hits(FOUND) == 0

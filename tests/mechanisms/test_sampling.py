@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 from securetm.contracts import Block, RoundContext, Terms, Unit
 from securetm.corpus.corpus import Corpus
+from securetm.entropy import OperatingSystem
 from securetm.errors import BadSetting, NoPersons
-from securetm.mechanisms.sampling import PoissonSample
+from securetm.mechanisms.sampling import PoissonSample, batch_rows
+from securetm.mechanisms.secret_coins import _rarely, tossed
 from securetm.testing.few_documents import some_documents
 from securetm.testing.mechanism_laws import COHORT, MechanismLaws, context
 
@@ -94,6 +97,34 @@ def test_the_coins_are_exact() -> None:
         some_documents(4, seed=0), ASKS, RoundContext(COHORT, Words(edge - 1, edge, 0, 2**64 - 1), here.store)
     )
     assert drawn.keys.tolist() == [0, 2]
+
+
+def test_rare_coins_have_the_law_of_independent_ones() -> None:
+    """Every set of three items comes as often as its probability says: 6.2 deviations are exceeded once in 10^9 times."""
+    sets = Counter(tuple(_rarely(3, int(0.3 * 2**64), 1, OperatingSystem()).tolist()) for _ in range(4000))
+    for number in range(8):
+        chosen = tuple(item for item in range(3) if number >> item & 1)
+        chance = 0.3 ** len(chosen) * 0.7 ** (3 - len(chosen))
+        assert abs(sets[chosen] - 4000 * chance) < 6.2 * np.sqrt(4000 * chance * (1 - chance)), chosen
+
+
+@pytest.mark.parametrize("items", [2**16 + 1, 2**17, 1_000_003])
+def test_few_of_many_are_chosen_as_often_as_the_rate_says(items: int) -> None:
+    chosen = tossed(items, int(0.002 * 2**64), OperatingSystem())
+    assert (np.diff(chosen) > 0).all()
+    assert chosen[0] >= 0
+    assert chosen[-1] < items
+    assert abs(len(chosen) - 0.002 * items) < 6.2 * np.sqrt(0.002 * items)
+    assert len(tossed(items, 0, OperatingSystem())) == 0
+
+
+@pytest.mark.parametrize("documents", [100, 2**16 + 500])
+def test_public_batches_take_every_document_once_in_an_epoch(documents: int) -> None:
+    batches = [batch_rows(documents, 97, number, seed=3) for number in range(documents // 97 + 2)]
+    assert {len(rows) for rows in batches} == {97}
+    assert all(len(np.unique(rows)) == 97 for rows in batches)
+    assert np.array_equal(np.sort(np.concatenate(batches)[:documents]), np.arange(documents))
+    assert not np.array_equal(batches[0], batch_rows(documents, 97, 0, seed=4))
 
 
 @pytest.mark.parametrize("rate", [0.0, -0.1, 1.0001, float("nan")])

@@ -13,6 +13,7 @@ from securetm.credentials.fingerprints import fingerprint_of
 from securetm.leakage.attacks import attack_names
 from securetm.leakage.audit_record import Audit, Finding
 from securetm.leakage.evidence import Evidence, to_keep, write_evidence
+from securetm.leakage.regulators import CRITERIA, LINKING, NOT_TRIED, SCOPES, SINGLING_OUT, THE_MODEL, outcome_of
 from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, REFUTED
 from securetm.profiles import read_profile
 from securetm.reports.audit_wording import figure, tries
@@ -192,6 +193,7 @@ def test_every_rule_is_printed_and_the_first_that_applies_is_the_recommendation(
 
 _GROUPS = re.compile(r"[\d.]+ for \d+ documents \(delta = [\de.-]+\)")
 CONSTANTS = {"100", "50", "99", "256", "1,000", "2", "1", "0"}  # of sentences that stand on every page
+OPINIONS = {"28", "2024", "05", "2014"}  # the numbers of those that the page names
 
 
 @pytest.mark.parametrize("profile", ["masked", "dp-distributed"])
@@ -219,10 +221,26 @@ def test_every_figure_of_every_form_is_one_of_the_record(profile: str) -> None:
             assert plain in text, (name, plain)
             text = text.replace(plain, "")
         left = set(re.findall(r"\d[\d,.]*\d|\d", re.sub(r"sheet \d", "", text)))
-        assert left <= CONSTANTS | {str(number) for number in range(len(attack_names()) + 1)}, (
+        assert left <= CONSTANTS | OPINIONS | {str(number) for number in range(len(attack_names()) + 1)}, (
             name,
             left,
         )  # and counts of attempts
+
+
+def test_the_questions_of_regulators_have_the_figures_of_the_record_in_every_form() -> None:
+    member = changed(LEAK, attack="membership", sees=("model", "vocabulary"))
+    of = report("masked", LEAK, member, changed(LEAK, attack="membership", baseline=True))
+    asked = {(one.criterion, one.scope): one for one in of.regulators}
+    assert len(asked) == len(CRITERIA) * len(SCOPES)
+    linked, singled = asked[LINKING, THE_MODEL], asked[SINGLING_OUT, THE_MODEL]
+    assert (linked.figure, linked.value, linked.attempts) == (figure(member.outcome.measured), member.outcome.measured.value, 1)
+    assert (singled.outcome, singled.value) == (NOT_TRIED, None)
+    assert linked.outcome == outcome_of(member)
+    for text in texts(of).values():
+        assert f"{linked.outcome}: {linked.figure} {linked.measure}".replace("\N{NO-BREAK SPACE}", " ") in text
+        assert "does not say that the model is anonymous" in text
+    assert report("masked").regulators == ()
+    assert all("Nothing of this was tried on this run" in text for text in texts(report("masked")).values())
 
 
 @pytest.mark.parametrize("profile", ["open", "masked", "dp-distributed", "iftm"])

@@ -142,7 +142,8 @@ def longest_answer(own: PartyState) -> float:
         with own.failure_log.logged():
             begun = own.clock()
             context = RoundContext(cohort, own.entropy, nothing, nothing)
-            whole.answer(query, own.documents.for_question(TRAIN), context, {}, np.random.default_rng(seed))
+            documents, rng = own.documents.for_question(TRAIN), np.random.default_rng(seed)
+            whole.answer(query, documents, context, {}, rng, own.engine)
             taken = own.clock() - begun
     return taken
 

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
-from securetm.corpus.corpus import Corpus
-from securetm.corpus.readers import read_corpus
+from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.opening import open_corpus
 from securetm.credentials.acceptance import KEYS, check_accepted
 from securetm.credentials.diagnosis import check_own, now_utc
 from securetm.credentials.key_files import Keys, Passphrase
@@ -58,7 +58,7 @@ class Joining:
     roster: FederationRoster
     keys: Keys = field(repr=False)
     agreement: Agreement
-    corpus: Corpus
+    corpus: PartyCorpus
 
     @property
     def run_name(self) -> str:
@@ -164,14 +164,14 @@ def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: Federation
         raise NotAllowedHere("a coordinator with one of the fingerprints", _listed(shown), "roster", allowed)
 
 
-def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> Corpus:
+def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> PartyCorpus:
     """Reads the party's documents. Their keys follow from the data set's identity, wherever the file lies."""
     data, place = file.data, file.place(file.data.source)
     columns: dict[str, Any] = data.columns()
     reading = partial(Shown(stages), f"reading {place.name}")
     plan, named = agreement.plan, data.identity
     made: dict[str, Any] = {"tokeniser": plan.tokeniser.make(), "embed": embed_of(plan, stages)}
-    return read_corpus(place, name=named, on_progress=reading, **made, **columns)
+    return open_corpus(place, name=named, on_progress=reading, **made, **columns)
 
 
 def _listed(values: Sequence[str]) -> str:

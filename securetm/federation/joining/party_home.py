@@ -15,7 +15,7 @@ from pathlib import Path
 from securetm.agreement import Agreement
 from securetm.contracts import Budget
 from securetm.corpus.contents import content_digests
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import PartyCorpus
 from securetm.federation.folder import alone_in
 from securetm.federation.joining_errors import AnotherDataSet, DocumentsChanged, HomeBusy
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
@@ -94,7 +94,7 @@ class PartyHome:
         except RunBusy as busy:
             raise HomeBusy(self.data_set, str(self.path)) from busy
 
-    def store(self, agreement: Agreement, identity: bytes, corpus: Corpus) -> PartyStore:
+    def store(self, agreement: Agreement, identity: bytes, corpus: PartyCorpus) -> PartyStore:
         """Opens the store of this data set under that agreement, if the documents are those that it was begun with."""
         path = self.run(agreement)
         private_folder(path.parent)
@@ -107,7 +107,7 @@ class PartyHome:
             raise DocumentsChanged(self.data_set, str(path))
         return store
 
-    def ledger(self, corpus: Corpus, budget: Budget) -> Path:
+    def ledger(self, corpus: PartyCorpus, budget: Budget) -> Path:
         """Returns the ledger of these documents. What was spent of any of them before is in it, under whichever identity."""
         folder = LedgersOfDocuments(self.ledgers).home({self.party: corpus}, {self.party: self.data_set}, budget, by_name=True)
         return ledger_in(folder, self.data_set, budget.unit)
@@ -124,8 +124,9 @@ class PartyHome:
         return hmac.digest(identity, _LABEL + f"{ledger.parent.name}/{ledger.name}".encode(), "sha256")[:TAG]
 
 
-def documents_digest(corpus: Corpus) -> bytes:
+def documents_digest(corpus: PartyCorpus) -> bytes:
     """Returns one digest of all documents and of whose they are, in their order. It is as secret as they are."""
+    corpus = corpus.in_blocks()  # in the order in which a corpus on disk has them
     persons = b"" if corpus.persons is None else corpus.persons.tobytes()
     labels = digest([list(corpus.vocabulary), persons.hex()])
     return digest([content_digests(corpus).tobytes().hex(), labels.hex()])

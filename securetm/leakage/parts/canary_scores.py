@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array, ClippedSum, Losses, Memory
-from securetm.federation.questions import TRAIN, Questions
+from securetm.federation.questions import Questions
 from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.attack import Challenge, Effort, GroundTruth
 from securetm.leakage.leakage_errors import NotTestable
@@ -103,7 +103,7 @@ def _rows(view: AdversaryView, documents: Any) -> Iterator[tuple[int, _ClippedRo
     questions.adopt(view.vocabulary())
     memory: Memory = {}
     for question in questions_in(view).values():
-        query = questions.make(TRAIN, question.state)
+        query = questions.make(question.question, question.state)
         recorder = _ClippedRows(Route.through(query.terms, profile.mechanisms, cohort_of(profile, view.public.members)))
         query.answer(documents, cast(ClippedSum, recorder), memory, np.random.default_rng(0))  # a count's query only adds rows
         yield question.serial, recorder

@@ -34,7 +34,7 @@ from securetm.contracts import (
 )
 from securetm.entropy import OperatingSystem
 from securetm.federation.paying import spend_of
-from securetm.federation.questions import TRAIN, Questions
+from securetm.federation.questions import PAIRS, TRAIN, Questions
 from securetm.leakage.adversary_view import PublicFacts
 from securetm.leakage.parts.memory_store import MemoryStore
 from securetm.mechanisms.noise_shares import honest_shares
@@ -92,6 +92,13 @@ class CanarySumSource:
         questions.adopt(words)
         state = public.model.for_party(public.model.start(words, np.random.default_rng(0)), public.members[0])
         return cls._short(public, questions.make(TRAIN, state).terms)
+
+    @classmethod
+    def of_start(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:
+        """For the question about pairs of words before the training, with the noise that its share of the budget pays for."""
+        questions = Questions(public.agreement)
+        questions.adopt(words)
+        return cls._short(public, questions.make(PAIRS, {}).terms)
 
     @classmethod
     def of_words_found(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:  # noqa: ARG003 - the sums find them

@@ -86,7 +86,7 @@ def companions_behind_noise(tables: Array, words: Array) -> Array:
     Noise of different words is independent, so only what two words of one document share adds up. Cells are normalised, or the
     most frequent words would be the companions of all.
     """
-    cells = tables[:, :, words].reshape(-1, len(words)).astype(np.float32)
+    cells = tables[:, :, words].reshape(tables.shape[0] * tables.shape[1], len(words)).astype(np.float32)
     cells -= cells.mean(axis=0)
     cells /= np.maximum(np.linalg.norm(cells, axis=0), _SCARCE)
     found, best = np.zeros(len(words), dtype=np.int64), np.full(len(words), -np.inf, dtype=np.float32)

@@ -7,7 +7,7 @@ documents through a query only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,22 +15,24 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from securetm.contracts import Answer, Array, State
+from securetm.contracts import Answer, Array, Memory, State
 from securetm.errors import check_setting
+from securetm.models.batches import shuffled, slices
 from securetm.models.document_needs import check_embeddings
 from securetm.models.document_noise import normals, survival
 from securetm.models.estimator import Estimator
+from securetm.models.gradient_queries import EpochsQuery, StepQuery
 from securetm.models.neural import optimisers
 from securetm.models.neural.decoders import Decoder
 from securetm.models.neural.fused import FusedKernels
 from securetm.models.neural.kernels import WordBatch, bags
 from securetm.models.neural.network_losses import Network, NetworkLosses, encode
 from securetm.models.neural.network_shape import DocumentNoise, NetworkShape, Prior
-from securetm.models.neural.neural_queries import EpochsQuery, StepQuery
 from securetm.models.neural.torch_kernels import TorchKernels, arithmetic
 from securetm.models.neural.word_spread import standardise
 from securetm.models.server_optimisers import AVERAGE, ServerOptimiser
 
+DEVICES = ("auto", "cpu", "cuda")
 _HIDDEN, _NORMAL, _THETA = 0, 1, 2  # the streams of a document's noise
 _CHUNK = 512  # documents at a time in `infer` and `log_likelihood`, so that memory does not grow with the corpus
 
@@ -59,7 +61,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
     optimiser: str = optimisers.ADAM  # adam or sgd
     dtype: str = "float32"  # float32 or float64
     local_epochs: int = 0  # at each party in a round; 0: a gradient per batch
-    device: str = "auto"  # cpu, cuda or auto
+    device: str = "auto"  # cpu, cuda, or auto: a GPU where there is one, and the CPU under a budget
     equal_words: ClassVar[bool] = True  # whether every word has the deviation `word_spread`; else at most that
     # A round's batch is all parties' batches together, so a federation steps further than one machine would.
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "learning_rate": 5e-3}
@@ -79,6 +81,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         check_setting(self, "beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
         check_setting(self, "optimiser", self.optimiser in optimisers.KNOWN, f"must be one of {optimisers.KNOWN}")
         check_setting(self, "dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
+        check_setting(self, "device", self.device in DEVICES, f"must be one of {', '.join(DEVICES)}")
         check_setting(self, "local_epochs", self.local_epochs >= 0, "must not be negative")
         check_setting(self, "server", self.local_epochs > 0 or self.server == AVERAGE, "needs local_epochs of at least 1")
 
@@ -158,7 +161,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         kernels, layers = self._kernels, self._on_device(self._layers(state))
         out = np.empty((len(documents), self.n_topics))
         with torch.inference_mode():
-            for rows in _chunks(len(documents)):
+            for rows in slices(len(documents), _CHUNK):
                 embeddings = None if documents.embeddings is None else documents.embeddings[rows]
                 mean = encode(layers, self.read(state, documents.counts[rows], embeddings), kernels, None).mean
                 out[rows] = torch.softmax(mean.double(), dim=1).cpu().numpy()
@@ -170,7 +173,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         shares, decoder = self.infer(state, seen).astype(self.dtype), self.decoding(state)
         out = np.empty(len(unseen))
         with torch.inference_mode():
-            for rows in _chunks(len(unseen)):
+            for rows in slices(len(unseen), _CHUNK):
                 given, batch = torch.from_numpy(shares[rows]).to(kernels.device), bags(unseen.counts[rows], self.dtype)
                 out[rows] = -decoder.decode(layers, given, batch, kernels).losses.double().cpu().numpy()
         return out
@@ -182,6 +185,23 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         prior = Prior.laplace(self.alpha, self.n_topics, self.prior_weight)
         network = Network(self._shape(state["weights"]), prior, self.decoding(state), self._kernels)
         return NetworkLosses(state["weights"], network, self.read(state, counts, embeddings), self._noise(state, keys))
+
+    def losses_of(self, state: State, documents: Any) -> NetworkLosses:
+        """The losses of these documents."""
+        return self.losses(state, documents.counts, documents.keys, documents.embeddings)
+
+    def trained(self, state: State, documents: Any, memory: Memory, rng: np.random.Generator) -> Array:  # noqa: ARG002
+        """The weights after the local epochs of one party. The optimiser starts without moments, since these never travel."""
+        weights = state["weights"].copy()
+        moments: State = optimisers.moments(self.optimiser, weights)
+        for number, rows in enumerate(shuffled(len(documents), self.batch, self.local_epochs, rng), start=1):
+            # The noise's step counts rounds in its high half and local steps in its low half, so none is used twice.
+            inside = {**state, "weights": weights, "step": (state["step"] << 32) + number}
+            embeddings = None if documents.embeddings is None else documents.embeddings[rows]
+            losses = self.losses(inside, documents.counts[rows], documents.keys[rows], embeddings)
+            gradient = losses.gradient(np.ones(len(rows), weights.dtype))
+            weights, moments = self.stepped(weights, gradient, len(rows), moments, number, in_place=True)
+        return weights
 
     def stepped(
         self, weights: Array, gradient: Array, count: float, memory: State, number: int, in_place: bool
@@ -232,8 +252,3 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
 
     def _on_device(self, layers: dict[str, Array]) -> dict[str, torch.Tensor]:
         return {name: torch.from_numpy(layer).to(self._kernels.device) for name, layer in layers.items()}
-
-
-def _chunks(count: int) -> Iterator[slice]:
-    for first in range(0, count, _CHUNK):
-        yield slice(first, min(first + _CHUNK, count))

@@ -14,6 +14,7 @@ import torch
 from torch.nn.functional import softplus
 
 from securetm.contracts import Array
+from securetm.models.model_errors import NoSuchDevice
 from securetm.models.neural.fused import FusedKernels
 from securetm.models.neural.kernels import EPSILON, DecoderLosses, Latent, MixtureLosses, WordBatch
 from securetm.models.neural.mixture_loops import LEAST
@@ -152,6 +153,8 @@ class TorchKernels:
 
 
 def arithmetic(device: str) -> FusedKernels | TorchKernels:
-    """The operations for a device; "auto" takes a GPU where there is one."""
-    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    return FusedKernels() if chosen == "cpu" else TorchKernels(torch.device(chosen))
+    """The operations for a device; "auto" takes a GPU where there is one, and the CPU elsewhere."""
+    there = torch.cuda.is_available()
+    if device == "cuda" and not there:
+        raise NoSuchDevice(device)
+    return TorchKernels(torch.device("cuda")) if there and device != "cpu" else FusedKernels()

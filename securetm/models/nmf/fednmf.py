@@ -6,14 +6,16 @@ answer is one row of a whole party: `nmf` is the factorisation whose answer is a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms, Unit
+from securetm.contracts import Answer, Array, Memory, Public, State
 from securetm.errors import BrokenPromise, check_setting
+from securetm.models.batches import shuffled
+from securetm.models.gradient_queries import EpochsQuery
 from securetm.models.nmf.factored_topics import FactoredTopics, of_length_one, random_topics
 from securetm.models.nmf.mutual_information import CriticShape, WordRows, product, product_transposed, smile
 from securetm.models.server_optimisers import ServerOptimiser
@@ -76,9 +78,9 @@ class FedNMF(ServerOptimiser, FactoredTopics):
         topics = of_length_one(public.topics, self.n_topics).astype(np.float32).ravel()
         return {**fresh, "weights": np.concatenate([topics, fresh["weights"][len(topics) :]])}
 
-    def query(self, state: State) -> LocalStepsQuery:
+    def query(self, state: State) -> EpochsQuery:
         """The next question: the difference of each party's weights after its own epochs."""
-        return LocalStepsQuery(self, state)
+        return EpochsQuery(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
         """The state after one mean difference, by the server's optimiser; no topic has a negative weight."""
@@ -131,52 +133,27 @@ class FedNMF(ServerOptimiser, FactoredTopics):
         np.maximum(topics - np.float32(topics_rate) * for_topics, 0, out=topics)
         np.maximum(topic_weights - np.float32(weights_rate) * for_weights, 0, out=topic_weights)
 
+    def trained(self, state: State, documents: Any, memory: Memory, rng: np.random.Generator) -> Array:
+        """The weights after the local epochs of one party. The documents' topic weights go on from those in memory."""
+        weights = self.projected(state["weights"])
+        topics = self.split(weights)[0]
+        held = self.read(documents, topics.shape[1])
+        nearest = self.factored(of_length_one(topics, self.n_topics), held)
+        kept = TopicWeights.recalled(memory, held.names(documents.keys), nearest.topics.astype(np.float32))
+        values = nearest.weights.astype(np.float32)
+        for rows in shuffled(len(documents), self.batch, self.local_epochs, rng):
+            found = kept.weights[rows]
+            self.step(weights, WordRows(held.bags, values, rows), found)
+            kept.weights[rows] = found
+        kept.keep(memory)
+        return weights
+
     def projected(self, weights: Array) -> Array:
         """A copy of the weights, finite and clamped, without a negative one in a topic."""
         found: Array = np.clip(np.nan_to_num(weights), -_MOST, _MOST).astype(np.float32)
         topics = self.split(found)[0]
         np.maximum(topics, 0, out=topics)
         return found
-
-
-@dataclass(frozen=True)
-class LocalStepsQuery:
-    """Asks each party to train by itself and to answer with the difference of its weights, as one row."""
-
-    model: FedNMF
-    state: State
-
-    @property
-    def terms(self) -> Terms:
-        """One row per party: its difference times its number of documents, and that number."""
-        return Terms((Block("difference", self.state["weights"].shape), Block("documents", (1,))), unit=Unit.PARTY)
-
-    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
-        """Batches are shuffled by the rng. The documents' topic weights go on from those in memory."""
-        count = len(documents)
-        if count:
-            difference = self._trained(documents, memory, rng) - self.state["weights"]
-            row = np.append(np.float32(count) * difference, np.float32(count))
-            clipped_sum.add(row[None, :], owners=np.zeros(1, dtype=np.int64))
-
-    def _trained(self, documents: Any, memory: Memory, rng: np.random.Generator) -> Array:
-        model, weights = self.model, self.model.projected(self.state["weights"])
-        topics = model.split(weights)[0]
-        held = model.read(documents, topics.shape[1])
-        nearest = model.factored(of_length_one(topics, model.n_topics), held)
-        kept = TopicWeights.recalled(memory, held.names(documents.keys), nearest.topics.astype(np.float32))
-        values = nearest.weights.astype(np.float32)
-        for rows in self._batches(len(documents), rng):
-            found = kept.weights[rows]
-            model.step(weights, WordRows(held.bags, values, rows), found)
-            kept.weights[rows] = found
-        kept.keep(memory)
-        return weights
-
-    def _batches(self, count: int, rng: np.random.Generator) -> Iterator[Array]:
-        for _ in range(self.model.local_epochs):
-            order = rng.permutation(count)
-            yield from np.split(order, range(self.model.batch, count, self.model.batch))
 
 
 @dataclass(frozen=True)

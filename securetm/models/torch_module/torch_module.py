@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -15,10 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms, Unit
+from securetm.contracts import Answer, Array, Memory, State
 from securetm.errors import BadSetting, check_setting
+from securetm.models.batches import shuffled, slices
 from securetm.models.document_needs import check_embeddings
 from securetm.models.estimator import Estimator
+from securetm.models.gradient_queries import EpochsQuery, StepQuery
 from securetm.models.model_errors import BrokenTorchModule
 from securetm.models.neural import optimisers
 from securetm.models.server_optimisers import AVERAGE, ServerOptimiser
@@ -85,9 +87,9 @@ class TorchModule(ServerOptimiser, Estimator):
         self._try(state)
         return {**state, **optimisers.moments(self.optimiser, flat), **self.server_moments(flat)}
 
-    def query(self, state: State) -> GradientsQuery | LocalEpochsQuery:
+    def query(self, state: State) -> StepQuery | EpochsQuery:
         """The next question: a gradient over one batch, or the difference of each party's weights after local epochs."""
-        return LocalEpochsQuery(self, state) if self.local_epochs else GradientsQuery(self, state)
+        return EpochsQuery(self, state) if self.local_epochs else StepQuery(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
         """The state after one answer: a gradient step, or a federated average."""
@@ -116,7 +118,7 @@ class TorchModule(ServerOptimiser, Estimator):
         """What the network says of each document without noise, divided by its sum."""
         network, inputs, out = self._network(state).eval(), self._inputs(documents), np.empty((len(documents), self.n_topics))
         with torch.no_grad():
-            for rows in _chunks(len(documents)):
+            for rows in slices(len(documents), _CHUNK):
                 out[rows] = divided(network.infer(*inputs.of(rows))).numpy()
         return out
 
@@ -124,31 +126,30 @@ class TorchModule(ServerOptimiser, Estimator):
         """The log-likelihood of each document's unseen words, given the topic shares of its seen words."""
         network, shares, out = self._network(state).eval(), self.infer(state, seen), np.zeros(len(unseen))
         with torch.no_grad():
-            for rows in _chunks(len(unseen)):
+            for rows in slices(len(unseen), _CHUNK):
                 words = divided(network.decode(torch.from_numpy(shares[rows]).to(self._real))).numpy()
                 out[rows] = unseen.counts[rows].multiply(np.log(np.maximum(words, _LEAST))).sum(axis=1)
         return out
 
     # ---- for the queries ----
 
-    def losses(self, state: State, documents: Any) -> LossesAlone:
+    def losses_of(self, state: State, documents: Any) -> LossesAlone:
         """The losses of these documents, each computed by itself."""
         return LossesAlone(self._network(state), self._inputs(documents), (int(state["seed"][0]), int(state["step"][0])))
 
-    def trained(self, state: State, documents: Any, rng: np.random.Generator) -> Array:
+    def trained(self, state: State, documents: Any, memory: Memory, rng: np.random.Generator) -> Array:  # noqa: ARG002
         """The weights after the local epochs of one party. The optimiser starts without moments, since these never travel."""
         inputs, weights = self._inputs(documents), state["weights"].copy()
-        memory: State = optimisers.moments(self.optimiser, weights)
-        orders = [rng.permutation(len(inputs)) for _ in range(self.local_epochs)]
-        batches = [rows for order in orders for rows in np.split(order, range(self.batch, len(order), self.batch))]
+        moments: State = optimisers.moments(self.optimiser, weights)
+        batches = list(shuffled(len(inputs), self.batch, self.local_epochs, rng))
         with torch.random.fork_rng(devices=[]):
             for number, rows in enumerate(batches, start=1):
                 torch.manual_seed(seed_of(int(state["seed"][0]), int(state["step"][0]), number, int(inputs.keys[rows[0]])))
                 network = self._network({**state, "weights": weights})
                 network(*inputs.of(rows)).sum().backward()
                 gradient = torch.cat([_gradient(parameter) for parameter in network.parameters()]).numpy()
-                step = weights, gradient, len(rows), memory, number, self.learning_rate, self.beta1
-                weights, memory = optimisers.step(*step, in_place=True)
+                step = weights, gradient, len(rows), moments, number, self.learning_rate, self.beta1
+                weights, moments = optimisers.step(*step, in_place=True)
         return weights
 
     @property
@@ -183,47 +184,6 @@ class TorchModule(ServerOptimiser, Estimator):
             _expect(self.module, "topics", (topics, words), network.topics)
             _expect(self.module, "infer", (1, topics), lambda: network.infer(counts, embedding))
             _expect(self.module, "decode", (1, words), lambda: network.decode(network.infer(counts, embedding)))
-
-
-@dataclass(frozen=True)
-class GradientsQuery:
-    """Asks for the sum of the documents' gradients at the current weights, each document's by itself."""
-
-    model: TorchModule
-    state: State
-
-    @property
-    def terms(self) -> Terms:
-        """One row per document: its gradient and a one."""
-        layout = (Block("gradient", self.state["weights"].shape), Block("documents", (1,)))
-        return Terms(layout, batch=self.model.batch, bits=_bits(self.model.dtype))
-
-    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Adds the gradient of each given document. Their noise is public, so neither memory nor rng is used."""
-        if count := len(documents):
-            ones = np.ones((count, 1), dtype=self.model.dtype)
-            clipped_sum.add_losses(self.model.losses(self.state, documents), owners=np.arange(count), beside=ones)
-
-
-@dataclass(frozen=True)
-class LocalEpochsQuery:
-    """Asks each party to train by itself and to answer with the difference of its weights, as one row (FedAvg)."""
-
-    model: TorchModule
-    state: State
-
-    @property
-    def terms(self) -> Terms:
-        """One row per party: its difference times its number of documents, and that number."""
-        layout = (Block("difference", self.state["weights"].shape), Block("documents", (1,)))
-        return Terms(layout, unit=Unit.PARTY, bits=_bits(self.model.dtype))
-
-    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Batches are shuffled by the rng."""
-        if count := len(documents):
-            difference = self.model.trained(self.state, documents, rng) - self.state["weights"]
-            row = np.append(count * difference, self.state["weights"].dtype.type(count))
-            clipped_sum.add(row[None, :], owners=np.zeros(1, dtype=np.int64))
 
 
 @lru_cache(maxsize=4)
@@ -269,12 +229,3 @@ def _plain(value: Any) -> Any:
         return json.loads(value)
     except ValueError:
         return str(value)
-
-
-def _chunks(count: int) -> Iterator[slice]:
-    for first in range(0, count, _CHUNK):
-        yield slice(first, min(first + _CHUNK, count))
-
-
-def _bits(dtype: str) -> int:
-    return 32 if dtype == "float32" else 64

@@ -19,6 +19,7 @@ from securetm.reports.explanation import views_of
 from securetm.reports.signed.five_questions import QUESTIONS, answered, in_words
 from securetm.reports.signed.plain_words import plain_reason
 from securetm.reports.signed.recommendation import recommended, rules_for
+from securetm.reports.signed.regulator_facts import asked_by_regulators
 from securetm.reports.signed.report_facts import THIS_RUN, PartyFacts, QuestionAnswer, RoleFacts, SignedReport
 from securetm.reports.signed.report_sources import ReportSources, attempts_on, lies_to_parties
 from securetm.threats import CHANNELS, read_threat_model
@@ -65,6 +66,7 @@ def signed_report(sources: ReportSources) -> SignedReport:
         not_promised=_not_promised(profile),
         rules=rules,
         recommendation=recommended(rules),
+        regulators=asked_by_regulators([finding for audit in audits for finding in audit.findings]),
         audits={audit.plan: digest for audit, digest in sources.audits},
     )
 

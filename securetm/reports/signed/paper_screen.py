@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
-from securetm.reports.signed.report_paper import NOT_TRIED, Block, Items, Paper, Paragraph, Reply
+from securetm.reports.signed.report_paper import LEFT_UNTRIED, Block, Items, Paper, Paragraph, Reply
 
 _SHOWN = 3  # sections: recommendation, questions, what was spent; and what was not tried
 
@@ -19,7 +19,7 @@ def show_paper(paper: Paper, to: Console) -> None:
     to.print(f"[bold]{escape(paper.title)}[/bold]")
     to.print(paper.subtitle, markup=False, style="dim")
     for number, section in enumerate(paper.sections):
-        if number < _SHOWN or section.title == NOT_TRIED:
+        if number < _SHOWN or section.title == LEFT_UNTRIED:
             to.print(f"\n[bold]{escape(section.title)}[/bold]")
             for block in section.blocks:
                 _show(block, to)

@@ -80,6 +80,20 @@ class QuestionAnswer:
 
 
 @dataclass(frozen=True)
+class CriterionFacts:
+    """What came out for one question of regulators, asked of the finished model or of the messages of the training."""
+
+    criterion: str
+    scope: str
+    outcome: str  # shown, above chance, tried and not shown, or not tried
+    attack: str = ""  # the one with the largest figure among those with that outcome
+    measure: str = ""  # in plain words
+    figure: str = ""  # with its interval, as in the record
+    value: float | None = None
+    attempts: int = 0  # that bear on it, and learned anything
+
+
+@dataclass(frozen=True)
 class Rule:
     """A rule of the recommendation, whether it applies, and what follows from it."""
 
@@ -114,5 +128,6 @@ class SignedReport:
     not_promised: tuple[str, ...]
     rules: tuple[Rule, ...]
     recommendation: str
+    regulators: tuple[CriterionFacts, ...]  # of attempts on this run; none where it was not audited
     audits: Mapping[str, str]  # the audits of this run: plan, and the digest of its record
     annexes: Mapping[str, str] = field(default_factory=dict)  # the technical pages that are written beside: SHA-256 by name

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from securetm.leakage.regulators import CRITERIA, INFERENCE, LINKING, NOT_TRIED, SCOPES, SINGLING_OUT
 from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN
 from securetm.reports.signed.plain_words import plain_reason
 from securetm.reports.signed.report_facts import (
@@ -15,6 +16,7 @@ from securetm.reports.signed.report_facts import (
     SAME_MODEL,
     THIS_RUN,
     UNPROTECTED,
+    CriterionFacts,
     QuestionAnswer,
     SignedReport,
     Tried,
@@ -33,13 +35,28 @@ _PLACES = {
     OTHER_MODEL: "Our own trials of this profile with another model",
     UNPROTECTED: "Our own trials without any protection, where the finished model is the same, as no noise is in it",
 }
-NOT_TRIED = "What was not tried, and why"
+LEFT_UNTRIED = "What was not tried, and why"
 TRIED_NOWHERE = "Tried nowhere."
 SIGNATURE_LINES = ("Name", "Function", "Place, date", "Signature")
 _SHARES = {1: (1.0,), 2: (0.2, 0.8), 3: (0.3, 0.4, 0.3), 4: (0.12, 0.53, 0.2, 0.15)}  # of the columns of the parties
 _MASKED = (
     "Masked or encrypted means: what one party sends looks like chance, and only the total over all parties can be read. "
     "Noise is chance that is added to numbers, so that they do not tell who was in them."
+)
+ASKED = {  # by opinion 05/2014
+    SINGLING_OUT: "records that identify one person can be isolated",
+    LINKING: "two records about the same person, or the same group, can be linked",
+    INFERENCE: "something about a person can be deduced with significant probability",
+}
+_OPINION = (
+    "The European Data Protection Board calls a model anonymous if it is insignificantly likely, for every person and with all "
+    "means reasonably likely to be used, that personal data of those it learned from are extracted from it, or are obtained by "
+    "queries (opinion 28/2024). Earlier guidance asks three questions (opinion 05/2014)."
+)
+_LIMITS = (
+    "This does not say that the model is anonymous: that is judged case by case, by whoever answers for the data and then by "
+    "the authority. The opinion is about the finished model; only those who took part saw the messages. Figures are averages "
+    "over documents, and the opinion asks about every person. What was not tried, or not well enough, may succeed."
 )
 _SIGNS = (
     "I have read this page. I answer for the documents of the organisation that is named below, and I agree that the model of "
@@ -127,9 +144,10 @@ def _sections(report: SignedReport) -> Iterator[PaperSection]:
     )
     yield PaperSection("Five questions", tuple(map(_reply, report.answers)))
     yield PaperSection("What was spent", tuple(Paragraph(text) for text in report.spent))
+    yield PaperSection("What regulators ask", tuple(_regulators(report)))
     yield PaperSection("What was trained, and by whom", tuple(_trained(report)))
     yield PaperSection("What each role saw", tuple(_roles(report)), folded=True)
-    yield PaperSection(NOT_TRIED, (Items(report.not_tried),))
+    yield PaperSection(LEFT_UNTRIED, (Items(report.not_tried),))
     if report.not_promised:
         yield PaperSection("What the profile leaves out", (Items(report.not_promised),), folded=True)
     yield PaperSection("By which rules it is recommended", tuple(_rules(report)), folded=True)
@@ -170,6 +188,26 @@ def _others(tried: Tried) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def _regulators(report: SignedReport) -> Iterator[Block]:
+    """The three questions with the figures of this run, what the opinions say, and what all this does not establish."""
+    if not report.regulators:
+        yield Paragraph(f"{_OPINION} Nothing of this was tried on this run, because no audit of it was made.")
+        return
+    found = {(one.criterion, one.scope): _came_out(one) for one in report.regulators}
+    rows = tuple((_capital(name), ASKED[name], *(found[name, scope] for scope in SCOPES)) for name in CRITERIA)
+    yield Paragraph(_OPINION)
+    yield TextTable(("question", "asks whether", "of the finished model", "of the messages"), rows, (0.13, 0.29, 0.29, 0.29))
+    yield Paragraph(_LIMITS)
+
+
+def _came_out(one: CriterionFacts) -> str:
+    """The outcome, and the figure that stands behind it with its interval."""
+    if one.outcome == NOT_TRIED:
+        return NOT_TRIED
+    worst = f", the largest of {one.attempts}" if one.attempts > 1 else ""
+    return f"{one.outcome}: {one.figure} {one.measure}{worst}"
 
 
 # ---- who and what --------------------------------------------------------------------------------------------------

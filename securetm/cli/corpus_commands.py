@@ -1,0 +1,127 @@
+"""`securetm corpus`: documents on disk in blocks, for a corpus beyond memory. It trains nothing.
+
+Lower layers do the work. They are imported when a command runs, because importing them takes long.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from securetm.cli.json_output import Json, print_json
+
+if TYPE_CHECKING:
+    from securetm.plans import Plan
+
+Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    corpus = typer.Typer(rich_markup_mode=None, add_completion=False)
+    corpus.callback(invoke_without_command=True, epilog="Example: securetm corpus build notes.jsonl --out notes")(_alone)
+    for command, summary, example in (
+        (build, "Write documents to disk in blocks.", "build notes.jsonl --out notes"),
+        (show, "Say what a corpus on disk holds.", "show notes"),
+    ):
+        corpus.command(command.__name__, short_help=summary, epilog=f"Example: securetm corpus {example}")(command)
+    app.add_typer(corpus, name="corpus", short_help="Keep a corpus beyond memory on disk.")
+
+
+def _alone(context: typer.Context) -> None:
+    """Builds and shows corpora on disk, which are read block by block: a training then needs memory for a few blocks.
+
+    The folder is taken wherever documents are: `securetm run --corpus`, `source` in a plan and in PARTY.toml.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def build(
+    source: Annotated[str, typer.Argument(help="A file, a folder of .txt, or a folder of .parquet, .jsonl or .csv files.")],
+    out: Annotated[Path, typer.Option(help="Folder of the corpus; the folder of a build that was stopped goes on.")],
+    plan: Annotated[Path | None, typer.Option(help="A plan whose tokeniser and embeddings are used.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so.")] = None,
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the label.")] = None,
+    party: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of who holds the document.")] = None,
+    date: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the date.")] = None,
+    person: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of whose document it is.")] = None,
+    embedding: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the embedding.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the tokeniser, as tokeniser.name=value.")
+    ] = None,
+    memory: Annotated[int, typer.Option(min=64, help="MB that documents may take while they are read and written.")] = 1024,
+    block_documents: Annotated[int, typer.Option(min=1, help="Documents that are read at once; it changes answers.")] = 65_536,
+    shards: Annotated[int, typer.Option(min=0, help="Files; 0: one for 16 blocks. It changes no answer.")] = 0,
+    json: Json = False,
+) -> None:
+    """Reads documents as a stream and writes them to disk in blocks, with their words counted.
+
+    The same source and settings give the same bytes, however often the build was stopped: give the same command again. Order,
+    keys and blocks of the documents are those of the same documents in memory.
+    """
+    from securetm.corpus.columns import Columns
+    from securetm.corpus.shard_building.corpus_build import CorpusBuild
+    from securetm.federation.sources import embed_of
+    from securetm.reports.corpus_screen import show_manifest
+    from securetm.reports.progress import Bars
+    from securetm.reports.terminal import results, screen
+
+    chosen = _plan(plan, set_ or [])
+    with Bars(screen()) as bars:
+        embed = None if plan is None or embedding else embed_of(chosen, bars)
+        manifest = CorpusBuild(
+            source,
+            out,
+            Columns(text, label, party, date, person, embedding),
+            chosen.tokeniser.make(),
+            block_documents,
+            shards,
+            memory,
+            embed,
+            chosen.embeddings.embedder().identity if embed else "",
+            bars,
+        ).run()
+    facts = manifest.facts(out)
+    show_manifest(facts, results(json))
+    if json:
+        print_json(facts)
+
+
+def show(
+    folder: Annotated[Path, typer.Argument(help="A folder that `securetm corpus build` wrote.")],
+    verify: Annotated[bool, typer.Option("--verify", help="Read all documents, and compare them with their digests.")] = False,
+    json: Json = False,
+) -> None:
+    """Says how many documents, words, blocks and files a corpus on disk has, with which settings it was built, and its digest.
+
+    No document is shown. Its files are compared in size with what was written; with --verify, every byte is.
+    """
+    from securetm.corpus.shards.sharded_corpus import ShardedCorpus
+    from securetm.reports.corpus_screen import show_manifest
+    from securetm.reports.progress import LateBars
+    from securetm.reports.terminal import results, screen
+
+    store = ShardedCorpus.open(folder).view.store
+    if verify:
+        with LateBars(screen()) as bars:
+            store.verify(bars)
+    facts: dict[str, Any] = {**store.manifest.facts(folder), "verified": verify}
+    show_manifest(facts, results(json))
+    if json:
+        print_json(facts)
+
+
+def _plan(plan: Path | None, given: list[str]) -> Plan:
+    """The plan whose settings make words of texts; other settings mean nothing here."""
+    from securetm.cli.run_command import plan_settings
+    from securetm.plan_reading import read_plan
+    from securetm.toml_settings import require
+
+    settings = plan_settings(given)
+    for name in settings:
+        own = name.startswith("tokeniser.")
+        require(own, "securetm corpus build", "--set", name, "must be a setting of the tokeniser, such as tokeniser.ngrams=2")
+    return read_plan(plan, settings)

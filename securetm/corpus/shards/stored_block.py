@@ -1,0 +1,155 @@
+"""One block of a corpus on disk (contracts.DocumentBlock): read where it is needed, with the party's memory beside it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import ON_DISK, Array, Keeping, Memory
+from securetm.corpus.counted_documents import CountedDocuments, places_of
+from securetm.corpus.keys import document_keys
+from securetm.corpus.shards.block_columns import Columns, chosen_documents, counts_of, joined_documents
+from securetm.corpus.shards.corpus_store import CorpusStore, store_at
+from securetm.corpus.stored import read_arrays, save_arrays
+
+_MEMORY = "memory"  # the folder beside the shards
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """The words in which documents are read instead of their own. Pickled, it takes only the words with it."""
+
+    store: CorpusStore
+    words: tuple[str, ...] = field(repr=False)
+
+    @property
+    def places(self) -> Array:
+        """The place of each stored word among these; -1 for one that is not there."""
+        return _places(self.store.identity, self.words)
+
+    def __reduce__(self) -> Any:
+        return Projection, (self.store, self.words)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredView:
+    """How stored documents are shown: in which words, under which name, with or without persons."""
+
+    store: CorpusStore
+    source: str  # the name that makes keys, and that numbers persons
+    name: str
+    projection: Projection | None = None
+    persons: bool = True
+    party: str | None = None  # the name of the party that holds all of them
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """The words in which documents are read."""
+        return self.store.vocabulary if self.projection is None else self.projection.words
+
+    def read(self, rows: Array | range) -> CountedDocuments:
+        """The documents with these numbers in the store, in that order, in memory."""
+        documents = self._documents(self._columns(rows))
+        if self.projection is None:
+            return documents
+        return documents.renumbered(self.projection.words, self.projection.places)
+
+    def _columns(self, rows: Array | range) -> Columns:
+        starts = self.store.starts
+        if isinstance(rows, range) and rows == self.store.whole_block(rows.start):
+            return self.store.columns(self.store.block_of(rows.start))
+        numbers = np.asarray(rows, dtype=np.int64)
+        home = np.searchsorted(starts, numbers, side="right") - 1
+        order = np.argsort(home, kind="stable")
+        heads = np.flatnonzero(np.diff(home[order], prepend=-1))
+        pieces = []
+        for places in np.split(order, heads[1:]) if len(order) else []:
+            block = int(home[places[0]])
+            pieces.append(chosen_documents(self.store.columns(block), numbers[places] - starts[block]))
+        joined = joined_documents(pieces or [chosen_documents(self.store.columns(0), numbers)])
+        back = np.empty(len(order), dtype=np.int64)
+        back[order] = np.arange(len(order))
+        return joined if np.array_equal(back, np.arange(len(back))) else chosen_documents(joined, back)
+
+    def _documents(self, columns: Columns) -> CountedDocuments:
+        names = self.store.names
+        known = {role: names[role][columns[role]] if role in names else None for role in ("label", "party", "date")}
+        if self.party is not None:
+            known["party"] = np.full(len(columns["rows"]), self.party)
+        persons = columns["person"].astype(np.int64) - 1 if self.persons and "person" in columns else None
+        return CountedDocuments(
+            counts_of(columns, len(self.store.vocabulary)),
+            self.store.vocabulary,
+            document_keys(self.source, columns["rows"]),
+            tokens=columns["tokens"],
+            token_ends=columns["token_ends"],
+            sentence_ends=columns["sentence_ends"],
+            labels=known["label"],
+            parties=known["party"],
+            dates=known["date"],
+            embeddings=columns.get("embeddings"),
+            persons=persons,
+            people="" if persons is None else self.source,
+            texts=columns["texts"],
+            name=self.name,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class StoredBlock:
+    """A block of documents on disk (contracts.DocumentBlock). Pickled, it takes no document with it."""
+
+    number: int
+    shard: str
+    view: StoredView
+    rows: Array | range = field(repr=False)  # in the store
+
+    def __reduce__(self) -> Any:
+        if isinstance(self.rows, range) or not len(self.rows) or (np.diff(self.rows) <= 0).any():
+            return StoredBlock, (self.number, self.shard, self.view, self.rows)
+        first = int(self.rows[0])  # a bit for each document says which are there
+        there = np.zeros(int(self.rows[-1]) - first + 1, dtype=bool)
+        there[self.rows - first] = True
+        return _unpacked, (self.number, self.shard, self.view, first, np.packbits(there))
+
+    def read(self) -> CountedDocuments:
+        """The documents of the block, in memory; where all are asked for as they were written, their pages are mapped."""
+        return self.view.read(self.rows)
+
+    def recall(self, kept: Memory) -> Memory:
+        """What was kept: from its file, if it is in one."""
+        if ON_DISK not in kept:
+            return dict(kept)
+        return read_arrays(self._folder / bytes(kept[ON_DISK]).decode())
+
+    def keep(self, memory: Memory, keeping: Keeping) -> Memory:
+        """Writes the memory to a file beside the shard, and returns its name. Files that nobody needs any more are deleted."""
+        if not keeping.folder:
+            return memory
+        folder = self._folder / keeping.folder
+        path = folder / f"{self.number:05d}-{keeping.version}.npz"
+        save_arrays(path, memory)
+        for old in (*folder.glob(f"{self.number:05d}-*.npz"), *folder.glob(f".{self.number:05d}-*.part")):
+            earlier = old.name.lstrip(".") < path.name  # a later one may be of a worker that was given up
+            if earlier and f"{keeping.folder}/{old.name}" not in keeping.needed:
+                with suppress(OSError):  # then it is tried again with the next answer
+                    old.unlink()
+        return {ON_DISK: np.frombuffer(f"{keeping.folder}/{path.name}".encode(), np.uint8)}
+
+    @property
+    def _folder(self) -> Path:
+        return self.view.store.folder / _MEMORY
+
+
+def _unpacked(number: int, shard: str, view: StoredView, first: int, packed: Array) -> StoredBlock:
+    return StoredBlock(number, shard, view, np.flatnonzero(np.unpackbits(packed)) + first)
+
+
+@lru_cache(maxsize=4)
+def _places(store: tuple[str, str, tuple[int, ...]], words: tuple[str, ...]) -> Array:
+    return places_of(store_at(*store).vocabulary, words)

@@ -1,0 +1,114 @@
+"""Runs one measurement in a process of its own, with limits of time and memory, and says how much memory it took at its peak.
+
+The peak is that of the process and of all that it started, together. It measures on Linux only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_MIB = 1 << 20
+_EVERY = 0.2  # seconds between two looks at processes that the measured one started
+
+
+class NotFinished(Exception):
+    """A measurement that ended without a result, and why."""
+
+
+@dataclass
+class PeakOfFamily:
+    """The most memory that a process and its descendants had together, looked at several times a second."""
+
+    process: int
+    mebibytes: float = 0.0
+    _ended: threading.Event = field(default_factory=threading.Event)
+
+    def __enter__(self) -> PeakOfFamily:
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._ended.wait(_EVERY):
+            self.mebibytes = max(self.mebibytes, sum(map(_resident, family_of(self.process))))
+
+
+def family_of(process: int) -> list[int]:
+    """This process and all that it started, and what these started."""
+    parents: dict[int, list[int]] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and (fields := _read(folder / "stat")):
+            parents.setdefault(int(fields.rsplit(")", 1)[1].split()[1]), []).append(int(folder.name))
+    found = [process]
+    for one in found:
+        found += parents.get(one, [])
+    return found
+
+
+def finished(command: Sequence[str], seconds: float, mebibytes: int = 0, **environment: str) -> dict[str, Any]:
+    """What the command prints as one line of JSON, with `peak_mib`; raises `NotFinished` where it does not come to that."""
+    child = subprocess.Popen(  # noqa: S603
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        preexec_fn=lambda: _limit(mebibytes),
+    )
+    with PeakOfFamily(child.pid) as peak:
+        try:
+            out, complaint = child.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired as late:
+            raise NotFinished(f"did not finish in {seconds:,.0f} s") from late
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.communicate()
+    if child.returncode:
+        raise NotFinished(_why(complaint, child.returncode, mebibytes))
+    found: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
+    return {**found, "peak_mib": round(max(peak.mebibytes, float(found.get("peak_mib", 0.0))), 1)}
+
+
+def own_peak() -> float:
+    """The peak of this process alone, in MiB."""
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(lines["VmHWM"].split()[0]) / 1024.0
+
+
+def _limit(mebibytes: int) -> None:
+    if mebibytes:
+        resource.setrlimit(resource.RLIMIT_DATA, (mebibytes * _MIB, mebibytes * _MIB))
+
+
+def _why(complaint: str, code: int, mebibytes: int) -> str:
+    lines = complaint.strip().splitlines()
+    if code in (-signal.SIGKILL, -signal.SIGABRT) or any("MemoryError" in line or "bad_alloc" in line for line in lines[-3:]):
+        return f"needs more than {mebibytes:,} MiB" if mebibytes else "was killed: not enough memory"
+    return lines[-1][:200] if lines else f"ended with {code}"
+
+
+def _resident(process: int) -> float:
+    fields = _read(Path(f"/proc/{process}/statm"))
+    return int(fields.split()[1]) * resource.getpagesize() / _MIB if fields else 0.0
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except OSError:  # it ended meanwhile
+        return ""

@@ -1,0 +1,225 @@
+"""What `bench scale` measures, one case at a time: a corpus that is built, or a party's answers over it. It judges nothing.
+
+A case runs in a process of its own: python -m securetm.experiments.scale_cases FOLDER CASE, which prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from securetm.block_answers import IN_PROCESS
+from securetm.contracts import IN_MEMORY, Answer, Engine, Keeping, Memory, RoundContext, State, TopicModel
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
+from securetm.corpus.synthetic_shards import write_stream
+from securetm.corpus.synthetic_stream import BLOCK, SyntheticStream
+from securetm.entropy import OperatingSystem
+from securetm.experiments.bench_frame import RoleMemory, Row, timed
+from securetm.experiments.measured_process import own_peak
+from securetm.profiles import cohort_of, make_model, read_profile
+from securetm.route import Route, compile_route
+
+TOPICS, WORDS, LENGTH = 50, 2_000, 60
+BUILD, TEXT, ROUND = "build", "build from texts", "round"
+DISK, MEMORY, POOL, RAY = "on disk", "in memory", "pool of 2", "Ray with 2 workers"
+THREADS = 2
+_COMPILED = 200  # documents on which everything is compiled before the clock runs
+_BATCHES, _SETTLED = 60, 20  # mini-batches, and the first of them that no figure counts
+
+
+@dataclass(frozen=True)
+class ScaledModel:
+    """A model with the settings it is measured with, and how many answers one case asks for."""
+
+    settings: Mapping[str, Any]
+    rounds: int = 1
+    threads: int = 0  # of the model in one process; 0: it has no such setting
+    by_batches: bool = False
+    passes: int = 1  # over every document in an answer
+
+
+MODELS: Mapping[str, ScaledModel] = MappingProxyType(
+    {
+        "lda": ScaledModel({"sweeps": 2}, rounds=2, threads=THREADS, passes=2),
+        "lda-vi": ScaledModel({"passes": 5}, threads=THREADS, passes=5),
+        "moments": ScaledModel({}),
+        "prodlda": ScaledModel({"device": "cpu"}, rounds=_BATCHES, by_batches=True),
+    }
+)
+
+
+@dataclass(frozen=True)
+class ScaleCase:
+    """One measurement."""
+
+    what: str  # `BUILD`, `TEXT` or `ROUND`
+    documents: int
+    model: str = ""
+    place: str = DISK
+
+    def __str__(self) -> str:
+        about = f"{self.documents:,} documents"
+        return f"{self.what}, {about}" if not self.model else f"{self.model}, {about}, {self.place}"
+
+    @property
+    def stream(self) -> SyntheticStream:
+        """Its documents. A small corpus has several blocks too."""
+        block = BLOCK if self.documents >= BLOCK else self.documents // 4 + 1
+        return SyntheticStream(self.documents, WORDS, TOPICS, LENGTH, block_documents=block)
+
+    def corpus_in(self, folder: Path) -> Path:
+        """Where its documents lie on disk."""
+        return folder / f"documents-{self.documents}"
+
+
+# ---- in the process of its own -----------------------------------------------------------------------------------------
+
+
+def measured(case: ScaleCase, folder: Path) -> Row:
+    """The figures of one case."""
+    found = {BUILD: _built, TEXT: _built_from_text, ROUND: _answered}[case.what](case, folder)
+    return {**found, "peak_mib": round(own_peak(), 1)}
+
+
+def _built(case: ScaleCase, folder: Path) -> Row:
+    seconds, manifest = timed(partial(write_stream, case.stream, case.corpus_in(folder)))
+    return {"seconds": seconds, "bytes": manifest.facts(folder)["bytes"]}
+
+
+def _built_from_text(case: ScaleCase, folder: Path) -> Row:
+    """By `securetm corpus build`, from lines of JSON; these are written before the clock runs, and deleted."""
+    from securetm.corpus.shard_building.corpus_build import CorpusBuild
+
+    source, out, stream = folder / "texts.jsonl", folder / "texts", case.stream
+    words = np.array(stream.vocabulary)
+    with source.open("w", encoding="utf-8") as file:
+        for number in range(stream.blocks):
+            file.writelines(f'{{"text": "{" ".join(row)}"}}\n' for row in words[stream.tokens(number)])
+    size = source.stat().st_size
+    try:
+        seconds, manifest = timed(CorpusBuild(str(source), out, block_documents=stream.block_documents).run)
+    finally:
+        source.unlink()
+    assert manifest.tokens == stream.documents * LENGTH
+    return {"seconds": seconds, "bytes": manifest.facts(out)["bytes"], "source_bytes": size}
+
+
+def _answered(case: ScaleCase, folder: Path) -> Row:
+    """Seconds of a party's answers: documents chosen, rows made, clipped and added; and of the model's update, beside them."""
+    scaled = MODELS[case.model]
+    one_process = case.place in (DISK, MEMORY)
+    threads = {"threads": scaled.threads if one_process else 1} if scaled.threads else {}
+    model = make_model(case.model, {"n_topics": TOPICS, **scaled.settings, **threads})
+    few = ScaleCase(ROUND, _COMPILED).stream
+    AnsweringParty(model, few.corpus(), IN_PROCESS, IN_MEMORY).answers(2 if scaled.rounds > 1 else 1)
+    opened, documents = timed(partial(_documents, case, folder))
+    with _engine(case.place) as engine:
+        if engine is not IN_PROCESS:  # its workers begin, and compile what they need
+            AnsweringParty(model, documents.select(np.arange(1)), engine, IN_MEMORY).on_each_worker(documents)
+        keeping = IN_MEMORY if case.place == MEMORY else Keeping("bench", "0")
+        party = AnsweringParty(model, documents, engine, keeping)
+        party.answers(scaled.rounds)
+    last = slice(_SETTLED if scaled.by_batches else -1, None)
+    seconds, processor = (float(np.median(every[last])) for every in (party.seconds, party.processor))
+    facts = {
+        "seconds": seconds,
+        "processor": processor,
+        "first": party.seconds[0],
+        "opened": opened,
+        "update": party.updates[-1],
+    }
+    if not scaled.by_batches:
+        facts["tokens_per_second"] = case.documents * LENGTH * scaled.passes / facts["seconds"]
+    return {**facts, "sha256": party.digest.hexdigest()}
+
+
+def _documents(case: ScaleCase, folder: Path) -> Any:
+    if case.place == MEMORY:
+        return case.stream.corpus().in_blocks()
+    return ShardedCorpus.open(case.corpus_in(folder)).in_blocks()
+
+
+@contextmanager
+def _engine(place: str) -> Iterator[Engine]:
+    if place in (DISK, MEMORY):
+        yield IN_PROCESS
+        return
+    module, name = {POOL: ("local_pool", "LocalPool"), RAY: ("ray_engine", "RayEngine")}[place]
+    engine: Engine = getattr(import_module(f"securetm.engines.{module}"), name)(2)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+class AnsweringParty:
+    """A party's side of a training under `open`: its answers through the route, and the model that learns from them alone."""
+
+    def __init__(self, model: TopicModel, documents: Any, engine: Engine, keeping: Keeping) -> None:
+        self.model, self.documents, self.engine, self.keeping = model, documents, engine, keeping
+        self.profile = read_profile("open")
+        self.seconds: list[float] = []
+        self.processor: list[float] = []  # seconds of this process, of all its threads
+        self.updates: list[float] = []
+        self.digest = hashlib.sha256()  # of all vectors that left the party
+        self._memory: Memory = {}
+        self._state: State = model.start(documents.vocabulary, np.random.default_rng(0))
+
+    def answers(self, rounds: int) -> None:
+        """So many rounds."""
+        for number in range(rounds):
+            begun = time.process_time()
+            took, vector = timed(partial(self._answer, number))
+            self.processor.append(time.process_time() - begun)
+            for name in sorted(vector):
+                self.digest.update(np.ascontiguousarray(vector[name]).tobytes())
+            updated, self._state = timed(partial(self.model.update, self._state, Answer(vector)))
+            self.seconds.append(took)
+            self.updates.append(updated)
+
+    def on_each_worker(self, documents: Any) -> None:
+        """A first answer of a few documents of several blocks, so that every worker has begun before the clock runs."""
+        blocks = documents.blocks()
+        self.documents = documents.select(np.concatenate([np.asarray(_first_rows(block)) for block in blocks[:2]]))
+        self.answers(1)
+
+    def _answer(self, number: int) -> Mapping[str, Any]:
+        cohort = cohort_of(self.profile, ("one", "two"), number=number)
+        query = self.model.query(self._state)
+        route: Route = compile_route(query.terms, self.profile, cohort)
+        context = RoundContext(cohort, OperatingSystem(), RoleMemory())
+        before = frozenset({str(number - 1)})
+        keeping = Keeping(self.keeping.folder, str(number), before) if self.keeping.folder else IN_MEMORY
+        rng = np.random.default_rng([0, number])
+        return route.answer(query, self.documents, context, self._memory, rng, self.engine, keeping).vector
+
+
+def _first_rows(block: Any) -> Any:
+    return block.rows[:50]
+
+
+def main() -> None:
+    """Measures the case that the command line names."""
+    folder, case = sys.argv[1:]
+    print(json.dumps(measured(ScaleCase(**json.loads(case)), Path(folder))), flush=True)  # noqa: T201
+
+
+def as_argument(case: ScaleCase) -> str:
+    """A case as the command line names it."""
+    return json.dumps(asdict(case))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""A corpus on disk is the same corpus as in memory: document by document, key by key, and whoever learns from it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.corpus.building import CorpusBuilder, Record
+from securetm.corpus.columns import Columns
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.partitions import equal
+from securetm.corpus.readers import read_corpus
+from securetm.corpus.shard_building.building_parts import BuildingParts
+from securetm.corpus.shard_building.corpus_build import CorpusBuild
+from securetm.corpus.shard_building.unwritten_blocks import UnwrittenBlocks
+from securetm.corpus.shards.shard_errors import (
+    BlockTooLarge,
+    DamagedShard,
+    FolderTaken,
+    NoStoredCorpus,
+    NotBuilt,
+    WholeCorpusNeeded,
+)
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
+from securetm.corpus.tokeniser import Tokeniser
+from securetm.federation.simulation import federate
+
+COLUMNS = ("keys", "tokens", "token_ends", "sentence_ends", "labels", "parties", "dates", "embeddings", "persons", "texts")
+
+
+def written(path: Path, documents: int = 300) -> Path:
+    """Short texts, some of them without a word, with every column."""
+    draw = random.Random(1)
+    words = [f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(200)]
+    with path.open("w") as file:
+        for n in range(documents):
+            text = ". ".join(" ".join(draw.choices(words, k=draw.randint(1, 6))) for _ in range(draw.randint(0, 4)))
+            row = {
+                "text": text,
+                "label": draw.choice(["x", "é", ""]),
+                "party": f"p{n % 3}",
+                "person": f"q{draw.randint(0, 60)}",
+            }
+            file.write(json.dumps({**row, "embedding": [draw.random(), n]}) + "\n")
+    return path
+
+
+def built(source: Path, folder: Path, *, columns: Columns | None = None, **settings: Any) -> ShardedCorpus:
+    CorpusBuild(str(source), folder, columns or Columns(), **settings).run()
+    found = Corpus.load(folder)
+    assert isinstance(found, ShardedCorpus)
+    return found
+
+
+def same(mine: Any, theirs: Any) -> None:
+    assert mine.vocabulary == theirs.vocabulary
+    assert mine.name == theirs.name
+    assert (mine.counts != theirs.counts).nnz == 0
+    for column in COLUMNS:
+        one, other = getattr(mine, column), getattr(theirs, column)
+        assert (one is None) == (other is None), column
+        assert one is None or (one.dtype == other.dtype and np.array_equal(one, other)), column
+
+
+@pytest.mark.parametrize("block_documents", [7, 64, 1000])
+def test_every_document_is_as_in_memory(tmp_path: Path, block_documents: int) -> None:
+    source = written(tmp_path / "notes.jsonl")
+    stored = built(source, tmp_path / "out", block_documents=block_documents)
+    held = replace(read_corpus(source), block_documents=block_documents).in_blocks()
+    assert (stored.dropped, stored.skipped, len(stored)) == (held.dropped, held.skipped, len(held))
+    assert np.array_equal(stored.lengths(), held.lengths())
+    assert np.array_equal(stored.document_frequencies(), held.document_frequencies())
+    blocks, in_memory = stored.blocks(), held.blocks()
+    assert [block.number for block in blocks] == [block.number for block in in_memory]
+    for one, other in zip(blocks, in_memory, strict=True):
+        same(pickle.loads(pickle.dumps(one)).read(), other.read())
+
+
+def test_what_is_made_of_it_is_as_in_memory(tmp_path: Path) -> None:
+    source = written(tmp_path / "notes.jsonl")
+    stored, held = (
+        built(source, tmp_path / "out", block_documents=50),
+        replace(read_corpus(source), block_documents=50).in_blocks(),
+    )
+    for change in CHANGES:
+        one, other = change(stored), change(held)
+        assert np.array_equal(one.lengths(), other.lengths())
+        for mine, theirs in zip(one.blocks(), other.blocks(), strict=True):
+            same(pickle.loads(pickle.dumps(mine)).read(), theirs.read())
+
+
+CHANGES: tuple[Callable[[Any], Any], ...] = (
+    lambda corpus: corpus.select(np.random.default_rng(0).permutation(len(corpus))[:120]),
+    lambda corpus: corpus.project(corpus.vocabulary[3:90:2]),
+    lambda corpus: corpus.project(("unheard", *corpus.vocabulary[:50])).split(0.6, 3)[1],
+    lambda corpus: corpus.without_persons().split(0.6, 3)[0],
+    lambda corpus: corpus.of_party(np.arange(20, 200), "west").in_blocks(),
+)
+
+
+def test_a_federation_learns_the_same(tmp_path: Path) -> None:
+    source = written(tmp_path / "notes.jsonl", 600)
+    stored, held = built(source, tmp_path / "out", block_documents=40), replace(read_corpus(source), block_documents=40)
+    settings = {"model.name": "lda", "model.n_topics": 3, "training.rounds": 2}
+    models = []
+    for name, corpus in (("disk", stored), ("memory", held)):
+        federate(equal(corpus, 5), tmp_path / name, settings, comparison=False)
+        models.append((tmp_path / name / "coordinator" / "model.safetensors").read_bytes())
+    assert models[0] == models[1]
+
+
+def test_equal_bytes_whatever_memory_and_files(tmp_path: Path) -> None:
+    source = written(tmp_path / "notes.jsonl")
+    digests = {
+        built(source, tmp_path / f"out-{shards}", block_documents=20, shards=shards).view.store.manifest.digest
+        for shards in (1, 2, 7)
+    }
+    assert len(digests) == 1
+    again = built(source, tmp_path / "again", block_documents=20, shards=2, megabytes=64)
+    for file in sorted((tmp_path / "again").iterdir()):
+        assert file.read_bytes() == (tmp_path / "out-2" / file.name).read_bytes()
+        assert file.stat().st_mode & 0o777 == 0o600
+    assert again.view.store.folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_of_files_is_one_source(tmp_path: Path) -> None:
+    source, folder = written(tmp_path / "notes.jsonl"), tmp_path / "several"
+    folder.mkdir()
+    lines = source.read_text().splitlines(keepends=True)
+    for number in range(3):
+        (folder / f"{number}.jsonl").write_text("".join(lines[100 * number : 100 * number + 100]))
+    held, stored = read_corpus(folder), built(folder, tmp_path / "out", block_documents=90)
+    assert np.array_equal(held.tokens, read_corpus(source).tokens)
+    assert np.array_equal(stored.keys, held.in_blocks().keys) or stored.has_persons
+
+
+def test_damage_is_named(tmp_path: Path) -> None:
+    stored = built(written(tmp_path / "notes.jsonl"), tmp_path / "out", block_documents=100)
+    folder = stored.view.store.folder
+    shard = folder / "00000.shard"
+    whole = shard.read_bytes()
+    shard.write_bytes(whole[:-64])
+    with pytest.raises(DamagedShard, match=r"00000.shard .*bytes"):
+        Corpus.load(folder)
+    shard.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
+    with pytest.raises(DamagedShard, match="block 0 does not hold"):
+        Corpus.load(folder).lengths()  # type: ignore[union-attr]
+    shard.write_bytes(whole)
+    manifest = folder / "corpus.json"
+    text = manifest.read_text()
+    manifest.write_text(text.replace('"block_documents":100', '"block_documents":101'))
+    with pytest.raises(DamagedShard, match=r"corpus.json .*what it said"):
+        Corpus.load(folder)
+    manifest.write_text("{}")
+    with pytest.raises(NoStoredCorpus):
+        Corpus.load(folder)
+    shard.unlink()
+    manifest.write_text(text)
+    with pytest.raises(DamagedShard, match="it is not there"):
+        Corpus.load(folder)
+
+
+def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:
+    source = written(tmp_path / "notes.jsonl")
+    stored = built(source, tmp_path / "out", block_documents=20)
+    with pytest.raises(FolderTaken, match="a finished corpus"):
+        CorpusBuild(str(source), tmp_path / "out").run()
+    with pytest.raises(FolderTaken, match="other files"):
+        CorpusBuild(str(source), tmp_path).run()
+    (tmp_path / "half" / "building").mkdir(parents=True)
+    with pytest.raises(NotBuilt):
+        Corpus.load(tmp_path / "half")
+    with pytest.raises(WholeCorpusNeeded):
+        replace(stored, rows=np.zeros(70_000, dtype=np.int64)).gathered()
+
+
+def test_a_block_that_takes_more_than_allowed_is_refused(tmp_path: Path) -> None:
+    builder, parts = CorpusBuilder(Tokeniser(), name="notes"), BuildingParts(tmp_path)
+    for line in range(4000):
+        builder.add(Record("wings beat the air. horses run over the hill.", line))
+    parts.add(builder.taken(), builder)
+    blocks = UnwrittenBlocks(parts, np.arange(len(builder.lexicon.words)), 10_000, by_person=False)
+    blocks.check_room(0, 64)
+    with pytest.raises(BlockTooLarge, match="4000 documents takes 2 MB"):
+        blocks.check_room(0, 1)

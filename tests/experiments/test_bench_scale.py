@@ -1,0 +1,64 @@
+"""The bench of large corpora: what it measures is the same on disk and in memory, and what does not finish is named."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from securetm import experiments
+from securetm.experiments.bench_scale import PEERS, SIZES, bench
+from securetm.experiments.kept_rows import KeptRows
+from securetm.experiments.measured_process import NotFinished, finished
+from securetm.experiments.scale_cases import BUILD, DISK, MEMORY, MODELS, ROUND, TEXT, ScaleCase, measured
+
+RESULTS = Path(experiments.__file__).parent / "results"
+
+
+def test_answers_on_disk_and_in_memory_have_the_same_bytes(tmp_path: Path) -> None:
+    built = measured(ScaleCase(BUILD, 120), tmp_path)
+    assert built["seconds"] > 0
+    disk, memory = (measured(ScaleCase(ROUND, 120, "lda", place), tmp_path) for place in (DISK, MEMORY))
+    assert disk["sha256"] == memory["sha256"]
+    assert disk["tokens_per_second"] > 0
+
+
+def test_texts_are_built_into_the_same_number_of_tokens(tmp_path: Path) -> None:
+    built = measured(ScaleCase(TEXT, 90), tmp_path)
+    assert built["source_bytes"] > 90 * 60 * 5
+    assert not (tmp_path / "texts.jsonl").exists()
+
+
+def test_a_measurement_says_what_it_took_and_why_it_did_not_end() -> None:
+    found = finished([sys.executable, "-c", "print('[]'); print('{\"seconds\": 1}')"], 60)
+    assert found["seconds"] == 1
+    assert found["peak_mib"] >= 0
+    with pytest.raises(NotFinished, match="ZeroDivisionError"):
+        finished([sys.executable, "-c", "1 / 0"], 60)
+    with pytest.raises(NotFinished, match="did not finish in 0"):
+        finished([sys.executable, "-c", "import time; time.sleep(600)"], 0.2)
+    with pytest.raises(NotFinished, match="needs more than 300 MiB"):
+        finished([sys.executable, "-c", "x = bytes(1 << 30)"], 60, 300)
+
+
+@pytest.mark.slow
+def test_a_short_form_measures_every_case_once(tmp_path: Path) -> None:
+    keep = tmp_path / "rows.jsonl"
+    result = bench(documents=400, keep=keep)
+    assert {row["case"].split(",")[0] for row in result["rows"]} >= {*MODELS, BUILD, TEXT}
+    same = [goal for goal in result["tables"]["Goals"] if "same SHA-256" in goal["goal"]]
+    assert all(goal["held"] for goal in same)
+    assert all(any(peer in one for peer in PEERS) for one in result["missing"])
+    rows = len(KeptRows(keep).rows)
+    assert bench(documents=400, keep=keep)["measured"] == result["measured"]
+    assert len(KeptRows(keep).rows) == rows
+
+
+def test_a_committed_result_has_all_sizes() -> None:
+    for path in RESULTS.glob("bench-scale.json"):
+        result = json.loads(path.read_text("utf-8"))
+        assert {row["documents"] for row in result["measured"] if row.get("model") in MODELS} == set(SIZES)
+        same = [goal for goal in result["tables"]["Goals"] if "same SHA-256" in goal["goal"]]
+        assert all(goal["held"] for goal in same)
