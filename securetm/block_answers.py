@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -99,10 +99,11 @@ class BlockQuestion:
         return rows
 
 
-class InThisProcess:
-    """The engine (contracts.Engine) that carries out each task in this process, one after another."""
+@dataclass(frozen=True)
+class InThisProcess(Engine):
+    """The engine that carries out each task in this process, one after another."""
 
-    workers = 1
+    workers: ClassVar[int] = 1
 
     def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
         """The results, in the order of the tasks."""

@@ -1,0 +1,85 @@
+"""What travels between a party and its workers comes out as it went in, errors included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from securetm.engines.carrying import TriedTask, failed, packed, packed_outcome, tried, unpacked
+from securetm.engines.engine_errors import CannotBeSent, InWorker, TaskGivenUp, WorkerFailed
+from securetm.errors import SettingMistakes, UnfitBlocks
+
+
+class Stubborn(Exception):
+    """An exception that cannot be made again from what it says."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first} {second}: the words of a document")
+
+
+class Changed(Exception):
+    """An exception that comes out as another one."""
+
+    def __reduce__(self) -> Any:
+        return RuntimeError, ("another",)
+
+
+@dataclass
+class Raising:
+    problem: BaseException
+
+    def __call__(self, task: object) -> None:
+        raise self.problem
+
+
+def sent(problem: BaseException) -> TriedTask[Any]:
+    found: TriedTask[Any] = unpacked(packed_outcome(tried(Raising(problem), None)))
+    return found
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ValueError("wrong"),
+        UnfitBlocks(3, "missing"),
+        TaskGivenUp(4, "ended"),
+        SettingMistakes(()),
+        MemoryError(),
+        KeyError("k"),
+    ],
+)
+def test_errors_come_back_as_what_they_are(problem: Exception) -> None:
+    with pytest.raises(type(problem)) as raised:
+        sent(problem).value()
+    assert type(raised.value) is type(problem)
+    assert str(raised.value) == str(problem)
+    assert isinstance(raised.value.__cause__, InWorker)
+    assert "test_carrying.py" in raised.value.__cause__.where
+
+
+@pytest.mark.parametrize("problem", [Stubborn("a", "b"), Changed(), SystemExit(3)])
+def test_an_error_that_cannot_be_sent_is_named_without_what_it_said(problem: BaseException) -> None:
+    with pytest.raises(WorkerFailed) as raised:
+        sent(problem).value()
+    assert type(problem).__name__ in str(raised.value)
+    assert "test_carrying.py" in str(raised.value)
+    assert "words of a document" not in str(raised.value)
+
+
+def test_ctrl_c_is_no_outcome() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        tried(Raising(KeyboardInterrupt()), None)
+
+
+def test_what_cannot_be_sent_is_refused_by_name() -> None:
+    with pytest.raises(CannotBeSent, match="the question cannot be sent to another process"):
+        packed("the question", lambda: 1)
+    with pytest.raises(CannotBeSent, match="the result of a task"):
+        unpacked(packed_outcome(TriedTask(lambda: 1))).value()
+
+
+def test_a_result_comes_back() -> None:
+    assert unpacked(packed_outcome(tried(len, "four"))).value() == 4
+    assert failed(ValueError()).result is None

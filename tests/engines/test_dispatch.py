@@ -1,0 +1,98 @@
+"""The dispatch with a crew in this process whose workers are lost whenever the test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from securetm.engines.carrying import tried
+from securetm.engines.dispatch import MOST_LOSSES, Event, carried_out
+from securetm.engines.engine_errors import InWorker, TaskGivenUp
+
+
+@dataclass
+class Few:
+    """A crew (dispatch.Crew) of so many workers. `lose` says of each try of a task whether its worker is lost with it."""
+
+    workers: int
+    lose: Callable[[int, int], bool] = lambda task, before: False
+    started: int = 0
+    tried: list[int] = field(default_factory=list)
+    most_held: int = 0
+    _held: dict[str, int] = field(default_factory=dict)
+    _free: list[str] = field(default_factory=list)
+
+    def free(self, wanted: int) -> Sequence[str]:
+        while len(self._free) + len(self._held) < self.workers and len(self._free) < wanted:
+            self.started += 1
+            self._free.append(f"worker {self.started:03d}")
+        return [self._free.pop(0) for _ in range(min(wanted, len(self._free)))]
+
+    def give(self, worker: str, task: int) -> None:
+        assert worker not in self._held
+        self._held[worker] = task
+        self.most_held = max(self.most_held, len(self._held))
+
+    def events(self) -> Sequence[Event]:
+        worker = max(self._held)  # the one that began last
+        task = self._held.pop(worker)
+        self.tried.append(task)
+        if self.lose(task, self.tried.count(task) - 1):
+            return [Event(worker, lost="was killed by SIGKILL")]
+        self._free.append(worker)
+        return [Event(worker, tried(self.work, task))]
+
+    @staticmethod
+    def work(task: int) -> Any:
+        if task == 13:
+            raise ValueError("thirteen")
+        return task * task
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 20])
+def test_each_task_has_one_result(workers: int) -> None:
+    assert sorted(carried_out(Few(workers), range(12))) == [n * n for n in range(12)]
+
+
+def test_no_task_starts_no_worker() -> None:
+    few = Few(3)
+    assert list(carried_out(few, [])) == []
+    assert few.started == 0
+
+
+def test_only_as_many_workers_start_as_there_are_tasks() -> None:
+    few = Few(20)
+    assert len(list(carried_out(few, range(3)))) == 3
+    assert few.started == 3
+
+
+def test_tasks_of_lost_workers_are_carried_out_by_others() -> None:
+    few = Few(2, lose=lambda task, before: before < MOST_LOSSES - 1 and task in (0, 5, 6))
+    assert sorted(carried_out(few, range(8))) == [n * n for n in range(8)]
+    assert {task: few.tried.count(task) for task in range(8)} == {n: MOST_LOSSES if n in (0, 5, 6) else 1 for n in range(8)}
+
+
+def test_a_task_that_loses_every_worker_is_given_up_by_name() -> None:
+    few = Few(2, lose=lambda task, before: task == 3)
+    with pytest.raises(TaskGivenUp, match="given up: 4 workers were lost with it, and the last one was killed by SIGKILL"):
+        list(carried_out(few, range(8)))
+    assert few.tried.count(3) == MOST_LOSSES
+
+
+def test_what_the_work_raises_comes_out_and_names_the_place() -> None:
+    with pytest.raises(ValueError, match="thirteen") as raised:
+        list(carried_out(Few(2), [1, 13, 2]))
+    assert isinstance(raised.value.__cause__, InWorker)
+    assert "test_dispatch.py" in raised.value.__cause__.where
+
+
+def test_results_are_taken_as_they_arrive_and_no_worker_waits_for_the_one_who_takes_them() -> None:
+    few = Few(2)
+    results = carried_out(few, range(9))
+    next(results)
+    assert len(few.tried) == 1  # no result was gathered ahead
+    assert len(few._held) == 2  # both work while the first result is looked at
+    assert len(list(results)) == 8
