@@ -157,6 +157,8 @@ class Agreement:
         public = {name: value for name, value in self.plan.tables().items() if name not in ("corpus", "coordinator")}
         if self.plan.federation == FederationChoice():  # a plan that says nothing of it keeps the hash that it had
             del public["federation"]
+        elif not self.plan.federation.parties:
+            del public["federation"]["parties"]
         if not self.plan.training.epochs:
             del public["training"]["epochs"]
         for name in ("documents", "persons", "document_length", "start", "start_share", "vectors", "vectors_digest"):

@@ -156,7 +156,9 @@ def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Trai
     few = kind.budget_rounds if hides_documents(profile.budget) else 0
     if few and chosen.units:
         first, words = _asked_first(chosen), _most_words(plan)
-        few = rounds_under(profile, chosen.units, int(plan.model.settings["n_topics"]), words, first)
+        few = rounds_under(
+            profile, chosen.units, int(plan.model.settings["n_topics"]), words, first, parties=plan.federation.in_a_round
+        )
     return dataclasses.replace(chosen, rounds=few or kind.federated_rounds)
 
 
@@ -171,7 +173,9 @@ def _with_totals(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Mode
     if not chosen.units:
         return plan.model
     plain = chosen.start == "plain"
-    weight = totals_under(profile, chosen.units, int(settings["n_topics"]), _most_words(plan), plain=plain)
+    weight = totals_under(
+        profile, chosen.units, int(settings["n_topics"]), _most_words(plan), plain=plain, parties=plan.federation.in_a_round
+    )
     return dataclasses.replace(plan.model, settings={**settings, "totals": weight})
 
 
@@ -199,7 +203,8 @@ def _with_words(plan: Plan, given: Mapping[str, Any]) -> Plan:
     profile = plan.profile_in(ProfileFile.read(plan.profile))
     if not hides_documents(profile.budget):
         return plan
-    return dataclasses.replace(plan, vocabulary=dataclasses.replace(own, max_words=words_under(profile, plan.training.units)))
+    words = words_under(profile, plan.training.units, parties=plan.federation.in_a_round)
+    return dataclasses.replace(plan, vocabulary=dataclasses.replace(own, max_words=words))
 
 
 def _resolved(plan: Plan, where: str, given: Mapping[str, Any], model: Mapping[str, Any]) -> Plan:

@@ -310,10 +310,16 @@ class FederationChoice:
     """How the parties take part in the training."""
 
     cohort: int = 0  # parties that a training round is asked of, drawn by the public seed; 0: all
+    parties: int = 0  # that take part, about: a public number, from which rounds follow under a budget; 0: not said
 
     def __post_init__(self) -> None:
         """Refuses a negative number."""
-        require_at_least(self, "[federation]", cohort=0)
+        require_at_least(self, "[federation]", cohort=0, parties=0)
+
+    @property
+    def in_a_round(self) -> int:
+        """How many parties answer in a round, about; 0: nobody said it."""
+        return self.cohort or self.parties
 
 
 @dataclass(frozen=True)

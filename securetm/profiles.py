@@ -195,37 +195,48 @@ def cohort_of(profile: Profile, members: tuple[str, ...], **more: Any) -> Cohort
     return Cohort(**{"round_id": b"", "number": 0, **more}, members=members, threshold=threshold, colluding=profile.colluding)
 
 
-def rounds_under(profile: Profile, documents: int, topics: int, words: int, asked_first: float = 0.0) -> int:
+def rounds_under(
+    profile: Profile, documents: int, topics: int, words: int, asked_first: float = 0.0, *, parties: int = 0
+) -> int:
     """Returns how often to ask for a table of topics and words, by the rule, if there are about so many documents.
 
-    The noise in the sum is that of the fewest parties that the profile allows, with nobody missing. The share `asked_first` of
-    the budget is not theirs: it pays for a question before them.
+    The noise in the sum is that of so many parties with nobody missing; 0: of the fewest that the profile allows. The share
+    `asked_first` of the budget is not theirs: it pays for a question before them.
     """
-    return rounds_for(documents, topics, words, _noise_under(profile) / math.sqrt(1.0 - asked_first))
+    return rounds_for(documents, topics, words, _noise_under(profile, parties) / math.sqrt(1.0 - asked_first))
 
 
-def totals_under(profile: Profile, documents: int, topics: int, words: int, *, plain: bool) -> float:
+def totals_under(profile: Profile, documents: int, topics: int, words: int, *, plain: bool, parties: int = 0) -> float:
     """Returns how much words' totals weigh in the first round, by the rule; with the noise as in `rounds_under`."""
-    return totals_for(documents, topics, words, _noise_under(profile), plain=plain)
+    return totals_for(documents, topics, words, _noise_under(profile, parties), plain=plain)
 
 
-def _noise_under(profile: Profile) -> float:
+def words_under(profile: Profile, documents: int, *, parties: int = 0) -> int:
+    """Returns how many words to list, by the rule, for about so many documents; with the noise as in `rounds_under`."""
+    return words_for(documents, _noise_under(profile, parties))
+
+
+def _noise_under(profile: Profile, parties: int) -> float:
     """The noise of a single round that spends the whole budget."""
     budget = profile.budget
     assert budget is not None
-    return noise_of_one_round(budget.epsilon, budget.delta) * noise_in_rule(profile)
+    return noise_of_one_round(budget.epsilon, budget.delta) * noise_in_sum(profile, parties)
 
 
-def words_under(profile: Profile, documents: int) -> int:
-    """Returns how many words to list, by the rule, if there are about so many documents."""
-    return words_for(documents, _noise_under(profile))
+def noise_in_sum(profile: Profile, parties: int = 0) -> float:
+    """How much longer the noise in a sum is under this profile than that of one curator, with nobody missing.
 
-
-def noise_in_rule(profile: Profile) -> float:
-    """The noise that the rule for rounds counts with, over that of one curator with all documents."""
-    parties, added_by = profile.minimum_parties, {mechanism.noise_by for mechanism in profile.mechanisms}
-    honest = 1 if NoiseBy.PARTY in added_by else parties - profile.colluding if NoiseBy.SHARES in added_by else parties
-    return math.sqrt(parties / honest)
+    Where parties add shares of the noise, each adds enough for as few honest parties as the profile allows. 0 parties: as few
+    as it allows.
+    """
+    there = max(parties, profile.minimum_parties)
+    added_by = {mechanism.noise_by for mechanism in profile.mechanisms}  # the noise on words by each party, whatever else is
+    if NoiseBy.OPENER in added_by:
+        return 1.0
+    if NoiseBy.SHARES not in added_by:  # each party adds all of it
+        return math.sqrt(there)
+    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(there)))
+    return math.sqrt(there / max(cohort.threshold - profile.colluding, 1))
 
 
 def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str) -> dict[str, Any]:

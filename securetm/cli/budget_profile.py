@@ -105,7 +105,7 @@ class ProfileQuestion:
             return "", None
         length = 0.0 if self.length == USUAL_LENGTH else self.length
         told = forecast_with(agreement, parties, documents, length, min(self.people.each, documents))
-        listed = words_under(agreement.profile, self.people.units or documents)
+        listed = words_under(agreement.profile, self.people.units or documents, parties=self.parties or 0)
         words = (
             f"A run that leaves the number of words open lists {listed:,} (`[training] documents`)."
             if agreement.model.budget_rounds
@@ -123,6 +123,7 @@ class ProfileQuestion:
             "model": {"name": self.model or usual_model(self.budget())},
             "training": {name: value for name, value in training.items() if value is not None},
             "privacy": {**self._numbers(), **privacy},
+            "federation": {"parties": self.parties or 0},
         }
         plan = plan_from_tables(tables, "the calculator")
         return agree(plan, listed=tuple(f"word{n}" for n in range(self.words)))
@@ -142,6 +143,7 @@ class ProfileQuestion:
         parts += [f"--model {self.model}" * bool(self.model), f"--vocabulary {self.language}" * bool(self.language)]
         told = [f"--set training.{name}={value}" for name, value in self._told().items()]
         parts += [f"--rounds {self.rounds}" * bool(self.rounds), *told]
+        parts += [f"--set federation.parties={self.parties}" * bool(self.parties)]
         numbers = {"epsilon": plan.privacy.epsilon, "delta": plan.privacy.delta, "noise": self.noise}
         parts += [f"--set privacy.{name}={value:g}" for name, value in numbers.items() if value]
         return " ".join([part for part in parts if part] + ["--ledgers FOLDER"])
@@ -203,7 +205,7 @@ class ProfileQuestion:
             return None
         asked = ProfileQuestion(
             self.profile,
-            None,
+            self.parties,
             None,
             self.words,
             self.model,

@@ -21,7 +21,7 @@ _SHORT = 3.0  # words: of a text so short hardly anything can be told
 
 
 def with_rounds(setting: ForecastSetting) -> ForecastSetting:
-    """The setting with its number of rounds: as many as a run asks that is told how many documents there are."""
+    """The setting with its number of rounds: as many as a run asks that is told how many documents and parties there are."""
     if setting.model == MOMENTS:
         return replace(setting, rounds=1)
     kind = model_class(setting.model)
@@ -29,7 +29,7 @@ def with_rounds(setting: ForecastSetting) -> ForecastSetting:
         return setting
     if not kind.budget_rounds:
         return replace(setting, rounds=kind.federated_rounds)
-    noise = noise_of_one_round(setting.epsilon, setting.delta) * setting.noise_in_rule / sqrt(setting.for_rounds)
+    noise = noise_of_one_round(setting.epsilon, setting.delta) * setting.noise_factor / sqrt(setting.for_rounds)
     return replace(setting, rounds=rounds_for(round(setting.units), setting.topics, setting.words, noise))
 
 

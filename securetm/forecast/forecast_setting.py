@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any
 
-from securetm.contracts import NoiseBy, Profile
+from securetm.contracts import Profile
 from securetm.errors import BadSetting
 from securetm.models.moments.start_share import USUAL_START
-from securetm.profiles import cohort_of, count_of_parties, noise_in_rule, read_profile
+from securetm.profiles import count_of_parties, noise_in_sum, read_profile
 from securetm.toml_settings import require
 
 _WHERE = "forecast"
@@ -33,7 +32,6 @@ class ForecastSetting:
     general_list: bool = False  # whether the words are those of general language, and not of texts like these
     documents_per_person: float = 1.0  # on average; above 1 the budget is each person's
     noise_factor: float = 1.0  # the noise in the sum, over that of one curator with all documents (`under_profile`)
-    noise_in_rule: float = 1.0  # the same as the rule for rounds counts with it
     noise: float = 0.0  # multiplier of the noise of one round; 0: the least with which the budget lasts for all rounds
     radius: float = 2.0  # of the clip of a row of counts
 
@@ -42,7 +40,7 @@ class ForecastSetting:
         for name, least in (("documents", 1), ("words", 2), ("topics", 1), ("rounds", 0)):
             value = getattr(self, name)
             require(least <= value <= 10**9, _WHERE, name, value, f"must be from {least:,} to 1,000,000,000")
-        for name in ("epsilon", "length", "noise_factor", "noise_in_rule", "radius"):
+        for name in ("epsilon", "length", "noise_factor", "radius"):
             value = getattr(self, name)
             require(0 < value < 1e6, _WHERE, name, value, "must be above 0 and below 1,000,000")
         require(self.start in STARTS, _WHERE, "start", self.start, f"must be one of {', '.join(STARTS)}")
@@ -64,20 +62,11 @@ class ForecastSetting:
 
 
 def under_profile(profile: Profile, parties: int) -> float:
-    """How much longer the noise in a sum is under this profile than that of one curator, with nobody missing.
-
-    Where parties add shares of the noise, each adds enough for as few honest parties as the profile allows.
-    """
+    """The noise in a sum under this profile over that of one curator. A profile without a budget is refused."""
     if profile.budget is None:
         problem = "spends no privacy budget, so there is nothing to forecast"
         raise BadSetting(_WHERE, "profile", profile.name, problem)
-    added_by = {mechanism.noise_by for mechanism in profile.mechanisms}
-    if NoiseBy.OPENER in added_by:
-        return 1.0
-    if NoiseBy.SHARES not in added_by:  # each party adds all of it
-        return sqrt(parties)
-    honest = cohort_of(profile, tuple(f"party {n}" for n in range(parties))).threshold - profile.colluding
-    return sqrt(parties / max(honest, 1))
+    return noise_in_sum(profile, parties)
 
 
 def setting_under(name: str, documents: int, parties: int | None = None, **known: Any) -> ForecastSetting:
@@ -87,4 +76,4 @@ def setting_under(name: str, documents: int, parties: int | None = None, **known
     assert profile.budget is not None  # as `under_profile` refuses
     stated = {"epsilon": profile.budget.epsilon, "delta": profile.budget.delta}
     given = {field: value for field, value in known.items() if value is not None}
-    return ForecastSetting(documents, **{**stated, **given, "noise_factor": factor, "noise_in_rule": noise_in_rule(profile)})
+    return ForecastSetting(documents, **{**stated, **given, "noise_factor": factor})

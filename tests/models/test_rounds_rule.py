@@ -21,6 +21,7 @@ from securetm.experiments.fitted_settings import fitted as fitted_settings
 from securetm.models.rounds_rule import MOST_ROUNDS, MOST_TOTALS, ROUNDS_EACH, noise_of_one_round, rounds_for, totals_for
 from securetm.models.words_rule import LISTS, POWER, WORDS_AT_ONE, words_for
 from securetm.plan_reading import plan_from_tables
+from securetm.profiles import noise_in_sum, read_profile
 
 RESULT = Path(experiments.__file__).parent / "results" / "reproduce-rounds-rule.json"
 
@@ -61,6 +62,22 @@ def test_the_calculator_suggests_what_a_run_would_ask() -> None:
     assert run.suggested.rounds == MOST_ROUNDS
     assert "1,000,000 documents" in run.suggested.sentence
     assert ProfileQuestion("dp-central", 5, 3, 500, "prodlda").run().suggested is None
+
+
+def test_a_plan_that_states_its_parties_is_asked_by_the_noise_of_so_many() -> None:
+    """Of noise by each party more parties make more; of shares of noise, less, until four of five must remain."""
+
+    def asked(profile: str, parties: int) -> tuple[int, int]:
+        tables = {"profile": profile, "training": {"documents": 2_000}, "federation": {"parties": parties}}
+        found = plan_from_tables({**tables, "privacy": {"epsilon": 2.0}}, "a test")
+        return found.training.rounds, found.vocabulary.max_words
+
+    assert noise_in_sum(read_profile("dp-central"), 100) == 1.0  # one curator adds it, and each party that on words
+    assert noise_in_sum(read_profile("dp-local"), 16) == 4.0
+    assert noise_in_sum(read_profile("dp-distributed"), 5) == pytest.approx(2.5**0.5)
+    assert noise_in_sum(read_profile("dp-distributed")) == noise_in_sum(read_profile("dp-distributed"), 4)
+    assert asked("dp-local", 30) < asked("dp-local", 0) < asked("dp-central", 0)
+    assert asked("dp-central", 30) == asked("dp-central", 0)
 
 
 def test_a_plan_that_states_its_documents_lists_as_many_words_as_the_rule_says() -> None:
