@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from securetm.contracts import Array
 
@@ -11,9 +10,11 @@ from securetm.contracts import Array
 def runs_of(values: Array, starts: Array, stops: Array) -> Array:
     """The values from each start up to its stop, one run after the other."""
     starts, stops = np.asarray(starts, dtype=np.int64), np.asarray(stops, dtype=np.int64)
-    out = np.empty(int((stops - starts).sum()), dtype=values.dtype)
-    _copy(values, starts, stops, out)
-    return out
+    first = np.ones(len(starts), dtype=bool)  # runs that do not go on where the one before ended
+    first[1:] = starts[1:] != stops[:-1]
+    last = np.concatenate([first[1:], [True]])[: len(stops)]
+    runs = [values[start:stop] for start, stop in zip(starts[first].tolist(), stops[last].tolist(), strict=True)]
+    return np.concatenate([values[:0], *runs])
 
 
 def order_of(tokens: Array, token_ends: Array, sentence_ends: Array, rows: Array) -> dict[str, Array]:
@@ -25,12 +26,3 @@ def order_of(tokens: Array, token_ends: Array, sentence_ends: Array, rows: Array
     moved = ends - stops  # by which each document's places change
     ends_of_sentences = runs_of(sentence_ends, first, last) + np.repeat(moved, last - first)
     return {"tokens": runs_of(tokens, starts, stops), "token_ends": ends, "sentence_ends": ends_of_sentences}
-
-
-@njit(cache=True, nogil=True)
-def _copy(values: Array, starts: Array, stops: Array, out: Array) -> None:
-    at = 0
-    for run in range(len(starts)):
-        for place in range(starts[run], stops[run]):
-            out[at] = values[place]
-            at += 1

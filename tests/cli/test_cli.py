@@ -43,6 +43,7 @@ COMMANDS = (
     "parts",
     "budget",
     "keys",
+    "corpus",
 )
 SLOW = ("reproduce", "bench")
 REMOTE = ("serve", "join", "health")  # their examples need a federation: docs/how-to has them with one
