@@ -21,7 +21,8 @@ Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     corpus = typer.Typer(rich_markup_mode=None, add_completion=False)
-    corpus.callback(invoke_without_command=True, epilog="Example: securetm corpus build documents.jsonl --out documents")(_alone)
+    example = "Example: securetm corpus build documents.jsonl --out documents"
+    corpus.callback(invoke_without_command=True, epilog=example)(_alone)
     for command, summary, example in (
         (build, "Write documents to disk in blocks.", "build notes.jsonl --out notes"),
         (show, "Say what a corpus on disk holds.", "show notes"),
