@@ -14,5 +14,6 @@ ENGINES = Registry(
     "securetm.contracts:Engine",
     {
         IN_PROCESS: "securetm.block_answers:InThisProcess",
+        "pool": "securetm.engines.local_pool:LocalPool",
     },
 )

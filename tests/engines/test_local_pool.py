@@ -1,0 +1,186 @@
+"""The pool of real processes: what it carries out, what it survives, and that none of its processes outlives it."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.engines.engine_errors import CannotBeSent, TaskGivenUp
+from securetm.engines.local_pool import LocalPool
+from securetm.errors import BadSetting, UnfitBlocks
+
+from .worked import Failing, Squares, Unloadable, Waiting, killed, threads_here
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[LocalPool]:
+    pool = LocalPool(2)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    os.mkfifo(tmp_path / "gate")
+    return tmp_path / "gate"
+
+
+def pids(pool: LocalPool) -> set[int]:
+    return {worker.process.pid for worker in pool._crew._workers.values()}
+
+
+def kill_at(gate: Path, times: int) -> tuple[Thread, list[int]]:
+    """Kills whoever comes to the gate, so often."""
+    found: list[int] = []
+
+    def kill() -> None:
+        while len(found) < times:
+            for line in gate.read_text().splitlines():
+                found.append(int(line))
+                os.kill(found[-1], signal.SIGKILL)
+
+    thread = Thread(target=kill)
+    thread.start()
+    return thread, found
+
+
+def test_each_task_has_one_result_from_another_process(shared: LocalPool) -> None:
+    done = list(shared.map(Squares(), range(20)))
+    assert sorted(square for square, _ in done) == [n * n for n in range(20)]
+    assert os.getpid() not in {pid for _, pid in done}
+
+
+def test_processes_stay_for_the_next_call(shared: LocalPool) -> None:
+    list(shared.map(Squares(), range(4)))
+    before = pids(shared)
+    list(shared.map(Squares(), range(4)))
+    assert pids(shared) == before
+    assert len(before) == 2
+
+
+def test_making_a_pool_starts_no_process_and_closing_it_ends_all() -> None:
+    pool = LocalPool(2)
+    assert not pids(pool)
+    list(pool.map(Squares(), range(3)))
+    running = [worker.process for worker in pool._crew._workers.values()]
+    pool.close()
+    assert all(process.returncode is not None for process in running)
+    assert [square for square, _ in pool.map(Squares(), [5])] == [25]  # it can be used again
+    pool.close()
+
+
+@pytest.mark.parametrize("problem", [ValueError("wrong"), UnfitBlocks(3, "missing")])
+def test_what_the_work_raises_comes_back_and_the_pool_goes_on(shared: LocalPool, problem: Exception) -> None:
+    with pytest.raises(type(problem), match=r"wrong|missing"):
+        list(shared.map(Failing(problem, 3), range(8)))
+    assert len(list(shared.map(Squares(), range(8)))) == 8
+
+
+def test_a_call_that_was_given_up_leaves_nothing_for_the_next(shared: LocalPool) -> None:
+    results = shared.map(Squares(), range(100, 120))
+    next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert sorted(square for square, _ in shared.map(Squares(), range(6))) == [n * n for n in range(6)]
+
+
+def test_work_that_cannot_be_sent_is_refused_by_name(shared: LocalPool) -> None:
+    with pytest.raises(CannotBeSent, match="the question"):
+        list(shared.map(lambda task: task, [1]))
+    with pytest.raises(ImportError, match="not here"):
+        list(shared.map(Unloadable(), [1]))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("long", [0, 3_000_000])
+def test_killed_twice_in_a_call_nothing_is_lost(gate: Path, long: int) -> None:
+    """In the middle of two tasks, whose other tries then send what came of them."""
+    pool = LocalPool(2)
+    thread, found = kill_at(gate, 2)
+    done: Any = list(pool.map(Waiting(gate, (2, 5), long), range(8)))
+    thread.join()
+    assert sorted(task for task, _ in done) == list(range(8))
+    assert all(np.array_equal(array, np.full(long, task)) for task, array in done)
+    assert len(set(found)) == 2
+    assert not set(found) & pids(pool)
+    pool.close()
+
+
+def test_killed_while_it_sends_a_result() -> None:
+    """The pipe is full and the result half in it: nobody has read it while the first results are looked at."""
+    pool = LocalPool(2)
+    results = pool.map(Waiting(Path("none"), (), 3_000_000), range(6))
+    seen: Any = [next(results)]
+    for worker in list(pool._crew._workers.values()):
+        worker.channel.poll(None)  # the other end has begun to send
+        os.kill(worker.process.pid, signal.SIGKILL)
+    seen += list(results)
+    assert sorted(task for task, _ in seen) == list(range(6))
+    assert all(np.array_equal(array, np.full(3_000_000, task)) for task, array in seen)
+    pool.close()
+
+
+def test_killed_before_the_first_task_and_between_calls() -> None:
+    pool = LocalPool(2)
+    list(pool.map(Squares(), range(4)))
+    for _ in range(3):  # a worker that is gone before a call begins costs its task no try
+        for pid in pids(pool):
+            os.kill(pid, signal.SIGKILL)
+        assert sorted(square for square, _ in pool.map(Squares(), range(4))) == [0, 1, 4, 9]
+    pool.close()
+
+
+def test_a_task_that_kills_every_worker_is_given_up(shared: LocalPool) -> None:
+    with pytest.raises(TaskGivenUp, match="4 workers were lost with it, and the last one was killed by SIGKILL"):
+        list(shared.map(killed, [1]))
+    assert len(list(shared.map(Squares(), range(3)))) == 3
+
+
+def test_a_worker_computes_with_one_thread_unless_asked(shared: LocalPool) -> None:
+    assert list(shared.map(threads_here, [0])) == [{"numba": 1, "blas": 1}]
+
+
+@pytest.mark.parametrize(("settings", "name"), [({"workers": -1}, "workers"), ({"threads": 0}, "threads")])
+def test_numbers_that_cannot_be_are_refused(settings: dict[str, int], name: str) -> None:
+    with pytest.raises(BadSetting, match=f"`{name}` in \\[engine\\]"):
+        LocalPool(**settings)
+
+
+def test_without_a_number_there_is_a_worker_for_each_processor() -> None:
+    assert LocalPool().workers == os.cpu_count()
+
+
+PARTY = """
+import sys
+from pathlib import Path
+from securetm.engines.local_pool import LocalPool
+from tests.engines.worked import Waiting
+list(LocalPool(2).map(Waiting(Path(sys.argv[1]), (0, 1)), range(4)))
+"""
+
+
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_no_worker_outlives_its_party_even_in_the_middle_of_a_task(gate: Path, way: signal.Signals) -> None:
+    party = subprocess.Popen([sys.executable, "-c", PARTY, str(gate)], stderr=subprocess.DEVNULL)
+    workers: list[int] = []
+    while len(workers) < 2:
+        workers += [int(line) for line in gate.read_text().splitlines()]
+    ends = [os.pidfd_open(pid) for pid in workers]
+    party.send_signal(way)
+    party.wait(60)
+    for end in ends:
+        assert _has_ended(end, 60)
+        os.close(end)
+
+
+def _has_ended(process: int, seconds: float) -> bool:
+    """Whether the process of a descriptor ends in that time: the descriptor is then readable."""
+    return bool(select.select([process], [], [], seconds)[0])
