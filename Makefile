@@ -48,7 +48,7 @@ bench-peers: .venv-peers/.ready
 
 .venv-peers/.ready: Makefile
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check flwr==1.41.0 scikit-learn==1.9.1 tomotopy==0.14.0 torch==2.13.0 matplotlib==3.11.2 wordcloud==1.9.6 tqdm==4.70.1
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check flwr==1.41.0 gensim==4.4.0 scikit-learn==1.9.1 tomotopy==0.14.0 torch==2.13.0 matplotlib==3.11.2 wordcloud==1.9.6 tqdm==4.70.1
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps contextualized-topic-models==2.6.1
 	touch $@
 

@@ -34,7 +34,7 @@ from securetm.route import Route, compile_route
 TOPICS, WORDS, LENGTH = 50, 2_000, 60
 BUILD, TEXT, ROUND = "build", "build from texts", "round"
 DISK, MEMORY, POOL, RAY = "on disk", "in memory", "pool of 2", "Ray with 2 workers"
-THREADS = 2
+THREADS = 1
 _COMPILED = 200  # documents on which everything is compiled before the clock runs
 _BATCHES, _SETTLED = 60, 20  # mini-batches, and the first of them that no figure counts
 

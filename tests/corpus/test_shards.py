@@ -106,6 +106,30 @@ CHANGES: tuple[Callable[[Any], Any], ...] = (
 )
 
 
+@pytest.mark.parametrize("few", [0, 1, 3, 10**9])
+def test_documents_read_alone_are_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """However many documents of a block are read alone; one has so many sentences that others end far from where expected."""
+    source = written(tmp_path / "notes.jsonl")
+    with source.open("a") as file:
+        text = ". ".join(["wordaa wordab"] * 300)
+        file.write(json.dumps({"text": text, "label": "x", "party": "p0", "person": "q1", "embedding": [0.5, 9.0]}) + "\n")
+    stored = built(source, tmp_path / "out", block_documents=80)
+    held = replace(read_corpus(source), block_documents=80).in_blocks()
+    monkeypatch.setattr("securetm.corpus.shards.stored_block.FEW", few)
+    assert len(stored.blocks()) > 2
+    for rows in (np.random.default_rng(0).permutation(len(held)), np.array([0, 5, 5, 230, 130]), np.arange(0)):
+        same(stored.view.read(rows), held.select(rows))
+
+
+def test_a_shard_cut_short_after_it_was_checked_is_named(tmp_path: Path) -> None:
+    stored = built(written(tmp_path / "notes.jsonl"), tmp_path / "out", block_documents=64)
+    stored.view.read(np.arange(3))
+    shard = Path(stored.blocks()[0].shard)
+    shard.write_bytes(shard.read_bytes()[:100])
+    with pytest.raises(DamagedShard, match="shorter"):
+        stored.view.read(np.arange(3, 6))
+
+
 def test_a_federation_learns_the_same(tmp_path: Path) -> None:
     source = written(tmp_path / "notes.jsonl", 600)
     stored, held = built(source, tmp_path / "out", block_documents=40), replace(read_corpus(source), block_documents=40)

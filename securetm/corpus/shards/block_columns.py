@@ -14,10 +14,9 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.corpus.chosen_runs import order_of, runs_of
-from securetm.corpus.shards.block_layout import NAMES, BlockSize
+from securetm.corpus.shards.block_layout import BY_DOCUMENT, BlockSize
 
 Columns = Mapping[str, Array]
-_BY_DOCUMENT = ("rows", "texts", *NAMES, "embeddings")
 
 
 def size_of_block(columns: Columns) -> BlockSize:
@@ -28,7 +27,7 @@ def size_of_block(columns: Columns) -> BlockSize:
 
 def chosen_documents(columns: Columns, rows: Array) -> dict[str, Array]:
     """The documents with these row numbers, in that order, copied."""
-    found = {name: columns[name][rows] for name in _BY_DOCUMENT if name in columns}
+    found = {name: columns[name][rows] for name in BY_DOCUMENT if name in columns}
     found |= order_of(columns["tokens"], columns["token_ends"], columns["sentence_ends"], rows)
     return found | (_chosen_counts(columns, rows) if "starts" in columns else {})
 
@@ -43,7 +42,7 @@ def joined_documents(parts: Sequence[Columns]) -> dict[str, Array]:
     """All documents of these parts, one after the other."""
     if len(parts) == 1:
         return dict(parts[0])
-    found = {name: np.concatenate([part[name] for part in parts]) for name in (*_BY_DOCUMENT, "tokens") if name in parts[0]}
+    found = {name: np.concatenate([part[name] for part in parts]) for name in (*BY_DOCUMENT, "tokens") if name in parts[0]}
     before = np.cumsum([0, *(len(part["tokens"]) for part in parts[:-1])])
     for name in ("token_ends", "sentence_ends"):
         found[name] = np.concatenate([part[name] + shift for part, shift in zip(parts, before, strict=True)])

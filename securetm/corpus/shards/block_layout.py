@@ -11,6 +11,8 @@ import mmap
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,6 +35,7 @@ _COLUMNS = {  # type, and how many numbers there are for each document, sentence
     "words": ("<i4", "nonzeros"),
     "times": ("<i4", "nonzeros"),
 }
+BY_DOCUMENT = ("rows", "texts", *NAMES, "embeddings")
 COUNTS = ("starts", "words", "times")  # a CSR array: where each document begins, the words it has, and how often
 
 
@@ -69,6 +72,11 @@ class BlockLayout:
         }
         return shapes[by] if by in shapes else (int(getattr(size, by)),)
 
+    @property
+    def by_document(self) -> tuple[str, ...]:
+        """The columns that have one entry for each document, whatever the others have."""
+        return tuple(column for column in BY_DOCUMENT if column in self.columns)
+
     def places(self, size: BlockSize) -> dict[str, int]:
         """Where each column begins, in bytes from the beginning of the block."""
         found, at = {}, 0
@@ -77,12 +85,28 @@ class BlockLayout:
             at += _padded(self._bytes(column, size))
         return found
 
+    @lru_cache(maxsize=4_096)  # noqa: B019 - a layout is a value, and equal ones share what was computed
+    def entries(self, size: BlockSize) -> Mapping[str, tuple[int, int]]:
+        """Where each column begins, and how many bytes an entry of it takes."""
+        return {column: (place, self._entry(column)) for column, place in self.places(size).items()}
+
+    def array(self, column: str, raw: bytearray) -> Array:
+        """The entries of a column as an array."""
+        found = np.frombuffer(raw, _COLUMNS[column][0])
+        return found.reshape(-1, self._across(column)) if column in ("texts", "embeddings") else found
+
+    def _entry(self, column: str) -> int:
+        return self._across(column) * np.dtype(_COLUMNS[column][0]).itemsize
+
+    def _across(self, column: str) -> int:
+        return {"texts": DIGEST, "embeddings": self.width}.get(column, 1)
+
     def length(self, size: BlockSize) -> int:
         """The bytes of a whole block."""
         return sum(_padded(self._bytes(column, size)) for column in self.columns)
 
     def _bytes(self, column: str, size: BlockSize) -> int:
-        return int(np.prod(self.shape(column, size))) * np.dtype(_COLUMNS[column][0]).itemsize
+        return prod(self.shape(column, size)) * np.dtype(_COLUMNS[column][0]).itemsize
 
     def write(self, stream: BinaryIO, arrays: Mapping[str, Array]) -> str:
         """Writes the columns of a block, and returns their digest."""
@@ -114,7 +138,7 @@ class BlockLayout:
         places, found = self.places(size), {}
         for column in self.columns:
             shape, kind = self.shape(column, size), _COLUMNS[column][0]
-            found[column] = np.frombuffer(buffer, kind, int(np.prod(shape)), at + places[column]).reshape(shape)
+            found[column] = np.frombuffer(buffer, kind, prod(shape), at + places[column]).reshape(shape)
         return found
 
 

@@ -6,7 +6,9 @@ Every block is compared with its digest when it is first read in a process.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -18,6 +20,7 @@ from securetm.contracts import Array
 from securetm.corpus.shards.block_layout import digest_of
 from securetm.corpus.shards.manifest import MANIFEST, WORDS, Manifest
 from securetm.corpus.shards.shard_errors import DamagedShard
+from securetm.corpus.shards.single_documents import BlockInFile, documents_alone
 from securetm.errors import Unreadable
 from securetm.private_files import check_private
 from securetm.stages import Stages
@@ -82,22 +85,52 @@ class CorpusStore:
             self.columns(block)
             stages.step(block + 1)
 
+    def alone(self, blocks: Array, rows: Array) -> dict[str, Array]:
+        """The columns of documents, each named by its block and its row there: read without mapping their blocks."""
+        for block in set(blocks.tolist()) - self._checked:
+            self.columns(block)
+        layout, numbers = self.manifest.layout, blocks.tolist()
+        with ExitStack() as files:
+            opened = {shard: files.enter_context(_file(shard)) for shard in {self.shard(block) for block in numbers}}
+            found = {block: self._in_file(block, opened) for block in set(numbers)}
+            return documents_alone(((found[block], row) for block, row in zip(numbers, rows.tolist(), strict=True)), layout)
+
+    def _in_file(self, block: int, opened: Mapping[str, int]) -> BlockInFile:
+        shard = self.shard(block)
+        return BlockInFile(shard, opened[shard], self._places[block][1], self.manifest.layout, self.manifest.blocks[block].size)
+
     def columns(self, block: int) -> dict[str, Array]:
         """The columns of a block, without reading them. Its pages leave memory with the last of these arrays."""
         path, stored = Path(self.shard(block)), self.manifest.blocks[block]
-        try:
+        with _faults_named(str(path)):
             columns, raw = self.manifest.layout.mapped(path, self._places[block][1], stored.size)
-        except FileNotFoundError as fault:
-            raise DamagedShard(str(path), "it is not there") from fault
-        except ValueError as fault:
-            raise DamagedShard(str(path), "it is shorter than when it was written") from fault
-        except OSError as fault:
-            raise Unreadable(str(path), fault.strerror or type(fault).__name__) from fault
         if block not in self._checked:
             if digest_of(raw) != stored.digest:
                 raise DamagedShard(str(path), f"block {block} does not hold what was written")
             self._checked.add(block)
         return columns
+
+
+@contextmanager
+def _file(path: str) -> Iterator[int]:
+    with _faults_named(path):
+        opened = os.open(path, os.O_RDONLY)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+@contextmanager
+def _faults_named(path: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as fault:
+        raise DamagedShard(path, "it is not there") from fault
+    except ValueError as fault:
+        raise DamagedShard(path, "it is shorter than when it was written") from fault
+    except OSError as fault:
+        raise Unreadable(path, fault.strerror or type(fault).__name__) from fault
 
 
 @lru_cache(maxsize=8)

@@ -15,6 +15,7 @@ from securetm.corpus.counted_documents import CountedDocuments, places_of
 from securetm.corpus.keys import document_keys
 from securetm.corpus.shards.block_columns import Columns, chosen_documents, counts_of, joined_documents
 from securetm.corpus.shards.corpus_store import CorpusStore, store_at
+from securetm.corpus.shards.single_documents import FEW
 from securetm.corpus.stored import read_arrays, save_arrays
 
 _MEMORY = "memory"  # the folder beside the shards
@@ -65,16 +66,16 @@ class StoredView:
             return self.store.columns(self.store.block_of(rows.start))
         numbers = np.asarray(rows, dtype=np.int64)
         home = np.searchsorted(starts, numbers, side="right") - 1
-        order = np.argsort(home, kind="stable")
-        heads = np.flatnonzero(np.diff(home[order], prepend=-1))
-        pieces = []
-        for places in np.split(order, heads[1:]) if len(order) else []:
-            block = int(home[places[0]])
-            pieces.append(chosen_documents(self.store.columns(block), numbers[places] - starts[block]))
-        joined = joined_documents(pieces or [chosen_documents(self.store.columns(0), numbers)])
-        back = np.empty(len(order), dtype=np.int64)
-        back[order] = np.arange(len(order))
-        return joined if np.array_equal(back, np.arange(len(back))) else chosen_documents(joined, back)
+        own = numbers - starts[home]
+        few = np.bincount(home, minlength=1)[home] <= FEW
+        places, pieces = [], []
+        if few.any() or not len(few):
+            places, pieces = [np.flatnonzero(few)], [self.store.alone(home[few], own[few])]
+        for many in _by_block(home, np.flatnonzero(~few)):
+            places.append(many)
+            pieces.append(chosen_documents(self.store.columns(int(home[many[0]])), own[many]))
+        joined, order = joined_documents(pieces), np.concatenate(places)
+        return joined if (np.diff(order) > 0).all() else chosen_documents(joined, np.argsort(order))
 
     def _documents(self, columns: Columns) -> CountedDocuments:
         names = self.store.names
@@ -144,6 +145,12 @@ class StoredBlock:
     @property
     def _folder(self) -> Path:
         return self.view.store.folder / _MEMORY
+
+
+def _by_block(home: Array, places: Array) -> list[Array]:
+    """These places, those in one block together."""
+    order = places[np.argsort(home[places], kind="stable")]
+    return np.split(order, np.flatnonzero(np.diff(home[order])) + 1) if len(order) else []
 
 
 def _unpacked(number: int, shard: str, view: StoredView, first: int, packed: Array) -> StoredBlock:
