@@ -33,8 +33,9 @@ class PartyExchange:
         self._first = first
 
     def begin(self) -> Sequence[Parcel]:
-        """Returns the first message, if the protocol begins with one."""
-        return ((COORDINATOR, self._first),) if self._first is not None else ()
+        """Returns the first message once, if the protocol begins with one, and keeps it no longer: it may be a whole vector."""
+        first, self._first = self._first, None
+        return ((COORDINATOR, first),) if first is not None else ()
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
         """Returns the answer to a message of the coordinator, or refuses a message that is not expected."""

@@ -20,15 +20,19 @@ TERMS32 = replace(TERMS, bits=32)
 
 def masked(played: Played, number: int = 0) -> dict[str, Exchange]:
     """Every party has sent its masked vector, and waits."""
-    _, parties = played.begin(played.cohort(number), vectors_of(played.members), MaskedSum().admit(TERMS, played.cohort()))
+    parties = fresh(played, number)
     for party in parties.values():
         party.begin()
     return parties
 
 
+def fresh(played: Played, number: int = 0) -> dict[str, Exchange]:
+    """No party has sent anything in this round."""
+    return played.begin(played.cohort(number), vectors_of(played.members), MaskedSum().admit(TERMS, played.cohort()))[1]
+
+
 def place_of(played: Played, number: int = 0) -> Place:
-    party = masked(played, number)[played.members[0]]
-    message = party.begin()[0][1]
+    message = fresh(played, number)[played.members[0]].begin()[0][1]
     return Place(message[4:36], message[36:68], int.from_bytes(message[68:72], "big"))
 
 

@@ -178,6 +178,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
             apply_masks(self._sum, some)
         self._shares = {}
         whole = self._sum.view(np.dtype(f"i{self._sum.itemsize}")).astype(np.int64, copy=False)
+        self._sum = self._sum[:0]  # the opened total is what is left of the round
         names = tuple(map(self._register.name, self._outcome.survivors))
         self._answer = Answer(blocks_of(whole, self._terms), {}, names, revealed=self._revealed)
         return ()

@@ -107,16 +107,19 @@ class MaskedPartyRound(PartyExchange):
         super().__init__()
         self._identity, self._policy, self._entropy, self._quorum = identity, policy, entropy, quorum
         self._prekeys, self._prepared = prekeys, prekeys.prepared()
-        self._tag, self._ring, self._surplus = tag, ring, surplus
+        self._tag, self._surplus = tag, surplus
+        self._ring: Ring | None = ring  # until the vector is masked: afterwards no role here holds it
+        self._begun = False
         self._index: int | None = None  # the prekey it used
         self.answers = {Kind.ADVANCE: self._advance, Kind.UNMASK: self._unmask}
         if policy.consistency:
             self.answers[Kind.SURVIVORS] = self._agree
 
     def begin(self) -> Sequence[Parcel]:
-        """The masked vector; after a restart, before anything is masked, a question whether this memory is the latest."""
+        """The masked vector, once; after a restart, before anything is masked, a question whether this memory is the latest."""
         self._prekeys.check_current(self._tag, self._prepared)
-        if self._first is None:
+        if not self._begun:
+            self._begun = True
             self._index = self._prekeys.used.get(self._tag)
             if signed := self._prekeys.sent(self._tag):
                 self._first = self._again(signed)
@@ -127,7 +130,7 @@ class MaskedPartyRound(PartyExchange):
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
         """Answers a request of the coordinator, or refuses it. After a newer session object or set-up it refuses all."""
         self._prekeys.check_current(self._tag, self._prepared)
-        if self._first is None:
+        if not self._begun:
             raise UnexpectedMessage(sender)
         return super().receive(sender, message)
 
@@ -158,7 +161,10 @@ class MaskedPartyRound(PartyExchange):
 
     def _under(self, header: Header) -> memoryview:
         """The masked vector as it travels."""
-        vector = self._ring()
+        if self._ring is None:
+            raise UnexpectedMessage(COORDINATOR)
+        ring, self._ring = self._ring, None
+        vector = ring()
         apply_masks(vector, self._masks(header, self._prepared))
         return vector.astype(vector.dtype.newbyteorder("<"), copy=False).data
 

@@ -86,14 +86,15 @@ class MaskedPartySetup(PartyExchange):
         self._mask_keys = tuple(entropy.bytes(KEY) for _ in range(rounds))
         self._seeds = tuple(entropy.bytes(KEY) for _ in range(rounds))
         commitment = nonce_commitment(self._register, self._me, self._nonce)
-        super().__init__(identity.sign(Label.COMMITMENT, head(Kind.COMMIT, self._me) + commitment))
+        self._committed = identity.sign(Label.COMMITMENT, head(Kind.COMMIT, self._me) + commitment)
+        super().__init__(self._committed)
         self.answers = {Kind.COMMITS: self._reveal}
 
     # ---- reveal ------------------------------------------------------------------------------------------------------
 
     def _reveal(self, message: bytes) -> bytes:
         commits = read_commits(message, self._register, COORDINATOR)
-        if commits.get(self._me) != self._first:
+        if commits.get(self._me) != self._committed:
             raise ChangedMessage("commitment")
         self._enough(len(commits))
         indices = range(self._rounds)
