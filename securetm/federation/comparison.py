@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import PartyCorpus
@@ -23,10 +22,11 @@ from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder
 from securetm.federation.local_training import held_out_likelihood, judge, keep_figures, kept_figures, prevalence, train_alone
 from securetm.federation.party import Party
-from securetm.federation.questions import COHERENCE, TOP_WORDS
+from securetm.federation.questions import COHERENCE, TOP_WORDS, TRAIN
 from securetm.federation.store import read_arrays, read_json, write_arrays, write_json
-from securetm.federation.usefulness import Predicted, frequencies, judged, of_whole_texts
-from securetm.models.quality import diversity, document_npmi, mean_per_word, top_words
+from securetm.federation.usefulness import Predicted, judged, of_whole_texts
+from securetm.federation.whole_figures import frequencies, npmi_everywhere
+from securetm.models.quality import diversity, mean_per_word, top_words
 from securetm.models.stored_model import read_any, write_model
 from securetm.stages import Stages
 
@@ -215,15 +215,14 @@ def _everywhere(model: TopicModel, state: State, everywhere: Sequence[_Sampled])
 def _shared_everywhere(trained: Trained, sampled: Sequence[_Sampled]) -> tuple[dict[str, float], dict[str, Any]]:
     """Judges the shared model on all documents, for figures that the coordinator may not ask for."""
     top = top_words(sampled[0].party.agreement.model.topics(trained.state), TOP_WORDS)
-    counts = sparse.vstack([one.party.documents.for_question(COHERENCE).counts for one in sampled], format="csr")
-    alone = np.log(frequencies([one.party.documents.for_question("train").counts for one in sampled]))
+    alone = np.log(frequencies([one.party.documents.for_question(TRAIN) for one in sampled]))
     useful = judged([_predicted(trained.state, one, alone) for one in sampled], len(trained.vocabulary))
     if not trained.rounds:
         useful = {**useful, "useful": False}
     if sampled[0].party.agreement.model.embedding_size:
         useful = of_whole_texts(useful)
     held_out = (useful["baseline"] or {}).get("model")
-    npmi = float(np.mean(document_npmi(top, counts)))
+    npmi = float(np.mean(npmi_everywhere(top, (one.party.documents.for_question(COHERENCE) for one in sampled))))
     return {"npmi": npmi, "held_out": float("nan") if held_out is None else held_out}, useful
 
 

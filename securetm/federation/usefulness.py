@@ -29,13 +29,6 @@ class Predicted:
     each: float  # how many documents each stands for
 
 
-def frequencies(counts: Sequence[Any]) -> Array:
-    """Returns the share of each word in all these documents. Each count is raised by one, so that no word is impossible."""
-    totals = 1.0 + np.sum([np.asarray(part.sum(axis=0)).ravel() for part in counts], axis=0)
-    shares: Array = totals / totals.sum()
-    return shares
-
-
 def judged(parties: Sequence[Predicted], vocabulary: int) -> dict[str, Any]:
     """Returns the verdict `useful`: whether the model surely predicts better than word frequencies; None if that is open."""
     columns = ("model", "frequencies", "words")

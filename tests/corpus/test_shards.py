@@ -141,6 +141,20 @@ def test_a_federation_learns_the_same(tmp_path: Path) -> None:
     assert models[0] == models[1]
 
 
+def test_a_comparison_reads_more_than_a_block_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parties with more documents than fit into memory at once are judged like parties whose documents are in memory."""
+    monkeypatch.setattr("securetm.corpus.shards.sharded_corpus.BLOCK_DOCUMENTS", 30)
+    monkeypatch.setattr("securetm.federation.comparison.MOST_TRAINED", 25)
+    monkeypatch.setattr("securetm.federation.comparison.MOST_JUDGED", 100)
+    source = written(tmp_path / "notes.jsonl", 600)
+    stored, held = built(source, tmp_path / "out", block_documents=20), replace(read_corpus(source), block_documents=20)
+    settings = {"model.name": "lda", "model.n_topics": 3, "training.rounds": 2}
+    results = [federate(equal(corpus, 5), tmp_path / name, settings) for name, corpus in (("disk", stored), ("memory", held))]
+    assert min(len(part) for part in equal(stored, 5).values()) > 30
+    for name in ("quality", "baseline", "shared_at_party", "alone", "adapted_at_party", "prevalence"):
+        assert results[0][name] == results[1][name]
+
+
 def test_equal_bytes_whatever_memory_and_files(tmp_path: Path) -> None:
     source = written(tmp_path / "notes.jsonl")
     digests = {
