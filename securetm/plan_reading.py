@@ -10,19 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from securetm.contracts import Budget, Profile, TopicModel, Unit
+from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.sentence_models import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
-from securetm.corpus.word_vectors import GLOVE, VectorSource, installed_vectors
 from securetm.errors import NotFound
-from securetm.models.model_errors import EmbeddingsWithoutNoise, TooManyPairs
-from securetm.models.moments.moments import MOST_WORDS, Moments
-from securetm.models.moments.start_share import USUAL_START
+from securetm.models.model_errors import EmbeddingsWithoutNoise
+from securetm.plan_start import asked_first, most_words, with_start, with_vectors
 from securetm.plans import (
     MOMENTS,
     MOST_ROUNDS_OF_EPOCHS,
-    NO_VECTORS,
     NUMBERS,
-    PUBLIC,
     USUAL_LANGUAGE,
     WITH_PRIVATE,
     CorpusChoice,
@@ -155,7 +151,7 @@ def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Trai
         return dataclasses.replace(chosen, rounds=MOST_ROUNDS_OF_EPOCHS)
     few = kind.budget_rounds if hides_documents(profile.budget) else 0
     if few and chosen.units:
-        first, words = _asked_first(chosen), _most_words(plan)
+        first, words = asked_first(chosen), most_words(plan)
         few = rounds_under(
             profile, chosen.units, int(plan.model.settings["n_topics"]), words, first, parties=plan.federation.in_a_round
         )
@@ -174,15 +170,9 @@ def _with_totals(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Mode
         return plan.model
     plain = chosen.start == "plain"
     weight = totals_under(
-        profile, chosen.units, int(settings["n_topics"]), _most_words(plan), plain=plain, parties=plan.federation.in_a_round
+        profile, chosen.units, int(settings["n_topics"]), most_words(plan), plain=plain, parties=plan.federation.in_a_round
     )
     return dataclasses.replace(plan.model, settings={**settings, "totals": weight})
-
-
-def _most_words(plan: Plan) -> int:
-    """The number of words of a public list, or the most that the parties find together."""
-    listed = plan.vocabulary.public_words(plan.tokeniser.make()) if plan.vocabulary.source == "file" else None
-    return len(listed) if listed else plan.vocabulary.max_words
 
 
 def _documents_hidden_by(plan: Plan, profile: Profile) -> str:
@@ -219,8 +209,9 @@ def _resolved(plan: Plan, where: str, given: Mapping[str, Any], model: Mapping[s
     plan = dataclasses.replace(plan, **_with_sentence_model(plan))
     plan = dataclasses.replace(plan, vocabulary=_with_source(plan, profile), model=_with_all_settings(plan, profile))
     plan.vocabulary.public_words(plan.tokeniser.make())
+    plan = dataclasses.replace(plan, training=with_start(plan, profile))
     plan = dataclasses.replace(plan, training=_with_length(plan, profile, given), model=_with_totals(plan, profile, model))
-    return dataclasses.replace(plan, training=_with_vectors(plan, profile), privacy=_with_epsilon(plan, profile.budget, given))
+    return dataclasses.replace(plan, training=with_vectors(plan, profile), privacy=_with_epsilon(plan, profile.budget, given))
 
 
 def _with_sentence_model(plan: Plan) -> dict[str, Any]:
@@ -244,53 +235,6 @@ def _with_sentence_model(plan: Plan) -> dict[str, Any]:
         "embeddings": dataclasses.replace(chosen, digest=digest),
         "model": dataclasses.replace(plan.model, settings=settings),
     }
-
-
-def _with_vectors(plan: Plan, profile: Profile) -> TrainingChoice:
-    """The [training] section with the vectors of a public start and their digest, where the plan asks for one."""
-    chosen, model = plan.training, make_model(plan.model.name, plan.model.settings)
-    if chosen.start == MOMENTS:
-        return _with_moments(plan, model, profile)
-    if chosen.start != PUBLIC and not chosen.vectors and not model.needs_public:
-        return chosen
-    problem = f"cannot be public for {plan.model.name}, which is no table of topics"
-    require(model.starts_public, "[training]", "start", PUBLIC, problem)
-    problem = "cannot be plain for a decoder through word vectors"
-    require(chosen.start in ("", PUBLIC), "[training]", "start", chosen.start, problem)
-    source = VectorSource(chosen.vectors) if chosen.vectors else installed_vectors() or VectorSource(GLOVE)
-    digest = chosen.vectors_digest or source.digest  # a role that begins nothing need not have the vectors
-    return dataclasses.replace(chosen, start=PUBLIC, vectors=source.name, vectors_digest=digest)
-
-
-def _with_moments(plan: Plan, model: TopicModel, profile: Profile) -> TrainingChoice:
-    """The [training] section of a plan that begins at topics of moments: the question's share of the budget, and the vectors.
-
-    Where it names no vectors, the coordinator reads those that are installed at its place, as it does for a public start.
-    """
-    chosen, name = plan.training, plan.model.name
-
-    def refuse_if(reason: bool, problem: str) -> None:
-        require(not reason, "[training]", "start", MOMENTS, problem)
-
-    refuse_if(name == Moments.name, "is what the model moments does by itself: leave the start out")
-    refuse_if(not model.starts_public or model.needs_public, f"cannot be had for {name}, which is no table of topics")
-    by_parties, by_word = profile.aggregation.opened_by == "parties", plan.privacy.unit == "word"
-    refuse_if(by_parties, f"cannot be had under {profile.name}, where only the parties open sums: take --start public")
-    refuse_if(by_word, f"cannot be had under {profile.name}, which adds noise to single words and not to sums")
-    words = _most_words(plan)
-    if words > MOST_WORDS:
-        raise TooManyPairs(words, MOST_WORDS)
-    share = _asked_first(chosen) if profile.budget is not None else chosen.start_share
-    refuse_share = "means nothing, because no budget is spent"
-    require(profile.budget is not None or not share, "[training]", "start_share", share, refuse_share)
-    named = chosen.vectors not in ("", NO_VECTORS)
-    digest = chosen.vectors_digest or (VectorSource(chosen.vectors).digest if named else "")
-    return dataclasses.replace(chosen, start_share=share, vectors_digest=digest)
-
-
-def _asked_first(chosen: TrainingChoice) -> float:
-    """The share of a budget that pays for the question before the training; 0 where none is asked."""
-    return (chosen.start_share or USUAL_START) if chosen.start == MOMENTS else 0.0
 
 
 def _with_unit(plan: Plan, budget: Budget | None) -> PrivacyChoice:

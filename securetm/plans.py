@@ -193,7 +193,7 @@ class TrainingChoice:
     epochs: float = 0.0  # passes over the training documents; rounds then follow from their number, up to `rounds`
     documents: int = 0  # of all parties, about: a public number, from which rounds follow under a budget; 0: not said
     persons: int = 0  # whose documents these are, about: a public number, where the budget is each person's; 0: not said
-    document_length: float = 0.0  # words of a document on the list, about: a public number, for a forecast; 0: not said
+    document_length: float = 0.0  # words of a document on the list, about: a public number; the start may follow from it
     stop: str = "rounds"  # end by rounds, weights or held_out
     every: int = 50  # rounds between two looks at weights or held-out words
     tolerance: float = 1e-3  # a smaller change counts as none

@@ -29,6 +29,7 @@ from securetm.errors import BadSetting
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
 from securetm.models.rounds_rule import noise_of_one_round, rounds_for, totals_for
+from securetm.models.start_rule import asks_first
 from securetm.models.words_rule import words_for
 from securetm.profile_errors import TooFewForProfile
 from securetm.resources import named_toml, toml_names
@@ -214,6 +215,11 @@ def totals_under(profile: Profile, documents: int, topics: int, words: int, *, p
 def words_under(profile: Profile, documents: int, *, parties: int = 0) -> int:
     """Returns how many words to list, by the rule, for about so many documents; with the noise as in `rounds_under`."""
     return words_for(documents, _noise_under(profile, parties))
+
+
+def asks_first_under(profile: Profile, documents: int, length: float, topics: int, words: int, *, parties: int = 0) -> bool:
+    """Returns whether a training on documents of such a length begins at topics of moments, by the rule for short texts."""
+    return asks_first(documents, length, topics, words, _noise_under(profile, parties))
 
 
 def _noise_under(profile: Profile, parties: int) -> float:

@@ -128,20 +128,21 @@ class ProfileQuestion:
         plan = plan_from_tables(tables, "the calculator")
         return agree(plan, listed=tuple(f"word{n}" for n in range(self.words)))
 
-    def _told(self) -> dict[str, int]:
-        """How many documents and persons there are, as a plan says it; nothing where nobody does."""
+    def _told(self) -> dict[str, float]:
+        """How many documents and persons there are and how long, as a plan says it; nothing where nobody does."""
         people, units = self.people, self.people.units
         if units is None:
             return {}
         by_person = people.protected == PERSON and people.documents is not None
-        return {"documents": people.documents or units, **({"persons": units} if by_person else {})}
+        length = {} if self.length == USUAL_LENGTH else {"document_length": self.length}
+        return {"documents": people.documents or units, **({"persons": units} if by_person else {}), **length}
 
     def _as_run(self, agreement: Agreement) -> str:
         """The command of a run with these settings. What the plan leaves to the profile and the model is left out here, too."""
         plan = agreement.plan
         parts = [f"securetm run --corpus FILE --profile {self.profile}", "--person COLUMN" * (self.people.protected == PERSON)]
         parts += [f"--model {self.model}" * bool(self.model), f"--vocabulary {self.language}" * bool(self.language)]
-        told = [f"--set training.{name}={value}" for name, value in self._told().items()]
+        told = [f"--set training.{name}={value:.12g}" for name, value in self._told().items()]
         parts += [f"--rounds {self.rounds}" * bool(self.rounds), *told]
         parts += [f"--set federation.parties={self.parties}" * bool(self.parties)]
         numbers = {"epsilon": plan.privacy.epsilon, "delta": plan.privacy.delta, "noise": self.noise}

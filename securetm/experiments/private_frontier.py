@@ -29,6 +29,7 @@ from securetm.experiments.contenders import (
     SPECTRAL,
     STARTED,
     STARTED_PLAIN,
+    TOLD,
     shown_as,
 )
 from securetm.experiments.federations import federated
@@ -74,6 +75,7 @@ def blocks(corpora: Sequence[str]) -> list[FrontierBlock]:
         FrontierBlock(NEWS, 20, (PLAIN, MOMENTS), both, SEEDS[:2]),
         FrontierBlock(NEWS, 20, (STARTED, STARTED_PLAIN), both, SEEDS[:1]),
         *(FrontierBlock(name, 20, (STARTED, STARTED_PLAIN), (CENTRAL,), SEEDS[:1]) for name in (TITLES, NEWS_FEW)),
+        FrontierBlock(TITLES, 20, (TOLD,), (CENTRAL, DISTRIBUTED), SEEDS[:1]),
         FrontierBlock(NEWS, 20, (AGAIN, FIRM, SHIPPED), both, SEEDS[:1]),
         FrontierBlock(NEWS, 20, oracles, (CENTRAL,), (0,)),
         FrontierBlock(NEWS, 20, (PUBLIC,), (DISTRIBUTED,), SEEDS),
