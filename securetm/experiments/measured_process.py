@@ -24,6 +24,17 @@ class NotFinished(Exception):
     """A measurement that ended without a result, and why."""
 
 
+class NotNow(NotFinished):
+    """A measurement that failed for a reason that may be gone at the next start, as a missing package is."""
+
+
+def conditions() -> dict[str, Any]:
+    """Under which conditions a measurement begins: other work on the machine, and what this process may use."""
+    policies = {os.SCHED_FIFO: "real time", os.SCHED_RR: "real time"}
+    priority = policies.get(os.sched_getscheduler(0)) or f"nice {os.getpriority(os.PRIO_PROCESS, 0)}"
+    return {"load": round(os.getloadavg()[0], 1), "processors": len(os.sched_getaffinity(0)), "priority": priority}
+
+
 @dataclass
 class PeakOfFamily:
     """The most memory that a process and its descendants had together, looked at several times a second."""
@@ -79,7 +90,7 @@ def finished(command: Sequence[str], seconds: float, mebibytes: int = 0, **envir
                 os.killpg(child.pid, signal.SIGKILL)
                 child.communicate()
     if child.returncode:
-        raise NotFinished(_why(complaint, child.returncode, mebibytes))
+        raise _why(complaint, child.returncode, mebibytes)
     found: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
     return {**found, "peak_mib": round(max(peak.mebibytes, float(found.get("peak_mib", 0.0))), 1)}
 
@@ -95,11 +106,11 @@ def _limit(mebibytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (mebibytes * _MIB, mebibytes * _MIB))
 
 
-def _why(complaint: str, code: int, mebibytes: int) -> str:
+def _why(complaint: str, code: int, mebibytes: int) -> NotFinished:
     lines = complaint.strip().splitlines()
     if code in (-signal.SIGKILL, -signal.SIGABRT) or any("MemoryError" in line or "bad_alloc" in line for line in lines[-3:]):
-        return f"needs more than {mebibytes:,} MiB" if mebibytes else "was killed: not enough memory"
-    return lines[-1][:200] if lines else f"ended with {code}"
+        return NotFinished(f"needs more than {mebibytes:,} MiB" if mebibytes else "was killed: not enough memory")
+    return NotNow(lines[-1][:200] if lines else f"ended with {code}")
 
 
 def _resident(process: int) -> float:

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +24,7 @@ from securetm.contracts import IN_MEMORY, Answer, Engine, Keeping, Memory, Round
 from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.corpus.synthetic_shards import write_stream
 from securetm.corpus.synthetic_stream import BLOCK, SyntheticStream
+from securetm.engines import ENGINES
 from securetm.entropy import OperatingSystem
 from securetm.experiments.bench_frame import RoleMemory, Row, timed
 from securetm.experiments.measured_process import own_peak
@@ -34,28 +34,29 @@ from securetm.route import Route, compile_route
 TOPICS, WORDS, LENGTH = 50, 2_000, 60
 BUILD, TEXT, ROUND = "build", "build from texts", "round"
 DISK, MEMORY, POOL, RAY = "on disk", "in memory", "pool of 2", "Ray with 2 workers"
-THREADS = 1
+ENGINES_OF = MappingProxyType({POOL: "pool", RAY: "ray"})
+WORKERS = 2
 _COMPILED = 200  # documents on which everything is compiled before the clock runs
-_BATCHES, _SETTLED = 60, 20  # mini-batches, and the first of them that no figure counts
+_BATCHES, _SETTLED = 260, 60  # mini-batches, and the first of them that no figure counts
+_MANY, _FEW_ROUNDS, _MORE_ROUNDS = 10**6, 2, 6  # rounds of corpora from so many documents on, and of smaller ones
 
 
 @dataclass(frozen=True)
 class ScaledModel:
-    """A model with the settings it is measured with, and how many answers one case asks for."""
+    """A model with the settings it is measured with."""
 
     settings: Mapping[str, Any]
-    rounds: int = 1
-    threads: int = 0  # of the model in one process; 0: it has no such setting
+    threaded: bool = False
     by_batches: bool = False
     passes: int = 1  # over every document in an answer
 
 
 MODELS: Mapping[str, ScaledModel] = MappingProxyType(
     {
-        "lda": ScaledModel({"sweeps": 2}, rounds=2, threads=THREADS, passes=2),
-        "lda-vi": ScaledModel({"passes": 5}, threads=THREADS, passes=5),
+        "lda": ScaledModel({"sweeps": 2}, threaded=True, passes=2),
+        "lda-vi": ScaledModel({"passes": 5}, threaded=True, passes=5),
         "moments": ScaledModel({}),
-        "prodlda": ScaledModel({"device": "cpu"}, rounds=_BATCHES, by_batches=True),
+        "prodlda": ScaledModel({"device": "cpu"}, by_batches=True),
     }
 )
 
@@ -68,10 +69,23 @@ class ScaleCase:
     documents: int
     model: str = ""
     place: str = DISK
+    threads: int = 1  # of the model, or of each worker of an engine
 
     def __str__(self) -> str:
-        about = f"{self.documents:,} documents"
-        return f"{self.what}, {about}" if not self.model else f"{self.model}, {about}, {self.place}"
+        parts = [self.model or self.what, f"{self.documents:,} documents", *([self.place] if self.model else [])]
+        return ", ".join([*parts, *([f"{self.threads} threads"] if self.threads > 1 else [])])
+
+    @property
+    def rounds(self) -> int:
+        """Answers, of which the first are not counted: more of a small corpus, whose seconds differ more."""
+        if self.model and MODELS[self.model].by_batches:
+            return _BATCHES
+        return _FEW_ROUNDS if self.documents >= _MANY else _MORE_ROUNDS
+
+    @property
+    def not_counted(self) -> int:
+        """The answers at the beginning that no figure counts: they open files, and compare blocks with their digests."""
+        return _SETTLED if MODELS[self.model].by_batches else 1
 
     @property
     def stream(self) -> SyntheticStream:
@@ -94,8 +108,9 @@ def measured(case: ScaleCase, folder: Path) -> Row:
 
 
 def _built(case: ScaleCase, folder: Path) -> Row:
+    begun = time.process_time()
     seconds, manifest = timed(partial(write_stream, case.stream, case.corpus_in(folder)))
-    return {"seconds": seconds, "bytes": manifest.facts(folder)["bytes"]}
+    return {"seconds": seconds, "processor": time.process_time() - begun, "bytes": manifest.facts(folder)["bytes"]}
 
 
 def _built_from_text(case: ScaleCase, folder: Path) -> Row:
@@ -108,41 +123,42 @@ def _built_from_text(case: ScaleCase, folder: Path) -> Row:
         for number in range(stream.blocks):
             file.writelines(f'{{"text": "{" ".join(row)}"}}\n' for row in words[stream.tokens(number)])
     size = source.stat().st_size
+    begun = time.process_time()
     try:
         seconds, manifest = timed(CorpusBuild(str(source), out, block_documents=stream.block_documents).run)
     finally:
         source.unlink()
+    processor = time.process_time() - begun
     assert manifest.tokens == stream.documents * LENGTH
-    return {"seconds": seconds, "bytes": manifest.facts(out)["bytes"], "source_bytes": size}
+    return {"seconds": seconds, "processor": processor, "bytes": manifest.facts(out)["bytes"], "source_bytes": size}
 
 
 def _answered(case: ScaleCase, folder: Path) -> Row:
     """Seconds of a party's answers: documents chosen, rows made, clipped and added; and of the model's update, beside them."""
     scaled = MODELS[case.model]
-    one_process = case.place in (DISK, MEMORY)
-    threads = {"threads": scaled.threads if one_process else 1} if scaled.threads else {}
+    threads = {"threads": case.threads} if scaled.threaded else {}
     model = make_model(case.model, {"n_topics": TOPICS, **scaled.settings, **threads})
     few = ScaleCase(ROUND, _COMPILED).stream
-    AnsweringParty(model, few.corpus(), IN_PROCESS, IN_MEMORY).answers(2 if scaled.rounds > 1 else 1)
+    AnsweringParty(model, few.corpus(), IN_PROCESS, IN_MEMORY).answers(2)
     opened, documents = timed(partial(_documents, case, folder))
-    with _engine(case.place) as engine:
+    with _engine(case) as engine:
         if engine is not IN_PROCESS:  # its workers begin, and compile what they need
             AnsweringParty(model, documents.select(np.arange(1)), engine, IN_MEMORY).on_each_worker(documents)
         keeping = IN_MEMORY if case.place == MEMORY else Keeping("bench", "0")
         party = AnsweringParty(model, documents, engine, keeping)
-        party.answers(scaled.rounds)
-    last = slice(_SETTLED if scaled.by_batches else -1, None)
-    seconds, processor = (float(np.median(every[last])) for every in (party.seconds, party.processor))
-    facts = {
-        "seconds": seconds,
-        "processor": processor,
-        "first": party.seconds[0],
-        "opened": opened,
-        "update": party.updates[-1],
-    }
+        party.answers(case.rounds)
+    facts = _figures(party, case)
+    if engine is not IN_PROCESS:
+        del facts["processor"]  # that of the workers is not in it
     if not scaled.by_batches:
         facts["tokens_per_second"] = case.documents * LENGTH * scaled.passes / facts["seconds"]
-    return {**facts, "sha256": party.digest.hexdigest()}
+    return {**facts, "opened": opened, "sha256": party.digest.hexdigest()}
+
+
+def _figures(party: AnsweringParty, case: ScaleCase) -> Row:
+    counted = slice(case.not_counted, None)
+    medians = {name: float(np.median(getattr(party, name)[counted])) for name in ("seconds", "processor")}
+    return {**medians, "counted": case.rounds - case.not_counted, "first": party.seconds[0], "update": party.updates[-1]}
 
 
 def _documents(case: ScaleCase, folder: Path) -> Any:
@@ -152,12 +168,11 @@ def _documents(case: ScaleCase, folder: Path) -> Any:
 
 
 @contextmanager
-def _engine(place: str) -> Iterator[Engine]:
-    if place in (DISK, MEMORY):
+def _engine(case: ScaleCase) -> Iterator[Engine]:
+    if case.place in (DISK, MEMORY):
         yield IN_PROCESS
         return
-    module, name = {POOL: ("local_pool", "LocalPool"), RAY: ("ray_engine", "RayEngine")}[place]
-    engine: Engine = getattr(import_module(f"securetm.engines.{module}"), name)(2)
+    engine: Engine = ENGINES.load(ENGINES_OF[case.place])(workers=WORKERS)
     try:
         yield engine
     finally:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from securetm import experiments
-from securetm.experiments.bench_scale import PEERS, SIZES, bench
+from securetm.experiments.bench_frame import Row
+from securetm.experiments.bench_scale import PEERS, SIZES, ScaleRun, bench, result_of
 from securetm.experiments.kept_rows import KeptRows
-from securetm.experiments.measured_process import NotFinished, finished
-from securetm.experiments.scale_cases import BUILD, DISK, MEMORY, MODELS, ROUND, TEXT, ScaleCase, measured
+from securetm.experiments.measured_process import NotFinished, NotNow, finished
+from securetm.experiments.scale_cases import BUILD, DISK, ENGINES_OF, MEMORY, MODELS, ROUND, TEXT, ScaleCase, measured
 
 RESULTS = Path(experiments.__file__).parent / "results"
 
@@ -35,7 +37,7 @@ def test_a_measurement_says_what_it_took_and_why_it_did_not_end() -> None:
     found = finished([sys.executable, "-c", "print('[]'); print('{\"seconds\": 1}')"], 60)
     assert found["seconds"] == 1
     assert found["peak_mib"] >= 0
-    with pytest.raises(NotFinished, match="ZeroDivisionError"):
+    with pytest.raises(NotNow, match="ZeroDivisionError"):
         finished([sys.executable, "-c", "1 / 0"], 60)
     with pytest.raises(NotFinished, match="did not finish in 0"):
         finished([sys.executable, "-c", "import time; time.sleep(600)"], 0.2)
@@ -49,11 +51,31 @@ def test_a_short_form_measures_every_case_once(tmp_path: Path) -> None:
     result = bench(documents=400, keep=keep)
     assert {row["case"].split(",")[0] for row in result["rows"]} >= {*MODELS, BUILD, TEXT}
     same = [goal for goal in result["tables"]["Goals"] if "same SHA-256" in goal["goal"]]
+    assert same
     assert all(goal["held"] for goal in same)
-    assert all(any(peer in one for peer in PEERS) for one in result["missing"])
+    named = json.dumps([*result["missing"], *result["measured"]])
+    assert all(name in named for name in (*PEERS, *ENGINES_OF))
     rows = len(KeptRows(keep).rows)
     assert bench(documents=400, keep=keep)["measured"] == result["measured"]
     assert len(KeptRows(keep).rows) == rows
+
+
+def test_what_is_missing_only_now_is_measured_by_the_next_start(tmp_path: Path) -> None:
+    keep = tmp_path / "rows.jsonl"
+    run = ScaleRun(tmp_path, [100], KeptRows(keep), None)
+    case = ScaleCase(BUILD, 100)
+    reasons = iter([NotNow("is not installed"), NotFinished("did not finish in 1 s")])
+
+    def refused() -> Row:
+        raise next(reasons)
+
+    run._row(asdict(case), str(case), refused, 1)
+    assert run.absent == {"build, 100 documents": "is not installed"}
+    assert not run.rows()
+    run._row(asdict(case), str(case), refused, 1)
+    run._row(asdict(case), str(case), refused, 1)  # is kept: it is not called
+    assert [row["missing"] for row in KeptRows(keep).rows.values()] == ["did not finish in 1 s"]
+    assert "build, 100 documents: did not finish in 1 s" in result_of(run)["missing"]
 
 
 def test_a_committed_result_has_all_sizes() -> None:

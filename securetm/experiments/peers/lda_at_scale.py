@@ -7,6 +7,7 @@ TOKENS.npy holds a row of word numbers for each document, and is read as a strea
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 import warnings
@@ -56,14 +57,15 @@ class Bags:
 
 
 class Gensim:
-    """Online variational LDA in several processes."""
+    """Online variational LDA, with several workers in a process each."""
 
     def __init__(self, tokens: Any, topics: int, words: int, alpha: float, eta: float, workers: int) -> None:
-        from gensim.models import LdaMulticore  # type: ignore[import-not-found]  # in the peers' environment only
+        from gensim.models import LdaModel, LdaMulticore  # type: ignore[import-not-found]  # in the peers' environment only
 
-        self.bags, self.kind = Bags(tokens), LdaMulticore
+        self.bags, self.kind = Bags(tokens), LdaMulticore if workers > 1 else LdaModel
         names = {word: str(word) for word in range(words)}
-        self.settings = {"num_topics": topics, "id2word": names, "alpha": alpha, "eta": eta, "workers": workers}
+        self.settings = {"num_topics": topics, "id2word": names, "alpha": [alpha] * topics, "eta": eta}
+        self.settings |= {"workers": workers} if workers > 1 else {}
 
     def train(self, passes: int) -> None:
         """So many passes over all documents."""
@@ -99,17 +101,23 @@ class Scikit:
             self.model.partial_fit(counts)
 
 
+def _processor() -> float:
+    """Seconds of processor time, of workers that have ended too."""
+    return sum(os.times()[:4])
+
+
 def main() -> None:
     """Reads, trains, and says how long both took."""
     name, path, topics, words, alpha, eta, workers, passes = sys.argv[1:]
     kind = {"tomotopy": Tomotopy, "gensim": Gensim, "scikit-learn": Scikit}[name]
-    begun = time.perf_counter()
+    begun, processor = time.perf_counter(), _processor()
     peer: Any = kind(np.load(path, mmap_mode="r"), int(topics), int(words), float(alpha), float(eta), int(workers))
-    built = time.perf_counter()
+    built, processor_built = time.perf_counter(), _processor()
     peer.train(int(passes))
     ended = time.perf_counter()
     lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     facts = {"version": version(name), "build_seconds": built - begun, "seconds": (ended - built) / int(passes)}
+    facts |= {"build_processor": processor_built - processor, "processor": (_processor() - processor_built) / int(passes)}
     print(json.dumps({**facts, "peak_mib": int(lines["VmHWM"].split()[0]) / 1024}), flush=True)  # noqa: T201
 
 
