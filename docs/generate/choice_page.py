@@ -158,6 +158,12 @@ $ securetm check plan.toml
 No gap: every claim that the threat model private_answers requires is made.
 ```
 
+Where documents or persons have a budget, it forecasts whether the model will be of use, and writes into the plan the model, the
+start, the words, topics and rounds of which it expects most
+([how good a forecast is](how-to/choose-epsilon.md#4-ask-whether-the-model-will-be-of-use)).
+`--document-length` says about how many words a document has, and makes the band narrower. Of settings that it cannot tell apart
+it takes the one with most words and topics. Change what you know better: `securetm run` forecasts any plan before it spends.
+
 Without the file, the command asks. An option answers one question in advance, and goes before the file: with a coordinator that
 may lie, no profile fits three hospitals.
 

@@ -30,6 +30,7 @@ def choose(
     corpus: Annotated[str, typer.Option(help="Documents for a simulation, which the plan then names.")] = "",
     person: Annotated[str, typer.Option(metavar="COLUMN", help="Their column of whose document it is.")] = "",
     language: Annotated[str, typer.Option(help="Language of a public list of words, such as english.")] = "",
+    document_length: Annotated[float, typer.Option(help="Words of a document, about, for the forecast; 0: not said.")] = 0.0,
     json: Json = False,
 ) -> None:
     """Asks six questions and answers with a profile, its reason, its cost and a plan.
@@ -50,7 +51,7 @@ def choose(
         "colluding": colluding,
     }
     given = {**_from_file(answers), **{name: value for name, value in typed.items() if value is not None}}
-    facts = _chosen(_complete(given), corpus, person, language)
+    facts = _chosen(_complete(given), corpus, person, language, document_length)
     _answer(facts, out, json)
 
 
@@ -117,10 +118,10 @@ def _complete(given: dict[str, Any]) -> dict[str, Any]:
     return asked(given, screen()) if left else given
 
 
-def _chosen(given: Mapping[str, Any], corpus: str, person: str, language: str) -> dict[str, Any]:
+def _chosen(given: Mapping[str, Any], *notes: Any) -> dict[str, Any]:
     from securetm.protection_asked import Answers
     from securetm.reports.choice_record import chosen
     from securetm.reports.chosen_plan import PlanNotes
     from securetm.toml_settings import from_table
 
-    return chosen(from_table(Answers, given, "the answers"), PlanNotes(corpus, person, language))
+    return chosen(from_table(Answers, given, "the answers"), PlanNotes(*notes))

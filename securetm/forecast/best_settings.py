@@ -1,8 +1,8 @@
-"""Which model, words and topics the forecast expects most of, for a budget and so many documents. It trains nothing."""
+"""Which model, start, words and topics the forecast expects most of, for a budget and so many documents. It trains nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import log2
@@ -10,12 +10,13 @@ from typing import Any
 
 from securetm.forecast.forecast_features import LDA_VI, MOMENTS
 from securetm.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN, PUBLIC, ForecastSetting
-from securetm.forecast.usefulness_forecast import Forecast, documents_needed, forecast
+from securetm.forecast.usefulness_forecast import LENGTHS, Forecast, Verdict, documents_needed, forecast, forecast_of_lengths
 from securetm.models.words_rule import LISTS
 
 MODELS = (*((LDA_VI, start) for start in (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE)), (MOMENTS, PUBLIC))
 OTHERS = (("lda", PLAIN), ("nmf", PLAIN), ("prodlda", PLAIN))  # which are shown beside them, and never best under a budget
 WORDS_TRIED, TOPICS_TRIED = LISTS, (5, 10, 20, 50)
+_NOT_APART = 0.03  # nats a word: on corpora that the rule was not fitted to, outcomes lay further than that from it
 _COVERED_BY_ONE, _BY_EACH_DOUBLING = -0.46, 0.117  # of all words of texts: 47 % by a list of 250, 87 % by one of 2,000
 
 
@@ -41,9 +42,49 @@ def choose_settings(setting: ForecastSetting, words: tuple[int, ...] = (), topic
     `words` and `topics` are those to choose from; without any, the setting's own are kept.
     """
     each = tuple(forecast(replace(setting, model=model, start=start)) for model, start in (*MODELS, *OTHERS))
-    known = [one for one in map(forecast, _choices(setting, words, topics)) if one.held_out is not None]
-    best = max(known, key=_promise, default=None)
+    best = _best(_choices(setting, words, topics), (setting.length,))
     return ForecastChoice(forecast(setting), each, best, documents_needed(setting))
+
+
+def best_settings(setting: ForecastSetting, lengths: Sequence[float] = LENGTHS, *, vectors: bool = True) -> Forecast | None:
+    """The forecast of the best model, start, words and topics for documents of such lengths; None where none can be forecast.
+
+    Without `vectors`, no start that reads some is chosen from.
+    """
+    reading = () if vectors else (PUBLIC, BY_MOMENTS)
+    choices = _choices(setting, WORDS_TRIED, TOPICS_TRIED)
+    return _best((one for one in choices if one.model != LDA_VI or one.start not in reading), lengths)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A setting and what it promises for documents of each length."""
+
+    setting: ForecastSetting
+    known: int  # lengths of which something can be said
+    of_use: int  # lengths of which it will be of use
+    promise: float  # on average
+
+    @classmethod
+    def of(cls, setting: ForecastSetting, lengths: Sequence[float]) -> _Judged:
+        each = [forecast(replace(setting, length=length)) for length in lengths]
+        known = [_promise(one) for one in each if one.held_out is not None]
+        return cls(setting, len(known), sum(one.verdict is Verdict.OF_USE for one in each), sum(known) / len(each))
+
+
+def _best(choices: Iterable[ForecastSetting], lengths: Sequence[float]) -> Forecast | None:
+    """The setting with the most words and topics of those that promise as much as the best one, as far as the rule can tell."""
+    judged = [one for one in (_Judged.of(choice, lengths) for choice in choices) if one.known]
+    if not judged:
+        return None
+    most = max(judged, key=lambda one: (one.known, one.of_use, one.promise))
+    as_good = [
+        one
+        for one in judged
+        if (one.known, one.of_use) == (most.known, most.of_use) and one.promise >= most.promise - _NOT_APART
+    ]
+    best = max(as_good, key=lambda one: (one.setting.words * one.setting.topics, one.promise)).setting
+    return forecast(replace(best, length=lengths[0])) if len(lengths) == 1 else forecast_of_lengths(best)
 
 
 def _choices(setting: ForecastSetting, words: tuple[int, ...], topics: tuple[int, ...]) -> Iterator[ForecastSetting]:

@@ -6,16 +6,18 @@ The sentences are made of the claims, threat models and figures that they speak 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
 from securetm.contracts import Profile
+from securetm.corpus.public_words import language_code
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.experiments.committed_costs import ProfileCost, by_cost, cost_of
-from securetm.forecast import setting_under
+from securetm.forecast import Forecast, forecast, setting_under
+from securetm.forecast.best_settings import best_settings
 from securetm.forecast.forecast_setting import PLAIN, PUBLIC
-from securetm.forecast.usefulness_forecast import forecast_of_lengths
+from securetm.forecast.usefulness_forecast import LENGTHS, Verdict, forecast_of_lengths, tried_as
 from securetm.plans import hides_documents
 from securetm.profile_choice import Choice, Judged, choose, dealt_out
 from securetm.profiles import read_profile
@@ -29,9 +31,9 @@ from securetm.protection_asked import (
     Answers,
     threats_asked,
 )
-from securetm.reports.chosen_plan import PlanNotes, delta_for, plan_text
+from securetm.reports.chosen_plan import PlanNotes, delta_for, persons_of, plan_text
 from securetm.reports.explanation import explain
-from securetm.reports.forecast_sentences import forecast_said
+from securetm.reports.forecast_sentences import chance_said, forecast_said
 from securetm.threats import Gap
 from securetm.wording import counted, listed
 
@@ -48,6 +50,7 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
     choice = choose(answers, _place)
     profile = choice.chosen
     told = explain(profile.name, dealt_out(answers, profile)) if profile else {}
+    best = _best(answers, profile, notes) if profile else None
     return {
         "answers": asdict(answers),
         "asked": asked_said(answers),
@@ -61,13 +64,13 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
         "reason": _reason(choice) if profile else [],
         "cost": cost_facts(cost_of(profile)) if profile else None,
         "spent": _spent(answers, profile) if profile else None,
-        "forecast": _forecast(answers, profile) if profile else None,
+        "forecast": _forecast(best, notes) if best else None,
         "still_shows": told.get("still_shows", []),
         "accepted": told.get("accepted", []),
         "out_of_scope": told.get("out_of_scope", []),
         "next_best": [{"profile": one.profile.name, "lost_because": _lost(one, choice)} for one in choice.next_best],
         "changes": [{"change": one.instead, "profile": one.profile} for one in choice.changes],
-        "plan": plan_text(answers, profile, notes) if profile else None,
+        "plan": plan_text(answers, profile, notes, best.setting if best and best.held_out else None) if profile else None,
     }
 
 
@@ -90,25 +93,37 @@ def cost_facts(cost: ProfileCost) -> dict[str, Any]:
     return {**facts, "quality_lost": round(cost.quality_lost, 3)}
 
 
-def _forecast(answers: Answers, profile: Profile) -> dict[str, Any] | None:
-    """What to expect with so many documents, by the fitted rule; nothing where no budget of documents or persons is spent.
+def _best(answers: Answers, profile: Profile, notes: PlanNotes) -> Forecast | None:
+    """What to expect of the best settings, by the fitted rule; nothing where no budget of documents or persons is spent.
 
     Persons are taken to have as many documents as the one who has most, which forecasts too little rather than too much.
     """
     if not hides_documents(profile.budget) or profile.budget is None:
         return None
-    each = float(min(max(answers.per_person, 1), answers.documents))
     setting = setting_under(
         profile.name,
         answers.documents,
         dealt_out(answers, profile),
         delta=delta_for(answers, profile.budget.delta),
-        documents_per_person=each,
-        start=PLAIN if installed_vectors() is None else PUBLIC,
+        documents_per_person=answers.documents / (persons_of(answers) or answers.documents),
+        general_list=language_code(notes.language) is not None,
     )
-    told = forecast_of_lengths(setting)
-    said = f"With {answers.documents:,} documents the forecast is: {told.verdict.value}. {forecast_said(told)}"
-    return {**told.record(), "said": said}
+    vectors = installed_vectors() is not None
+    best = best_settings(setting, (notes.length,) if notes.length else LENGTHS, vectors=vectors)
+    if best is not None:
+        return best
+    usual = replace(setting, start=PUBLIC if vectors else PLAIN)
+    return forecast(replace(usual, length=notes.length)) if notes.length else forecast_of_lengths(usual)
+
+
+def _forecast(told: Forecast, notes: PlanNotes) -> dict[str, Any]:
+    """The forecast as data, and in words."""
+    one = told.setting
+    settings = f"{tried_as(one)}, {one.words:,} words, {counted(one.topics, 'topic')}, {counted(one.rounds, 'round')}"
+    said = f"Forecast for {one.documents:,} documents, and the settings of the plan ({settings}): {told.verdict.value}. "
+    unsure = told.verdict is Verdict.CANNOT_SAY and told.held_out is not None and not notes.length
+    instead = " The band is narrower for documents of a known length (--document-length WORDS)." if unsure else ""
+    return {**told.record(), "said": f"{said}{chance_said(told)}{forecast_said(told)}{instead}"}
 
 
 def _spent(answers: Answers, profile: Profile) -> dict[str, Any] | None:

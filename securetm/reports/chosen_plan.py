@@ -7,12 +7,21 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from securetm.contracts import Profile, Unit
-from securetm.plans import hides_documents
+from securetm.corpus.public_words import language_code
+from securetm.forecast import ForecastSetting
+from securetm.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN
+from securetm.plans import MODEL_UNDER_BUDGET, NO_VECTORS, hides_documents
 from securetm.profile_choice import dealt_out
 from securetm.protection_asked import Answers
+from securetm.toml_settings import require
 from securetm.wording import counted
 
 _LEAST_DELTA = 1e-12
+_STARTS = {  # what a plan says of a start that is not the usual one
+    PLAIN: ('start = "plain"',),
+    BY_MOMENTS: ('start = "moments"',),
+    BY_MOMENTS_ALONE: ('start = "moments"', f'vectors = "{NO_VECTORS}"'),
+}
 
 
 @dataclass(frozen=True)
@@ -21,19 +30,28 @@ class PlanNotes:
 
     corpus: str = ""
     person: str = ""  # the column of persons
-    language: str = ""
+    language: str = ""  # or the file of a public list
+    length: float = 0.0  # words of a document, about; 0: nobody says it
+
+    def __post_init__(self) -> None:
+        """Refuses a length that no document has."""
+        fine = 0 <= self.length <= 1e6
+        require(
+            fine, "securetm choose", "--document-length", self.length, "must be from 0, which does not say it, to 1,000,000"
+        )
 
 
-def plan_text(answers: Answers, profile: Profile, notes: PlanNotes) -> str:
-    """The plan in TOML. What it leaves out follows from the profile and the model."""
+def plan_text(answers: Answers, profile: Profile, notes: PlanNotes, best: ForecastSetting | None = None) -> str:
+    """The plan in TOML, with the settings of which the forecast expects most. What it leaves out, profile and model decide."""
     hidden = hides_documents(profile.budget)
     parts = [
         f"# A plan for {counted(dealt_out(answers, profile), 'party', 'parties')}, written by `securetm choose`.",
         f"# `securetm explain {profile.name}` says what is protected; `securetm check` on this file, whether it is sound.",
         f'profile = "{profile.name}"',
-        *_training(answers, hidden),
+        *(_training(answers, profile, notes, best) if hidden else ()),
+        *(_model(best) if best else ()),
         *_privacy(answers, profile, hidden),
-        *_vocabulary(notes),
+        *_vocabulary(notes, best),
         *_corpus(answers, profile, notes, hidden),
     ]
     return "\n".join(parts) + "\n"
@@ -45,24 +63,45 @@ def delta_for(answers: Answers, delta: float) -> float:
     return delta if delta <= smaller else max(smaller, _LEAST_DELTA)
 
 
-def _training(answers: Answers, hidden: bool) -> list[str]:
-    about = f"documents = {answers.documents}  # of all parties, about, and public: the number of rounds follows from it"
-    return ["", "[training]", about] if hidden else []
+def persons_of(answers: Answers) -> int:
+    """How many persons there are at least, if each has as many documents as the one who has most; 0 where none are meant."""
+    return max(answers.documents // answers.per_person, 1) if answers.unit is Unit.PERSON else 0
+
+
+def _training(answers: Answers, profile: Profile, notes: PlanNotes, best: ForecastSetting | None) -> list[str]:
+    """Public numbers, and what the forecast makes of them. A start at public topics is the usual one."""
+    persons, length = persons_of(answers), notes.length
+    lines = ["", "[training]", f"documents = {answers.documents}  # of all parties, about: a public number, as the next ones"]
+    lines += [f"persons = {persons}  # at least, if each has {answers.per_person} documents"] if persons else []
+    lines += [f"document_length = {length:g}  # words"] if length else []
+    if best is not None:
+        lines += [f"rounds = {best.rounds}  # of these, and of words, topics and start, the forecast expects most"]
+        lines += list(_STARTS.get(best.start, ())) if best.model == MODEL_UNDER_BUDGET else []
+    return [*lines, "", "[federation]", f"parties = {dealt_out(answers, profile)}"]
+
+
+def _model(best: ForecastSetting) -> list[str]:
+    return ["", "[model]", f'name = "{best.model}"', f"n_topics = {best.topics}"]
 
 
 def _privacy(answers: Answers, profile: Profile, hidden: bool) -> list[str]:
     if not hidden or profile.budget is None:
         return []
     delta = delta_for(answers, profile.budget.delta)
-    smaller = [f"delta = {delta:g}  # below 1 over the number of documents"] if delta != profile.budget.delta else []
+    smaller = "  # below 1 over the number of documents" if delta != profile.budget.delta else ""
+    spent = [f"epsilon = {profile.budget.epsilon:g}  # of all rounds together: the noise follows from it"]
+    spent += [f"delta = {delta:g}{smaller}"]
     whom = "every document must name its person" if answers.unit is Unit.PERSON else "no person has two documents"
     unit = "document" if not answers.per_person else answers.unit.value
     whom = whom if answers.per_person else "the documents are of no persons"
-    return ["", "[privacy]", f'unit = "{unit}"  # {whom}', *smaller]
+    return ["", "[privacy]", f'unit = "{unit}"  # {whom}', *spent]
 
 
-def _vocabulary(notes: PlanNotes) -> list[str]:
-    return ["", "[vocabulary]", f"file = {_quoted(notes.language)}"] if notes.language else []
+def _vocabulary(notes: PlanNotes, best: ForecastSetting | None) -> list[str]:
+    whole = bool(notes.language) and language_code(notes.language) is None  # a list in a file is kept whole
+    lines = [f"file = {_quoted(notes.language)}"] if notes.language else []
+    lines += [f"max_words = {best.words}"] if best is not None and not whole else []
+    return ["", "[vocabulary]", *lines] if lines else []
 
 
 def _corpus(answers: Answers, profile: Profile, notes: PlanNotes, hidden: bool) -> list[str]:

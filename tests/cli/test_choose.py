@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import io
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from securetm.agreement import agree
+from securetm.federation.run_forecast import forecast_of
+from securetm.plan_reading import plan_from_tables
 
 from .conftest import securetm, write_documents
 from .keys.terminal import interrupted_at, typed
@@ -69,6 +74,42 @@ TO_EACH = {  # answers that lead to each profile that can be chosen
     "dp-local": (*FEARS[:-1], "4"),
     "fortress": ("--looks", "coordinator", "--hide", "document", "--breaks", "coordinator", "--colluding", "2"),
 }
+
+
+@pytest.mark.parametrize("profile", ["dp-central", "dp-distributed", "dp-local", "fortress"])
+@pytest.mark.parametrize(
+    ("sizes", "notes"),
+    [
+        (("--documents", "2000", "--per-person", "0"), ()),
+        (("--documents", "30000", "--per-person", "5"), ("--document-length", "12", "--language", "english")),
+    ],
+)
+def test_the_plan_has_the_settings_of_the_forecast_and_a_run_forecasts_the_same(
+    profile: str, sizes: tuple[str, ...], notes: tuple[str, ...]
+) -> None:
+    """Whatever a run decides by itself (start, noise, words) is what the forecast that was shown counted with."""
+    said = securetm("choose", "--parties", "7", *sizes, "--purpose", "explore", *TO_EACH[profile], *notes, "--json")
+    assert (said.code, said.json["profile"]) == (0, profile), said.err
+    shown, plan = said.json["forecast"], plan_from_tables(tomllib.loads(said.json["plan"]), "plan.toml")
+    for name in ("rounds", "documents"):
+        assert getattr(plan.training, name) == shown["setting"][name]
+    assert (plan.vocabulary.max_words, plan.model.name) == (shown["setting"]["words"], shown["setting"]["model"])
+    assert plan.model.settings["n_topics"] == shown["setting"]["topics"]
+    assert plan.training.persons == (6_000 if "5" in sizes else 0)
+    told = forecast_of(agree(plan), 7)
+    assert told is not None
+    assert told.verdict.value == shown["verdict"]
+    assert told.record()["held_out"] == pytest.approx(shown["held_out"], abs=0.01)
+    assert told.record()["classification"] == pytest.approx(shown["classification"], abs=0.01)
+
+
+def test_what_the_forecast_cannot_say_is_left_to_the_profile() -> None:
+    said = securetm("choose", *SIZES, *FEARS, "--document-length", "90000", "--json")
+    assert said.json["forecast"]["held_out"] is None
+    assert "were not tried" in said.json["forecast"]["said"]
+    assert "rounds =" not in said.json["plan"]
+    refused = securetm("choose", *SIZES, *FEARS, "--document-length", "-1")
+    assert (refused.code, "--document-length" in refused.err) == (2, True)
 
 
 @pytest.mark.slow
