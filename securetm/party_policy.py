@@ -9,11 +9,12 @@ import dataclasses
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from securetm.contracts import Budget
+from securetm.engines.engine_choice import EngineChoice
 from securetm.errors import NotFound
 from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
 from securetm.toml_settings import from_table, read_toml, require, require_at_least
@@ -118,6 +119,7 @@ class PartyFile:
     home: str = ""  # the party's folder for ledgers, stores and results; nothing: $XDG_DATA_HOME/securetm/NAME
     policy: PolicyChoice = PolicyChoice()
     privacy: LedgerChoice = LedgerChoice()
+    engine: EngineChoice = field(default_factory=EngineChoice)  # that computes answers
     path: Path = Path()  # of the file itself
 
     @classmethod
@@ -131,9 +133,10 @@ class PartyFile:
                     require(name in tables or name != "data", path.name, "data", None, "must be a table [data]")
                     made |= {name: _section(kind, tables[name], name)} if name in tables else {}
             with mistakes.kept():
-                made |= vars(
-                    _top_level({name: value for name, value in tables.items() if name not in sections}, path, sections)
-                )
+                made |= {"engine": EngineChoice.of(tables["engine"])} if "engine" in tables else {}
+            with mistakes.kept():
+                known = (*sections, "engine")
+                made |= vars(_top_level({name: value for name, value in tables.items() if name not in known}, path, known))
             mistakes.tell()
         return cls(**made, path=path)
 

@@ -82,3 +82,32 @@ def test_the_data_set_has_the_budget_that_its_owner_wrote() -> None:
     run = Budget(Unit.DOCUMENT, 3.0, 1e-6)
     assert LedgerChoice().budget(run) == run
     assert LedgerChoice(epsilon=8.0).budget(run) == Budget(Unit.DOCUMENT, 8.0, 1e-6)
+
+
+ENGINE = '\n[engine]\nkind = "pool"\nworkers = 3\n'
+
+
+def test_a_party_chooses_what_computes_its_answers(tmp_path: Path) -> None:
+    assert PartyFile.read(written(tmp_path, WHOLE)).engine.make() is not None
+    chosen = PartyFile.read(written(tmp_path, WHOLE + ENGINE)).engine
+    assert chosen.facts() == {"kind": "pool", "workers": 3}
+    assert chosen.make().workers == 3
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said", "advice"),
+    [
+        ('"pool"', '"poll"', "line 17: there is no engine called 'poll'", "did you mean pool"),
+        ("workers", "wokers", "line 18: there is no setting of \\[engine\\] called 'wokers'", "did you mean workers"),
+        ("= 3", "= -3", "line 18: the setting `workers` in \\[engine\\] is -3; it must be from 0 to 256", "workers"),
+        ("= 3", '= "many"', "line 18: the setting `workers` in \\[engine\\] is 'many'; it must be a whole number", "workers"),
+        ('kind = "pool"', "", "line 16: the setting `kind` in \\[engine\\] is missing", "kind"),
+        ("[engine]", "[enginee]", "line 16: .* called 'enginee'", "did you mean engine"),
+    ],
+)
+def test_a_mistake_in_the_engine_is_named_with_its_line(
+    before: str, after: str, said: str, advice: str, tmp_path: Path
+) -> None:
+    with pytest.raises((BadSetting, NotFound), match=f"PARTY.toml, {said}") as refused:
+        PartyFile.read(written(tmp_path, WHOLE + ENGINE.replace(before, after)))
+    assert advice in refused.value.advice().lower()

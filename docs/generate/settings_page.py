@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from docs.generate.markdown import code, page, table
 from securetm import plans
+from securetm.engines import ENGINES, IN_PROCESS
 from securetm.models import MODELS
 from securetm.party_policy import QUESTIONS, DataChoice, LedgerChoice, PartyFile, PolicyChoice
 
@@ -43,6 +44,10 @@ def party_page() -> str:
         inspect.getdoc(PartyFile) or "",
         *(part for name, kind in sections.items() for part in _section(f"[{name}]", kind)),
         "Questions that `questions` can name: " + ", ".join(map(code, QUESTIONS)) + ".",
+        "## [engine]",
+        f"What computes this party's answers. `kind` names it: {', '.join(map(code, ENGINES.own))}. Without the table it is "
+        f"{code(IN_PROCESS)}. The other settings are those of the engine. No other party can tell which one you chose.",
+        *(part for name in ENGINES.own for part in _engine(name)),
     )
 
 
@@ -60,6 +65,13 @@ def _section(title: str, kind: type[Any], only: tuple[str, ...] = ()) -> Iterato
 
 def _model(name: str) -> Iterator[str]:
     kind = MODELS.load(name)
+    yield f"### {name}"
+    yield (inspect.getdoc(kind) or "").split("\n\n")[0]
+    yield table(_HEADS, _rows(kind)) or "It has no settings."
+
+
+def _engine(name: str) -> Iterator[str]:
+    kind = ENGINES.load(name)
     yield f"### {name}"
     yield (inspect.getdoc(kind) or "").split("\n\n")[0]
     yield table(_HEADS, _rows(kind)) or "It has no settings."

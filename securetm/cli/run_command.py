@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from securetm.agreement import Agreement
+    from securetm.contracts import Engine
     from securetm.corpus.corpus import PartyCorpus
     from securetm.plans import Plan
 
@@ -98,7 +99,12 @@ def run(
         Path | None,
         typer.Option("--continue", help="Train on from the model of this finished run: topics keep their numbers and labels."),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="Worker processes for the parties.")] = 1,
+    engine: Annotated[
+        str | None, typer.Option(help="What computes the parties' answers, one party after the other: in-process or pool.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Worker processes: of the engine, or without one for the parties.")
+    ] = None,
     record: Annotated[bool, typer.Option("--record", help="Keep the content of every message, for an audit.")] = False,
     comparison: Annotated[
         bool, typer.Option("--comparison/--no-comparison", help="Also train each party alone, to compare.")
@@ -111,7 +117,7 @@ def run(
     if continue_ is not None:
         overrides = _going_on(continue_, plan, overrides)
     _check_resume(resume, plan, overrides, out or ledgers, record)
-    result = _run(resume, plan, overrides, (out, ledgers), workers, (record, comparison), json)
+    result = _run(resume, plan, overrides, (out, ledgers), (engine, workers), (record, comparison), json)
     if json:
         print_json(result)
     if not result["rounds"]:
@@ -155,13 +161,13 @@ def _run(
     plan: Path | None,
     overrides: dict[str, Any],
     places: tuple[Path | None, Path | None],
-    workers: int,
+    computing: tuple[str | None, int | None],
     choices: tuple[bool, bool],
     json: bool,
 ) -> dict[str, Any]:
     from securetm.reports.terminal import results, screen, show_run
 
-    to = screen()
+    to, (chosen, workers) = screen(), _computing(*computing)
     with _getting_ready(to, json):
         from securetm.federation.folder import begin, reopen
         from securetm.federation.simulation import execute
@@ -183,10 +189,21 @@ def _run(
                 to.print(f"Note: {in_words(needed)}.")
             folder = begin(path, agreement.plan, corpora, with_content=choices[0], ledgers=places[1])
             _say_forecast(folder.agreement, len(corpora), to)
-        result = execute(folder, bars, workers=workers, comparison=choices[1])
+        with closing(chosen) as engine:
+            result = execute(folder, bars, workers=workers, comparison=choices[1], engine=engine)
     show_run(result, agreement.profile.danger, results(json))
     _say_who_took_no_part(result, to)
     return result
+
+
+def _computing(engine: str | None, workers: int | None) -> tuple[Engine, int]:
+    """The engine, and how many processes the parties are spread over: where there is an engine, `workers` are its own."""
+    from securetm.engines import IN_PROCESS
+    from securetm.engines.engine_choice import EngineChoice
+
+    own = engine not in (None, IN_PROCESS)
+    table = {"kind": engine or IN_PROCESS, **({"workers": workers} if own and workers else {})}
+    return EngineChoice.of(table).make(), 1 if own else workers or 1
 
 
 def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:

@@ -31,6 +31,10 @@ class EngineChoice:
         chosen.make()
         return chosen
 
+    def facts(self) -> dict[str, Any]:
+        """What was chosen, for the party's own user."""
+        return {"kind": self.kind, **self.settings}
+
     def make(self) -> Engine:
         """The engine. Its workers start with its first tasks."""
         return cast(Engine, from_table(ENGINES.load(self.kind), self.settings, WHERE))

@@ -14,6 +14,8 @@ from typing import Any
 
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import agree
+from securetm.block_answers import IN_PROCESS
+from securetm.contracts import Engine
 from securetm.corpus.corpus import Corpus, PartyCorpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.comparison import compare
@@ -77,11 +79,18 @@ def federate(
 
 
 def execute(
-    folder: RunFolder, stages: Stages, *, workers: int = 0, comparison: bool = True, parties: Parties | None = None
+    folder: RunFolder,
+    stages: Stages,
+    *,
+    workers: int = 0,
+    comparison: bool = True,
+    parties: Parties | None = None,
+    engine: Engine = IN_PROCESS,
 ) -> dict[str, Any]:
     """Starts or resumes a run and takes it to its end. Interrupted at any moment, it can be called again.
 
-    The parties run in this process or in its workers, unless `parties` brings what carries messages to them.
+    The parties run in this process or in its workers, unless `parties` brings what carries messages to them. Where they run
+    in this process, the engine computes their answers, of one after the other. The caller closes it.
     """
     _one_thread()
     if (folder.path / RESULT).is_file():
@@ -91,7 +100,7 @@ def execute(
     with alone_in(folder.path):
         with WorkTimer(Transcript(folder.path / "transcript"), stages) as timer:
             try:
-                trained = train(folder, timer, workers, parties)
+                trained = train(folder, timer, workers, parties or _parties(folder, workers, engine))
                 compared = compare(folder, trained, make_party, timer, comparison)
             except KeyboardInterrupt as stop:
                 raise Interrupted(str(folder.path), rounds_kept(folder.coordinator)) from stop
@@ -116,13 +125,13 @@ def _exhausted(folder: RunFolder, party: str) -> LedgerExhausted:
         return LedgerExhausted(str(path), party, ledger.budget.epsilon, ledger.spent().epsilon, len(ledger.runs()))
 
 
-def make_party(folder: RunFolder, name: str) -> Party:
-    """Makes one party from its own folder, in a worker or in this process."""
+def make_party(folder: RunFolder, name: str, engine: Engine = IN_PROCESS) -> Party:
+    """Makes one party from its own folder, in a worker or in this process. The engine computes its answers."""
     _one_thread()
     # Not synced: all parties share this machine's disk, and a run that lost its power begins a new session with new keys.
     store, corpus = PartyStore(folder.party(name), synced=False), documents_of(folder, name)
     party = Party(name, folder.members, folder.agreement, corpus, store, OperatingSystem(), folder.keys, *_ledger(folder, name))
-    return replace(party, run=folder.name)
+    return replace(party, run=folder.name, engine=engine)
 
 
 def documents_of(folder: RunFolder, name: str) -> PartyCorpus:
@@ -212,7 +221,7 @@ def _learned_by_parties(folder: RunFolder, trained: Trained) -> Trained:
     return Trained(state, trained.vocabulary, trained.rounds, figures)
 
 
-def _parties(folder: RunFolder, workers: int) -> Parties:
+def _parties(folder: RunFolder, workers: int, engine: Engine = IN_PROCESS) -> Parties:
     if workers > 1:
         return Workers(make_party, {name: (folder, name) for name in folder.members}, workers)
-    return InProcess({name: make_party(folder, name) for name in folder.members})
+    return InProcess({name: make_party(folder, name, engine) for name in folder.members})

@@ -19,6 +19,7 @@ def preview_tables(shown: Mapping[str, Any]) -> Group:
     head.add_row("party", printable(f"{shown['party']}, data set {shown['data_set']} ({shown['documents']:,} documents)"))
     head.add_row("federation", printable(f"{shown['federation']}: {', '.join(shown['members'])}"))
     head.add_row("coordinator", f"{shown['coordinator']['address']}\n{shown['coordinator']['fingerprint']}")
+    head.add_row("engine", printable(_engine(shown["engine"])))
     head.add_row("profile", f"{shown['profile']} ({shown['profile_digest'][:16]}…), model {shown['model']}")
     return Group(
         Text("Nothing was sent. Joining would send this, and nothing else that depends on your documents:", style="bold"),
@@ -27,6 +28,12 @@ def preview_tables(shown: Mapping[str, Any]) -> Group:
         Text(_cost(shown["cost"])),
         Text(f"The model, its words and a report with your own figures would land in {shown['lands_in']}"),
     )
+
+
+def _engine(engine: Mapping[str, Any]) -> str:
+    """The engine and its settings, as the party's file has them."""
+    settings = ", ".join(f"{name} = {value}" for name, value in engine.items() if name != "kind")
+    return f"{engine['kind']}{settings and f' ({settings})'}; nobody else sees which"
 
 
 def _questions(shown: Mapping[str, Any]) -> Table:

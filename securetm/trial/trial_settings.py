@@ -110,4 +110,8 @@ least_parties = {parties}  # in a sum over your documents
 # [privacy]  # the budget of these documents, over all runs and federations
 # epsilon = 8.0
 # delta = 1e-6
+
+# [engine]  # what computes your answers: no other party can tell
+# kind = "pool"  # processes on this machine
+# workers = 2
 """

@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info  # type: ignore[import-untyped]  # scikit-learn brings it
 
 
 @dataclass(frozen=True)

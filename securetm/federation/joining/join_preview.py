@@ -66,6 +66,7 @@ def preview(joining: Joining) -> dict[str, Any]:
         "coordinator": {"address": roster.address, "fingerprint": roster.coordinator.certificate.fingerprint},
         "members": list(roster.members),
         "documents": len(joining.corpus),
+        "engine": joining.file.engine.facts(),
         "leaves_home": [asdict(one) for one in questions_of(agreement, joining)],
         "cost": cost(joining),
         "lands_in": str(joining.results),

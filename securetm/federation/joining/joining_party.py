@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any, Protocol
 
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
+from securetm.block_answers import IN_PROCESS
+from securetm.contracts import Engine
 from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.opening import open_corpus
 from securetm.credentials.acceptance import KEYS, check_accepted
@@ -77,8 +80,8 @@ class Joining:
         named |= {"profile": agreement.profile.name, "profile_digest": agreement.profile.digest.hex()}
         return {**named, "agreement": agreement.digest.hex(), "roster": self.roster.digest.hex(), "run": self.run_name}
 
-    def party(self, watch: PartyWatch) -> Party:
-        """Opens the party's stores and its ledger. From now on nobody else may."""
+    def party(self, watch: PartyWatch, engine: Engine = IN_PROCESS) -> Party:
+        """Opens the party's stores and its ledger. From now on nobody else may. The engine computes its answers."""
         identity, members = self.keys.identity, self.roster.members
         self.home.check_one_data_set(self.agreement)
         ledger, tag = self._ledger()
@@ -86,7 +89,7 @@ class Joining:
         budgeted = (ledger, self.home.others(), self.run_name) if ledger is not None else ()
         keys = dict(self.roster.keys)
         made = Party(self.file.name, members, self.agreement, self.corpus, store, OperatingSystem(), keys, *budgeted)
-        return replace(made, policy=self.file.policy, ledger_tag=tag, watch=watch)
+        return replace(made, policy=self.file.policy, ledger_tag=tag, watch=watch, engine=engine)
 
     def ledgers(self) -> list[Path]:
         """The ledgers that these documents have so far. None is made."""
@@ -182,8 +185,8 @@ def join(
     joining: Joining, carrier_of: Callable[[PacedParty], Carrier], watch: PartyWatch, stop: threading.Event
 ) -> Mapping[str, Any]:
     """Takes part until the run has ended, and writes what came of it. Set `stop`, and the party leaves; it may come back."""
-    with joining.home.alone():
-        party = joining.party(watch)
+    with joining.home.alone(), closing(joining.file.engine.make()) as engine:
+        party = joining.party(watch, engine)
         paced = PacedParty(party, SystemClock(stop))
         try:
             ended = carrier_of(paced).run(paced.handle, stop) or paced.party.finished is not None
