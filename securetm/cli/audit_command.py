@@ -18,6 +18,7 @@ from securetm.errors import BadSetting, NoSuchPath
 if TYPE_CHECKING:
     from securetm.leakage.audit_plans import AuditPlan
     from securetm.leakage.audit_record import Audit
+    from securetm.leakage.unfinished import Unfinished
     from securetm.stages import Stages
 
 WHOLE, MINUTES = "full", 2.0  # the plan and the time of an audit of which only the run is named
@@ -72,7 +73,7 @@ def audit(
         raise NoSuchPath(plan)
     check_places(html, markdown)
     _check_folders(evidence, keep)
-    with _reporting_interruption(evidence, keep):
+    with _reporting_interruption(evidence, keep, run):
         from securetm.reports.audit_file import write_record
         from securetm.reports.audit_screen import show_audit
         from securetm.reports.progress import Bars
@@ -80,14 +81,18 @@ def audit(
 
         to = screen()
         with Bars(to) as bars:
-            found = _carried_out(plan, run, evidence, keep, bars, minutes)
+            kept = None if run is None else _kept_of(plan, run, minutes, at_home(examples))
+            if kept:
+                to.print(_goes_on(kept), markup=False)
+            found = _carried_out(plan, run, evidence, keep, bars, minutes, kept)
     if evidence is not None:
         to.print(_how_many_kept(found, plan, evidence), markup=False)
     show_audit(found, at_home(examples), results(json))
-    if run is not None:
-        kept = write_record(found, run, at_home(examples))
-        again = f"show it again with securetm report {kept}; the page to sign: securetm report {run} --pdf report.pdf"
-        to.print(f"Kept: {kept}; {again}", markup=False)
+    if run is not None and kept is not None:
+        place = write_record(found, run, at_home(examples))
+        kept.remove()
+        again = f"show it again with securetm report {place}; the page to sign: securetm report {run} --pdf report.pdf"
+        to.print(f"Kept: {place}; {again}", markup=False)
     hand_out(found, html, markdown, examples, json)
     if found.refuted_claims or found.broken_promises:
         raise typer.Exit(1)
@@ -111,18 +116,25 @@ def _chosen(plan: str, run: Path | None, minutes: float | None) -> tuple[str, fl
 
 
 def _carried_out(
-    name: str, run: Path | None, evidence: Path | None, keep: Path | None, bars: Stages, minutes: float | None
+    name: str,
+    run: Path | None,
+    evidence: Path | None,
+    keep: Path | None,
+    bars: Stages,
+    minutes: float | None,
+    kept: Unfinished | None,
 ) -> Audit:
     """The audit. With a folder of evidence, it carries out in pieces what is missing there, and adds what was kept."""
     from securetm.leakage.audit_plans import read_audit_plan
     from securetm.leakage.auditor import audit as carried_out
-    from securetm.leakage.auditor import check_plan, place_for
+    from securetm.leakage.auditor import check_plan
+    from securetm.leakage.demonstration import place_for
     from securetm.leakage.evidence import read_all_evidence, read_all_refusals
     from securetm.leakage.renewal import renew_refusals, renewed, whole_audit
 
     plan = read_audit_plan(name)
     if evidence is None:
-        return carried_out(plan, run, keep=keep, stages=bars, minutes=minutes)
+        return carried_out(plan, run, keep=keep, stages=bars, minutes=minutes, kept=kept)
     check_plan(plan)
     made: list[Audit] = []
 
@@ -135,6 +147,21 @@ def _carried_out(
     with place_for(None if keep is None else keep / "refusals") as place:
         again = renew_refusals(plan, evidence, place, bars)
     return whole_audit(plan, made, read_all_evidence(evidence), read_all_refusals(evidence), again)
+
+
+def _kept_of(plan: str, run: Path, minutes: float | None, examples: int) -> Unfinished:
+    """What an audit of this run that did not end has kept."""
+    from securetm.federation.folder import reopen
+    from securetm.leakage.audit_plans import read_audit_plan
+    from securetm.leakage.unfinished import Unfinished
+
+    return Unfinished(read_audit_plan(plan), reopen(run), minutes, examples)
+
+
+def _goes_on(kept: Unfinished) -> str:
+    from securetm.wording import counted
+
+    return f"An audit of this run did not end: {counted(len(kept), 'trial')} of it are kept in {kept.path}, and not made again."
 
 
 def _check_folders(evidence: Path | None, keep: Path | None) -> None:
@@ -164,7 +191,7 @@ def _how_many_kept(found: Audit, plan: str, evidence: Path) -> str:
 
 
 @contextmanager
-def _reporting_interruption(evidence: Path | None, keep: Path | None) -> Iterator[None]:
+def _reporting_interruption(evidence: Path | None, keep: Path | None, run: Path | None) -> Iterator[None]:
     """Reports what was kept of an interrupted audit, and how to continue."""
     try:
         yield
@@ -173,5 +200,8 @@ def _reporting_interruption(evidence: Path | None, keep: Path | None) -> Iterato
         if evidence is not None:
             again = f"repeat the command: it goes on with what is missing{emptied}"
             raise AuditInterrupted(f"every part of it that was over is kept in {evidence}", again) from stop
+        if run is not None:
+            again = f"repeat the command: it makes no trial again that was over{emptied}"
+            raise AuditInterrupted(f"every trial that was over is kept below {run}", again) from stop
         again = f"begin it again{emptied}; with --evidence FOLDER an audit keeps its results and goes on where it was"
         raise AuditInterrupted("no result was kept", again) from stop

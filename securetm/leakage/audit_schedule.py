@@ -6,6 +6,7 @@ It runs no attack. The estimates are of one core: they order trials, and say wha
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,7 @@ from securetm.leakage.own_baseline import check_baseline, serves_itself
 from securetm.leakage.parts.membership_game import OUTSIDE, SHARES, found, pose
 from securetm.leakage.recorded import vocabulary_of
 from securetm.leakage.regulators import CRITERIA, bears_on
+from securetm.wording import counted
 
 SHADOWS = "shadows"
 FEWEST_ROUNDS = 5  # of a baseline: it shows that the attack works on these documents, and need not be the run again
@@ -33,6 +35,7 @@ _USUAL = 1.5  # seconds of an attack on one run, by the kept evidence
 _SLOW: Mapping[str, float] = {"gradient_matching": 15.0, "rare_documents": 10.0, "update_inversion": 10.0, "sum_inversion": 4.0}
 _MANY_WORDS = 10_000  # of a list for which rare_documents takes as long; with fewer, there are fewer rare ones to compare
 _LEAST_TELLING = len(CRITERIA)
+_FOR_BASELINE = 0.4  # the share of the time that its training may take
 _COMPUTING = 0.25  # the share of a recorded run's time that its parties and its model take, without messages
 
 
@@ -48,7 +51,8 @@ def planned(trials: Iterable[Trial], given: RunFolder) -> tuple[tuple[PlannedTri
     """The trials in the order in which they are made, and what cannot tell anything, with the reason.
 
     Trials that are the same on a user's run are made once. Members are told at more false alarms where few documents were held
-    out. What takes least comes first, and of that what bears on most of the questions of regulators.
+    out. Each attack comes once before any comes again; what takes least comes first, and of that what bears on most of the
+    questions of regulators.
     """
     trials, different = tuple(trials), dict[str, Trial]()
     others = _held_out(given) if any(map(_asked_of_others, trials)) else 0
@@ -59,8 +63,18 @@ def planned(trials: Iterable[Trial], given: RunFolder) -> tuple[tuple[PlannedTri
         key: _why_not(trial, given, without[trial.expect_fail]) or _too_few(trial, others) for key, trial in different.items()
     }
     worth = [PlannedTrial(trial, expected(trial, given)) for key, trial in different.items() if not reasons[key]]
-    in_order = sorted(worth, key=lambda one: (one.seconds, _LEAST_TELLING - len(bears_on(one.trial.attack))))
-    return tuple(in_order), tuple(dict.fromkeys(reason for reason in reasons.values() if reason))
+    return _in_order(worth), tuple(dict.fromkeys(reason for reason in reasons.values() if reason))
+
+
+def _in_order(worth: Iterable[PlannedTrial]) -> tuple[PlannedTrial, ...]:
+    """By what trials take and tell: each attack once before any comes again, and last those that train shadow models."""
+    by_cost = sorted(worth, key=lambda one: (one.seconds, _LEAST_TELLING - len(bears_on(one.trial.attack))))
+    before: Counter[str] = Counter()
+    placed = []
+    for one in by_cost:
+        placed.append(((SHADOWS in one.trial.effort, before[one.trial.attack]), one))
+        before[one.trial.attack] += 1
+    return tuple(one for _, one in sorted(placed, key=lambda pair: pair[0]))
 
 
 def expected(trial: Trial, given: RunFolder) -> float:
@@ -101,11 +115,18 @@ def baseline_rounds(trials: Iterable[Trial], given: RunFolder) -> int:
     return min(given.agreement.plan.training.rounds, max(most, FEWEST_ROUNDS))
 
 
-def too_long(one: PlannedTrial, left: float) -> str:
-    """Why a trial is not begun with so many seconds left."""
+def rounds_in_time(trials: Iterable[Trial], given: RunFolder, limit: float) -> int:
+    """The rounds of a baseline: as many as its trials read, and fewer where their training would take most of the time."""
+    wanted, each = baseline_rounds(trials, given), seconds_of(given) / given.agreement.plan.training.rounds
+    fit = math.floor(_FOR_BASELINE * limit / each) if each and math.isfinite(limit) else wanted
+    return min(wanted, max(fit, FEWEST_ROUNDS))
+
+
+def too_long(one: PlannedTrial, left: float, more: int = 0) -> str:
+    """Why a trial is not begun with so many seconds left, and neither are so many more of the same attack."""
     takes = f"{math.ceil(one.seconds / 60)} min" if one.seconds > 60 else f"{math.ceil(one.seconds)} s"
     about = f"it takes about {takes} here, and {max(left, 0):.0f} s were left: give more with --minutes"
-    return not_made(one.trial, about)
+    return not_made(one.trial, about + (f" (and {counted(more, 'trial')} of it more)" if more else ""))
 
 
 def _no_baseline(given: RunFolder, profile: str) -> str:

@@ -1,72 +1,33 @@
 """Carries out an audit plan: every trial on real runs, first on the unprotected baseline, then on runs that claim protection.
 
-An attack gets what its adversary sees. This module compares its guesses with the ground truth and reaches the verdicts.
+It checks the plan and makes no finding itself.
 """
 
 from __future__ import annotations
 
-import math
-import os
-import platform
-import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from dataclasses import replace as with_changes
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from msgspec.structs import replace
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
-from securetm.contracts import Adversary, Budget
-from securetm.entropy import OperatingSystem
-from securetm.errors import SecuretmError
-from securetm.federation.file_digests import check_all
-from securetm.federation.folder import RESULT, RunFolder, reopen
-from securetm.federation.questions import TRAIN
-from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Estimate, GroundTruth, Proportion, Score
+from securetm.federation.folder import RunFolder, reopen
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit_plans import ROUNDS, AuditPlan, Trial, read_audit_plan
-from securetm.leakage.audit_record import About, AttackedRun, AttackOutcome, Attempt, Audit, Finding, Measured
-from securetm.leakage.audit_schedule import baseline_rounds, in_time, not_made, planned, too_long
+from securetm.leakage.audit_record import Audit
 from securetm.leakage.below_minimum import tried_below_minimum
-from securetm.leakage.controls import of_chance
-from securetm.leakage.corrections import corrected, count_of_tests, of_epsilon
-from securetm.leakage.demonstration import Demonstrations, check_runs, claimed_by, claims
+from securetm.leakage.corrections import count_of_tests, of_epsilon
+from securetm.leakage.demonstration import Demonstrations, check_runs, place_for
 from securetm.leakage.evidence import today
-from securetm.leakage.evidence_hashes import bound_to
-from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
-from securetm.leakage.leakage_errors import (
-    BrokenAttack,
-    NotFinished,
-    NothingInTime,
-    NothingToAttack,
-    NothingToJudgeBy,
-    NotTestable,
-)
-from securetm.leakage.malicious_coordinator import MaliciousRounds
-from securetm.leakage.malicious_party import Corruption, MaliciousParties
-from securetm.leakage.measured_figures import is_sound, measured
-from securetm.leakage.networked import OverNetwork
-from securetm.leakage.own_baseline import baseline_of, no_baseline, serves_itself
+from securetm.leakage.given_run import audit_of_run, check_finished
+from securetm.leakage.leakage_errors import NothingToAttack
 from securetm.leakage.protocol_violations import tried_violations
-from securetm.leakage.recorded import MESSAGES, check_recorded, granted_to, questions_of, rounds_read, serials_of, view_of
+from securetm.leakage.trial_on_run import findings
+from securetm.leakage.unfinished import Unfinished
 from securetm.leakage.untried import how_again, is_for, left_out
-from securetm.leakage.verdicts import NOT_TESTED, judged_alone, with_baseline
-from securetm.mechanisms.noising import PRIVATE
-from securetm.plan_reading import unusual_settings
 from securetm.profiles import read_profile
 from securetm.stages import Stages, Unwatched
-from securetm.threats import read_threat_model
 from securetm.toml_settings import require
 from securetm.version import __version__
-from securetm.wording import counted
-
-_SEED = 20_21  # of the control's random numbers; a fixed one makes a report repeatable
 
 
 def audit(
@@ -77,12 +38,14 @@ def audit(
     stages: Stages | None = None,
     whole: AuditPlan | None = None,
     minutes: float | None = None,
+    kept: Unfinished | None = None,
 ) -> Audit:
     """Carries out a plan. Without `run` it makes its own runs; with one, it tries that run and baselines of its documents.
 
-    Trials on a given run begin with what takes least, and none begins that would end after so many `minutes`. `keep` is a
-    folder for the runs that are made; without one they are deleted. `whole` is the plan of which this one is a piece: tests of
-    an epsilon are corrected for the whole plan, and refusals are tried elsewhere.
+    Trials on a given run begin with what takes least, and none begins that would end after so many `minutes`; `kept` holds
+    what an interrupted audit of it found. `keep` is a folder for the runs that are made; without one they are deleted.
+    `whole` is the plan of which this one is a piece: tests of an epsilon are corrected for the whole plan, and refusals are
+    tried elsewhere.
     """
     plan = plan if isinstance(plan, AuditPlan) else read_audit_plan(plan)
     begun, given = time.perf_counter(), reopen(Path(run)) if run is not None else None
@@ -90,136 +53,21 @@ def audit(
     if given is not None:
         if not trials:
             raise NothingToAttack(plan.name, f"the model {given.agreement.plan.model.name} of {given.path}")
-        _check_finished(given)
+        check_finished(given)
     if whole is None:
         check_plan(plan, given)
     if given is not None:
-        return _of_given(plan, given, trials, keep, stages or Unwatched(), minutes)
+        return audit_of_run(plan, given, trials, keep, stages or Unwatched(), minutes, kept)
     with place_for(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
         runs = Demonstrations(place, stages or Unwatched())
         tests = count_of_tests(trials if whole is None else whole.trials)
-        found = tuple(finding for trial in trials for finding in _findings(trial, runs, None, tests))
+        found = tuple(finding for trial in trials for finding in findings(trial, runs, None, tests))
         below, moved = (plan.refusals, plan.moves) if whole is None else ((), ())
         refused = tuple(one for name in below for one in tried_below_minimum(name, {}, place, stages or Unwatched()))
         refused += tuple(one for name in moved for one in tried_violations(name, runs))
     seconds = time.perf_counter() - begun
     untried, again = left_out(plan, trials), how_again(plan)
     return Audit(plan.name, plan.title, "demonstration", found, untried, seconds, __version__, again, refused, today())
-
-
-def _of_given(
-    plan: AuditPlan, given: RunFolder, trials: tuple[Trial, ...], keep: Path | None, stages: Stages, minutes: float | None
-) -> Audit:
-    """The audit of a run that was given: what cannot tell anything is not begun, and neither is what would take too long."""
-    begun, limit = time.perf_counter(), math.inf if minutes is None else 60 * minutes
-    in_order, reasons = planned(trials, given)
-    found: list[Finding] = []
-    with place_for(keep) as place, threadpool_limits(1):
-        runs, rest = Demonstrations(place, stages), sum(one.seconds for one in in_order)
-        worth = [one.trial for one in in_order if in_time(one.trial, given, limit)]
-        rounds, tests = baseline_rounds(worth, given), _claims_of_epsilon(worth, given)
-        for number, one in enumerate(in_order, start=1):
-            left = limit - (time.perf_counter() - begun)
-            if (trial := in_time(one.trial, given, left)) is None:
-                reasons += (too_long(one, left),)
-            elif problem := no_baseline(given, trial.expect_fail, runs, rounds):
-                reasons += (not_made(trial, problem),)
-            else:
-                how_far = f"{number} of {len(in_order)}, about {max(round(min(rest, left)), 1)} s left"
-                found += _findings(trial, runs, given, tests, rounds, how_far)
-            rest -= one.seconds
-    if not found:
-        raise NothingInTime(plan.name, "; ".join(reasons))
-    seconds, again = time.perf_counter() - begun, how_again(plan, given, minutes)
-    untried = (*reasons, *left_out(plan, trials, given))
-    return Audit(
-        plan.name, plan.title, given.path.resolve().name, tuple(found), untried, seconds, __version__, again, (), today()
-    )
-
-
-@contextmanager
-def place_for(keep: Path | None) -> Iterator[Path]:
-    """The folder for runs that are to be kept, or one that is deleted at the end."""
-    if keep is not None:
-        yield keep
-        return
-    with tempfile.TemporaryDirectory(prefix="securetm-audit-") as place:
-        yield Path(place)
-
-
-def _check_finished(given: RunFolder) -> None:
-    """Refuses a run that was not finished, and a finished one with missing or changed files."""
-    if not (given.path / RESULT).is_file() and not given.model.is_file():
-        kept = given.path / "transcript" / MESSAGES
-        begun = not given.with_content or (kept.is_file() and serials_of(given, (TRAIN,), 1))
-        raise NotFinished(str(given.path), "its training has not ended" if begun else "it holds no round of training")
-    check_recorded(given)
-    for name in given.members:
-        if not given.documents(name).is_file():
-            raise NothingToJudgeBy(str(given.path), name)
-    check_all(given.path)
-
-
-def _claims_of_epsilon(trials: Iterable[Trial], given: RunFolder) -> int:
-    """How many claims of an epsilon these trials test on a run: all together may go wrong as rarely as one alone."""
-    return 0 if given.agreement.budget is None else sum(map(of_epsilon, trials))
-
-
-# ---- one trial -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TrialOnRun:
-    """One trial on one run of one profile."""
-
-    trial: Trial
-    attack: Attack
-    folder: RunFolder
-    again: RunFolder | None
-    adversary: Adversary
-    claimed: Budget | None
-    tests: int  # claims of an epsilon that are tested beside it
-    bound: Mapping[str, str]  # hashes of all that the result depends on; empty for a user's run
-
-    @property
-    def confidence(self) -> float:
-        """Corrected for the number of tests (Bonferroni) where an epsilon is tested."""
-        return corrected(self.trial.confidence, self.tests) if self.of_epsilon else self.trial.confidence
-
-    @property
-    def of_epsilon(self) -> bool:
-        """Whether the trial tests a claim of an epsilon, and the attack declares what the claim allows."""
-        return self.attack.allowed is not None and self.claimed is not None and self.trial.claim == PRIVATE
-
-    @property
-    def refuted_from(self) -> float:
-        """The limit that the claimed epsilon sets, or the plan's own if none is claimed."""
-        if self.of_epsilon and self.attack.allowed is not None and self.claimed is not None:
-            return self.attack.allowed(self.trial.measure, self.claimed)
-        return self.trial.refuted_from
-
-
-def _findings(
-    trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: int, rounds: int = 0, how_far: str = ""
-) -> tuple[Finding, ...]:
-    """The baseline first, then each profile; or the given run after a baseline over the same documents, of so many rounds."""
-    attack = attack_called(trial.attack)
-    threats = read_threat_model(trial.threat_model)
-    adversary = threats.adversary(trial.adversary)
-    others = [name for name in trial.profiles if name != trial.expect_fail]
-    if given is None:
-        folders = [(name == trial.expect_fail, *_runs(trial, runs, name)) for name in (trial.expect_fail, *others)]
-    else:
-        folders = [(True, baseline_of(given, trial.expect_fail, runs, rounds), None)]
-        folders += [] if serves_itself(given, trial.expect_fail) else [(False, given, None)]
-    runs.stages.stage(f"attack: {attack.name.replace('_', ' ')}" + (f" ({how_far})" if how_far else ""), len(folders))
-    found = []
-    for done, (baseline, folder, again) in enumerate(folders, start=1):
-        bound = bound_to(trial, folder.agreement.profile.name) if given is None else {}
-        case = TrialOnRun(trial, attack, folder, again, adversary, claimed_by(folder), tests, bound)
-        found.append(_finding(case, dict(threats.accepts).get(trial.claim, ""), baseline))
-        runs.stages.step(done)
-    return with_baseline(tuple(found))
 
 
 def check_plan(plan: AuditPlan, given: RunFolder | None = None) -> None:
@@ -243,164 +91,3 @@ def _check(trial: Trial) -> None:
     for budget in (read_profile(name).budget for name in trial.profiles):
         if attack.allowed is not None and budget is not None and of_epsilon(trial):
             attack.allowed(trial.measure, budget)  # raises the reason if it cannot test this claim
-
-
-def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, RunFolder | None]:
-    """The run that is attacked, and the one to compare it with."""
-    attack = attack_called(trial.attack)
-    corruption: Corruption | None = None
-    if trial.liars:
-        corruption = MaliciousParties(trial.liars, trial.attack, attack.malicious_vector)
-    elif trial.meddled:
-        corruption = MaliciousRounds(trial.meddled, trial.attack, attack.malicious_state, trial.effort)
-    elif trial.network:
-        corruption = OverNetwork(attack.varied)
-    again = runs.run(profile, trial.run, trial.without) if trial.without else None
-    return runs.run(profile, trial.run, canaries=trial.canaries, corruption=corruption), again
-
-
-def _finding(case: TrialOnRun, accepted: str, baseline: bool) -> Finding:
-    trial, attack = case.trial, case.attack
-    outcome = _outcome(case)
-    attempt = Attempt(
-        attack=attack.name,
-        threat_model=trial.threat_model,
-        adversary=trial.adversary,
-        claim=trial.claim,
-        refuted_from=case.refuted_from,
-        confidence=case.confidence,
-        baseline=baseline,
-        effort=", ".join(_amount(amount, name) for name, amount in trial.effort.items()),
-        helpers=trial.helpers,
-        liars=trial.liars,
-        canaries=trial.canaries,
-        without=trial.without,
-        tests=case.tests if case.of_epsilon else 1,
-        bound=case.bound,
-    )
-    about = About(
-        title=attack.title,
-        claimed=claims(case.folder, trial.claim, trial.adversary, trial.helpers),
-        accepted=accepted,
-        sees=granted_to(attack, case.adversary),
-        **attack_texts(attack),
-    )
-    return Finding(attempt, _run(case), outcome, about)
-
-
-def attack_texts(attack: Attack) -> dict[str, Any]:
-    """The texts of an attack that a report shows."""
-    return {name: getattr(attack, name) for name in ("citation", "cost", "given", "limits", "remark")}
-
-
-def _run(case: TrialOnRun) -> AttackedRun:
-    folder, claimed = case.folder, case.claimed
-    return AttackedRun(
-        profile=folder.agreement.profile.name,
-        model=folder.agreement.plan.model.name,
-        name=folder.path.resolve().name,
-        setting=_setting(folder) + (", over a network" if case.trial.network else ""),
-        epsilon=None if claimed is None else claimed.epsilon,
-        delta=None if claimed is None else claimed.delta,
-        epsilon_unit="" if claimed is None else claimed.unit.value,
-        cores=os.cpu_count() or 0,
-        python=platform.python_version(),
-    )
-
-
-def _outcome(case: TrialOnRun) -> AttackOutcome:
-    """The figures of an attack and of its control, and the verdict, before the baseline is looked at."""
-    begun, name = time.perf_counter(), case.trial.measure
-    score, chance, why, reachable = _scores(case)
-    found, by_chance = (_measured(case, one, reachable) for one in (score, chance))
-    found = {each: replace(one, by_chance=by_chance[each].value) for each, one in found.items()}
-    verdict, reason = judged_alone(found[name], by_chance[name], case.refuted_from)
-    return AttackOutcome(
-        measured=found[name],
-        verdict=NOT_TESTED if why else verdict,
-        why=why or reason,
-        seconds=time.perf_counter() - begun,
-        chance=by_chance[name],
-        beside=tuple(one for each, one in found.items() if each != name),
-        examples=score.examples,
-        curves=score.curves,
-        spent="nothing" if why else _spent(case, found[name]),
-    )
-
-
-def _measured(case: TrialOnRun, judged: Score, reachable: float) -> dict[str, Measured]:
-    """Each declared measure with its interval. An attack must give exactly the measures that it declares."""
-    declared, scores = case.attack.measures, judged.measures
-    for name in {**declared, **scores}:
-        worth = scores.get(name) if name in declared else None
-        if not isinstance(worth, Proportion | Estimate) or not is_sound(worth):
-            raise BrokenAttack(case.attack.name, f"the measure {name!r}")
-    return {name: measured(name, unit, scores[name], case.confidence, reachable) for name, unit in declared.items()}
-
-
-def _scores(case: TrialOnRun) -> tuple[Score, Score, str, float]:
-    """The score of the attack, and of the same attack on random numbers; why it could not be tried; and the share of documents
-    that took part."""
-    attack, effort = case.attack, case.trial.effort
-    try:
-        view, truth = _view_and_truth(case)
-        score = attack.judge(attack.attack(view, effort), truth)
-        chance = attack.judge(attack.attack(of_chance(view, _SEED), effort), truth)
-    except NotTestable as problem:
-        return _nothing(attack, problem.why)
-    except Exception as failure:
-        if case.bound or isinstance(failure, SecuretmError):  # on runs of our own, a fault of an attack has to be seen
-            raise
-        return _nothing(attack, f"the attack itself failed on this run ({type(failure).__name__}): please report it")
-    return score, chance, "", truth.reachable
-
-
-def _nothing(attack: Attack, why: str) -> tuple[Score, Score, str, float]:
-    nothing = Score({name: Proportion(0, 0) for name in attack.measures})
-    return nothing, nothing, why, 1.0
-
-
-def _view_and_truth(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
-    """The adversary's view with its question, and the ground truth with the answer."""
-    attack, effort, folder = case.attack, case.trial.effort, case.folder
-    rounds, helpers = effort[ROUNDS], colluding_parties_of(folder, case.trial.helpers)
-    view = with_changes(view_of(folder, case.adversary, attack, rounds), insiders=helpers)
-    if case.again is not None:
-        view = with_changes(view, again=view_of(case.again, case.adversary, attack, rounds))
-    truth = ground_truth_of(folder, questions_of(folder, attack.questions, rounds).values())
-    truth = with_changes(truth, helpers=tuple(helper.name for helper in helpers), confidence=case.confidence)
-    if attack.pose is not None:
-        posed = attack.pose(truth, effort, np.random.default_rng(int.from_bytes(OperatingSystem().bytes(16))))
-        view = with_changes(view, question=posed.question, redrawn=posed.redrawn)
-        truth = with_changes(truth, answer=posed.answer)
-    if attack.prepare is not None:
-        view = with_changes(view, prepared=attack.prepare(with_changes(view, seen={}, weights=None, again=None), effort))
-    return view, truth
-
-
-# ---- the run and the effort, in words ------------------------------------------------------------------------------
-
-
-def _setting(folder: RunFolder) -> str:
-    """The number of parties, of documents in each answer and of rounds, and every unusual setting."""
-    plan = folder.agreement.plan
-    batch = plan.model.settings.get("batch", 0)
-    each = f"{_amount(batch, 'documents')} of each per answer" if batch else "all documents of each in every answer"
-    own = "".join(f", {name} = {value}" for name, value in unusual_settings(plan).items() if name not in ("batch", "device"))
-    return f"{len(folder.members)} parties, {each}, {_amount(plan.training.rounds, 'rounds')}{own}"
-
-
-def _spent(case: TrialOnRun, found: Measured) -> str:
-    """The effort that was spent: a run may have fewer rounds, or documents, than the plan asks for."""
-    effort, attack = case.trial.effort, case.attack
-    in_rounds = set(granted_to(attack, case.adversary)) - {MODEL, VOCABULARY}
-    read = rounds_read(case.folder, attack.questions, effort[ROUNDS]) if in_rounds else 0
-    had = {name: _amount(amount, name) for name, amount in effort.items()}
-    had[ROUNDS] = _amount(read, ROUNDS) if read else "no round of training"
-    if found.of is not None and f"{found.unit}s" in effort:
-        had[f"{found.unit}s"] = _amount(found.of, f"{found.unit}s")
-    return ", ".join(had.values())
-
-
-def _amount(amount: int, of: str) -> str:
-    return counted(amount, of.removesuffix("s"), of)

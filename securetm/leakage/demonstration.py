@@ -107,6 +107,16 @@ class Demonstrations:
         return self._corpora[source]
 
 
+@contextmanager
+def place_for(keep: Path | None) -> Iterator[Path]:
+    """The folder for runs that are to be kept, or one that is deleted at the end."""
+    if keep is not None:
+        yield keep
+        return
+    with tempfile.TemporaryDirectory(prefix="securetm-audit-") as place:
+        yield Path(place)
+
+
 def check_runs(trial: Trial, where: str) -> None:
     """Refuses settings that no plan of a run can have, before any run is made.
 

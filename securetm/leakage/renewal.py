@@ -15,7 +15,6 @@ from securetm.leakage import below_minimum, protocol_violations
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit_plans import AuditPlan, Trial
 from securetm.leakage.audit_record import Audit, Finding
-from securetm.leakage.auditor import attack_texts
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.evidence import (
     FOLDER,
@@ -31,6 +30,7 @@ from securetm.leakage.evidence import (
 from securetm.leakage.evidence_hashes import TRIAL, refusals_bound_to, trial_hash
 from securetm.leakage.refusal_record import RefusalRecord
 from securetm.leakage.staleness import BELOW, VIOLATIONS, due_refusals, lists_with, remaining, trials_by_hash
+from securetm.leakage.trial_on_run import attack_texts
 from securetm.leakage.untried import how_again, left_out
 from securetm.leakage.verdicts import with_baseline
 from securetm.stages import Stages, Unwatched

@@ -18,8 +18,9 @@ from securetm.federation.folder import begin
 from securetm.federation.simulation import train
 from securetm.leakage import audit_schedule
 from securetm.leakage.audit_plans import read_audit_plan
-from securetm.leakage.audit_schedule import expected, fewest_others, in_time, planned
+from securetm.leakage.audit_schedule import PlannedTrial, expected, fewest_others, in_time, planned, rounds_in_time
 from securetm.leakage.auditor import audit
+from securetm.leakage.given_run import Clock
 from securetm.leakage.intervals import of_each
 from securetm.leakage.leakage_errors import NothingInTime
 from securetm.leakage.parts.roc import allowed_false_positives
@@ -43,10 +44,42 @@ def test_trials_of_a_given_run_are_made_once_and_begin_with_what_takes_least(rec
     given = recorded("masked", 25)
     fits = [trial for trial in read_audit_plan("full").trials if is_for(trial, given)]
     in_order, reasons = planned(fits, given)
-    seconds = [one.seconds for one in in_order]
-    assert seconds == sorted(seconds)
+    once = len({one.trial.attack for one in in_order if "shadows" not in one.trial.effort})
+    first = [one.seconds for one in in_order[:once]]
+    assert first == sorted(first)
+    assert len({one.trial.attack for one in in_order[:once]}) == once
+    assert in_order[once].trial.attack in {one.trial.attack for one in in_order[:once]}
+    trained = ["shadows" in one.trial.effort for one in in_order]
+    assert trained == sorted(trained)
     assert len(in_order) + len(reasons) < len(fits)
     assert all(math.isfinite(expected(one.trial, given)) for one in in_order)
+
+
+def test_a_baseline_has_fewer_rounds_where_its_training_would_take_most_of_the_time(
+    tmp_path: Path, documents_file: Path, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = recorded("masked", 25, 8)
+    plan = write_plan(tmp_path / "given.toml", documents_file, effort={"rounds": 7, "documents": 100})
+    trials = read_audit_plan(plan).trials
+    assert [rounds_in_time(trials, given, limit) for limit in (math.inf, 1e6)] == [7, 7]
+    monkeypatch.setattr(audit_schedule, "seconds_of", lambda _: 80.0)
+    assert [rounds_in_time(trials, given, limit) for limit in (math.inf, 160.0, 20.0)] == [7, 6, 5]
+
+
+def test_less_is_begun_where_attacks_take_longer_than_expected(
+    tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    one = PlannedTrial(read_audit_plan(write_plan(tmp_path / "given.toml", documents_file)).trials[0], 10.0)
+    clock = Clock(120.0)
+    now[0] = 20.0
+    assert clock.left == 100.0
+    clock.took(one, 40.0)
+    assert clock.left == 25.0
+    quick = Clock(120.0)
+    quick.took(one, 1.0)
+    assert quick.left == 120.0
 
 
 def test_membership_says_before_it_begins_that_it_needs_more_others(
