@@ -20,10 +20,11 @@ from securetm.leakage.attack import Estimate, Proportion, Score
 from securetm.leakage.attacks import attack_called, gradient_inversion
 from securetm.leakage.audit_plans import read_audit_plan
 from securetm.leakage.audit_record import Audit
-from securetm.leakage.auditor import TrialOnRun, audit
+from securetm.leakage.auditor import audit
 from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingInTime, NothingToAttack, NotRecorded, NotTestable
 from securetm.leakage.measured_figures import measured
 from securetm.leakage.recorded import vocabulary_of
+from securetm.leakage.trial_on_run import TrialOnRun
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, judged_alone, with_baseline
 from securetm.stages import Unwatched
 from securetm.threats import read_threat_model
