@@ -25,11 +25,14 @@ from securetm.experiments.kept_rows import KeptRows
 from securetm.experiments.measured_process import NotFinished, NotNow, conditions, finished
 from securetm.experiments.scale_cases import (
     BUILD,
+    CHOICE,
     DISK,
     ENGINES_OF,
+    LARGE,
     LENGTH,
     MEMORY,
     MODELS,
+    PARTS,
     ROUND,
     TEXT,
     TOPICS,
@@ -40,7 +43,7 @@ from securetm.experiments.scale_cases import (
 )
 
 SIZES = (10**5, 10**6, 10**7)
-ENGINES_AT, MOST_IN_MEMORY, MOST_TEXTS = 10**6, 10**6, 10**6
+ENGINES_AT, MOST_IN_MEMORY, MOST_TEXTS, PARTS_AT = 10**6, 10**6, 10**6, 3 * 10**5
 PEERS = ("tomotopy", "gensim", "scikit-learn")
 PEER_SECONDS, PEER_MEBIBYTES = 1_200, 10 * 1024
 OUR_SECONDS = 1_800
@@ -72,13 +75,18 @@ def cases_at(size: int) -> list[ScaleCase]:
         cases.insert(1, ScaleCase(TEXT, size))
     if size <= MOST_IN_MEMORY:
         cases += [ScaleCase(ROUND, size, model, MEMORY) for model in MODELS]
-    return cases
+    return [*cases, ScaleCase(CHOICE, size)]
 
 
 def engine_cases(sizes: Sequence[int]) -> list[ScaleCase]:
     """Engines with several workers, and before them one process with as many threads."""
     size = min(ENGINES_AT, sizes[-1])
     return [ScaleCase(ROUND, size, "lda", threads=WORKERS), *(ScaleCase(ROUND, size, "lda", place) for place in ENGINES_OF)]
+
+
+def parts_cases(sizes: Sequence[int]) -> list[ScaleCase]:
+    """What travels, and what is kept, with few topics and words and with many."""
+    return [ScaleCase(what, min(PARTS_AT, sizes[-1]), "lda") for what in (PARTS, LARGE)]
 
 
 def _about(case: ScaleCase) -> int:
@@ -105,8 +113,8 @@ class ScaleRun:
         self._cases(cases_at(size))
 
     def engines(self) -> None:
-        """The cases of engines."""
-        self._cases(engine_cases(self.sizes))
+        """The cases of engines, and the parts of which their rounds are made."""
+        self._cases([*parts_cases(self.sizes), *engine_cases(self.sizes)])
 
     def peers_at(self, size: int) -> None:
         """Every peer at one size."""
@@ -140,12 +148,13 @@ class ScaleRun:
 
     def _work(self) -> int:
         """Seconds that all cases take, about."""
-        ours = [*(case for size in self.sizes for case in cases_at(size)), *engine_cases(self.sizes)]
+        ours = [*(case for size in self.sizes for case in cases_at(size)), *parts_cases(self.sizes)]
+        ours += engine_cases(self.sizes)
         return sum(map(_about, ours)) + sum(_about_peer(name, size) for size in self.sizes for name in PEERS)
 
     def _ours(self, case: ScaleCase) -> Row:
         _check_here(case)
-        if case.what == ROUND and case.place != MEMORY and not case.corpus_in(self.folder).is_dir():
+        if case.what in (ROUND, CHOICE) and case.place != MEMORY and not case.corpus_in(self.folder).is_dir():
             self._ours(ScaleCase(BUILD, case.documents))  # its row was kept by an earlier start
         command = [sys.executable, "-m", "securetm.experiments.scale_cases", str(self.folder), as_argument(case)]
         return finished(command, OUR_SECONDS)

@@ -32,7 +32,9 @@ from securetm.profiles import cohort_of, make_model, read_profile
 from securetm.route import Route, compile_route
 
 TOPICS, WORDS, LENGTH = 50, 2_000, 60
+LARGE_TOPICS, LARGE_WORDS = 200, 20_000
 BUILD, TEXT, ROUND = "build", "build from texts", "round"
+PARTS, LARGE, CHOICE = "parts of a round", "parts of a large round", "choice of held-out documents"
 DISK, MEMORY, POOL, RAY = "on disk", "in memory", "pool of 2", "Ray with 2 workers"
 ENGINES_OF = MappingProxyType({POOL: "pool", RAY: "ray"})
 WORKERS = 2
@@ -65,14 +67,15 @@ MODELS: Mapping[str, ScaledModel] = MappingProxyType(
 class ScaleCase:
     """One measurement."""
 
-    what: str  # `BUILD`, `TEXT` or `ROUND`
+    what: str
     documents: int
     model: str = ""
     place: str = DISK
     threads: int = 1  # of the model, or of each worker of an engine
 
     def __str__(self) -> str:
-        parts = [self.model or self.what, f"{self.documents:,} documents", *([self.place] if self.model else [])]
+        named = [self.model, *([] if self.what == ROUND else [self.what])]
+        parts = [" ".join(named).strip(), f"{self.documents:,} documents", *([self.place] if self.model else [])]
         return ", ".join([*parts, *([f"{self.threads} threads"] if self.threads > 1 else [])])
 
     @property
@@ -91,11 +94,21 @@ class ScaleCase:
     def stream(self) -> SyntheticStream:
         """Its documents. A small corpus has several blocks too."""
         block = BLOCK if self.documents >= BLOCK else self.documents // 4 + 1
-        return SyntheticStream(self.documents, WORDS, TOPICS, LENGTH, block_documents=block)
+        return SyntheticStream(self.documents, self.words, self.topics, LENGTH, block_documents=block)
+
+    @property
+    def topics(self) -> int:
+        """Topics of the documents, and of the model."""
+        return LARGE_TOPICS if self.what == LARGE else TOPICS
+
+    @property
+    def words(self) -> int:
+        """Words of the vocabulary."""
+        return LARGE_WORDS if self.what == LARGE else WORDS
 
     def corpus_in(self, folder: Path) -> Path:
         """Where its documents lie on disk."""
-        return folder / f"documents-{self.documents}"
+        return folder / f"documents-{self.documents}-{self.words}"
 
 
 # ---- in the process of its own -----------------------------------------------------------------------------------------
@@ -103,7 +116,10 @@ class ScaleCase:
 
 def measured(case: ScaleCase, folder: Path) -> Row:
     """The figures of one case."""
-    found = {BUILD: _built, TEXT: _built_from_text, ROUND: _answered}[case.what](case, folder)
+    from securetm.experiments.scale_parts import choice, parts
+
+    kinds = {BUILD: _built, TEXT: _built_from_text, ROUND: _answered, PARTS: parts, LARGE: parts, CHOICE: choice}
+    found = kinds[case.what](case, folder)
     return {**found, "peak_mib": round(own_peak(), 1)}
 
 
@@ -135,11 +151,7 @@ def _built_from_text(case: ScaleCase, folder: Path) -> Row:
 
 def _answered(case: ScaleCase, folder: Path) -> Row:
     """Seconds of a party's answers: documents chosen, rows made, clipped and added; and of the model's update, beside them."""
-    scaled = MODELS[case.model]
-    threads = {"threads": case.threads} if scaled.threaded else {}
-    model = make_model(case.model, {"n_topics": TOPICS, **scaled.settings, **threads})
-    few = ScaleCase(ROUND, _COMPILED).stream
-    AnsweringParty(model, few.corpus(), IN_PROCESS, IN_MEMORY).answers(2)
+    scaled, model = MODELS[case.model], model_of(case)
     opened, documents = timed(partial(_documents, case, folder))
     with _engine(case) as engine:
         if engine is not IN_PROCESS:  # its workers begin, and compile what they need
@@ -153,6 +165,16 @@ def _answered(case: ScaleCase, folder: Path) -> Row:
     if not scaled.by_batches:
         facts["tokens_per_second"] = case.documents * LENGTH * scaled.passes / facts["seconds"]
     return {**facts, "opened": opened, "sha256": party.digest.hexdigest()}
+
+
+def model_of(case: ScaleCase) -> TopicModel:
+    """The model of a case. Everything that it compiles is compiled."""
+    scaled = MODELS[case.model]
+    threads = {"threads": case.threads} if scaled.threaded else {}
+    model = make_model(case.model, {"n_topics": case.topics, **scaled.settings, **threads})
+    few = ScaleCase(ROUND, _COMPILED).stream
+    AnsweringParty(model, few.corpus(), IN_PROCESS, IN_MEMORY).answers(2)
+    return model
 
 
 def _figures(party: AnsweringParty, case: ScaleCase) -> Row:
@@ -193,8 +215,8 @@ class AnsweringParty:
         self._state: State = model.start(documents.vocabulary, np.random.default_rng(0))
 
     def answers(self, rounds: int) -> None:
-        """So many rounds."""
-        for number in range(rounds):
+        """So many more rounds."""
+        for number in range(len(self.seconds), len(self.seconds) + rounds):
             begun = time.process_time()
             took, vector = timed(partial(self._answer, number))
             self.processor.append(time.process_time() - begun)
@@ -203,6 +225,10 @@ class AnsweringParty:
             updated, self._state = timed(partial(self.model.update, self._state, Answer(vector)))
             self.seconds.append(took)
             self.updates.append(updated)
+
+    def forget(self) -> None:
+        """Everything that the party remembers of its documents."""
+        self._memory = {}
 
     def on_each_worker(self, documents: Any) -> None:
         """A first answer of a few documents of several blocks, so that every worker has begun before the clock runs."""

@@ -14,7 +14,18 @@ from securetm.experiments.bench_frame import Row
 from securetm.experiments.bench_scale import PEERS, SIZES, ScaleRun, bench, result_of
 from securetm.experiments.kept_rows import KeptRows
 from securetm.experiments.measured_process import NotFinished, NotNow, finished
-from securetm.experiments.scale_cases import BUILD, DISK, ENGINES_OF, MEMORY, MODELS, ROUND, TEXT, ScaleCase, measured
+from securetm.experiments.scale_cases import (
+    BUILD,
+    DISK,
+    ENGINES_OF,
+    MEMORY,
+    MODELS,
+    PARTS,
+    ROUND,
+    TEXT,
+    ScaleCase,
+    measured,
+)
 
 RESULTS = Path(experiments.__file__).parent / "results"
 
@@ -31,6 +42,15 @@ def test_texts_are_built_into_the_same_number_of_tokens(tmp_path: Path) -> None:
     built = measured(ScaleCase(TEXT, 90), tmp_path)
     assert built["source_bytes"] > 90 * 60 * 5
     assert not (tmp_path / "texts.jsonl").exists()
+
+
+def test_the_parts_of_a_round_are_weighed(tmp_path: Path) -> None:
+    case = ScaleCase(PARTS, 120, "lda")
+    found = measured(case, tmp_path)
+    assert found["values"] == case.topics * case.words
+    assert min(found["question_bytes"], found["sum_bytes"]) > found["values"] * 4
+    assert found["kept_bytes"] >= 120 * 60  # a topic for each word
+    assert found["stored_bytes"] >= 120 * 60 * 4  # a number for each word, at least
 
 
 def test_a_measurement_says_what_it_took_and_why_it_did_not_end() -> None:
