@@ -156,7 +156,7 @@ class ScaleRun:
         _check_here(case)
         if case.what in (ROUND, CHOICE) and case.place != MEMORY and not case.corpus_in(self.folder).is_dir():
             self._ours(ScaleCase(BUILD, case.documents))  # its row was kept by an earlier start
-        command = [sys.executable, "-m", "securetm.experiments.scale_cases", str(self.folder), as_argument(case)]
+        command = [sys.executable, "-m", "securetm.experiments.scale_process", str(self.folder), as_argument(case)]
         return finished(command, OUR_SECONDS)
 
     def _theirs(self, name: str, size: int) -> Row:

@@ -1,13 +1,12 @@
 """What `bench scale` measures, one case at a time: a corpus that is built, or a party's answers over it. It judges nothing.
 
-A case runs in a process of its own: python -m securetm.experiments.scale_cases FOLDER CASE, which prints one line of JSON.
+Each case runs in a process of its own (`scale_process.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,7 +26,6 @@ from securetm.corpus.synthetic_stream import BLOCK, SyntheticStream
 from securetm.engines import ENGINES
 from securetm.entropy import OperatingSystem
 from securetm.experiments.bench_frame import RoleMemory, Row, timed
-from securetm.experiments.measured_process import own_peak
 from securetm.profiles import cohort_of, make_model, read_profile
 from securetm.route import Route, compile_route
 
@@ -114,22 +112,14 @@ class ScaleCase:
 # ---- in the process of its own -----------------------------------------------------------------------------------------
 
 
-def measured(case: ScaleCase, folder: Path) -> Row:
-    """The figures of one case."""
-    from securetm.experiments.scale_parts import choice, parts
-
-    kinds = {BUILD: _built, TEXT: _built_from_text, ROUND: _answered, PARTS: parts, LARGE: parts, CHOICE: choice}
-    found = kinds[case.what](case, folder)
-    return {**found, "peak_mib": round(own_peak(), 1)}
-
-
-def _built(case: ScaleCase, folder: Path) -> Row:
+def built(case: ScaleCase, folder: Path) -> Row:
+    """Seconds of writing the stream to disk."""
     begun = time.process_time()
     seconds, manifest = timed(partial(write_stream, case.stream, case.corpus_in(folder)))
     return {"seconds": seconds, "processor": time.process_time() - begun, "bytes": manifest.facts(folder)["bytes"]}
 
 
-def _built_from_text(case: ScaleCase, folder: Path) -> Row:
+def built_from_text(case: ScaleCase, folder: Path) -> Row:
     """By `securetm corpus build`, from lines of JSON; these are written before the clock runs, and deleted."""
     from securetm.corpus.shard_building.corpus_build import CorpusBuild
 
@@ -149,7 +139,7 @@ def _built_from_text(case: ScaleCase, folder: Path) -> Row:
     return {"seconds": seconds, "processor": processor, "bytes": manifest.facts(out)["bytes"], "source_bytes": size}
 
 
-def _answered(case: ScaleCase, folder: Path) -> Row:
+def answered(case: ScaleCase, folder: Path) -> Row:
     """Seconds of a party's answers: documents chosen, rows made, clipped and added; and of the model's update, beside them."""
     scaled, model = MODELS[case.model], model_of(case)
     opened, documents = timed(partial(_documents, case, folder))
@@ -251,16 +241,6 @@ def _first_rows(block: Any) -> Any:
     return block.rows[:50]
 
 
-def main() -> None:
-    """Measures the case that the command line names."""
-    folder, case = sys.argv[1:]
-    print(json.dumps(measured(ScaleCase(**json.loads(case)), Path(folder))), flush=True)  # noqa: T201
-
-
 def as_argument(case: ScaleCase) -> str:
     """A case as the command line names it."""
     return json.dumps(asdict(case))
-
-
-if __name__ == "__main__":
-    main()

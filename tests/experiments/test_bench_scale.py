@@ -24,8 +24,8 @@ from securetm.experiments.scale_cases import (
     ROUND,
     TEXT,
     ScaleCase,
-    measured,
 )
+from securetm.experiments.scale_process import measured
 
 RESULTS = Path(experiments.__file__).parent / "results"
 
