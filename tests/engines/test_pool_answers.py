@@ -1,0 +1,79 @@
+"""The law of shards and workers with real processes: however many there are of both, an answer has the same bytes."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
+from securetm.engines.local_pool import LocalPool
+
+from ..models.small_models import OURS
+from .stored_parties import SHARDS, stored, trained
+
+
+def every_model(*few: str) -> list[Any]:
+    """All models, of which a few are tried with every change."""
+    return [pytest.param(name, marks=() if name in few else pytest.mark.slow) for name in OURS]
+
+
+@pytest.fixture(scope="module")
+def parties(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, ShardedCorpus]:
+    folder = tmp_path_factory.mktemp("stored")
+    return {shards: stored(folder, shards) for shards in SHARDS}
+
+
+@pytest.fixture(scope="module")
+def pools() -> Iterator[Mapping[int, LocalPool]]:
+    found = {workers: LocalPool(workers) for workers in (1, 3)}
+    yield found
+    for pool in found.values():
+        pool.close()
+
+
+@pytest.mark.parametrize("name", every_model("lda", "prodlda"))  # one that remembers, and a neural one
+def test_shards_and_workers_change_no_byte(
+    name: str, parties: Mapping[int, ShardedCorpus], pools: Mapping[int, LocalPool]
+) -> None:
+    expected = trained(name, parties[1])
+    for shards, workers in ((1, 3), (2, 1), (7, 3)):
+        assert trained(name, parties[shards], pools[workers], f"{name} {workers}") == expected
+
+
+class Struck(LocalPool):
+    """A pool of which a process is killed after each of the first two results of a call."""
+
+    def map(self, work: Any, tasks: Any) -> Iterator[Any]:
+        for number, result in enumerate(super().map(work, tasks)):
+            if number < 2:
+                running = (worker.process for worker in self._crew._workers.values() if worker.busy)
+                process = next(process for process in running if process.returncode is None)
+                process.kill()
+                process.wait()
+            yield result
+
+
+@pytest.mark.parametrize("name", every_model("lda"))
+def test_killed_twice_in_every_round(name: str, parties: Mapping[int, ShardedCorpus]) -> None:
+    expected, pool = trained(name, parties[1]), Struck(2)
+    assert trained(name, parties[7], pool, f"{name} struck") == expected
+    assert pool._crew._started in (0, 2 + 2 * 2)  # 0: its question needs all documents at once
+    pool.close()
+
+
+def test_nothing_of_the_corpus_is_pickled(parties: Mapping[int, ShardedCorpus]) -> None:
+    sent: list[int] = []
+
+    class Weighed(LocalPool):
+        def map(self, work: Any, tasks: Any) -> Iterator[Any]:
+            sent.extend(len(pickle.dumps(task)) for task in tasks)
+            return super().map(work, tasks)
+
+    pool = Weighed(1)
+    trained("lda", parties[7], pool, "weighed")
+    pool.close()
+    assert sent
+    assert max(sent) < 1500
