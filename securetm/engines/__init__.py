@@ -15,5 +15,6 @@ ENGINES = Registry(
     {
         IN_PROCESS: "securetm.block_answers:InThisProcess",
         "pool": "securetm.engines.local_pool:LocalPool",
+        "ray": "securetm.engines.ray_engine:RayEngine",
     },
 )

@@ -1,0 +1,55 @@
+"""What runs in Ray's workers: an actor that holds the question of a round and answers tasks about shards. It imports no Ray."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Any
+
+import numpy as np
+
+from securetm.engines.carrying import TriedTask, packed_outcome, tried, unpacked
+from securetm.engines.ray_errors import WorkersDiffer
+from securetm.version import __version__
+
+
+def versions() -> str:
+    """What answers may depend on, in words."""
+    return f"securetm {__version__}, Python {platform.python_version()}, NumPy {np.__version__}"
+
+
+class ShardHolder:
+    """An actor. It keeps open what it has read, so the same shards come to it again where that is possible."""
+
+    def __init__(self) -> None:
+        self._work: TriedTask[Any] = TriedTask()
+        self._without_words()
+
+    def versions(self) -> str:
+        """Of the machine that it runs on."""
+        return versions()
+
+    def hold(self, work: bytes) -> None:
+        """Takes what the next tasks share."""
+        self._work = tried(unpacked, work)
+
+    def answer(self, task: bytes) -> bytes:
+        """What came of a task. Nothing is raised here: Ray would write it into its logs."""
+        return packed_outcome(tried(self._answered, task))
+
+    def _answered(self, task: bytes) -> Any:
+        return self._work.value()(unpacked(task))
+
+    @staticmethod
+    def _without_words() -> None:
+        """What a part prints may quote documents, and Ray keeps it in files."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):
+            os.dup2(nowhere, stream)
+        os.close(nowhere)
+
+
+def check_versions(theirs: str) -> None:
+    """Refuses a worker that may answer otherwise."""
+    if theirs != versions():
+        raise WorkersDiffer(theirs, versions())
