@@ -1,0 +1,128 @@
+"""An engine from documents to a model: on the command line, and in one party's own file. Nobody else can tell it was there."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from securetm.corpus.columns import Columns
+from securetm.corpus.shard_building.corpus_build import CorpusBuild
+from securetm.federation.joining.join_preview import preview
+from securetm.federation.transcript import Transcript
+from securetm.reports.preview_tables import preview_tables
+
+from ..cli.conftest import SETTINGS, securetm, write_documents
+from ..federation.joined import NAMES, Organisations, make_keys, trained
+
+PLAN = """
+profile = "masked"
+[model]
+name = "lda"
+n_topics = 3
+[vocabulary]
+min_documents = 2
+max_share = 1.0
+most_candidates = 500
+[training]
+rounds = 2
+held_out = 0.2
+"""
+POOL = ("--engine", "pool", "--workers", "2")
+ENGINE = '\n[engine]\nkind = "pool"\nworkers = 2\n'
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Documents of five parties in small blocks of two files."""
+    folder = tmp_path_factory.mktemp("built")
+    write_documents(folder / "documents.jsonl", 60)
+    command = ("corpus", "build", str(folder / "documents.jsonl"), "--out", str(folder / "stored"))
+    said = securetm(*command, "--block-documents", "16", "--shards", "2", "--json")
+    assert said.code == 0, said.err
+    return folder / "stored"
+
+
+def model_of(run: Path) -> bytes:
+    return (run / "coordinator" / "model.safetensors").read_bytes()
+
+
+def messages(run: Path) -> list[Any]:
+    transcript = Transcript(run / "transcript")
+    try:
+        return transcript.rows("SELECT channel, sender, receiver, bytes, content FROM messages ORDER BY at")
+    finally:
+        transcript.close()
+
+
+def run(built: Path, out: Path, model: str, *more: str) -> Path:
+    options = ["--corpus", str(built), "--partition", "column", "--profile", "open", "--model", model, "--topics", "3"]
+    settings = SETTINGS[1:] if model == "lda" else SETTINGS
+    options += [part for setting in settings for part in ("--set", setting)]
+    said = securetm("run", *options, "--rounds", "2", "--no-comparison", "--record", "--out", str(out), "--json", *more)
+    assert said.code == 0, said.err
+    return out
+
+
+@pytest.mark.parametrize("model", ["lda", pytest.param("prodlda", marks=pytest.mark.slow)])
+def test_a_run_over_a_built_corpus_ends_in_the_same_model_and_nobody_can_tell(model: str, built: Path, tmp_path: Path) -> None:
+    alone, together = run(built, tmp_path / "alone", model), run(built, tmp_path / "together", model, *POOL)
+    assert model_of(alone) == model_of(together)
+    first, second = messages(alone), messages(together)
+    assert [message[:4] for message in first] == [message[:4] for message in second]
+    assert not [message for message in second if b"pool" in message[4] or b"engine" in message[4]]
+
+
+def test_a_run_refuses_an_engine_that_is_not_there(built: Path, tmp_path: Path) -> None:
+    said = securetm("run", "--corpus", str(built), "--engine", "pol", "--out", str(tmp_path / "run"))
+    assert said.code == 2
+    assert "there is no engine called 'pol'" in said.err
+    assert "pool" in said.err
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_keys(tmp_path_factory.mktemp("trial") / "keys")
+
+
+def organisations(keys: Path, folder: Path, engine: str) -> Organisations:
+    """Five organisations, of which the first has its documents in blocks on disk and chooses its own engine."""
+    made = Organisations.of(keys, folder, PLAN)
+    file = made.write(NAMES[0], privacy=engine)
+    file.write_text(file.read_text("utf-8").replace("documents.jsonl", "stored"), "utf-8")
+    CorpusBuild(str(file.parent / "documents.jsonl"), file.parent / "stored", Columns(), block_documents=8, shards=2).run()
+    return made
+
+
+def test_nobody_hears_what_one_party_computes_with(keys: Path, tmp_path: Path) -> None:
+    found = {}
+    for name, engine in (("alone", ""), ("together", ENGINE)):
+        made = organisations(keys, tmp_path / name, engine)
+        joinings = {member: made.prepared(member) for member in NAMES}
+        assert len(joinings[NAMES[0]].corpus.in_blocks().blocks()) > 1  # else no engine would be asked
+        digests = {member: joining.agreement.digest for member, joining in joinings.items()}
+        result, joined = trained(made, tmp_path / f"coordinator of {name}", joinings)
+        assert joined.problems == {}
+        reports = {member: {**report, "privacy": None} for member, report in joined.reports.items()}
+        assert "engine" not in str(joined.told)
+        found[name] = result, digests, reports
+    (result, digests, reports), (again, digests_again, reports_again) = found["alone"], found["together"]
+    for array, same in zip(result.state.values(), again.state.values(), strict=True):
+        assert np.array_equal(array, same)
+    assert digests == digests_again
+    assert {member: report.keys() for member, report in reports.items()} == {
+        member: report.keys() for member, report in reports_again.items()
+    }
+    assert not any("pool" in str(report) for report in reports_again.values())
+
+
+def test_a_dry_run_names_the_engine(keys: Path, tmp_path: Path) -> None:
+    shown = preview(organisations(keys, tmp_path / "all", ENGINE).prepared(NAMES[0]))
+    assert shown["engine"] == {"kind": "pool", "workers": 2}
+    console = Console(width=200, file=StringIO())
+    console.print(preview_tables(shown))
+    assert "pool (workers = 2); nobody else sees which" in console.file.getvalue()  # type: ignore[attr-defined]
