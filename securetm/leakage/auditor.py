@@ -57,7 +57,7 @@ def audit(
     if whole is None:
         check_plan(plan, given)
     if given is not None:
-        return audit_of_run(plan, given, trials, keep, stages or Unwatched(), minutes, kept)
+        return audit_of_run(plan, given, trials, keep, stages or Unwatched(), minutes, kept, begun)
     with place_for(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
         runs = Demonstrations(place, stages or Unwatched())
         tests = count_of_tests(trials if whole is None else whole.trials)

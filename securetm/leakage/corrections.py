@@ -11,7 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from securetm.leakage.attacks import ATTACKS
+from securetm.leakage.attacks import ATTACKS, attack_called
 from securetm.leakage.audit_plans import Trial
 
 
@@ -36,31 +36,45 @@ def of_epsilon(trial: Trial) -> bool:
 
 @cache
 def knows_epsilon(attack: str) -> bool:
-    """Whether the attack declares what an epsilon allows, itself or by the attack that it is made of."""
+    """Whether the attack declares what an epsilon allows, itself or by the attack that it is made of.
+
+    An attack that is declared in another way than these, as a stranger's may be, is loaded and asked.
+    """
     module, _, declaration = ATTACKS.find(attack).place.partition(":")
-    return _declares_allowed(module, declaration)
+    said = _declares_allowed(module, declaration)
+    return attack_called(attack).allowed is not None if said is None else said
 
 
-def _declares_allowed(module: str, declaration: str) -> bool:
-    """Whether a declaration in this module says what is allowed, or is a `replace` of one that does."""
+def _declares_allowed(module: str, declaration: str) -> bool | None:
+    """Whether a declaration says what is allowed, or is a `replace` of one that does; None if the file does not say it."""
     source = find_spec(module)
     assert source is not None  # an attack is declared somewhere
     assert source.origin is not None
     body = ast.parse(Path(source.origin).read_text("utf-8")).body
-    made = (node for node in body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call))
-    call = next((one.value for one in made if isinstance(one.targets[0], ast.Name) and one.targets[0].id == declaration), None)
-    if not isinstance(call, ast.Call):
+    made = [node for node in body if isinstance(node, ast.Assign) and _name(node.targets[0]) == declaration]
+    call = made[0].value if len(made) == 1 else None
+    if not isinstance(call, ast.Call) or _name(call.func) not in ("Attack", "replace"):
+        return None
+    given = {one.arg: one.value for one in call.keywords}
+    if "allowed" in given:
+        return not (isinstance(given["allowed"], ast.Constant) and given["allowed"].value is None)
+    if None in given:  # more settings, by **
+        return None
+    if not call.args:
         return False
-    if any(given.arg == "allowed" for given in call.keywords):
-        return True
     imported = {
-        alias.asname or alias.name: (node.module or "", alias.name)
+        alias.asname or alias.name: (node.module, alias.name)
         for node in body
-        if isinstance(node, ast.ImportFrom)
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level
         for alias in node.names
     }
-    bases = (one.id for one in call.args if isinstance(one, ast.Name))
-    return any(_declares_allowed(*imported.get(base, (module, base))) for base in bases)
+    base = _name(call.args[0])
+    return _declares_allowed(*imported.get(base, (module, base))) if base else None
+
+
+def _name(node: ast.expr) -> str:
+    """A plain name; empty for anything else."""
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 @cache

@@ -22,7 +22,8 @@ from securetm.leakage.foreign_errors import BadTopicWeight, RepeatedTopicWord, U
 
 _UNSAFE = (".pkl", ".pickle", ".joblib", ".model", ".bin", ".pt", ".pth", ".dill", ".gensim")
 _MOST = 200_000_000  # numbers of one table
-_WHOLE = 1e-3  # how near to whole numbers the totals of counts are
+_WHOLE = 1e-3  # how near to whole numbers counts are
+_LEAST_COUNT = 100  # of the rarest word of a topic, as far as counts are looked for behind shares
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,11 @@ def _npz(path: Path) -> Table:
 
 
 def _bertopic(path: Path) -> Table:
-    """A folder that BERTopic saved as safetensors: the c-TF-IDF matrix, and the words in its configuration."""
+    """A folder that BERTopic saved as safetensors: the c-TF-IDF matrix, and the words in its configuration.
+
+    A weight is the word's share of the topic times a factor of the word, and the file holds these factors. So the counts of
+    words in each topic are read back where the shares are fractions of whole numbers; else the weights are taken as they are.
+    """
     from safetensors.numpy import load_file
 
     kept, config = load_file(path / "ctfidf.safetensors"), json.loads((path / "ctfidf_config.json").read_text("utf-8"))
@@ -117,7 +122,30 @@ def _bertopic(path: Path) -> Table:
     shape = tuple(int(n) for n in kept["shape"])
     if shape[0] * shape[1] > _MOST:
         raise ValueError(f"a table of {shape}")
-    return words, sparse.csr_array((kept["data"], kept["indices"], kept["indptr"]), shape=shape).toarray()
+    weights = sparse.csr_array((kept["data"], kept["indices"], kept["indptr"]), shape=shape).toarray()
+    counts = _counts_behind(weights, kept["diag"]) if "diag" in kept else None
+    return words, weights if counts is None else counts
+
+
+def _counts_behind(weights: Array, factors: Array) -> Array | None:
+    """Whole numbers of words behind shares that were multiplied by a factor of each word; None where there are none."""
+    if factors.shape != weights.shape[1:] or not np.isfinite(factors).all() or (factors <= 0).any():
+        return None
+    shares = weights / factors
+    rows = [_whole_numbers(row) if abs(row.sum() - 1) <= _WHOLE else None for row in shares]
+    found = [row for row in rows if row is not None]
+    return np.stack(found) if len(found) == len(rows) else None
+
+
+def _whole_numbers(shares: Array) -> Array | None:
+    """The smallest whole numbers in these proportions, the least of them at most 100; None where there are none."""
+    least = shares[shares > 0].min(initial=np.inf)
+    for times in range(1, _LEAST_COUNT + 1):
+        counts = shares * (times / least)
+        if np.abs(counts - counts.round()).max() <= _WHOLE:
+            found: Array = counts.round()
+            return found
+    return None
 
 
 def _listed(path: Path, lines: Iterable[tuple[Any, Any, float]]) -> Table:

@@ -112,9 +112,10 @@ def audit_of_run(
     stages: Stages,
     minutes: float | None,
     kept: Unfinished | None,
+    begun: float,
 ) -> Audit:
-    """The audit: what cannot tell anything is not begun, and neither is what would take too long."""
-    clock = Clock(math.inf if minutes is None else 60 * minutes)
+    """The audit: what cannot tell anything is not begun, and neither is what would end too long after it `begun`."""
+    clock = Clock(math.inf if minutes is None else 60 * minutes, begun)
     in_order, reasons = planned(trials, given)
     with place_for(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
         made = _OfRun(given, Demonstrations(place, stages), clock, in_order, kept)

@@ -72,12 +72,12 @@ def test_less_is_begun_where_attacks_take_longer_than_expected(
     now = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
     one = PlannedTrial(read_audit_plan(write_plan(tmp_path / "given.toml", documents_file)).trials[0], 10.0)
-    clock = Clock(120.0)
+    clock = Clock(120.0, begun=0.0)
     now[0] = 20.0
     assert clock.left == 100.0
     clock.took(one, 40.0)
     assert clock.left == 25.0
-    quick = Clock(120.0)
+    quick = Clock(120.0, begun=20.0)
     quick.took(one, 1.0)
     assert quick.left == 120.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,26 @@ def _same(path: Path) -> None:
     np.testing.assert_allclose(model.topics.sum(axis=1), 1.0)
 
 
+def _as_bertopic(folder: Path, counts: np.ndarray, words: Sequence[str], *, frequent: bool = False) -> Path:
+    """A folder as BERTopic 0.17 saves it as safetensors with `save_ctfidf`: files, kinds of numbers and weights."""
+    factors = np.log(int(counts.sum(axis=1).mean()) / counts.sum(axis=0) + 1)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    table = sparse.csr_array((np.sqrt(shares) if frequent else shares) * factors)
+    parts = {"shape": np.array(table.shape, dtype=np.int64), "data": table.data, "diag": factors}
+    indices, ends = table.indices.astype(np.int32), table.indptr.astype(np.int32)
+    folder.mkdir()
+    save_file({**parts, "indices": indices, "indptr": ends}, folder / "ctfidf.safetensors")
+    model = {"bm25_weighting": False, "reduce_frequent_words": frequent}
+    shuffled = {words[n]: n for n in reversed(range(len(words)))}
+    vectorizer = {"params": {"ngram_range": [1, 1], "stop_words": None, "vocabulary": None}, "vocab": shuffled}
+    (folder / "ctfidf_config.json").write_text(json.dumps({"ctfidf_model": model, "vectorizer_model": vectorizer}, indent=2))
+    (folder / "config.json").write_text(json.dumps({"language": None, "min_topic_size": 10, "top_n_words": 10}, indent=2))
+    named = {str(n - 1): [[words[n], 0.5]] for n in range(len(counts))}
+    (folder / "topics.json").write_text(json.dumps({"topic_representations": named, "topics": [0, -1], "_outliers": 1}))
+    save_file({"topic_embeddings": np.zeros((len(counts), 4), dtype=np.float32)}, folder / "topic_embeddings.safetensors")
+    return folder
+
+
 def test_every_format_is_read_alike(tmp_path: Path) -> None:
     pairs = [(n, word, weight) for n, row in enumerate(WEIGHTS) for word, weight in zip(WORDS, row, strict=True) if weight]
     (tmp_path / "m.csv").write_text("topic,word,weight\n" + "\n".join(f"{n},{word},{weight}" for n, word, weight in pairs))
@@ -43,13 +64,26 @@ def test_every_format_is_read_alike(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps([{w: v for k, w, v in pairs if k == n} for n in (0, 1)]))
     (tmp_path / "l.json").write_text(json.dumps({"topics": [[[w, v] for k, w, v in pairs if k == n] for n in (0, 1)]}))
     np.savez(tmp_path / "m.npz", weights=WEIGHTS, vocabulary=np.array(WORDS))
-    folder, table = tmp_path / "bertopic", sparse.csr_array(WEIGHTS)
-    folder.mkdir()
-    parts = {"data": table.data, "indices": table.indices, "indptr": table.indptr, "shape": np.array(table.shape)}
-    save_file(parts, folder / "ctfidf.safetensors")
-    (folder / "ctfidf_config.json").write_text(json.dumps({"vectorizer_model": {"vocab": {w: n for n, w in enumerate(WORDS)}}}))
+    _as_bertopic(tmp_path / "bertopic", WEIGHTS, WORDS)
     for name in ("m.csv", "w.json", "t.json", "l.json", "m.npz", "bertopic"):
         _same(tmp_path / name)
+
+
+def test_a_folder_of_bertopic_shows_the_counts_of_its_words(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    counts = rng.poisson(rng.gamma(0.3, 4.0, (30, 400))).astype(np.float64)
+    counts[:, counts.sum(axis=0) == 0] = 1.0
+    counts[3] *= 2  # its rarest word occurs twice; only the proportions stand in the file
+    counts[3, 0] += counts[3, 0] % 2
+    words = [f"word{n}" for n in range(400)]
+    found = read_foreign(_as_bertopic(tmp_path / "plain", counts, words))
+    assert found.words == tuple(words)
+    rest = np.delete(np.arange(30), 3)
+    np.testing.assert_array_equal(found.weights[rest], counts[rest])
+    np.testing.assert_allclose(found.weights[3] * (counts[3].sum() / found.weights[3].sum()), counts[3])
+    assert found.totals is not None
+    damped = read_foreign(_as_bertopic(tmp_path / "damped", counts, words, frequent=True))
+    assert damped.totals is None
 
 
 @pytest.mark.parametrize(
