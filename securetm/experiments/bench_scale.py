@@ -124,8 +124,9 @@ class ScaleRun:
         (self.folder / _TOKENS).unlink(missing_ok=True)
 
     def rows(self) -> list[Row]:
-        """All rows of these sizes so far."""
-        return [row for row in self.kept.rows.values() if row["documents"] in self.sizes]
+        """All rows so far that this bench asks for."""
+        wanted = {*self.sizes, *(case.documents for case in parts_cases(self.sizes))}
+        return [row for row in self.kept.rows.values() if row["documents"] in wanted]
 
     def _cases(self, cases: Sequence[ScaleCase]) -> None:
         for case in cases:
@@ -172,17 +173,18 @@ class ScaleRun:
         return finished([str(python), str(script), name, str(path), *map(str, settings)], PEER_SECONDS, PEER_MEBIBYTES)
 
     def _check_reach(self, name: str, size: int) -> None:
-        """Does not begin what a smaller size shows to be out of reach."""
-        for row in self.rows():
-            if row.get("peer") != name or row["documents"] >= size:
-                continue
-            begun, times = f"was not tried: by its {row['documents']:,} documents it would take", size / row["documents"]
-            if "missing" in row:
-                raise NotFinished(f"was not tried: at {row['documents']:,} documents it {row['missing']}")
-            if (seconds := (row["seconds"] + row["build_seconds"]) * times) > PEER_SECONDS:
-                raise NotFinished(f"{begun} {seconds:,.0f} s")
-            if name in _IN_ITS_MEMORY and (needed := row["peak_mib"] * times) > 2 * PEER_MEBIBYTES:
-                raise NotFinished(f"{begun} about {needed / 1024:,.0f} GiB")
+        """Does not begin what the next smaller size shows to be out of reach."""
+        smaller = [row for row in self.rows() if row.get("peer") == name and row["documents"] < size]
+        if not smaller:
+            return
+        row = max(smaller, key=lambda row: int(row["documents"]))
+        if "missing" in row:
+            raise NotFinished(f"was not tried: at {row['documents']:,} documents it {row['missing']}")
+        begun, times = f"was not tried: by its {row['documents']:,} documents it would take", size / row["documents"]
+        if (seconds := (row["seconds"] + row["build_seconds"]) * times) > PEER_SECONDS:
+            raise NotFinished(f"{begun} {seconds:,.0f} s")
+        if name in _IN_ITS_MEMORY and (needed := row["peak_mib"] * times) > PEER_MEBIBYTES:
+            raise NotFinished(f"{begun} about {needed / 1024:,.0f} GiB")
 
 
 def _check_here(case: ScaleCase) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.generate import cluster_page, scale_page
 from docs.generate.choice_page import FILE as FILE_OF_CHOICE
 from docs.generate.choice_page import PICTURE, choice_page, picture
 from docs.generate.command_page import FILE, command_page
@@ -117,3 +118,10 @@ def test_the_decision_path_is_that_of_the_command() -> None:
     assert PICTURE.read_text("utf-8") == picture(), told
     for name in profiles():
         assert f"| [`{name}`](profiles/{name}.md) |" in choice_page(), name  # in the table of costs
+
+
+def test_pages_of_large_corpora_have_the_committed_figures() -> None:
+    assert scale_page.FILE.read_text("utf-8") == scale_page.scale_page(), "run: python -m docs.generate.scale_page"
+    told = "run: python -m docs.generate.cluster_page"
+    assert cluster_page.FILE.read_text("utf-8") == cluster_page.cluster_page(), told
+    assert cluster_page.PICTURE.read_text("utf-8") == cluster_page.picture(), told
