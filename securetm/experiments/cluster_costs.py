@@ -114,7 +114,8 @@ def driver_bytes() -> float:
     """Memory for choosing the documents that are held out, by how it grows from the least to the most documents measured."""
     rows = sorted((row for row in measured_rows() if row.get("what") == CHOICE), key=lambda row: int(row["documents"]))
     least, most = rows[0], rows[-1]
-    return float(most["peak_mib"] - least["peak_mib"]) * 2**20 / (most["documents"] - least["documents"]) * DOCUMENTS
+    grown, documents = float(most["peak_mib"] - least["peak_mib"]), int(most["documents"] - least["documents"])
+    return grown * 2**20 / documents * DOCUMENTS
 
 
 def stored_bytes() -> float:

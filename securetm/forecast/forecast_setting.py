@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from securetm.contracts import Profile
 from securetm.errors import BadSetting
 from securetm.models.moments.start_share import USUAL_START
+from securetm.models.rounds_rule import noise_of_one_round
+from securetm.models.start_rule import asks_first
 from securetm.profiles import count_of_parties, noise_in_sum, read_profile
 from securetm.toml_settings import require
 
@@ -43,7 +45,7 @@ class ForecastSetting:
         for name in ("epsilon", "length", "noise_factor", "radius"):
             value = getattr(self, name)
             require(0 < value < 1e6, _WHERE, name, value, "must be above 0 and below 1,000,000")
-        require(self.start in STARTS, _WHERE, "start", self.start, f"must be one of {', '.join(STARTS)}")
+        require(self.start in STARTS, _WHERE, "start", self.start, known=STARTS)
         require(0 <= self.noise < 1e6, _WHERE, "noise", self.noise, "must be from 0 to 1,000,000")
         require(0 < self.delta < 1, _WHERE, "delta", self.delta, "must lie between 0 and 1")
         least_each = 1 <= self.documents_per_person <= self.documents
@@ -76,4 +78,12 @@ def setting_under(name: str, documents: int, parties: int | None = None, **known
     assert profile.budget is not None  # as `under_profile` refuses
     stated = {"epsilon": profile.budget.epsilon, "delta": profile.budget.delta}
     given = {field: value for field, value in known.items() if value is not None}
-    return ForecastSetting(documents, **{**stated, **given, "noise_factor": factor})
+    setting = ForecastSetting(documents, **{**stated, **given, "noise_factor": factor})
+    return setting if "start" in given else replace(setting, start=_usual_start(setting))
+
+
+def _usual_start(setting: ForecastSetting) -> str:
+    """How a run begins whose plan leaves that open, but says how many documents there are, and how long."""
+    noise = noise_of_one_round(setting.epsilon, setting.delta) * setting.noise_factor
+    first = asks_first(round(setting.units), setting.length, setting.topics, setting.words, noise)
+    return BY_MOMENTS if first else PUBLIC

@@ -160,7 +160,7 @@ def tried_as(setting: ForecastSetting) -> str:
 
 def _untried(model: str) -> str:
     """Why nothing is forecast of a model."""
-    known = ", ".join(sorted(fitted_rule().models))
+    known = "; ".join(sorted(fitted_rule().models))
     nothing = f"there is no committed result for {model} under a budget: it was not tried; tried were {known}"
     return ONE_CORPUS.get(model, nothing)
 

@@ -19,7 +19,7 @@ import torch
 
 from securetm.agreement import Agreement, agree
 from securetm.contracts import Budget
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import Corpus, PartyCorpus
 from securetm.corpus.tokeniser import prune
 from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder, begin
@@ -78,7 +78,7 @@ class Demonstrations:
         return self.made[name]
 
     def trained(
-        self, name: str, plan: Plan, documents: Mapping[str, Corpus], corruption: Corruption | None = None
+        self, name: str, plan: Plan, documents: Mapping[str, PartyCorpus], corruption: Corruption | None = None
     ) -> RunFolder:
         """Trains a run over these documents, and keeps it under this name."""
         torch.set_num_threads(1)  # two threads on busy cores are many times slower than one

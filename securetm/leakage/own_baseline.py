@@ -74,5 +74,5 @@ def baseline_of(given: RunFolder, profile: str, runs: Demonstrations, rounds: in
     plan = baseline_plan(given, profile, rounds)
     name = f"{profile}-of-{given.path.resolve().name}-{digest(plan.tables()).hex()[:8]}"
     if name not in runs.made:
-        runs.trained(name, plan, {one: Corpus.load(given.party(one) / "corpus.npz").gathered() for one in given.members})
+        runs.trained(name, plan, {one: Corpus.load(given.party(one) / "corpus.npz") for one in given.members})
     return runs.made[name]

@@ -8,8 +8,9 @@ from math import floor, log10
 
 from securetm.contracts import Profile, Unit
 from securetm.corpus.public_words import language_code
+from securetm.corpus.word_vectors import installed_vectors
 from securetm.forecast import ForecastSetting
-from securetm.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN
+from securetm.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN, PUBLIC
 from securetm.plans import MODEL_UNDER_BUDGET, NO_VECTORS, hides_documents
 from securetm.profile_choice import dealt_out
 from securetm.protection_asked import Answers
@@ -17,7 +18,7 @@ from securetm.toml_settings import require
 from securetm.wording import counted
 
 _LEAST_DELTA = 1e-12
-_STARTS = {  # what a plan says of a start that is not the usual one
+_STARTS = {
     PLAIN: ('start = "plain"',),
     BY_MOMENTS: ('start = "moments"',),
     BY_MOMENTS_ALONE: ('start = "moments"', f'vectors = "{NO_VECTORS}"'),
@@ -69,15 +70,23 @@ def persons_of(answers: Answers) -> int:
 
 
 def _training(answers: Answers, profile: Profile, notes: PlanNotes, best: ForecastSetting | None) -> list[str]:
-    """Public numbers, and what the forecast makes of them. A start at public topics is the usual one."""
+    """Public numbers, and what the forecast makes of them."""
     persons, length = persons_of(answers), notes.length
     lines = ["", "[training]", f"documents = {answers.documents}  # of all parties, about: a public number, as the next ones"]
     lines += [f"persons = {persons}  # at least, if each has {answers.per_person} documents"] if persons else []
     lines += [f"document_length = {length:g}  # words"] if length else []
     if best is not None:
         lines += [f"rounds = {best.rounds}  # of these, and of words, topics and start, the forecast expects most"]
-        lines += list(_STARTS.get(best.start, ())) if best.model == MODEL_UNDER_BUDGET else []
+        lines += _start(best.start) if best.model == MODEL_UNDER_BUDGET else []
     return [*lines, "", "[federation]", f"parties = {dealt_out(answers, profile)}"]
+
+
+def _start(start: str) -> list[str]:
+    """How the training begins. Vectors are named with their digest, so that only the coordinator needs to have them."""
+    vectors = installed_vectors() if start == PUBLIC else None
+    if vectors is None:
+        return list(_STARTS.get(start, ()))
+    return [f'start = "{PUBLIC}"', f'vectors = "{vectors.name}"', f'vectors_digest = "{vectors.digest}"']
 
 
 def _model(best: ForecastSetting) -> list[str]:

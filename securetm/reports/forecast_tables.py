@@ -15,7 +15,7 @@ from securetm.reports.forecast_sentences import chance_said, forecast_said
 from securetm.reports.terminal import titled
 from securetm.wording import counted, listed
 
-_COLUMNS = ("model", "rounds", "nats a word over frequencies", "share of F1 without noise", "of use", "")
+_COLUMNS = ("model", "rounds", "nats a word over frequencies", "share of F1 without noise", "chance of use", "forecast")
 _STYLES = {Verdict.OF_USE: "bold green", Verdict.NOT_OF_USE: "bold red", Verdict.CANNOT_SAY: "bold yellow"}
 
 
@@ -23,8 +23,10 @@ def show_forecast(chosen: ForecastChoice, to: Console) -> None:
     """The verdict in words, every model in a table, and what would be better."""
     asked, width = chosen.asked, min(to.width, WIDEST)
     told = f"\n\n{chance_said(asked)}{forecast_said(asked)}"
-    verdict = Text.assemble(("Forecast: ", ""), (asked.verdict.value, _STYLES[asked.verdict]), told)
-    to.print(Panel(verdict, title=Text(setting_said(asked), style="bold"), title_align="left", padding=(1, 2), width=width))
+    verdict = Text.assemble(
+        f"{setting_said(asked)}\n\n", ("Forecast: ", ""), (asked.verdict.value, _STYLES[asked.verdict]), told
+    )
+    to.print(Panel(verdict, title=Text("Will it be of use?", style="bold"), title_align="left", padding=(1, 2), width=width))
     table = titled("The same with each model", *_COLUMNS)
     for one in chosen.each:
         bands = (_range(one.held_out), _range(one.classification), _chance(one))
@@ -49,7 +51,7 @@ def notes(chosen: ForecastChoice) -> Iterator[str]:
     """What would be better, how many documents it takes, and what stands behind the figures."""
     if chosen.best is not None:
         yield f"Most is expected of {setting_said(chosen.best)}: {chosen.best.verdict.value}."
-    if chosen.asked.verdict is not Verdict.OF_USE:
+    if chosen.asked.verdict is not Verdict.OF_USE and chosen.asked.held_out is not None:
         yield _needed(chosen.needed)
     texts = tuple(name for name in chosen.asked.corpora if not name.startswith("made-up"))
     yield (
@@ -61,7 +63,7 @@ def notes(chosen: ForecastChoice) -> Iterator[str]:
 def _needed(documents: int | None) -> str:
     if documents is None:
         return "No number of documents was found with which it would surely be of use."
-    return f"With {documents:,} documents the forecast would be: of use."
+    return f"With about {float(f'{documents:.2g}'):,.0f} documents the forecast would be: of use."
 
 
 def _chance(one: Forecast) -> str:

@@ -82,6 +82,8 @@ TO_EACH = {  # answers that lead to each profile that can be chosen
     [
         (("--documents", "2000", "--per-person", "0"), ()),
         (("--documents", "30000", "--per-person", "5"), ("--document-length", "12", "--language", "english")),
+        (("--documents", "9000", "--per-person", "0"), ("--document-length", "5")),  # so short that the start follows from it
+        (("--documents", "900000", "--per-person", "0"), ("--document-length", "5")),
     ],
 )
 def test_the_plan_has_the_settings_of_the_forecast_and_a_run_forecasts_the_same(

@@ -14,6 +14,7 @@ from securetm.errors import BadSetting
 from securetm.federation.run_forecast import forecast_of, forecast_record, why_no_forecast
 from securetm.forecast import Verdict
 from securetm.forecast.best_settings import MODELS, OTHERS
+from securetm.forecast.forecast_setting import BY_MOMENTS
 from securetm.plan_reading import plan_from_tables
 from securetm.reports.forecast_sentences import after_a_run, before_a_run
 
@@ -48,14 +49,40 @@ def test_its_record_names_unit_bands_and_corpora() -> None:
     [
         ("--documents 0", "documents"),
         ("--documents 100 --persons 200", "--persons"),
-        ("--documents 100 --persons 10 --documents-per-person 2", "--persons"),
+        ("--documents 100 --persons 10 --documents-per-person 2", "give at least 10"),
+        ("--documents 100 --documents-per-person 500", "--documents-per-person"),
+        ("--documents 100 --unit people", "known: document, person"),
+        ("--documents 100 --start moment", "did you mean moments?"),
+        ("--documents 100 --model ldavi", "did you mean lda-vi?"),
+        ("--documents 100 --document-length 0", "--document-length"),
+        ("--documents 100 --topics 0", "--topics"),
+        ("--documents 100 --epsilon -1", "--epsilon"),
+        ("--documents 100 --delta 2", "--delta"),
+        ("--documents 100 --parties 2", "dp-distributed"),
         ("--documents 100 --profile masked", "no privacy budget"),
     ],
 )
 def test_nonsense_is_refused(bad: str, named: str) -> None:
     said = budget(f"forecast {bad}")
     assert said.code == 2
-    assert named in said.err
+    assert named in " ".join(said.err.split())
+    assert "hint" in said.err
+
+
+def test_persons_are_named_as_in_all_commands_of_the_calculator() -> None:
+    by_unit = found("forecast --documents 20000 --unit person --documents-per-person 5 --document-length 30")
+    by_persons = found("forecast --documents 20000 --persons 4000 --length 30")
+    assert by_unit == by_persons
+    assert (by_unit["unit"], by_unit["setting"]["documents_per_person"]) == ("person", 5.0)
+    documents = found("forecast --documents 20000 --unit document --persons 4000")
+    assert (documents["unit"], documents["setting"]["documents_per_person"]) == ("document", 1.0)
+
+
+def test_short_texts_are_forecast_as_a_run_of_them_begins() -> None:
+    short, told = found(f"{ASKED} --document-length 5"), plan(documents=20_000, document_length=5.0)
+    one = forecast_of(told, 5)
+    assert one is not None
+    assert short["setting"]["start"] == one.setting.start == BY_MOMENTS
 
 
 def test_a_run_is_forecast_only_where_its_plan_states_how_many_documents_there_are() -> None:

@@ -27,6 +27,7 @@ from securetm.leakage.parts.roc import allowed_false_positives
 from securetm.leakage.untried import is_for
 from securetm.plan_reading import plan_from_tables
 from securetm.stages import Unwatched
+from tests.cli.conftest import securetm
 
 from .conftest import Recorded, write_plan
 
@@ -158,3 +159,16 @@ def test_the_command_that_repeats_an_audit_works_as_it_is_printed(
     command = f"{shlex.quote(sys.executable)} -m securetm.cli.main {again.removeprefix('securetm ')} --json"
     done = subprocess.run(command, shell=True, capture_output=True, check=False, env={**os.environ}, timeout=600)
     assert done.returncode == 0, done.stderr.decode()
+
+
+def test_a_run_over_a_corpus_on_disk_is_audited_beside_a_baseline_over_the_same(tmp_path: Path, documents_file: Path) -> None:
+    stored, run = str(tmp_path / "stored"), str(tmp_path / "run")
+    assert securetm("corpus", "build", str(documents_file), "--out", stored).code == 0
+    model = ("--model", "prodlda", "--set", "model.batch=25", "--set", "model.hidden=64", "--topics", "5", "--rounds", "1")
+    words = ("--set", "vocabulary.min_documents=1", "--set", "vocabulary.most_candidates=1000", "--no-comparison")
+    made = securetm("run", "--corpus", stored, "--partition", "column", *model, *words, "--record", "--out", run)
+    assert made.code == 0, made.err
+    effort = {"rounds": 1, "documents": 100}
+    plan = write_plan(tmp_path / "given.toml", documents_file, effort=effort)
+    found = audit(plan, run)
+    assert [one.outcome.verdict for one in found.findings] == ["refuted", "not refuted"]

@@ -59,7 +59,7 @@ RANGES = {
     "--threshold": _count(100_000, "parties"),
     "--noise": Range(0.01, 1e6, "--noise is the deviation of the noise over the clipping bound, 1 for example"),
     "--epochs": Range(0, math.inf, "give how often the documents are gone through, 10 for example", above=True),
-    "--epsilon": Range(0, 1000, "give the epsilon that may be spent of each document or person, 3 for example", above=True),
+    "--epsilon": Range(0, 100, "give the epsilon that may be spent of each document or person, 3 for example", above=True),
     "--epsilon-per-word": Range(1e-6, 1e6, _BY_WORD),
     "--scale": Range(1e-6, 1e6, _BY_WORD),
     "--rate": Range(0, 1, "--rate is the probability that a document takes part in a round; at 1 all of them do", above=True),
@@ -84,9 +84,10 @@ def refused(option: str, value: object, problem: str, instead: str = "", known: 
 
 
 def check_choice(option: str, value: str, known: tuple[str, ...]) -> None:
-    """One of the known words."""
+    """One of the known words; nothing is said of an empty one, which means that the option was not given."""
     if value not in known:
-        raise refused(option, value, "", f"known: {', '.join(known)}", known)
+        said = tuple(word for word in known if word)
+        raise refused(option, value, "", f"known: {', '.join(said)}", said)
 
 
 def check_delta(delta: float, pure: bool = False) -> None:

@@ -16,7 +16,10 @@ _STEPS = 100  # of a run: composing losses takes longer than a round, so the ans
 
 @dataclass(frozen=True)
 class PlannedSpending:
-    """What a party has spent at most after so many answers of the training."""
+    """What a party has spent at most after so many answers of the training.
+
+    The questions before the training are counted from the beginning, whether they were asked already or not.
+    """
 
     agreement: Agreement
     parties: int
@@ -32,7 +35,7 @@ class PlannedSpending:
         rounds = self.agreement.plan.training.rounds
         step = max(1, rounds // _STEPS)
         counted = min(-(-answers // step) * step, max(rounds, answers))
-        epsilon = _epsilon(self, counted) if answers else 0.0
+        epsilon = _epsilon(self, counted)
         return {"unit": budget.unit.value, "epsilon": epsilon, "delta": budget.delta, "budget": budget.epsilon}
 
     @cached_property
@@ -45,4 +48,6 @@ class PlannedSpending:
 def _epsilon(spending: PlannedSpending, answers: int) -> float:
     budget = spending.agreement.budget
     assert budget is not None
-    return total(replace(spending.bill, rounds=answers).spends(), ALONE * budget.delta).epsilon
+    bill = replace(spending.bill, rounds=answers, round=spending.bill.round if answers else None)
+    spends = bill.spends()
+    return total(spends, ALONE * budget.delta).epsilon if spends else 0.0
