@@ -1,14 +1,14 @@
 """How often to ask under a budget, and how much words' totals weigh: rules of public numbers, for models that ask for tables.
 
-Each round costs a part of the budget, so more rounds are noisier ones. The rule's two numbers were fitted on synthetic
-documents (`securetm reproduce rounds-rule`), and looked at on corpora. It reads no document.
+Each round costs a part of the budget, so more rounds are noisier ones. The rule's two numbers were fitted on corpora on which
+settings may be chosen (`securetm reproduce rounds-rule`), and looked at on others. It reads no document.
 """
 
 from __future__ import annotations
 
 from math import erfc, exp, log, sqrt
 
-ROUNDS_EACH = 0.2842  # rounds for each unit of the signal
+ROUNDS_EACH = 0.1455  # rounds for each unit of the signal
 MOST_ROUNDS = 8  # more were not tried
 MOST_TOTALS = 2.0  # the weight of totals where the signal is weak
 LEAST_TOTALS = 0.5  # on docstrings less of it bought nothing

@@ -68,7 +68,7 @@ def test_a_plan_that_states_its_parties_is_asked_by_the_noise_of_so_many() -> No
     """Of noise by each party more parties make more; of shares of noise, less, until four of five must remain."""
 
     def asked(profile: str, parties: int) -> tuple[int, int]:
-        tables = {"profile": profile, "training": {"documents": 2_000}, "federation": {"parties": parties}}
+        tables = {"profile": profile, "training": {"documents": 5_000}, "federation": {"parties": parties}}
         found = plan_from_tables({**tables, "privacy": {"epsilon": 2.0}}, "a test")
         return found.training.rounds, found.vocabulary.max_words
 

@@ -18,7 +18,7 @@ from securetm.plan_reading import plan_from_tables
 from securetm.plans import MOMENTS
 
 RESULT = Path(experiments.__file__).parent / "results" / "reproduce-usefulness-forecast.json"
-MANY, FEW = 8_000, 2_000
+MANY, FEW = 12_000, 2_000
 
 
 def plan(profile: str = "dp-central", model: str = "lda-vi", **training: Any) -> Any:
