@@ -89,6 +89,8 @@ class Answers:
         require_at_least(self, _WHERE, parties=1, documents=1, per_person=0, colluding=0)
         for name, most in (("parties", MOST_PARTIES), ("documents", MOST_DOCUMENTS), ("per_person", MOST_DOCUMENTS)):
             require(getattr(self, name) <= most, _WHERE, name, getattr(self, name), f"must be at most {most:,}")
+        problem = f"must be at most {self.documents:,}, the number of documents"
+        require(self.per_person <= self.documents, _WHERE, "per_person", self.per_person, problem)
         problem = f"must be below the {self.parties} parties: no profile protects a party from itself"
         require(self.colluding < self.parties or not self.colluding, _WHERE, "colluding", self.colluding, problem)
 

@@ -136,7 +136,7 @@ class _OneRun:
         from securetm.federation.paying import with_words_noise
         from securetm.plans import hides_documents
 
-        own = asked.budget()
+        own = asked.budget("--profile", "securetm budget plan")
         if not hides_documents(own):
             problem = "draws its noise once per corpus and uses it in all runs, so that there is nothing to share out"
             instead = f"`securetm budget profile {asked.profile}` says what that one draw spends"

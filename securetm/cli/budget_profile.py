@@ -159,13 +159,13 @@ class ProfileQuestion:
         started = {"start": self.start} if self.start else {}
         return {**self._numbers(), **started, "missing": self.missing, "colluding": self.colluding, **self.people.found}
 
-    def budget(self) -> Budget:
+    def budget(self, option: str = "NAME", command: str = "securetm budget profile") -> Budget:
         """The profile's budget; a profile without one is refused."""
         profile = read_profile(self.profile)
         if profile.budget is None:
             problem = "spends no privacy budget, because it adds no noise and promises no differential privacy"
             instead = f"`securetm explain {profile.name}` says what it protects by other means"
-            raise BadSetting("securetm budget profile", "NAME", profile.name, problem, instead=instead)
+            raise BadSetting(command, option, profile.name, problem, instead=instead)
         return profile.budget
 
     def cohort(self) -> Cohort:

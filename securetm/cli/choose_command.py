@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from securetm.cli.choose_errors import AnswersMissing, PlanExists
 from securetm.cli.json_output import Json, print_json
+
+if TYPE_CHECKING:
+    from securetm.reports.chosen_plan import PlanNotes
 
 
 def choose(
@@ -38,6 +41,8 @@ def choose(
     Options, or a file of answers, answer in advance; what is left is asked at the terminal. The profile protects against all
     that was asked. Where none does, it says what would have to change, and exits 1.
     """
+    from securetm.setting_mistakes import placed
+
     if out is not None:
         _check_out(out, replace)
     typed = {
@@ -50,8 +55,12 @@ def choose(
         "breaks": _names(breaks),
         "colluding": colluding,
     }
-    given = {**_from_file(answers), **{name: value for name, value in typed.items() if value is not None}}
-    facts = _chosen(_complete(given), corpus, person, language, document_length)
+    told = {name: value for name, value in typed.items() if value is not None}
+    given = {**_from_file(answers), **told}
+    notes = _notes(corpus, person, language, document_length)
+    with placed(Path(answers) if answers and answers != "-" else None, told):
+        _check_so_far(given)
+        facts = _chosen(_complete(given), notes)
     _answer(facts, out, json)
 
 
@@ -118,10 +127,38 @@ def _complete(given: dict[str, Any]) -> dict[str, Any]:
     return asked(given, screen()) if left else given
 
 
-def _chosen(given: Mapping[str, Any], *notes: Any) -> dict[str, Any]:
-    from securetm.protection_asked import Answers
-    from securetm.reports.choice_record import chosen
-    from securetm.reports.chosen_plan import PlanNotes
+def _check_so_far(given: Mapping[str, Any]) -> None:
+    """Refuses an answer that is wrong whatever the others are, before these are asked for."""
+    from securetm.cli.choose_dialog import missing
+    from securetm.protection_asked import COORDINATOR, EXPLORE, MOST_DOCUMENTS, MOST_PARTIES, NOBODY, ORGANISATION, Answers
     from securetm.toml_settings import from_table
 
-    return chosen(from_table(Answers, given, "the answers"), PlanNotes(*notes))
+    fitting = {"parties": MOST_PARTIES, "documents": MOST_DOCUMENTS, "per_person": 0, "purpose": EXPLORE, "colluding": 0}
+    fitting |= {"looks": (COORDINATOR,), "hide": (ORGANISATION,), "breaks": (NOBODY,)}
+    from_table(Answers, {**{one.name: fitting[one.name] for one in missing(dict(given))}, **given}, "the answers")
+
+
+def _notes(corpus: str, person: str, language: str, document_length: float) -> PlanNotes:
+    """What the plan says beside the answers. What is not there is refused now, and not by the run that takes the plan."""
+    from securetm.corpus.public_words import language_code
+    from securetm.errors import BadSetting, NoSuchPath
+    from securetm.plans import CorpusChoice
+    from securetm.reports.chosen_plan import PlanNotes
+
+    if corpus and corpus != CorpusChoice().source and not Path(corpus).exists():
+        raise NoSuchPath(corpus)
+    if person and not corpus:
+        instead = "name the documents with --corpus; in a federation each party names its column in PARTY.toml"
+        raise BadSetting("", "--person", person, "is a column of a corpus, and none is named", instead=instead)
+    if language and language_code(language) is None and not Path(language).is_file():
+        problem = "is neither a language of which there is a list nor a file"
+        raise BadSetting("", "--language", language, problem, instead="give english, german, or a file with one word a line")
+    return PlanNotes(corpus, person, language, document_length)
+
+
+def _chosen(given: Mapping[str, Any], notes: PlanNotes) -> dict[str, Any]:
+    from securetm.protection_asked import Answers
+    from securetm.reports.choice_record import chosen
+    from securetm.toml_settings import from_table
+
+    return chosen(from_table(Answers, given, "the answers"), notes)

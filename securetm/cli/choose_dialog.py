@@ -66,7 +66,8 @@ class ChoiceQuestion:
         return chosen if self.several else chosen[0]
 
     def _number(self, typed: str, given: Given) -> int:
-        most = given["parties"] - 1 if self.name == "colluding" else self.most
+        bounds = {"colluding": given.get("parties", 1) - 1, "per_person": given.get("documents", self.most)}
+        most = bounds.get(self.name, self.most)
         if not typed.isdecimal() or not self.least <= int(typed[:12]) <= most:
             raise ValueError(f"Please type a whole number from {self.least} to {most:,}.")
         return int(typed)

@@ -139,6 +139,32 @@ def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, wrong: str) -> N
     assert "unexpected" not in said.err
 
 
+def test_a_misspelt_answer_is_told_with_its_line_and_before_what_is_missing(tmp_path: Path) -> None:
+    answers = tmp_path / "answers.toml"
+    answers.write_text('parties = 5\ndocuments = "many"\nlook = ["coordinator"]\n')
+    said = securetm("choose", "--answers", str(answers))
+    assert said.code == 2
+    for sentence in ("line 2", "must be a whole number", "line 3", "did you mean looks?"):
+        assert sentence in said.err
+    assert "have no answer" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [
+        (("--per-person", "20001"), "at most 20,000, the number of documents"),
+        (("--language", "klingon"), "--language"),
+        (("--corpus", "nowhere.jsonl"), "nowhere.jsonl does not exist"),
+        (("--person", "who"), "name the documents with --corpus"),
+    ],
+)
+def test_what_a_plan_could_not_be_run_with_is_refused(bad: tuple[str, ...], named: str, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    said = securetm("choose", *SIZES, *FEARS, *bad, "--out", str(plan))
+    assert (said.code, plan.exists()) == (2, False)
+    assert named in " ".join(said.err.split())
+
+
 def test_the_questions_are_asked_at_a_terminal_until_they_are_answered(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     said = typed(("choose", "--out", str(plan), "--json"), "no\n5\n20000\n\n4\n9\n1\n1 4\n1,3\n2\n2\n2\n")
