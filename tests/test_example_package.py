@@ -23,6 +23,7 @@ PARTS = {
     "aggregations": "exact",
     "attacks": "word_counts",
     "corpus_readers": "jsonl.xz",
+    "engines": "last-first",
 }
 
 

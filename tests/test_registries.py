@@ -11,6 +11,7 @@ from rich.console import Console
 
 from securetm.aggregation import AGGREGATIONS
 from securetm.corpus.readers import READERS
+from securetm.engines import ENGINES
 from securetm.errors import NotFound
 from securetm.leakage.attacks import ATTACKS
 from securetm.mechanisms import MECHANISMS
@@ -56,7 +57,7 @@ def declare(site: Path, package: str, **points: str) -> None:
     _declared.cache_clear()
 
 
-@pytest.mark.parametrize("registry", [MODELS, MECHANISMS, AGGREGATIONS, ATTACKS, READERS])
+@pytest.mark.parametrize("registry", [MODELS, MECHANISMS, AGGREGATIONS, ATTACKS, READERS, ENGINES])
 def test_each_of_our_own_parts_is_what_it_is_declared_as(registry: Registry) -> None:
     for name in registry.own:
         registry.load(name)

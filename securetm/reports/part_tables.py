@@ -1,4 +1,4 @@
-"""Every part that a plan or a profile can name, as plain records and as a table. This module imports no part."""
+"""Every part that a plan, a profile or a party's file can name, as plain records and as a table. It imports no part."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from securetm.aggregation import AGGREGATIONS
 from securetm.corpus.readers import READERS
+from securetm.engines import ENGINES
 from securetm.leakage.attacks import ATTACKS
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
@@ -23,6 +24,7 @@ REGISTRIES = {
     "aggregations": AGGREGATIONS,
     "attacks": ATTACKS,
     "corpus_readers": READERS,
+    "engines": ENGINES,
 }
 
 

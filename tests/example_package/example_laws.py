@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 from securetm_example.exact_sum import ExactSum
 from securetm_example.jsonl_xz import jsonl_xz_records
+from securetm_example.last_first import LastFirst
 from securetm_example.row_cap import RowCap
 from securetm_example.unigram_mixture import UnigramMixture
 from securetm_example.word_counts import ATTACK
 
-from securetm.contracts import Aggregation, Block, Mechanism, Query, Terms, TopicModel
+from securetm.contracts import Aggregation, Block, Engine, Mechanism, Query, Terms, TopicModel
 from securetm.corpus.readers import Reader
 from securetm.leakage.attack import Attack
-from securetm.testing import AggregationLaws, AttackLaws, MechanismLaws, ModelLaws, QueryLaws, ReaderLaws
+from securetm.testing import AggregationLaws, AttackLaws, EngineLaws, MechanismLaws, ModelLaws, QueryLaws, ReaderLaws
 
 
 class TestUnigramMixture(ModelLaws):
@@ -56,6 +57,12 @@ class TestWordCounts(AttackLaws):
     @pytest.fixture
     def attack(self) -> Attack:
         return ATTACK
+
+
+class TestLastFirst(EngineLaws):
+    @pytest.fixture
+    def engine(self) -> Engine:
+        return LastFirst()
 
 
 class TestJsonlXz(ReaderLaws):
