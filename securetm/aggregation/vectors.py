@@ -13,6 +13,7 @@ from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Domain, Terms
 from securetm.errors import BadVector, BrokenPromise
 
+_AT_ONCE = 1 << 16  # values that are checked at once, so that beside a long vector there are only short ones
 CLAMPED = "clamped"  # in the party's own store: how many values it clamped so far
 
 
@@ -38,24 +39,31 @@ def pack_vector(vector: Mapping[str, Array], terms: Terms) -> bytes:
     return b"".join(np.ascontiguousarray(part).astype(kind, copy=False).tobytes() for part in parts_of(vector, terms))
 
 
-def whole_numbers(parts: Sequence[Array], reach: int, kind: np.dtype[np.generic], grid: float = 1.0) -> tuple[Array, int]:
-    """Run by a party: its vector as whole numbers within the reach, and how many values were beyond it or no numbers.
+def whole_numbers(parts: Sequence[Array], reach: int, into: Array, grid: float = 1.0) -> int:
+    """Run by a party: writes its vector as whole numbers within the reach. Returns how many were beyond it or no numbers.
 
     What is no finite number counts as nothing: a refusal that depended on the data would tell something about it.
     """
-    flat, at, changed = np.empty(sum(part.size for part in parts), kind), 0, 0
+    at = changed = 0
     for part in map(np.ravel, parts):
-        if part.dtype.kind == "f":
-            numbers = np.isfinite(part)
-            changed += int((~numbers).sum())
-            with np.errstate(over="ignore"):  # what is then infinite is clamped
-                part = np.rint(np.where(numbers, part, 0.0).astype(np.float64) / grid)
-        if part.size and (part.max() > reach or part.min() < -reach):
-            changed += int(np.count_nonzero((part > reach) | (part < -reach)))
-            part = np.clip(part, -reach, reach)
-        flat[at : at + part.size] = part
-        at += part.size
-    return flat, changed
+        for start in range(0, part.size, _AT_ONCE):
+            piece = part[start : start + _AT_ONCE]
+            into[at : at + piece.size], wrong = _whole(piece, reach, grid)
+            at, changed = at + piece.size, changed + wrong
+    return changed
+
+
+def _whole(piece: Array, reach: int, grid: float) -> tuple[Array, int]:
+    changed = 0
+    if piece.dtype.kind == "f":
+        numbers = np.isfinite(piece)
+        changed += int((~numbers).sum())
+        with np.errstate(over="ignore"):  # what is then infinite is clamped
+            piece = np.rint(np.where(numbers, piece, 0.0).astype(np.float64) / grid)
+    if piece.max() > reach or piece.min() < -reach:
+        changed += int(np.count_nonzero((piece > reach) | (piece < -reach)))
+        piece = np.clip(piece, -reach, reach)
+    return piece, changed
 
 
 def unpack_vector(message: bytes, terms: Terms, sender: str) -> dict[str, Array]:

@@ -102,12 +102,12 @@ class Workers:
 
     def _receive(self, expected: str) -> bytes:
         try:
-            _, reply = self._at[expected].recv()
+            failed, reply = self._at[expected].recv(), self._at[expected].recv_bytes()
         except (EOFError, OSError) as problem:
             raise WorkerDied(self._beside(expected)) from problem
-        if isinstance(reply, SecuretmError):
-            raise reply
-        return bytes(reply)
+        if isinstance(failed, SecuretmError):
+            raise failed
+        return reply
 
     def _beside(self, name: str) -> str:
         """All parties of that party's worker."""
@@ -121,11 +121,12 @@ def _serve(pipe: Connection, make: Callable[..., Party], share: Mapping[str, tup
     while (request := _next(pipe)) is not None:
         name, message = request
         try:
-            reply: bytes | SecuretmError = parties[name].handle(message)
+            reply, failed = parties[name].handle(message), None
         except SecuretmError as failure:
-            reply = failure
+            reply, failed = b"", failure
         with suppress(BrokenPipeError):  # the coordinator has ended meanwhile; the next request will say so
-            pipe.send((name, reply))
+            pipe.send(failed)
+            pipe.send_bytes(reply)
     for party in parties.values():
         party.close()
 

@@ -16,7 +16,8 @@ from google.protobuf.message import DecodeError
 from securetm.contracts import Array, State
 from securetm.errors import Malformed
 from securetm.federation import wire_pb2 as pb
-from securetm.federation.wire_form import MOST_DIMENSIONS, MOST_MEMBERS, check_form, fields_in
+from securetm.federation.wire_form import ACCEPT, MOST_DIMENSIONS, MOST_MEMBERS, PARCELS, Span, begun, check_form, fields_in
+from securetm.sessions.roomy import LONG, enclosed
 
 VERSION = 1
 MOST_BYTES = 1 << 31  # protobuf's own limit
@@ -105,7 +106,7 @@ class Finish:
 class Accepted:
     """A party's answer, or its consent without one."""
 
-    parcels: tuple[bytes, ...] = ()
+    parcels: tuple[bytes | memoryview, ...] = ()  # a long one as it lies in its buffer
     head: bytes = b""  # of the party's ledger, signed, where a budget is spent
 
 
@@ -168,27 +169,58 @@ def unpack_request(message: bytes, limits: Mapping[str, int] | None = None) -> t
     return request.session, body
 
 
-def pack_reply(session: bytes, outcome: Outcome) -> bytes:
-    """Packs one party's reply."""
+def pack_reply(session: bytes, outcome: Outcome) -> bytes | memoryview:
+    """Packs one party's reply. A long parcel is not copied where its buffer has room around it."""
     reply = pb.Reply(version=VERSION, session=session)
+    if isinstance(outcome, Accepted) and len(outcome.parcels) == 1 and len(outcome.parcels[0]) >= LONG:
+        behind = pb.Accept(head=outcome.head).SerializeToString()
+        parcel = begun(pb.Accept.PARCELS_FIELD_NUMBER, len(outcome.parcels[0]))
+        accept = begun(pb.Reply.ACCEPT_FIELD_NUMBER, len(parcel) + len(outcome.parcels[0]) + len(behind))
+        return enclosed(reply.SerializeToString() + accept + parcel, outcome.parcels[0], behind)
     if isinstance(outcome, Refusal):
         reply.refusal.name = outcome.name
     else:
         reply.accept.SetInParent()  # an empty answer is an answer too
-        reply.accept.parcels.extend(outcome.parcels)
+        reply.accept.parcels.extend(map(bytes, outcome.parcels))
         reply.accept.head = outcome.head
     return bytes(reply.SerializeToString())
 
 
-def unpack_reply(message: bytes, sender: str, most: int = MOST_BYTES) -> tuple[bytes, Outcome]:
-    """Returns the session and the outcome of a reply of at most so many bytes. The coordinator does not trust the bytes."""
-    reply = _parsed(pb.Reply, message, sender, {"accept": most})
+def unpack_reply(message: bytes | memoryview, sender: str, most: int = MOST_BYTES) -> tuple[bytes, Outcome]:
+    """Returns the session and the outcome of a reply of at most so many bytes. The coordinator does not trust the bytes.
+
+    Of a long reply the parcels are not copied.
+    """
+    if len(message) >= LONG:
+        return _unpacked_in_place(memoryview(message), sender, most)
+    reply = _parsed(pb.Reply, bytes(message), sender, {"accept": most})
     kind = reply.WhichOneof("body")
     if kind == "accept" and len(reply.accept.head) <= LONGEST_SIGNED:
         return reply.session, Accepted(tuple(reply.accept.parcels), reply.accept.head)
     if kind == "refusal" and reply.refusal.name.isidentifier() and len(reply.refusal.name) <= 64:
         return reply.session, Refusal(reply.refusal.name)
-    raise Malformed(sender, "it is neither an answer nor a refusal")
+    raise Malformed(sender, _NEITHER)
+
+
+def _unpacked_in_place(message: memoryview, sender: str, most: int) -> tuple[bytes, Outcome]:
+    """Reads a reply whose parcels stay where they are: protobuf reads what is left without them."""
+    if len(message) >= MOST_BYTES:
+        raise Malformed(sender, "it is too long")
+    spans = check_form(pb.Reply, message, sender, {"accept": most}, (ACCEPT, PARCELS))
+    accepted, parcels = spans.get(ACCEPT, []), spans.get(PARCELS, [])
+    reply = _decoded(pb.Reply, _without(message, 0, len(message), accepted), sender)
+    if not accepted:
+        raise Malformed(sender, _NEITHER)
+    accept = pb.Accept.FromString(_without(message, accepted[0].content, accepted[0].end, parcels))
+    if len(accept.head) > LONGEST_SIGNED:
+        raise Malformed(sender, _NEITHER)
+    return reply.session, Accepted(tuple(message[one.content : one.end] for one in parcels), accept.head)
+
+
+def _without(message: memoryview, start: int, end: int, cut: Sequence[Span]) -> bytes:
+    """Returns the bytes from start to end, but for those of these fields."""
+    starts, ends = [start, *(one.end for one in cut)], [*(one.key for one in cut), end]
+    return b"".join(message[first:last] for first, last in zip(starts, ends, strict=True))
 
 
 def _state(arrays: Sequence[pb.Array]) -> State:
@@ -229,6 +261,7 @@ def _members(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
+_NEITHER = "it is neither an answer nor a refusal"
 _LINKS = "the links between heads of ledgers are too long, too many or broken off"
 _CHECKED: Mapping[str, Callable[[Any], Any]] = {  # by the field that needs it, in every body
     "members": _members,
@@ -244,6 +277,10 @@ def _parsed(kind: type[M], message: bytes, sender: str, limits: Mapping[str, int
     if len(message) >= MOST_BYTES:
         raise Malformed(sender, "it is too long")
     check_form(kind, message, sender, limits)
+    return _decoded(kind, message, sender)
+
+
+def _decoded(kind: type[M], message: bytes, sender: str) -> M:
     try:
         parsed: M = kind.FromString(message)
     except DecodeError as problem:

@@ -6,10 +6,11 @@ longest that is accepted. Unknown fields are refused, and fields that occur twic
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from securetm.errors import Malformed
 
@@ -40,15 +41,41 @@ LONG: Mapping[str, int] = {
     "Frame.chunk": WHOLE,
 }
 _NUMBER, _BYTES = 0, 2  # how a field begins: with a number, or with a length
+ACCEPT, PARCELS = "Reply.accept", "Accept.parcels"
+
+
+class Span(NamedTuple):
+    """Where a field lies in a message: where its key begins, where its content does, and where both end."""
+
+    key: int
+    content: int
+    end: int
+
+
+def begun(number: int, size: int) -> bytes:
+    """Returns how protobuf begins a field of so many bytes, so that its content is not copied into a message first."""
+    return bytes((number << 3 | _BYTES,)) + length_bytes(size)
+
+
+def length_bytes(size: int) -> bytes:
+    """Returns a length as protobuf writes it."""
+    packed = bytearray()
+    while size > 0x7F:
+        packed.append(size & 0x7F | 0x80)
+        size >>= 7
+    packed.append(size)
+    return bytes(packed)
 
 
 @dataclass
 class Walk:
     """Reads a message from its beginning to its end."""
 
-    message: bytes
+    message: bytes | memoryview
     sender: str
     at: int = 0
+    spanned: Collection[str] = ()  # fields of which it notes where they lie
+    spans: dict[str, array[int]] = field(default_factory=dict)  # three numbers each: many empty fields take no memory
 
     def refuse(self, problem: str) -> Malformed:
         """Returns a refusal that names the sender."""
@@ -71,19 +98,21 @@ class Walk:
         """Checks every field of one message of that kind up to `end`, and its length."""
         seen, sizes = Counter[str](), dict[str, int]()
         while self.at < end:
-            key = self.number(end)
-            field = kind.fields_by_number.get(key >> 3)
-            if field is None:
+            begin, key = self.at, self.number(end)
+            known = kind.fields_by_number.get(key >> 3)
+            if known is None:
                 raise self.refuse("it has a field that nobody knows here")
-            name, choice = f"{kind.name}.{field.name}", field.containing_oneof
+            name, choice = f"{kind.name}.{known.name}", known.containing_oneof
             for counted in (name, *([choice.name] if choice is not None and len(choice.fields) > 1 else [])):
                 seen[counted] += 1
                 if seen[counted] > REPEATED.get(counted, 1):
                     raise self.refuse(f"{counted} occurs in it too often")
-            sizes[field.name] = self._value(key & 7, field, name, end)
+            size = sizes[known.name] = self._value(key & 7, known, name, end)
+            if name in self.spanned:
+                self.spans.setdefault(name, array("q")).extend((begin, self.at - size, self.at))
         return sizes
 
-    def _value(self, how: int, field: Any, name: str, end: int) -> int:
+    def _value(self, how: int, known: Any, name: str, end: int) -> int:
         if how == _NUMBER:
             self.number(end)
             return 0
@@ -92,8 +121,8 @@ class Walk:
         size = self.number(end)
         if size > end - self.at:
             raise self.refuse("it is cut off")
-        if field.message_type is not None:
-            self.through(field.message_type, self.at + size)
+        if known.message_type is not None:
+            self.through(known.message_type, self.at + size)
         elif size > LONG.get(name, SHORT):
             raise self.refuse(f"{name} is too long")
         else:
@@ -101,11 +130,18 @@ class Walk:
         return size
 
 
-def check_form(kind: Any, message: bytes, sender: str, limits: Mapping[str, int]) -> None:
-    """Refuses bytes that are no message of that kind, or that have a field longer than the role reads now."""
-    for name, size in Walk(message, sender).through(kind.DESCRIPTOR, len(message)).items():
+def check_form(
+    kind: Any, message: bytes | memoryview, sender: str, limits: Mapping[str, int], spanned: Collection[str] = ()
+) -> Mapping[str, Sequence[Span]]:
+    """Refuses bytes that are no message of that kind, or that have a field longer than the role reads now.
+
+    Returns where these fields lie, each list in the order of the message.
+    """
+    walk = Walk(message, sender, spanned=spanned)
+    for name, size in walk.through(kind.DESCRIPTOR, len(message)).items():
         if size > limits.get(name, WHOLE):
             raise Malformed(sender, f"its {name} has {size} bytes where the plan gives at most {limits[name]}")
+    return {name: [Span(*numbers[at : at + 3]) for at in range(0, len(numbers), 3)] for name, numbers in walk.spans.items()}
 
 
 def fields_in(kind: Any, message: bytes, sender: str) -> frozenset[str]:

@@ -98,7 +98,9 @@ class EncryptedPartySession(PartySession):
         if vector is None or self.me not in cohort.members:
             raise NotInCohort(self.me)
         terms, fit = self.fitting(terms, cohort)
-        numbers, clamped = whole_numbers(parts_of(vector, terms), fit.reach, np.dtype(np.int64), terms.grid or 1.0)
+        parts = parts_of(vector, terms)
+        numbers = np.empty(sum(part.size for part in parts), np.int64)
+        clamped = whole_numbers(parts, fit.reach, numbers, terms.grid or 1.0)
         count_up(self.store, CLAMPED, clamped)
         return EncryptedPartyRound(self, cohort, terms, fit, numbers)
 

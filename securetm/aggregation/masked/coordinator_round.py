@@ -84,7 +84,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         self._hellos.add(place)
 
     def _take_masked(self, place: int, sender: str, message: bytes) -> None:
-        header, signed = read_header(message, sender), message[:HEADER_SIZE]
+        header, signed = read_header(message, sender), bytes(message[:HEADER_SIZE])
         if header.sender != place:
             raise Malformed(sender, "it names another sender")
         header.at.check(self._at.epoch, self._at.tag)

@@ -10,7 +10,7 @@ from securetm.aggregation.masked.coordinator_round import MaskedCoordinatorRound
 from securetm.aggregation.masked.coordinator_setup import MaskedCoordinatorSetup
 from securetm.aggregation.masked.graph import Risk
 from securetm.aggregation.masked.messages import MOST_ROUNDS, ring_type
-from securetm.aggregation.masked.party_round import MaskedPartyRound, Quorum
+from securetm.aggregation.masked.party_round import MaskedPartyRound, Quorum, Ring
 from securetm.aggregation.masked.party_setup import MaskedPartySetup
 from securetm.aggregation.masked.prekeys import Prekeys
 from securetm.aggregation.masked.stored_setups import CoordinatorMemory, Policy
@@ -18,6 +18,7 @@ from securetm.aggregation.vectors import CLAMPED, parts_of, whole_numbers
 from securetm.contracts import PART, Array, Cohort, Entropy, Exchange, Store, Terms
 from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, NotInCohort
 from securetm.sessions.identities import Identity, PinnedRoster
+from securetm.sessions.roomy import Roomy
 from securetm.sessions.session_memory import count_up
 from securetm.sessions.session_roles import CoordinatorSession, PartySession
 from securetm.sessions.survivors import SurvivorList
@@ -77,12 +78,13 @@ class MaskedPartySession(PartySession):
 
         return MaskedPartyRound(*own, quorum, tag, lambda: self._in_ring(parts, terms), reveal)
 
-    def _in_ring(self, parts: Sequence[Array], terms: Terms) -> Array:
-        """A copy modulo 2^32 or 2^64."""
-        ring = ring_type(terms)
-        whole, clamped = whole_numbers(parts, int(terms.reach), np.dtype(f"i{ring.itemsize}"))
-        count_up(self._store, CLAMPED, clamped)
-        return whole.view(ring)
+    def _in_ring(self, parts: Sequence[Array], terms: Terms) -> Ring:
+        """A copy modulo 2^32 or 2^64, the only one: it is masked and sent from where it lies."""
+        kind = ring_type(terms)
+        room = Roomy(sum(part.size for part in parts) * kind.itemsize)
+        vector = np.frombuffer(room.content, kind)
+        count_up(self._store, CLAMPED, whole_numbers(parts, int(terms.reach), vector.view(f"i{kind.itemsize}")))
+        return Ring(room, vector)
 
 
 class MaskedCoordinatorSession(CoordinatorSession):

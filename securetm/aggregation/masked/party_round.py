@@ -5,6 +5,7 @@ It assumes that the coordinator lies. It sends nothing that opens more than the 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -42,6 +43,7 @@ from securetm.sessions.exchanges import PartyExchange
 from securetm.sessions.framing import Reader, derive, hashed, head, place_bytes
 from securetm.sessions.identities import COORDINATOR, SIGNATURE, Identity
 from securetm.sessions.labels import Label
+from securetm.sessions.roomy import Roomy
 from securetm.sessions.sealing import shared_secrets
 from securetm.sessions.session_errors import UnexpectedMessage
 from securetm.sessions.survivors import SurvivorList
@@ -62,7 +64,14 @@ def consent_body(place: int, outcome: Outcome) -> bytes:
     return head(Kind.CONSENT, place) + hashed(Label.SURVIVORS, outcome.body(Kind.SURVIVORS))
 
 
-Ring = Callable[[], Array]  # gives a copy of the vector in the ring, for the masks to be added to
+@dataclass(frozen=True)
+class Ring:
+    """A copy of the vector in the ring, to which the masks are added where it lies, and the buffer around it."""
+
+    room: Roomy
+    vector: Array
+
+
 Surplus = Callable[[int], bytes]  # reveals the parts of this party's noise that a sum over so many survivors does not need
 
 
@@ -101,14 +110,14 @@ class MaskedPartyRound(PartyExchange):
         prekeys: Prekeys,
         quorum: Quorum,
         tag: bytes,
-        ring: Ring,
+        ring: Callable[[], Ring],
         surplus: Surplus,
     ) -> None:
         super().__init__()
         self._identity, self._policy, self._entropy, self._quorum = identity, policy, entropy, quorum
         self._prekeys, self._prepared = prekeys, prekeys.prepared()
         self._tag, self._surplus = tag, surplus
-        self._ring: Ring | None = ring  # until the vector is masked: afterwards no role here holds it
+        self._ring: Callable[[], Ring] | None = ring  # until the vector is masked: afterwards no role here holds it
         self._begun = False
         self._index: int | None = None  # the prekey it used
         self.answers = {Kind.ADVANCE: self._advance, Kind.UNMASK: self._unmask}
@@ -139,34 +148,36 @@ class MaskedPartyRound(PartyExchange):
     def _at(self, index: int) -> Place:
         return Place(self._prepared.epoch, self._tag, index)
 
-    def _masked(self) -> bytes:
+    def _masked(self) -> bytes | memoryview:
         prekeys, me = self._prekeys, self._identity.place
         if not prekeys.left:
             raise NotPrepared()
         begun = Header(me, self._at(prekeys.next), self._entropy.bytes(SALT))
-        vector = self._under(begun)
-        header = replace(begun, vector=vector_hash(vector))
+        room = self._under(begun)
+        header = replace(begun, vector=vector_hash(room.content))
         signed = self._identity.sign(Label.VECTOR, header.body())
         prekeys.use(header.at.index, self._tag, signed)
         self._index = header.at.index
-        return b"".join((signed, vector))
+        return room.enclose(signed)
 
-    def _again(self, signed: bytes) -> bytes:
+    def _again(self, signed: bytes) -> bytes | memoryview:
         """The message that was begun before: the same vector under the same prekey and salt, or none."""
         header = read_header(signed, self._identity.me)
-        vector = self._under(header)
-        if vector_hash(vector) != header.vector:
+        room = self._under(header)
+        if vector_hash(room.content) != header.vector:
             raise RoundAbandoned(self._tag.hex()[:16])
-        return b"".join((signed, vector))
+        return room.enclose(signed)
 
-    def _under(self, header: Header) -> memoryview:
+    def _under(self, header: Header) -> Roomy:
         """The masked vector as it travels."""
         if self._ring is None:
             raise UnexpectedMessage(COORDINATOR)
-        ring, self._ring = self._ring, None
-        vector = ring()
-        apply_masks(vector, self._masks(header, self._prepared))
-        return vector.astype(vector.dtype.newbyteorder("<"), copy=False).data
+        made, self._ring = self._ring, None
+        ring = made()
+        apply_masks(ring.vector, self._masks(header, self._prepared))
+        if sys.byteorder == "big":
+            ring.vector.byteswap(inplace=True)
+        return ring.room
 
     def _masks(self, header: Header, prepared: Prepared) -> list[Mask]:
         """One mask of its own, and one with each neighbour."""
@@ -184,7 +195,7 @@ class MaskedPartyRound(PartyExchange):
         body = head(Kind.HELLO, self._identity.place) + self._at(self._prekeys.next).body()
         return self._identity.sign(Label.QUESTION, body)
 
-    def _advance(self, message: bytes) -> bytes:
+    def _advance(self, message: bytes) -> bytes | memoryview:
         """Skips to the prekey that the others use. A signed header that it does not remember shows an old memory."""
         reader = Reader(message, COORDINATOR, Kind.ADVANCE)
         at, proof = read_place(reader), bytes(reader.rest())

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from securetm.errors import Malformed
 from securetm.federation import network_pb2 as pb
-from securetm.federation.wire_form import check_form
+from securetm.federation.wire_form import begun, check_form
 
 CHUNK = 1 << 18  # bytes of every chunk of a message but the last
 LARGEST_FRAME = CHUNK + 64
@@ -24,7 +24,7 @@ LONGEST_NAME = 100
 MOST_VERSIONS = 16
 METHOD = "/securetm.federation.Federation/Join"
 
-_CHUNK_KEY = bytes(((pb.Frame.CHUNK_FIELD_NUMBER << 3) | 2,))
+_CHUNK = pb.Frame.CHUNK_FIELD_NUMBER
 _SIZES = {
     "challenge": {"nonce": NONCE},
     "hello": {"roster": DIGEST, "agreement": DIGEST, "profile": DIGEST, "nonce": NONCE, "signature": SIGNATURE},
@@ -43,24 +43,14 @@ def rejected(reason: str) -> bytes:
     return packed(rejected=pb.Rejected(name=reason))
 
 
-def frames_of(number: int, message: bytes, digest: bytes | None = None) -> Iterator[bytes]:
+def frames_of(number: int, message: bytes | memoryview, digest: bytes | None = None) -> Iterator[bytes]:
     """Yields the frames of one message. Chunks are made when they are wanted, so that a slow receiver costs no memory."""
     yield packed(begin=pb.Begin(number=number, length=len(message)))
     view = memoryview(message)
     for start in range(0, len(message), CHUNK):
         part = view[start : start + CHUNK]
-        yield b"".join((_CHUNK_KEY, _length(len(part)), part))
+        yield b"".join((begun(_CHUNK, len(part)), part))
     yield packed(end=pb.End(digest=hashlib.sha256(message).digest() if digest is None else digest))
-
-
-def _length(size: int) -> bytes:
-    """Returns a length as protobuf writes it, so that a chunk is not copied into a message first."""
-    packed_size = bytearray()
-    while size > 0x7F:
-        packed_size.append(size & 0x7F | 0x80)
-        size >>= 7
-    packed_size.append(size)
-    return bytes(packed_size)
 
 
 def unpacked(frame: bytes, sender: str, *kinds: str) -> tuple[str, Any]:
@@ -90,7 +80,7 @@ def unpacked(frame: bytes, sender: str, *kinds: str) -> tuple[str, Any]:
 def _chunk_in(frame: bytes) -> memoryview | None:
     """Returns the chunk of a frame that is written as `frames_of` writes it, without a copy. Any other goes the long way."""
     for header in range(2, 5):
-        if frame[:header] == _CHUNK_KEY + _length(len(frame) - header):
+        if frame[:header] == begun(_CHUNK, len(frame) - header):
             return memoryview(frame)[header:]
     return None
 
