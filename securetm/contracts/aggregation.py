@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 from securetm.contracts.mechanism import Entropy, Store
 from securetm.contracts.terms import Answer, Array, Claim, Cohort, Roster, Terms
 
-Parcel = tuple[str, bytes | memoryview]  # to whom, what: a long vector is handed on as it lies
+Parcel = tuple[str, bytes]  # to whom, what; a long vector may be a view that is used as bytes are
 
 
 class Exchange(Protocol):

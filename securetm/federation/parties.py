@@ -118,12 +118,14 @@ def _serve(pipe: Connection, make: Callable[..., Party], share: Mapping[str, tup
     """Runs in a worker: answers for its parties until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the coordinator ends its workers in order
     parties = {name: make(*arguments) for name, arguments in share.items()}
+    failed: SecuretmError | None
     while (request := _next(pipe)) is not None:
         name, message = request
+        reply, failed = b"", None
         try:
-            reply, failed = parties[name].handle(message), None
+            reply = parties[name].handle(message)
         except SecuretmError as failure:
-            reply, failed = b"", failure
+            failed = failure
         with suppress(BrokenPipeError):  # the coordinator has ended meanwhile; the next request will say so
             pipe.send(failed)
             pipe.send_bytes(reply)

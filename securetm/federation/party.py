@@ -36,7 +36,7 @@ class Party(PartyState):
         """The bytes of the longest message that it reads now. A carrier need not read more."""
         return max(self.limits.of_bodies().values())
 
-    def handle(self, message: bytes) -> bytes | memoryview:
+    def handle(self, message: bytes) -> bytes:
         """Answers one request and never raises. A wrong request is refused by name; the reason stays in the party's store."""
         identity, self.heard = b"", ""
         try:

@@ -27,9 +27,9 @@ def _nothing_more(came: Mapping[int, Any]) -> Sequence[Parcel]:
 class PartyExchange:
     """A party's half: it sends first, answers each message of the coordinator by its kind, and waits for nobody."""
 
-    answers: Mapping[int, Callable[[bytes], bytes | memoryview]] = {}  # by kind, those that are expected now
+    answers: Mapping[int, Callable[[bytes], bytes]] = {}  # by kind, those that are expected now
 
-    def __init__(self, first: bytes | memoryview | None = None) -> None:
+    def __init__(self, first: bytes | None = None) -> None:
         self._first = first
 
     def begin(self) -> Sequence[Parcel]:

@@ -6,6 +6,8 @@ the reply that carries it around both.
 
 from __future__ import annotations
 
+from typing import cast
+
 LONG = 1 << 20  # bytes from which on a message is handed on as it lies, and not as bytes of its own
 ROOM = 1 << 12  # bytes in front and behind
 
@@ -22,20 +24,24 @@ class Roomy(bytearray):
         """The message as far as it is written. It begins where numbers of any width may lie."""
         return memoryview(self)[self._start : self._end]
 
-    def enclose(self, before: bytes, behind: bytes = b"") -> bytes | memoryview:
-        """Writes these bytes around the message, and returns the whole: bytes of its own if it is short."""
+    def enclose(self, before: bytes, behind: bytes = b"") -> bytes:
+        """Writes these bytes around the message, and returns the whole: bytes of its own if it is short.
+
+        Where it is long, that is a view that nobody can write to. It is used as bytes are: measured, cut, hashed, sent.
+        """
         if len(before) > self._start or len(behind) > len(self) - self._end:
             return b"".join((before, self.content, behind))
         with memoryview(self) as whole:
             whole[self._start - len(before) : self._start] = before
             whole[self._end : self._end + len(behind)] = behind
         self._start, self._end = self._start - len(before), self._end + len(behind)
-        return self.content.toreadonly() if len(self.content) >= LONG else bytes(self.content)
+        return cast(bytes, self.content.toreadonly()) if len(self.content) >= LONG else bytes(self.content)
 
 
-def enclosed(before: bytes, message: bytes | memoryview, behind: bytes = b"") -> bytes | memoryview:
+def enclosed(before: bytes, message: bytes, behind: bytes = b"") -> bytes:
     """Returns a message between these bytes. Where it is all that lies in a roomy buffer, nothing is copied."""
-    room = message.obj if isinstance(message, memoryview) else None
+    view: object = message
+    room = view.obj if isinstance(view, memoryview) else None
     if isinstance(room, Roomy) and len(room.content) == len(message):
         return room.enclose(before, behind)
     return b"".join((before, message, behind))

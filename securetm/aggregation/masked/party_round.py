@@ -148,7 +148,7 @@ class MaskedPartyRound(PartyExchange):
     def _at(self, index: int) -> Place:
         return Place(self._prepared.epoch, self._tag, index)
 
-    def _masked(self) -> bytes | memoryview:
+    def _masked(self) -> bytes:
         prekeys, me = self._prekeys, self._identity.place
         if not prekeys.left:
             raise NotPrepared()
@@ -160,7 +160,7 @@ class MaskedPartyRound(PartyExchange):
         self._index = header.at.index
         return room.enclose(signed)
 
-    def _again(self, signed: bytes) -> bytes | memoryview:
+    def _again(self, signed: bytes) -> bytes:
         """The message that was begun before: the same vector under the same prekey and salt, or none."""
         header = read_header(signed, self._identity.me)
         room = self._under(header)
@@ -195,7 +195,7 @@ class MaskedPartyRound(PartyExchange):
         body = head(Kind.HELLO, self._identity.place) + self._at(self._prekeys.next).body()
         return self._identity.sign(Label.QUESTION, body)
 
-    def _advance(self, message: bytes) -> bytes | memoryview:
+    def _advance(self, message: bytes) -> bytes:
         """Skips to the prekey that the others use. A signed header that it does not remember shows an old memory."""
         reader = Reader(message, COORDINATOR, Kind.ADVANCE)
         at, proof = read_place(reader), bytes(reader.rest())
