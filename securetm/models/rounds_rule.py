@@ -12,7 +12,7 @@ ROUNDS_EACH = 0.1455  # rounds for each unit of the signal
 MOST_ROUNDS = 8  # more were not tried
 MOST_TOTALS = 2.0  # the weight of totals where the signal is weak
 LEAST_TOTALS = 0.5  # on docstrings less of it bought nothing
-TOTALS_AT, PLAIN_TOTALS_AT = 10.0, 20.0  # signals at which totals weigh as much as counts: seen on titles, M10, messages
+TOTALS_AT, PLAIN_TOTALS_AT = 20.0, 40.0  # signals at which totals weigh as much as counts: seen on titles, M10, messages
 _DIGITS = 3  # of the noise, so that its last bits decide nothing
 
 

@@ -107,9 +107,9 @@ def test_the_rule_of_words_is_what_the_committed_rows_give_and_beats_every_const
 
 def test_totals_weigh_where_documents_are_few() -> None:
     """Never more than the most; not at all where it would be little; more after a plain start."""
-    weights = [totals_for(documents, 20, 1_000, 3.73) for documents in (1_000, 5_000, 6_000, 7_000, 20_000)]
+    weights = [totals_for(documents, 20, 1_000, 3.73) for documents in (2_000, 10_000, 12_000, 14_000, 40_000)]
     assert weights[0] == MOST_TOTALS
     assert weights == sorted(weights, reverse=True)
     assert 0 < weights[2] < MOST_TOTALS
     assert weights[-1] == 0.0
-    assert totals_for(7_000, 20, 1_000, 3.73, plain=True) > weights[3]
+    assert totals_for(14_000, 20, 1_000, 3.73, plain=True) > weights[3]
