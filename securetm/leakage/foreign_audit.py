@@ -113,7 +113,7 @@ def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
 
 
 def _untried(model: ForeignModel, files: ForeignFiles) -> tuple[str, ...]:
-    counted = () if model.totals is not None else ("word counts: the weights are shares, and not counts of words",)
+    counted = () if model.totals is not None else ("word counts: no counts of words can be read from these weights",)
     return (*counted, *(() if files.canaries else ("canaries: no made documents were named",)))
 
 
@@ -176,7 +176,8 @@ def _beside(model: ForeignModel, sides: Sides) -> ForeignModel:
 def _scores(attack: str, model: ForeignModel, sides: Sides) -> Mapping[str, Array]:
     """A score of each candidate, higher for members."""
     if attack == _COUNTED:
-        totals = model.weights.sum(axis=0)
+        totals = model.totals
+        assert totals is not None  # else this is not tried
         share = float(totals.sum() / max(sides.counts.sum(), 1))
         return {COUNTS: presence(sides.counts, totals, min(max(share, 0.0), 1.0))}
     return {FIT: _fits(model, sides.counts)}
@@ -192,7 +193,9 @@ def _fits(model: ForeignModel, counts: Any) -> Array:
 
 def _scrambled(model: ForeignModel) -> ForeignModel:
     """The same weights at other words: what an attack still finds is chance."""
-    return replace(model, weights=np.random.default_rng(SEED).permutation(model.weights, axis=1))
+    order = np.random.default_rng(SEED).permutation(len(model.words))
+    counted = None if model.counted is None else model.counted[:, order]
+    return replace(model, weights=model.weights[:, order], counted=counted)
 
 
 def _finding(attack: str, files: ForeignFiles, model: ForeignModel, baseline: bool, sides: Sides) -> Finding:
@@ -296,7 +299,7 @@ _TEXTS: Mapping[str, Mapping[str, Any]] = {
         "cost": "seconds on one core",
         "given": _GIVEN,
         "limits": ("training documents that are not among the candidates: each of them makes the equations less exact",),
-        "remark": "Only where the weights are counts of words. Shares hide the lengths of texts, and show this less exactly.",
+        "remark": "Where the weights are counts of words, or shares of which whole numbers can be read back.",
     },
     _CANARIES: {
         "citation": "Steinke, Nasr and Jagielski 2023 (arXiv 2305.08846): privacy auditing with one training run",

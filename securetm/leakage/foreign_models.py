@@ -23,6 +23,7 @@ from securetm.leakage.foreign_errors import BadTopicWeight, RepeatedTopicWord, U
 _UNSAFE = (".pkl", ".pickle", ".joblib", ".model", ".bin", ".pt", ".pth", ".dill", ".gensim")
 _MOST = 200_000_000  # numbers of one table
 _WHOLE = 1e-3  # how near to whole numbers counts are
+_NEAR = 0.02  # the same behind shares, which libraries keep in 32 bits
 _LEAST_COUNT = 100  # of the rarest word of a topic, as far as counts are looked for behind shares
 
 
@@ -33,6 +34,7 @@ class ForeignModel:
     name: str
     words: tuple[str, ...]
     weights: Array  # topics x words
+    counted: Array | None = None  # the counts of words behind these weights, where they could be read back
 
     @property
     def topics(self) -> Array:
@@ -42,11 +44,11 @@ class ForeignModel:
 
     @property
     def totals(self) -> Array | None:
-        """How often each word occurs in the training documents, where the weights are counts; else None.
+        """How often each word occurs in the training documents, where the weights tell it; else None.
 
-        Shares, and weights with a prior in them, do not add up to whole numbers.
+        The totals of counts are whole numbers, and so they are where a prior in them adds up to one for each word.
         """
-        found: Array = self.weights.sum(axis=0)
+        found: Array = (self.weights if self.counted is None else self.counted).sum(axis=0)
         whole = np.abs(found - found.round()).max() <= _WHOLE and found.max() > 1
         return found if whole else None
 
@@ -78,7 +80,34 @@ def _checked(path: Path, words: Sequence[str], weights: Array) -> ForeignModel:
         raise BadTopicWeight(str(path), f"negative: {weights.min():g}")
     if not (weights.sum(axis=1) > 0).all():
         raise BadTopicWeight(str(path), "0 in a whole topic")
-    return ForeignModel(path.name, tuple(words), weights.astype(np.float64))
+    table = weights.astype(np.float64)
+    return ForeignModel(path.name, tuple(words), table, _counts_in(table))
+
+
+# ---- counts behind shares ------------------------------------------------------------------------------------------
+
+
+def _counts_in(shares: Array) -> Array | None:
+    """Whole numbers of words behind the shares of each topic, with one prior for all words in them or none; else None."""
+    if np.abs(shares.sum(axis=1) - 1).max() > _WHOLE:
+        return None
+    found = []
+    for row in shares:
+        if (counts := _whole_numbers(row - row.min())) is None:
+            return None
+        found.append(counts)
+    return np.stack(found)
+
+
+def _whole_numbers(shares: Array) -> Array | None:
+    """The smallest whole numbers in these proportions, the least of them at most 100; None where there are none."""
+    least = shares[shares > 0].min(initial=np.inf)
+    for times in range(1, _LEAST_COUNT + 1) if np.isfinite(least) else ():
+        counts = shares * (times / least)
+        if np.abs(counts - counts.round()).max() <= _NEAR:
+            found: Array = counts.round()
+            return found
+    return None
 
 
 # ---- formats -------------------------------------------------------------------------------------------------------
@@ -131,21 +160,7 @@ def _counts_behind(weights: Array, factors: Array) -> Array | None:
     """Whole numbers of words behind shares that were multiplied by a factor of each word; None where there are none."""
     if factors.shape != weights.shape[1:] or not np.isfinite(factors).all() or (factors <= 0).any():
         return None
-    shares = weights / factors
-    rows = [_whole_numbers(row) if abs(row.sum() - 1) <= _WHOLE else None for row in shares]
-    found = [row for row in rows if row is not None]
-    return np.stack(found) if len(found) == len(rows) else None
-
-
-def _whole_numbers(shares: Array) -> Array | None:
-    """The smallest whole numbers in these proportions, the least of them at most 100; None where there are none."""
-    least = shares[shares > 0].min(initial=np.inf)
-    for times in range(1, _LEAST_COUNT + 1):
-        counts = shares * (times / least)
-        if np.abs(counts - counts.round()).max() <= _WHOLE:
-            found: Array = counts.round()
-            return found
-    return None
+    return _counts_in(weights / factors)
 
 
 def _listed(path: Path, lines: Iterable[tuple[Any, Any, float]]) -> Table:

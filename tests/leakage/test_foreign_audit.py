@@ -86,6 +86,21 @@ def test_a_folder_of_bertopic_shows_the_counts_of_its_words(tmp_path: Path) -> N
     assert damped.totals is None
 
 
+@pytest.mark.parametrize(("prior", "kind"), [(0.0, np.float64), (0.01, np.float32), (0.1, np.float32)])
+def test_shares_with_one_prior_for_all_words_show_the_counts(prior: float, kind: type, tmp_path: Path) -> None:
+    """As tomotopy gives its topics: (count + prior) / (length + prior x words), in 32 bits."""
+    rng = np.random.default_rng(6)
+    counts = rng.poisson(rng.gamma(0.1, 30.0, (20, 3000)))
+    shares = (counts + prior) / (counts + prior).sum(axis=1, keepdims=True)
+    words = np.array([f"word{n}" for n in range(3000)])
+    np.savez(tmp_path / "shares.npz", weights=shares.astype(kind), vocabulary=words)
+    found = read_foreign(tmp_path / "shares.npz")
+    np.testing.assert_array_equal(found.totals, counts.sum(axis=0))
+    smooth = rng.dirichlet(np.full(3000, 0.2), 20)  # as gensim gives them: expected counts are no whole numbers
+    np.savez(tmp_path / "smooth.npz", weights=smooth, vocabulary=words)
+    assert read_foreign(tmp_path / "smooth.npz").totals is None
+
+
 @pytest.mark.parametrize(
     ("name", "text", "error"),
     [
