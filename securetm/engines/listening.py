@@ -27,7 +27,9 @@ def is_loopback(host: str) -> bool:
         found = ipaddress.ip_address(host.strip("[]"))
     except ValueError:
         return False
-    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
+    if isinstance(found, ipaddress.IPv6Address):
+        found = found.ipv4_mapped or found
+    return found.is_loopback
 
 
 def family(process: int) -> tuple[int, ...]:
