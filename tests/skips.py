@@ -17,6 +17,7 @@ ALLOWED = (
     r"this system does not measure the peak of a process's memory",
     r"root may (read|write) everything|root may write everywhere",
     r"(the research corpora are not|20 Newsgroups does not lie) beside this checkout",
+    r"this user cannot mount a file system",
     r"Flower is not here",
     r"Ray does not start here",
     r"the peers' environment is not here|a peer is not installed in the peers' environment",

@@ -53,18 +53,19 @@ def build(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the tokeniser, as tokeniser.name=value.")
     ] = None,
-    memory: Annotated[int, typer.Option(min=64, help="MB that documents may take while they are read and written.")] = 1024,
+    memory: Annotated[int, typer.Option(min=64, help="MB that the command may take in all, without a sentence model.")] = 1024,
     block_documents: Annotated[int, typer.Option(min=1, help="Documents that are read at once; it changes answers.")] = 65_536,
     shards: Annotated[int, typer.Option(min=0, help="Files; 0: one for 16 blocks. It changes no answer.")] = 0,
     json: Json = False,
 ) -> None:
     """Reads documents as a stream and writes them to disk in blocks, with their words counted.
 
-    The same source and settings give the same bytes, however often the build was stopped: give the same command again. Order,
-    keys and blocks of the documents are those of the same documents in memory.
+    The same source and settings give the same bytes, however often the build was stopped: give the same command again, with
+    the same or another --memory. Order, keys and blocks of the documents are those of the same documents in memory.
     """
     from securetm.corpus.columns import Columns
     from securetm.corpus.shard_building.corpus_build import CorpusBuild
+    from securetm.corpus.shard_building.memory_share import left_for_documents
     from securetm.federation.sources import embed_of
     from securetm.reports.corpus_screen import show_manifest
     from securetm.reports.progress import Bars
@@ -80,7 +81,7 @@ def build(
             chosen.tokeniser.make(),
             block_documents,
             shards,
-            memory,
+            left_for_documents(memory, source),
             embed,
             chosen.embeddings.embedder().identity if embed else "",
             bars,

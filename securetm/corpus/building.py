@@ -26,6 +26,7 @@ Embed = Callable[[Sequence[str]], Array]  # from texts to embeddings, one row a 
 _DROPPED, _SENTENCE, _DOCUMENT = -1, -2, -3
 _FLUSH = 1 << 18  # pieces that wait before they are packed
 _RAW_FORMS = 1 << 21  # of words that are remembered: new numbers and addresses never end
+_BYTES_OF_WORD, _BYTES_OF_DOCUMENT = 32, 300  # in memory until they are written
 _LONGEST_NAME = 256  # characters of a label, a party, a date: a longer one means that a column of texts was named by mistake
 
 
@@ -129,6 +130,7 @@ class CorpusBuilder:
         self._tokeniser = tokeniser
         self._embed = embed
         self._raw: list[str] = []  # the texts, kept only until they are embedded
+        self._raw_length = 0  # their characters
         self._name = name
         self._source = source or name
         self.lexicon = Lexicon(tokeniser.word, raw_forms)
@@ -143,7 +145,7 @@ class CorpusBuilder:
         self._tokens, self._ends, self._sentence_ends = array("i"), array("q"), array("q")
         self._embeddings = array("f")
         self._texts = bytearray()
-        self._raw = []
+        self._raw, self._raw_length = [], 0
         self._blank = bytearray()  # which documents have no text at all
 
     def add(self, record: Record) -> None:
@@ -155,6 +157,7 @@ class CorpusBuilder:
             self._embeddings.frombytes(np.ascontiguousarray(record.embedding, dtype=np.float32).tobytes())
         elif self._embed is not None:
             self._raw.append(record.text)
+            self._raw_length += len(record.text)
         self._blank.append(not record.text or record.text.isspace())
         self._texts += text_digest(record.text)
         self._waiting.extend(self._pieces(record.text))
@@ -173,9 +176,10 @@ class CorpusBuilder:
         return len(self._blank)
 
     @property
-    def words_held(self) -> int:
-        """How many words these documents have, more or less."""
-        return len(self._tokens) + len(self._waiting)
+    def bytes_held(self) -> int:
+        """How much memory these documents take until they are taken and written, more or less."""
+        words = len(self._tokens) + len(self._waiting)
+        return _BYTES_OF_WORD * words + _BYTES_OF_DOCUMENT * self.held + 12 * len(self._embeddings) + 4 * self._raw_length
 
     def taken(self, *, keep_empty: bool = False) -> TakenDocuments:
         """The documents that were added since the last call; those without a word are left out and counted, or kept."""

@@ -226,6 +226,6 @@ def test_a_block_that_takes_more_than_allowed_is_refused(tmp_path: Path) -> None
         builder.add(Record("wings beat the air. horses run over the hill.", line))
     parts.add(builder.taken(), builder)
     blocks = UnwrittenBlocks(parts, np.arange(len(builder.lexicon.words)), 10_000, by_person=False)
-    blocks.check_room(0, 64)
-    with pytest.raises(BlockTooLarge, match="4000 documents takes 2 MB"):
-        blocks.check_room(0, 1)
+    blocks.check_room(0, 9)
+    with pytest.raises(BlockTooLarge, match="4000 documents takes 8 MB"):
+        blocks.check_room(0, 7)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.counted_documents import counted_tokens
+from securetm.corpus.shard_building.block_pieces import BYTES_OF_RUN, BlockPieces, runs_of_documents
 from securetm.corpus.shard_building.building_parts import BuildingParts
-from securetm.corpus.shards.block_columns import chosen_documents, joined_documents
+from securetm.corpus.shards.block_columns import joined_documents
 from securetm.corpus.shards.shard_errors import BlockTooLarge
 
-BYTES_OF_TOKEN = 48  # in memory while a block is made
-_BYTES_OF_DOCUMENT = 300
+_BYTES_OF_TOKEN, _BYTES_OF_SENTENCE, _BYTES_OF_DOCUMENT = 12, 8, 96  # of a block in memory
 
 
 class UnwrittenBlocks:
@@ -41,28 +42,34 @@ class UnwrittenBlocks:
     def __len__(self) -> int:
         return self._blocks
 
-    def columns(self, block: int) -> dict[str, Array]:
-        """The columns of a block, with words by their place in the alphabet, and their counts."""
-        pieces = []
+    def made(self, block: int) -> BlockPieces:
+        """The block with its columns."""
+        made = BlockPieces(self._place)
+        for run in self._in_person_order(block) if self._by_person else self._runs(block):
+            made.add(run)
+        return made
+
+    def _runs(self, block: int) -> Iterator[dict[str, Array]]:
         for number, first, last in self._pieces(block):
-            pieces.append(chosen_documents(self._parts.column(number), np.arange(first, last)))
-        columns = joined_documents(pieces)
-        if self._by_person:
-            by = columns["rows"] if self._blocks == 1 else self._parts.persons.places(columns["person"])
-            columns = chosen_documents(columns, np.argsort(by, kind="stable"))
-        tokens = self._place[columns["tokens"]]
-        counts = counted_tokens(tokens, columns["token_ends"], len(self._place))
-        return {**columns, "tokens": tokens, "starts": counts.indptr, "words": counts.indices, "times": counts.data}
+            yield from runs_of_documents(self._parts.column(number), np.arange(first, last))
+
+    def _in_person_order(self, block: int) -> Iterator[dict[str, Array]]:
+        held = joined_documents(list(self._runs(block)))
+        by = held["rows"] if self._blocks == 1 else self._parts.persons.places(held["person"])
+        yield from runs_of_documents(held, np.argsort(by, kind="stable"))
 
     def check_room(self, block: int, megabytes: int) -> None:
         """Refuses a block that takes more memory than allowed, before it is made."""
-        documents = tokens = 0
+        documents = tokens = sentences = 0
         for number, first, last in self._pieces(block):
-            ends = self._parts.column(number)["token_ends"]
-            documents += last - first
-            tokens += int(ends[last - 1]) - (int(ends[first - 1]) if first else 0)
-        each = _BYTES_OF_DOCUMENT + 12 * self._parts.width
-        needed = (documents * each + tokens * BYTES_OF_TOKEN) >> 20
+            columns, size = self._parts.column(number), self._parts.sizes[number]
+            ends = columns["token_ends"]
+            own = int(ends[last - 1]) - (int(ends[first - 1]) if first else 0)
+            documents, tokens = documents + last - first, tokens + own
+            sentences += size.sentences * own // max(size.tokens, 1)
+        each = _BYTES_OF_DOCUMENT + 4 * self._parts.width
+        bytes_ = documents * each + tokens * _BYTES_OF_TOKEN + sentences * _BYTES_OF_SENTENCE
+        needed = (bytes_ * (2 if self._by_person else 1) + BYTES_OF_RUN) >> 20
         if needed > megabytes:
             raise BlockTooLarge(documents, needed, megabytes)
 

@@ -108,14 +108,19 @@ class BlockLayout:
     def _bytes(self, column: str, size: BlockSize) -> int:
         return prod(self.shape(column, size)) * np.dtype(_COLUMNS[column][0]).itemsize
 
-    def write(self, stream: BinaryIO, arrays: Mapping[str, Array]) -> str:
-        """Writes the columns of a block, and returns their digest."""
+    def write(self, stream: BinaryIO, columns: Mapping[str, Array | list[Array]]) -> str:
+        """Writes the columns of a block, each an array or several that follow one another, and returns their digest."""
         digest = hashlib.blake2b(digest_size=32)
         for column in self.columns:
-            raw = np.ascontiguousarray(arrays[column], dtype=_COLUMNS[column][0]).tobytes()
-            for piece in (raw, bytes(_padded(len(raw)) - len(raw))):
-                stream.write(piece)
-                digest.update(piece)
+            held, written = columns[column], 0
+            for piece in held if isinstance(held, list) else [held]:
+                raw = np.ascontiguousarray(piece, dtype=_COLUMNS[column][0]).reshape(-1).view(np.uint8).data
+                stream.write(raw)
+                digest.update(raw)
+                written += len(raw)
+            padding = bytes(_padded(written) - written)
+            stream.write(padding)
+            digest.update(padding)
         return digest.hexdigest()
 
     def mapped(self, path: Path, at: int, size: BlockSize) -> tuple[dict[str, Array], bytes | memoryview]:

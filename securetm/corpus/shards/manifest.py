@@ -18,7 +18,7 @@ from securetm.corpus.dropped import Dropped
 from securetm.corpus.shards.block_layout import BlockLayout, BlockSize
 from securetm.corpus.shards.shard_errors import DamagedShard, NoStoredCorpus, NotBuilt
 from securetm.errors import NoSuchPath, Unreadable
-from securetm.private_files import sync, writing
+from securetm.private_files import check_private, sync, writing
 
 MANIFEST, WORDS, BUILDING = "corpus.json", "words.json", "building"
 FORMAT, VERSION = "securetm corpus", 1
@@ -113,7 +113,7 @@ class Manifest:
 
     @classmethod
     def read_from(cls, folder: Path) -> Manifest:
-        """Reads the manifest of a folder, checked against itself and against the sizes of the files."""
+        """Reads the manifest of a folder, checked against itself and against the sizes and the modes of the files."""
         found = _read(folder)
         path = str(folder / MANIFEST)
         if not isinstance(found, dict) or found.get("format") != FORMAT:
@@ -147,6 +147,7 @@ class Manifest:
                 raise DamagedShard(str(path), "it is not there")
             if (there := path.stat().st_size) != length:
                 raise DamagedShard(str(path), f"it has {there:,} bytes where {length:,} were written")
+            check_private(path)
 
 
 def shard_name(number: int) -> str:

@@ -35,13 +35,40 @@ class FolderTaken(BadCorpus):
     hint = "take a folder that is not there yet with --out, or delete this one first"
 
 
+class OtherBuild(BadCorpus):
+    """the build in {path} began with {setting} = {found}, and now {wanted} is asked for"""
+
+    path: str
+    setting: str
+    found: str
+    wanted: str
+    hint = "give the same settings as then, and it goes on; or delete {path}, or take another folder with --out, to begin anew"
+
+
+class SourceChanged(BadCorpus):
+    """{source} is not what it was when the build in {path} began: a file has another name, size or time of change"""
+
+    source: str
+    path: str
+    hint = "delete {path} and build anew; what was built of the earlier documents is still there, and is no whole corpus"
+
+
+class TooManyWords(BadCorpus):
+    """{count} different words and names take {needed} MB of memory, and --memory leaves {megabytes} MB for them"""
+
+    count: int
+    needed: int
+    megabytes: int
+    hint = "give the same command with more --memory, and it goes on; or make fewer words, such as with tokeniser.ngrams=1"
+
+
 class BlockTooLarge(BadCorpus):
-    """a block of {documents} documents takes {needed} MB while it is built, and --memory allows {megabytes} MB"""
+    """a block of {documents} documents takes {needed} MB while it is built, and --memory leaves {megabytes} MB for it"""
 
     documents: int
     needed: int
     megabytes: int
-    hint = "allow more with --memory, or take fewer documents a block with --block-documents"
+    hint = "give the same command with more --memory, and it goes on; or build anew with fewer --block-documents"
 
 
 class OtherTokeniser(BadCorpus):
