@@ -13,7 +13,10 @@ import typer
 from securetm.cli.json_output import Json, print_json
 
 if TYPE_CHECKING:
+    from securetm.corpus.building import Embed
+    from securetm.corpus.tokeniser import Tokeniser
     from securetm.plans import Plan
+    from securetm.reports.progress import Bars
 
 Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
 
@@ -66,24 +69,25 @@ def build(
     from securetm.corpus.columns import Columns
     from securetm.corpus.shard_building.corpus_build import CorpusBuild
     from securetm.corpus.shard_building.memory_share import left_for_documents
-    from securetm.federation.sources import embed_of
     from securetm.reports.corpus_screen import show_manifest
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import results, screen
 
-    chosen = _plan(plan, set_ or [])
+    chosen = _tokeniser_settings(set_ or [])
+    whole = None if plan is None else _plan(plan, chosen)
+    tokeniser = _tokeniser(chosen) if whole is None else whole.tokeniser.make()
     with Bars(screen()) as bars:
-        embed = None if plan is None or embedding else embed_of(chosen, bars)
+        embed = None if whole is None or embedding else _embed(whole, bars)
         manifest = CorpusBuild(
             source,
             out,
             Columns(text, label, party, date, person, embedding),
-            chosen.tokeniser.make(),
+            tokeniser,
             block_documents,
             shards,
             left_for_documents(memory, source),
             embed,
-            chosen.embeddings.embedder().identity if embed else "",
+            whole.embeddings.embedder().identity if whole and embed else "",
             bars,
         ).run()
     facts = manifest.facts(out)
@@ -116,14 +120,35 @@ def show(
         print_json(facts)
 
 
-def _plan(plan: Path | None, given: list[str]) -> Plan:
-    """The plan whose settings make words of texts; other settings mean nothing here."""
+def _tokeniser_settings(given: list[str]) -> dict[str, str]:
+    """The settings that make words of texts; other settings of a plan mean nothing here."""
     from securetm.cli.run_command import plan_settings
-    from securetm.plan_reading import read_plan
     from securetm.toml_settings import require
 
     settings = plan_settings(given)
     for name in settings:
         own = name.startswith("tokeniser.")
         require(own, "securetm corpus build", "--set", name, "must be a setting of the tokeniser, such as tokeniser.ngrams=2")
+    return settings
+
+
+def _tokeniser(settings: dict[str, str]) -> Tokeniser:
+    """The tokeniser of these settings alone: a whole plan would load its model, which takes memory."""
+    from securetm.plans import TokeniserChoice
+    from securetm.toml_settings import from_table
+
+    return from_table(
+        TokeniserChoice, {name.partition(".")[2]: value for name, value in settings.items()}, "[tokeniser]"
+    ).make()
+
+
+def _plan(plan: Path, settings: dict[str, str]) -> Plan:
+    from securetm.plan_reading import read_plan
+
     return read_plan(plan, settings)
+
+
+def _embed(plan: Plan, bars: Bars) -> Embed | None:
+    from securetm.federation.sources import embed_of
+
+    return embed_of(plan, bars)
