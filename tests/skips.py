@@ -15,9 +15,8 @@ ALLOWED = (
     r"needs a GPU",
     r"the content is not kept|under this profile the words are public",  # there is nothing to try then
     r"this system does not measure the peak of a process's memory",
-    r"root may (read|write) everything|root may write everywhere",
+    r"root may (read|write) everything|root may write everywhere|this user cannot mount a file system",
     r"(the research corpora are not|20 Newsgroups does not lie) beside this checkout",
-    r"this user cannot mount a file system",
     r"Flower is not here",
     r"Ray does not start here",
     r"the peers' environment is not here|a peer is not installed in the peers' environment",
