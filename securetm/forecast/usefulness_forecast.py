@@ -196,5 +196,11 @@ def beyond(found: Mapping[str, float], fitted: FittedModel) -> tuple[str, ...]:
 def _said(name: str, value: float, low: float, high: float) -> str:
     if name == NOISE:
         return "so much noise for so few documents was not tried"
-    told, least, most = (f"{exp(one):,.3g}" for one in (value, low, high))
-    return f"{told} {_UNITS[name]} were not tried, only {least} to {most}"
+    told, least, most = (_number(exp(one)) for one in (value, low, high))
+    tried = least if least == most else f"{least} to {most}"
+    return f"{told} {_UNITS[name]} were not tried, only {tried}"
+
+
+def _number(value: float) -> str:
+    """To three digits, and never with an exponent."""
+    return f"{float(f'{value:.3g}'):,.6g}" if value < 1e5 else f"{float(f'{value:.3g}'):,.0f}"

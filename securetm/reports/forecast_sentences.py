@@ -7,7 +7,6 @@ from math import exp
 from typing import Any
 
 from securetm.forecast.usefulness_forecast import Forecast, Verdict
-from securetm.wording import listed
 
 _VERDICTS = {
     Verdict.OF_USE: "the model will be of use",
@@ -19,7 +18,7 @@ _VERDICTS = {
 def forecast_said(one: Forecast) -> str:
     """The bands in words, or why there are none."""
     if one.held_out is None or one.classification is None:
-        return f"It cannot be forecast: {listed(one.reasons)}."
+        return f"It cannot be forecast: {'; '.join(one.reasons)}."
     return (
         f"Four times of five, its perplexity on held-out words is {_ratios(one.held_out.low, one.held_out.high)} times that of "
         f"word frequencies alone, and a classifier on its topics reaches {100 * one.classification.low:.0f} to "
@@ -35,10 +34,11 @@ def before_a_run(one: Forecast | None, why: str) -> str:
 
 
 def chance_said(one: Forecast) -> str:
-    """How many models with such a forecast were of use, where that alone can be said; then a blank."""
+    """How many models with such a forecast were of use, where that alone can be said; then a blank. Never all or none."""
     if one.verdict is not Verdict.CANNOT_SAY or one.chance is None:
         return ""
-    return f"Of models with such a forecast about {round(100 * one.chance, -1):.0f} of 100 were. "
+    share = min(max(5 * round(20 * one.chance), 5), 95)
+    return f"Of models with such a forecast about {share} of 100 were of use. "
 
 
 def after_a_run(result: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from securetm.forecast import ForecastSetting, Verdict, forecast, under_profile
 from securetm.forecast.best_settings import MODELS, OTHERS, choose_settings
 from securetm.forecast.usefulness_forecast import documents_needed
 from securetm.profiles import read_profile
+from securetm.reports.forecast_sentences import chance_said, forecast_said
 
 SETTING = ForecastSetting(documents=20_000, epsilon=3.0, length=30.0)
 
@@ -45,6 +46,18 @@ def test_what_is_far_from_all_that_was_tried_cannot_be_said(far: dict[str, objec
     one = forecast(replace(SETTING, **far))  # type: ignore[arg-type]
     assert (one.verdict, one.held_out, one.classification) == (Verdict.CANNOT_SAY, None, None)
     assert "not tried" in one.reasons[0] or "of one corpus only" in one.reasons[0]
+
+
+def test_what_was_not_tried_is_said_in_numbers_that_people_read() -> None:
+    one = forecast(replace(SETTING, model="nmf", words=2_000, topics=10))
+    assert one.reasons == ("10 topics were not tried, only 20", "2,000 words on the list were not tried, only 1,000")
+    assert forecast_said(one).endswith("only 20; 2,000 words on the list were not tried, only 1,000.")
+
+
+def test_a_chance_is_never_said_to_be_all_or_none() -> None:
+    for chance, said in {0.0: 5, 0.43: 45, 0.99: 95}.items():
+        one = replace(forecast(SETTING), verdict=Verdict.CANNOT_SAY, chance=chance)
+        assert chance_said(one) == f"Of models with such a forecast about {said} of 100 were of use. "
 
 
 def test_a_person_with_many_documents_costs_as_if_there_were_fewer() -> None:

@@ -172,6 +172,15 @@ def test_the_most_right_guesses_are_those_of_randomised_response() -> None:
     assert right_guesses(1e9, 0.0) == 1.0
 
 
+def test_a_guess_that_may_be_wrong_is_never_said_to_be_right_always() -> None:
+    from dataclasses import replace as with_changes
+
+    one = with_changes(sources("dp-distributed"), spent=tuple({**SPENT, "party": name, "epsilon": 8.0} for name in KEYS))
+    assert "right at most 99.97 times in 100" in " ".join(signed_report(one).spent)
+    sure = with_changes(sources("dp-distributed"), spent=tuple({**SPENT, "party": name, "epsilon": 80.0} for name in KEYS))
+    assert "right at most 100 times in 100" in " ".join(signed_report(sure).spent)
+
+
 def test_what_a_person_spends_follows_from_what_a_document_spends() -> None:
     said = " ".join(report("dp-distributed").spent)
     assert "At most epsilon = 2 per document, with delta = 1e-05; one chance in 100,000 that this limit fails." in said

@@ -29,6 +29,7 @@ from securetm.wording import counted, listed, upward
 _ROLES = {"the coordinator": "coordinator", "every other party": "party", "whoever gets the model": "model reader"}
 _SEVERAL = (2, 5, 10)  # documents of a person, of which the page says what they spend together
 _MOST_NAMED = 4
+_ALWAYS = 100  # times in 100
 _WITH_REASON = re.compile(r"the attack “(?P<title>.*)” \(\w+\): (?P<why>.+)")  # as leakage/untried.py writes it
 
 
@@ -174,8 +175,10 @@ def _limit(right: float | None) -> str:
 
 
 def _of_100(right: float) -> str:
-    """A share as times in 100, rounded upwards."""
-    return f"{math.ceil(right * 1000) / 10:g} times in 100, where a coin is right 50 times"
+    """A share as times in 100, rounded upwards, with as many digits as it takes to tell it from always."""
+    shown = (math.ceil(right * 100 * 10**digits) / 10**digits for digits in (1, 2, 3))
+    times = next((one for one in shown if one < _ALWAYS), _ALWAYS)
+    return f"{times:g} times in 100, where a coin is right 50 times"
 
 
 def _spent(sources: ReportSources, budget: Budget | None, right: float | None) -> tuple[str, ...]:

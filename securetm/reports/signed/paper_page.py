@@ -17,10 +17,10 @@ from securetm.reports.signed.report_paper import Block, Items, Paper, PaperSecti
 _STYLE = (
     STYLE
     + """
-body { max-width: 56rem; margin: 1.2rem auto; font-size: .95rem; line-height: 1.4 }
+body { max-width: 60rem; margin: .8rem auto; font-size: .95rem; line-height: 1.35 }
 h1 { margin: 0 0 .2rem; overflow-wrap: anywhere }
-h2 { margin: 1.1rem 0 .3rem } p { margin: .3rem 0 } ul { margin: .3rem 0; padding-left: 1.2rem }
-.reply { border-top: 1px solid var(--rule); padding: .35rem 0; break-inside: avoid }
+h2 { margin: .8rem 0 .2rem } p { margin: .2rem 0 } ul { margin: .3rem 0; padding-left: 1.2rem }
+.reply { border-top: 1px solid var(--rule); padding: .25rem 0; break-inside: avoid }
 .reply h3 { margin: 0; display: inline } .reply p { margin: 0 } .reply ul { font-size: .85rem; margin: .1rem 0 }
 .reply .short { font-weight: 600 } .mark { border: 1px solid var(--ink); border-radius: .2rem; padding: 0 .35rem;
   font: .8rem system-ui, Helvetica, Arial, sans-serif; white-space: nowrap }
@@ -28,7 +28,7 @@ h2 { margin: 1.1rem 0 .3rem } p { margin: .3rem 0 } ul { margin: .3rem 0; paddin
 .sign { display: grid; grid-template-columns: 1fr 1fr; gap: 1.6rem 2rem; margin-top: 1.6rem; break-inside: avoid }
 .sign div { border-top: 1px solid var(--ink); font-size: .85rem; color: var(--soft); padding-top: .1rem }
 table { font-size: .8rem } th, td { padding: .15rem .6rem .15rem 0 } summary h2 { display: inline; font-size: .95rem }
-details { margin: .35rem 0 } details[open] { padding-bottom: .4rem }
+details { margin: .25rem 0 } details[open] { padding-bottom: .4rem }
 @media (max-width: 44rem) { .sign { grid-template-columns: 1fr } }
 @media print { @page { margin: 14mm } body { font-size: 9pt } table { font-size: 8pt } .reply ul { font-size: 8pt }
   details { border: 0; padding: 0 } section { break-inside: auto } }

@@ -38,7 +38,6 @@ _PLACES = {
 LEFT_UNTRIED = "What was not tried, and why"
 TRIED_NOWHERE = "Tried nowhere."
 SIGNATURE_LINES = ("Name", "Function", "Place, date", "Signature")
-_SHARES = {1: (1.0,), 2: (0.2, 0.8), 3: (0.3, 0.4, 0.3), 4: (0.12, 0.53, 0.2, 0.15)}  # of the columns of the parties
 _MASKED = (
     "Masked or encrypted means: what one party sends looks like chance, and only the total over all parties can be read. "
     "Noise is chance that is added to numbers, so that they do not tell who was in them."
@@ -146,6 +145,7 @@ def _sections(report: SignedReport) -> Iterator[PaperSection]:
     yield PaperSection("What was spent", tuple(Paragraph(text) for text in report.spent))
     yield PaperSection("What regulators ask", tuple(_regulators(report)))
     yield PaperSection("What was trained, and by whom", tuple(_trained(report)))
+    yield PaperSection("Fingerprints", tuple(_fingerprints(report)), folded=True)
     yield PaperSection("What each role saw", tuple(_roles(report)), folded=True)
     yield PaperSection(LEFT_UNTRIED, (Items(report.not_tried),))
     if report.not_promised:
@@ -219,14 +219,18 @@ def _trained(report: SignedReport) -> Iterator[Block]:
         f"It was put together by {report.coordinator}. Protection: {_uncapital(report.profile_title)}."
     )
     yield Paragraph(_MASKED)
-    spent = any(one.epsilon is not None for one in report.parties)
-    keyed = any(one.key for one in report.parties)
-    names = ("party", *(["key fingerprint"] if keyed else []), *(["spent in this run", "of a budget of"] if spent else []))
-    rows = []
-    for one in report.parties:
-        own = [one.key or "–"] if keyed else []
-        rows.append((one.name, *own, *((_epsilon(one.epsilon, one.unit), _epsilon(one.budget, "")) if spent else ())))
-    yield TextTable(names, tuple(rows), _SHARES[len(names)])
+    if all(one.epsilon is None for one in report.parties):
+        yield Paragraph(f"Took part: {listed(tuple(one.name for one in report.parties))}.")
+        return
+    rows = ((one.name, _epsilon(one.epsilon, one.unit), _epsilon(one.budget, "")) for one in report.parties)
+    yield TextTable(("party", "spent in this run", "of a budget of"), tuple(rows), (0.3, 0.4, 0.3))
+
+
+def _fingerprints(report: SignedReport) -> Iterator[Block]:
+    """Of the parties' keys, and of everything that a signature is meant to cover."""
+    keys = tuple((one.name, one.key) for one in report.parties if one.key)
+    if keys:
+        yield TextTable(("party", "key fingerprint"), keys, (0.2, 0.8))
     yield Paragraph(report.whose)
     digests = {**{f"the {name}": digest for name, digest in report.digests.items()}, **_of_audits(report)}
     yield TextTable(("fingerprint (SHA-256) of", "value"), tuple(digests.items()), (0.3, 0.7))

@@ -1,0 +1,55 @@
+"""The page to sign in a real browser: two screens, nothing beside the screen, and nothing asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from securetm.reports.signed.paper_page import in_html
+from securetm.reports.signed.report_paper import paper
+
+from .browser import BROWSER, Tab, browser
+from .test_signed_report import CLAIM, IDLE, LEAK, changed, own_evidence, report
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+
+__all__ = ["own_evidence"]  # no evidence but that which a test puts there
+SCREEN = (1280, 1080)
+_HEIGHT = "document.documentElement.scrollHeight"
+_BESIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+_FOLDED = "JSON.stringify([...document.querySelectorAll('details')].map(e => e.querySelector('summary').innerText))"
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with browser(tmp_path_factory.mktemp("browser")) as one:
+        yield one
+
+
+def shown(tab: Tab, folder: Path, profile: str, width: int, height: int = 900) -> None:
+    page = folder / "report.html"
+    of = report(profile, *(changed(one, profile=profile) for one in (CLAIM, LEAK, IDLE)))
+    page.write_text(in_html(paper(of)), "utf-8")
+    tab.wide(width, height)
+    tab.open(page)
+
+
+@pytest.mark.parametrize("profile", ["open", "masked", "dp-distributed"])
+def test_it_is_two_screens_and_only_what_is_beside_the_point_is_folded(tab: Tab, tmp_path: Path, profile: str) -> None:
+    shown(tab, tmp_path, profile, *SCREEN)
+    assert float(str(tab.asks(_HEIGHT))) <= 2 * SCREEN[1]
+    assert tab.requested() == [(tmp_path / "report.html").as_uri()]
+    assert tab.complaints() == []
+    folded = json.loads(str(tab.asks(_FOLDED)))
+    assert "Fingerprints" in folded
+    assert not {"Recommendation", "Five questions", "What was spent", "What regulators ask", "Signature"} & set(folded)
+
+
+@pytest.mark.parametrize("width", [320, 700])
+def test_nothing_sticks_out_of_a_narrow_screen(tab: Tab, tmp_path: Path, width: int) -> None:
+    shown(tab, tmp_path, "dp-distributed", width)
+    tab.asks("document.querySelectorAll('details').forEach(e => e.open = true)")
+    assert tab.asks(_BESIDE) == 0
