@@ -70,7 +70,7 @@ class Unfinished:
 
     def _key(self, trial: Trial, tests: int, rounds: int) -> str:
         """The trial, with all the code that its result depends on."""
-        bound = bound_to(trial, self._given.agreement.profile.name)
+        bound = bound_to(trial, self._given.agreement.plan.profile)  # its name, or the path of its file
         return digest([sorted(bound.items()), tests, rounds]).hex()
 
 
