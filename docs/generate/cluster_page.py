@@ -32,7 +32,7 @@ from securetm.experiments.cluster_costs import (
     simulated,
     stored_bytes,
 )
-from securetm.experiments.cluster_round import SHARD_BLOCKS, Cluster, task_sizes
+from securetm.experiments.cluster_round import SHARD_BLOCKS, Cluster, most_waiting, task_sizes
 from securetm.experiments.scale_cases import LARGE, PARTS, ROUND
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.wording import counted
@@ -190,11 +190,11 @@ def _breaks() -> Iterator[str]:
         f"pairs "
         "would leave it a handful of sums; no engine does that yet."
     )
+    waiting = most_waiting(DOCUMENTS, calm)
     yield (
-        f"**The driver's memory for sums.** Up to {calm.waiting} sums wait for their neighbours when all workers are "
-        f"equally fast: "
-        f"{_bytes(calm.waiting * huge.rates.sum_bytes)} with {huge}, "
-        f"{_bytes(simulated(settings()[0], CALM)[0].waiting * settings()[0].rates.sum_bytes)} with {settings()[0]}."
+        f"**The driver's memory for sums.** Up to {waiting} sums wait for their neighbours when all workers are equally fast: "
+        f"{_bytes(waiting * huge.rates.sum_bytes)} with {huge}, "
+        f"{_bytes(waiting * settings()[0].rates.sum_bytes)} with {settings()[0]}."
     )
     yield (
         f"**The driver's memory for documents.** Choosing the documents that are held out took memory that grows with them: "

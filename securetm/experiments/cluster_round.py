@@ -65,7 +65,7 @@ class SimulatedRound:
     sent: float = 0.0  # bytes of all questions
     received: float = 0.0  # bytes of all sums
     lost: int = 0
-    waiting: int = 0  # the most sums that waited for their neighbours at the driver
+    arrived: list[TaskSize] = field(default_factory=list, repr=False)  # tasks, in the order in which their sums came
 
 
 @dataclass
@@ -144,16 +144,23 @@ class RoundOnCluster:
 
     def _add(self, arrivals: list[tuple[float, TaskSize]]) -> None:
         """The driver takes sums in one after the other, over one link, and adds them."""
-        joined = JoinedBlocks(-(-self.documents // BLOCK_DOCUMENTS))
         each = self.rates.sum_bytes / self.rates.link + self.rates.add_seconds
         for at, task in arrivals:
-            for level, index in task.sums:
-                joined.add(Node(level, index, _SUM))
-            self.told.waiting = max(self.told.waiting, len(joined.nodes()))
+            self.told.arrived.append(task)
             self.told.received += len(task.sums) * self.rates.sum_bytes
             self.told.workers_ended = max(self.told.workers_ended, at)
             self._driver_free = max(self._driver_free + len(task.sums) * each, at + self.rates.add_seconds)
-        joined.whole()
+
+
+def most_waiting(documents: int, found: SimulatedRound) -> int:
+    """The most sums that waited for their neighbours at the driver. It refuses a round that left a document out."""
+    joined, most = JoinedBlocks(-(-documents // BLOCK_DOCUMENTS)), 0
+    for task in found.arrived:
+        for level, index in task.sums:
+            joined.add(Node(level, index, _SUM))
+        most = max(most, len(joined.nodes()))
+    joined.whole()
+    return most
 
 
 def rounds(documents: int, cluster: Cluster, rates: Rates, times: int, seed: int = 0) -> list[SimulatedRound]:

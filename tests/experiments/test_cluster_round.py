@@ -9,7 +9,7 @@ import pytest
 
 from securetm.contracts import BLOCK_DOCUMENTS
 from securetm.experiments.cluster_costs import median
-from securetm.experiments.cluster_round import Cluster, Rates, rounds, task_sizes
+from securetm.experiments.cluster_round import Cluster, Rates, most_waiting, rounds, task_sizes
 
 DOCUMENTS = 200 * BLOCK_DOCUMENTS
 CALM = Cluster(4, slow=0.0, lost_an_hour=0.0)
@@ -54,4 +54,5 @@ def test_slow_and_lost_workers_cost_time_and_no_document() -> None:
     lost = rounds(DOCUMENTS, often, ONLY_WORK, 20)
     assert sum(one.lost for one in lost) > 5
     assert median(tuple(lost), "seconds") > median(tuple(calm), "seconds")
+    assert all(1 <= most_waiting(DOCUMENTS, one) <= 16 for one in lost)  # which adds up all blocks
     assert rounds(DOCUMENTS, often, ONLY_WORK, 20) == lost  # the same draws
