@@ -51,13 +51,14 @@ WHO: Mapping[str, tuple[str, str]] = {  # who looks: the threat model, and its a
     "fortress": ("private_answers", "coordinator"),
     "dp-central": ("model_reader", "party"),
 }
+_UNPAID = "the run ended before its first round: no account proves an epsilon for so little noise, so no ledger pays for it"
 _WITHOUT = 1e6  # the budget of a run that has less noise than it claims: its own ledger must not stop it
 
 
 def reproduce(
     on_progress: OnProgress | None = None,
     models: Sequence[str] = tuple(WORDS),
-    profiles: Sequence[str] = ("dp-distributed",),
+    profiles: Sequence[str] = ("dp-distributed", "fortress"),
     canaries: int = CANARIES,
     documents: int = DOCUMENTS,
     runs: int = 1,
@@ -116,7 +117,7 @@ def row(key: Key) -> Row:
         rounds = train(run, Unwatched()).rounds
         trained = time.perf_counter()
         record.save(run.path / RECORD)
-        shown = _shown(run, profile, key["canaries"]) if rounds else {"missing": "the run ended before its first round"}
+        shown = _shown(run, profile, key["canaries"]) if rounds else {"missing": _UNPAID}
         spent = spent_by(run, run.members[0])["epsilon"]
         cost = {"train_seconds": round(trained - begin, 1), "audit_seconds": round(time.perf_counter() - trained, 1)}
     return {**key, "noise": round(noise, 4), "rounds": rounds, "spent": round(spent, 2), **cost, **shown}
