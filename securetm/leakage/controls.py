@@ -65,7 +65,7 @@ def _random_vector(message: Message, terms: Terms, rng: np.random.Generator) -> 
     begins = vector_at(first_part(message), terms)
     if not isinstance(outcome, wire.Accepted) or begins is None:
         return message.content
-    first = outcome.parcels[0]
+    first = bytes(outcome.parcels[0])
     whole = np.frombuffer(first, wire_type(terms), offset=begins)
     drawn = first[:begins] + (_uniform_like(whole, rng) if message.channel == SEALED else _random_like(whole, rng)).tobytes()
     return wire.pack_reply(session, replace(outcome, parcels=(drawn, *outcome.parcels[1:])))

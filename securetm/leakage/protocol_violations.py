@@ -208,7 +208,7 @@ class ViolatingCoordinator(Coordinator):
         if self.masked and not self._swapped and parcels and Reader(parcels[0], member).kind == Kind.MASKED:
             self._swapped, reason = True, ""
             try:
-                exchange.receive(member, another_vector(parcels[0]))
+                exchange.receive(member, another_vector(bytes(parcels[0])))
             except Refused as refused:
                 reason = type(refused).__name__
             self.noted(_OTHER_VECTOR, COORDINATOR if reason else "", reason)

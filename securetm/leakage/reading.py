@@ -144,7 +144,7 @@ def first_parts(view: AdversaryView, channel: str) -> Iterator[tuple[RoundQuesti
 def first_part(message: Message) -> bytes:
     """The first part of a party's message, which holds its vector; empty if the message has no parts."""
     outcome = wire.unpack_reply(message.content, message.sender)[1]
-    return outcome.parcels[0] if isinstance(outcome, wire.Accepted) and outcome.parcels else b""
+    return bytes(outcome.parcels[0]) if isinstance(outcome, wire.Accepted) and outcome.parcels else b""
 
 
 def opened_type(message: Message, terms: Terms) -> np.dtype[Any]:
