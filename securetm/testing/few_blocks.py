@@ -72,7 +72,7 @@ def answered(query: Query, documents: Any, memory: Memory, way: tuple[int, int, 
     """
     cohort = Cohort(b"", 0, ("party",))
     route = Route.through(replace(query.terms, batch=0), (), cohort)
-    return routed(route, query, documents, memory, way, RoundContext(cohort, OperatingSystem(), EmptyStore()))
+    return routed(route, query, documents, memory, way, RoundContext(cohort, OperatingSystem(), StoreOfNothing()))
 
 
 def routed(
@@ -85,7 +85,7 @@ def routed(
     return np.concatenate([np.asarray(block).ravel() for block in clipped.vector.values()])
 
 
-class EmptyStore:
+class StoreOfNothing:
     """A store (contracts.Store) that is empty, for questions without a mechanism."""
 
     def get(self, key: str) -> bytes | None:
