@@ -19,13 +19,12 @@ from securetm.experiments.bench_frame import Row
 from securetm.experiments.contenders import RADIUS
 from securetm.experiments.judged_documents import JudgedDocuments, per_word
 from securetm.models.public_topics import public_knowledge
-from securetm.models.rounds_rule import noise_of_one_round, rounds_for
 from securetm.models.word_search import WordSearch
 from securetm.plan_reading import plan_from_tables
+from securetm.profiles import rounds_under
 
 TOPICS, MOST_WORDS, HELD_OUT = 20, 2_000, 0.1
 OF_WORDS = 0.25  # of epsilon, as runs spend it
-_NOISE_COUNTED = 2.0  # times that in the sum, when the committed rows were made: fewer rounds than a run asks today
 
 
 def likelihoods(whole: Corpus, search: WordSearch, epsilon: float, noise_of: Callable[[float], float], seed: int) -> Row:
@@ -37,10 +36,7 @@ def likelihoods(whole: Corpus, search: WordSearch, epsilon: float, noise_of: Cal
     agreement = agree(plan, listed=words)
     documents = JudgedDocuments(whole, words)
     known, held = documents.held_back(HELD_OUT, seed)
-    budget = agreement.budget
-    assert budget is not None
-    noise = noise_of_one_round(budget.epsilon, budget.delta) * _NOISE_COUNTED
-    rounds = rounds_for(len(known), TOPICS, len(words), noise)
+    rounds = rounds_under(agreement.profile, len(known), TOPICS, len(words))
     left = 1 / noise_of(epsilon) ** 2 - 1 / noise_of(OF_WORDS * epsilon) ** 2
     deviation = math.sqrt(rounds / left) * RADIUS
     usual = agreement.frequencies(words)
