@@ -100,7 +100,7 @@ def run(
         typer.Option("--continue", help="Train on from the model of this finished run: topics keep their numbers and labels."),
     ] = None,
     engine: Annotated[
-        str | None, typer.Option(help="What computes the parties' answers, one party after the other: in-process or pool.")
+        str | None, typer.Option(help="What computes the parties' answers, one party after the other: in-process, pool or ray.")
     ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, max=256, help="Worker processes: of the engine, or without one for the parties.")
