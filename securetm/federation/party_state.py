@@ -5,6 +5,7 @@ It is checked when the party starts, against the party's own files alone. It ans
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from securetm.federation.refusal_errors import OutOfTurn
 from securetm.federation.store import PartyStore, SqliteStore
 from securetm.federation.witness import TAG
 from securetm.party_policy import PolicyChoice
+from securetm.sessions.identities import public_identity
 
 _FOLDER = "memory beside shards"  # in the store: the folder of this run's memory of blocks on disk
 
@@ -56,8 +58,9 @@ class TrainingMemory:
     def keeping(self, version: str, entropy: Entropy) -> Keeping:
         """Returns how blocks on disk keep what the party remembers: files that it may go back to stay."""
         folder = self.store.get(_FOLDER)
-        if folder is None:
-            self.store.put(_FOLDER, folder := entropy.bytes(8).hex().encode())
+        if folder is None:  # named without a draw: noise is then the same wherever documents lie, under the same draws
+            own = public_identity(self.store, entropy) + bytes(self.store.folder.resolve())
+            self.store.put(_FOLDER, folder := hashlib.blake2b(own, digest_size=8).hexdigest().encode())
         kept = (self.store.kept_memory(serial)[0] for serial in self.store.kept_serials())
         held = (self.arrays, *kept, *KeptAnswer.memories(self.store))
         return Keeping(folder.decode(), version, frozenset().union(*map(files_in, held)))

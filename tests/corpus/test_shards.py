@@ -32,6 +32,7 @@ from securetm.corpus.shards.shard_errors import (
 from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.federation.simulation import federate
+from tests.repeatable import drawn_from
 
 COLUMNS = ("keys", "tokens", "token_ends", "sentence_ends", "labels", "parties", "dates", "embeddings", "persons", "texts")
 
@@ -130,15 +131,21 @@ def test_a_shard_cut_short_after_it_was_checked_is_named(tmp_path: Path) -> None
         stored.view.read(np.arange(3, 6))
 
 
-def test_a_federation_learns_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize("profile", ["masked", "dp-distributed"])
+def test_a_federation_learns_the_same(profile: str, tmp_path: Path) -> None:
+    """From lines of JSON, from one file of blocks and from seven, whatever is drawn."""
     source = written(tmp_path / "notes.jsonl", 600)
-    stored, held = built(source, tmp_path / "out", block_documents=40), replace(read_corpus(source), block_documents=40)
-    settings = {"model.name": "lda", "model.n_topics": 3, "training.rounds": 2}
-    models = []
-    for name, corpus in (("disk", stored), ("memory", held)):
-        federate(equal(corpus, 5), tmp_path / name, settings, comparison=False)
-        models.append((tmp_path / name / "coordinator" / "model.safetensors").read_bytes())
-    assert models[0] == models[1]
+    held = replace(read_corpus(source), block_documents=40)
+    corpora = {"memory": held, **{str(n): built(source, tmp_path / f"{n}", block_documents=40, shards=n) for n in (1, 7)}}
+    (tmp_path / "words.txt").write_text("\n".join(held.vocabulary))
+    settings = {"model.name": "lda-vi", "model.n_topics": 3, "training.rounds": 2, "profile": profile}
+    settings |= {"vocabulary.source": "file", "vocabulary.file": str(tmp_path / "words.txt")}
+    models = set()
+    for name, corpus in corpora.items():
+        with drawn_from(profile):
+            federate(equal(corpus, 5), tmp_path / f"run-{name}", settings, comparison=False)
+        models.add((tmp_path / f"run-{name}" / "coordinator" / "model.safetensors").read_bytes())
+    assert len(models) == 1
 
 
 def test_a_comparison_reads_more_than_a_block_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

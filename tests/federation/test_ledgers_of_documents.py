@@ -17,7 +17,9 @@ from securetm.accounting.calculator.ledger_report import ledger_report
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerDamaged, LedgerEnded, UnitsDiffer
 from securetm.accounting.spends import Spend
+from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.shard_building.corpus_build import CorpusBuild
 from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.paying_errors import LedgerGone, LedgersWithoutDocuments
 from securetm.federation.simulation import make_party
@@ -82,7 +84,7 @@ def test_a_trial_has_ledgers_of_its_own(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["one", "two"]
 
 
-ANOTHER = {"seed": 7, "another partition": 0, "another file": 0, "fewer documents": 0, "other words": 0}
+ANOTHER = {"seed": 7, "another partition": 0, "another file": 0, "fewer documents": 0, "other words": 0, "on disk": 0}
 
 
 @pytest.mark.parametrize("what", ANOTHER)
@@ -102,6 +104,9 @@ def test_nothing_but_the_documents_decides_what_is_left(what: str, tmp_path: Pat
         copy.parent.mkdir()
         copy.write_text("\n".join(reversed(lines)), "utf-8")
         plan = plan_over(copy, tmp_path)
+    if what == "on disk":
+        CorpusBuild(str(source), tmp_path / "blocks", Columns(party="party"), block_documents=7, shards=3).run()
+        plan = plan_over(tmp_path / "blocks", tmp_path)
     if what == "fewer documents":
         corpora = {name: one.select(np.arange(5, len(one))) for name, one in corpora_of(plan, Unwatched()).items()}
     if what == "other words":
