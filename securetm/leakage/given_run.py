@@ -130,9 +130,10 @@ def audit_of_run(
 
 def _each_once(late: Sequence[tuple[PlannedTrial, float]]) -> Iterable[str]:
     """Why trials were not begun: a sentence for each attack, about the first of its trials."""
+    left = min((left for _, left in late), default=0.0)
     for attack in dict.fromkeys(one.trial.attack for one, _ in late):
-        first, *more = [(one, left) for one, left in late if one.trial.attack == attack]
-        yield too_long(*first, len(more))
+        first, *more = [one for one, _ in late if one.trial.attack == attack]
+        yield too_long(first, left, len(more))
 
 
 def _claims_of_epsilon(trials: Iterable[Trial], given: RunFolder) -> int:
