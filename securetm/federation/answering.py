@@ -34,6 +34,7 @@ from securetm.federation.refusal_errors import (
     WrongRound,
 )
 from securetm.federation.round_identity import compile_question, digest_of_arrays
+from securetm.federation.stored_answer import read_stored, stored
 from securetm.models.row_trial import check_rows
 from securetm.route import ClippedAnswer, Route
 from securetm.toml_settings import digest
@@ -110,18 +111,18 @@ class Answering:
         """Answers a question about the corpus alone. Asked again, it gets the same bytes, and another cohort gets none."""
         ask, own, terms = self.ask, self.own, self.route.terms
         asked = digest([ask.question, list(self.cohort.members), list(own.questions.vocabulary), terms.size])
-        stored = own.store.rows("SELECT asked, vector FROM answered WHERE question = ?", ask.question)
-        if not stored:
+        kept = own.store.rows("SELECT asked, vector FROM answered WHERE question = ?", ask.question)
+        if not kept:
             guard = self.session.guard  # a budget composes questions in a fixed order: these come before the training
             if guard and any(guard.was_asked(own.run, question) for question in (ask.question, PAIRS, TRAIN)):
                 raise OutOfTurn(ask.serial, own.memory.last)
             return self.answer_now(once=asked)
-        if stored[0][0] != asked or terms.noised is Noised.SHARE:  # the same share of noise twice is no more noise
+        if kept[0][0] != asked or terms.noised is Noised.SHARE:  # the same share of noise twice is no more noise
             raise AlreadyAnswered()
         if ask.keep:  # what was kept when it was answered first is gone if the session was begun again
             own.memory.keep(ask.serial)
         own.memory.last = max(own.memory.last, ask.serial)
-        return self._send(unpack_vector(bytes(stored[0][1]), terms, own.name), ())
+        return self._send(read_stored(bytes(kept[0][1]), terms, own.name), ())
 
     def answer_now(self, *, once: bytes = b"") -> tuple[bytes, ...]:
         """Computes a new answer. With `once`, it is written to disk before it leaves, and never computed again."""
@@ -147,9 +148,7 @@ class Answering:
         clipped = self.clipped_answer(documents, context)
         own.seconds_with_documents = own.clock() - begun
         if once:
-            own.store.now(
-                "INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, pack_vector(clipped.vector, self.route.terms)
-            )
+            own.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, stored(clipped.vector, self.route.terms))
             vector = clipped.vector
         else:
             vector = self._kept(clipped.vector, asked, context)

@@ -10,8 +10,8 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
-from typing import Any, cast
+from multiprocessing.connection import Connection
+from typing import Any
 
 from securetm.errors import SecuretmError
 from securetm.federation.party import Party
@@ -62,26 +62,31 @@ class Workers:
             self._at.update(dict.fromkeys(share, here))
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002 - it is in memory already
-        """The workers run side by side, and each gets its next request when its last reply is here.
+        """The workers run side by side, and each gets its next request when its last reply is taken.
 
         Two long messages that meet in one pipe would otherwise wait for each other without end.
         """
-        queues: dict[Connection, list[str]] = {}
+        waiting: dict[Connection, list[str]] = {}
         for name in requests:
-            queues.setdefault(self._at[name], []).append(name)
-        for queue in queues.values():
-            self._send(queue[0], requests)
-        gathered: dict[str, bytes] = {}
-        while queues:
-            for pipe in wait(list(queues)):
-                asked = queues[cast(Connection, pipe)]
-                name = asked.pop(0)
-                gathered[name] = self._receive(name)
-                if asked:
-                    self._send(asked[0], requests)
-                else:
-                    del queues[cast(Connection, pipe)]
-        return ((name, gathered[name]) for name in requests)
+            waiting.setdefault(self._at[name], []).append(name)
+        under_way: dict[Connection, str] = {}
+
+        def send_next(pipe: Connection) -> None:
+            if waiting[pipe]:
+                under_way[pipe] = waiting[pipe].pop(0)
+                self._send(under_way[pipe], requests)
+
+        for pipe in waiting:
+            send_next(pipe)
+        try:
+            for name in requests:  # one at a time: the other workers wait with their replies
+                del under_way[self._at[name]]
+                reply = self._receive(name)
+                send_next(self._at[name])
+                yield name, reply
+        finally:  # whoever stops listening leaves no reply behind for the next question
+            for name in under_way.values():
+                self._receive(name)
 
     def present(self) -> frozenset[str]:
         """Returns all parties."""

@@ -74,7 +74,8 @@ class SqliteStore:
             check_database(path)
         self.path = path
         self._synced = synced
-        self._open = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        # No statements are kept: each would hold the values that it was last given, and one of them may be a whole vector.
+        self._open = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=0)
         with self._named():
             self._open.execute("PRAGMA journal_mode=WAL")
             self._open.execute(f"PRAGMA synchronous={'FULL' if synced else 'NORMAL'}")
