@@ -66,10 +66,10 @@ def test_a_worker_that_dies_is_named_with_its_parties() -> None:
     try:
         assert dict(workers.ask({"west": b"a", "south": b"b"}, MOST_BYTES)) == {"west": b"awest", "south": b"bsouth"}
         with pytest.raises(WorkerDied, match="north, west"):
-            workers.ask({"west": b"again"}, MOST_BYTES)
+            list(workers.ask({"west": b"again"}, MOST_BYTES))
         for _ in range(2):  # and it stays dead, whether that is noticed when writing or when reading
             with pytest.raises(WorkerDied, match="north, west") as refusal:
-                workers.ask({"north": b"more"}, MOST_BYTES)
+                list(workers.ask({"north": b"more"}, MOST_BYTES))
         assert "--resume" in refusal.value.advice()
     finally:
         workers.close()
