@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -39,6 +40,7 @@ from securetm.errors import SecuretmError
 SESSION = "s"  # the folder of Ray's own files: short, because it is part of the paths of sockets
 _NEEDED = ("gcs_server", "raylet")  # programs of Ray without which no actor can be started
 _DYING = 10  # seconds that a killed process may take
+_ANSWERED = 10  # seconds in which the machine of a cluster answers
 _PROBED = 60  # seconds in which a cluster answers, or does not
 _ending = threading.Event()
 
@@ -115,13 +117,16 @@ def has_tls() -> bool:
 
 
 def check_closed(address: str) -> None:
-    """Refuses a cluster that answers a program without its token."""
+    """Refuses a cluster that answers a program without its token, or that nobody answers for."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host.strip("[]"), int(port)), _ANSWERED):
+        pass
     command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address, "--skip-version-check"]
     environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}
     try:
         found = subprocess.run(command, env=environment, capture_output=True, timeout=_PROBED, check=False)  # noqa: S603
-    except subprocess.TimeoutExpired:
-        return  # it does not answer
+    except subprocess.TimeoutExpired as problem:
+        raise RayDidNotStart(f"what listens at {address} is no Ray cluster") from problem
     if found.returncode == 0:
         raise ClusterLetsAnyoneIn(address)
 
