@@ -67,8 +67,6 @@ def forecast(
 @contextmanager
 def _named_as_options() -> Iterator[None]:
     """Names the option of a setting that is refused."""
-    from dataclasses import replace
-
     from securetm.accounting.calculator.option_checks import refused
     from securetm.errors import BadSetting
 
@@ -76,8 +74,7 @@ def _named_as_options() -> Iterator[None]:
         yield
     except BadSetting as mistake:
         option = _OPTIONS.get(mistake.name, f"--{mistake.name.replace('_', '-')}")
-        known = refused(option, mistake.value, mistake.problem, mistake.instead)
-        raise replace(known, known=mistake.known) from mistake
+        raise refused(option, mistake.value, mistake.problem, mistake.instead, mistake.known) from mistake
 
 
 def _budget(setting: ForecastSetting, people: People) -> dict[str, Any]:
