@@ -116,7 +116,7 @@ NONSENSE = {
     "profile dp-distributed --parties 5 --missing 2": "--missing is 2; it must be at most 1: under dp-distributed",
     "profile dp-distributed --parties 5 --missing -1": "--missing is -1",
     "profile dp-distributed --colluding 3": "--colluding is 3; it must be at most",
-    "profile dp-distributed --epsilon 1e9": "--epsilon is 1e+09; it must be above 0 and at most 1,000",
+    "profile dp-distributed --epsilon 1e9": "--epsilon is 1e+09; it must be above 0 and at most 100",
     "profile dp-distributed --epsilon nan": "--epsilon is nan",
     "profile dp-distributed --epsilon -1": "--epsilon is -1",
     "profile dp-distributed --delta 1": "--delta is 1; it must be at least",
