@@ -22,7 +22,7 @@ from securetm.experiments import peers
 from securetm.experiments.bench_frame import OnProgress, Row, beside, record
 from securetm.experiments.flower_peer import interpreter
 from securetm.experiments.kept_rows import KeptRows
-from securetm.experiments.measured_process import NotFinished, NotNow, conditions, finished
+from securetm.experiments.measured_process import NotMeasured, NotNow, conditions, finished
 from securetm.experiments.scale_cases import (
     BUILD,
     CHOICE,
@@ -141,7 +141,7 @@ class ScaleRun:
                 self.kept.add(key, {**key, **make(), **before})
             except NotNow as reason:
                 self.absent[f"{name}, {key['documents']:,} documents" if "peer" in key else name] = str(reason)
-            except NotFinished as reason:
+            except NotMeasured as reason:
                 self.kept.add(key, {**key, "missing": str(reason), **before})
         self._done += about
         if self.on_progress is not None:
@@ -179,12 +179,12 @@ class ScaleRun:
             return
         row = max(smaller, key=lambda row: int(row["documents"]))
         if "missing" in row:
-            raise NotFinished(f"was not tried: at {row['documents']:,} documents it {row['missing']}")
+            raise NotMeasured(f"was not tried: at {row['documents']:,} documents it {row['missing']}")
         begun, times = f"was not tried: by its {row['documents']:,} documents it would take", size / row["documents"]
         if (seconds := (row["seconds"] + row["build_seconds"]) * times) > PEER_SECONDS:
-            raise NotFinished(f"{begun} {seconds:,.0f} s")
+            raise NotMeasured(f"{begun} {seconds:,.0f} s")
         if name in _IN_ITS_MEMORY and (needed := row["peak_mib"] * times) > PEER_MEBIBYTES:
-            raise NotFinished(f"{begun} about {needed / 1024:,.0f} GiB")
+            raise NotMeasured(f"{begun} about {needed / 1024:,.0f} GiB")
 
 
 def _check_here(case: ScaleCase) -> None:

@@ -20,11 +20,11 @@ _MIB = 1 << 20
 _EVERY = 0.2  # seconds between two looks at processes that the measured one started
 
 
-class NotFinished(Exception):
+class NotMeasured(Exception):
     """A measurement that ended without a result, and why."""
 
 
-class NotNow(NotFinished):
+class NotNow(NotMeasured):
     """A measurement that failed for a reason that may be gone at the next start, as a missing package is."""
 
 
@@ -70,7 +70,7 @@ def family_of(process: int) -> list[int]:
 
 
 def finished(command: Sequence[str], seconds: float, mebibytes: int = 0, **environment: str) -> dict[str, Any]:
-    """What the command prints as one line of JSON, with `peak_mib`; raises `NotFinished` where it does not come to that."""
+    """What the command prints as one line of JSON, with `peak_mib`; raises `NotMeasured` where it does not come to that."""
     child = subprocess.Popen(  # noqa: S603
         command,
         stdout=subprocess.PIPE,
@@ -84,7 +84,7 @@ def finished(command: Sequence[str], seconds: float, mebibytes: int = 0, **envir
         try:
             out, complaint = child.communicate(timeout=seconds)
         except subprocess.TimeoutExpired as late:
-            raise NotFinished(f"did not finish in {seconds:,.0f} s") from late
+            raise NotMeasured(f"did not finish in {seconds:,.0f} s") from late
         finally:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
@@ -106,10 +106,10 @@ def _limit(mebibytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (mebibytes * _MIB, mebibytes * _MIB))
 
 
-def _why(complaint: str, code: int, mebibytes: int) -> NotFinished:
+def _why(complaint: str, code: int, mebibytes: int) -> NotMeasured:
     lines = complaint.strip().splitlines()
     if code in (-signal.SIGKILL, -signal.SIGABRT) or any("MemoryError" in line or "bad_alloc" in line for line in lines[-3:]):
-        return NotFinished(f"needs more than {mebibytes:,} MiB" if mebibytes else "was killed: not enough memory")
+        return NotMeasured(f"needs more than {mebibytes:,} MiB" if mebibytes else "was killed: not enough memory")
     return NotNow(lines[-1][:200] if lines else f"ended with {code}")
 
 

@@ -35,7 +35,7 @@ _ENOUGH = 6.0  # expected seconds of attacks before what they took says how fast
 
 
 @dataclass
-class Clock:
+class TimeForAudit:
     """How much time is left, and how much longer attacks take here than on a core that has nothing else to do."""
 
     limit: float
@@ -65,7 +65,7 @@ class _OfRun:
 
     given: RunFolder
     runs: Demonstrations
-    clock: Clock
+    clock: TimeForAudit
     in_order: tuple[PlannedTrial, ...]
     kept: Unfinished | None
     late: list[tuple[PlannedTrial, float]] = field(default_factory=list)
@@ -115,7 +115,7 @@ def audit_of_run(
     begun: float,
 ) -> Audit:
     """The audit: what cannot tell anything is not begun, and neither is what would end too long after it `begun`."""
-    clock = Clock(math.inf if minutes is None else 60 * minutes, begun)
+    clock = TimeForAudit(math.inf if minutes is None else 60 * minutes, begun)
     in_order, reasons = planned(trials, given)
     with place_for(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
         made = _OfRun(given, Demonstrations(place, stages), clock, in_order, kept)

@@ -13,7 +13,7 @@ from securetm import experiments
 from securetm.experiments.bench_frame import Row
 from securetm.experiments.bench_scale import PEERS, SIZES, ScaleRun, bench, result_of
 from securetm.experiments.kept_rows import KeptRows
-from securetm.experiments.measured_process import NotFinished, NotNow, finished
+from securetm.experiments.measured_process import NotMeasured, NotNow, finished
 from securetm.experiments.scale_cases import (
     BUILD,
     DISK,
@@ -59,9 +59,9 @@ def test_a_measurement_says_what_it_took_and_why_it_did_not_end() -> None:
     assert found["peak_mib"] >= 0
     with pytest.raises(NotNow, match="ZeroDivisionError"):
         finished([sys.executable, "-c", "1 / 0"], 60)
-    with pytest.raises(NotFinished, match="did not finish in 0"):
+    with pytest.raises(NotMeasured, match="did not finish in 0"):
         finished([sys.executable, "-c", "import time; time.sleep(600)"], 0.2)
-    with pytest.raises(NotFinished, match="needs more than 300 MiB"):
+    with pytest.raises(NotMeasured, match="needs more than 300 MiB"):
         finished([sys.executable, "-c", "x = bytes(1 << 30)"], 60, 300)
 
 
@@ -84,7 +84,7 @@ def test_what_is_missing_only_now_is_measured_by_the_next_start(tmp_path: Path) 
     keep = tmp_path / "rows.jsonl"
     run = ScaleRun(tmp_path, [100], KeptRows(keep), None)
     case = ScaleCase(BUILD, 100)
-    reasons = iter([NotNow("is not installed"), NotFinished("did not finish in 1 s")])
+    reasons = iter([NotNow("is not installed"), NotMeasured("did not finish in 1 s")])
 
     def refused() -> Row:
         raise next(reasons)

@@ -20,7 +20,7 @@ from securetm.leakage import audit_schedule
 from securetm.leakage.audit_plans import read_audit_plan
 from securetm.leakage.audit_schedule import PlannedTrial, expected, fewest_others, in_time, planned, rounds_in_time
 from securetm.leakage.auditor import audit
-from securetm.leakage.given_run import Clock
+from securetm.leakage.given_run import TimeForAudit
 from securetm.leakage.intervals import of_each
 from securetm.leakage.leakage_errors import NothingInTime
 from securetm.leakage.parts.roc import allowed_false_positives
@@ -73,12 +73,12 @@ def test_less_is_begun_where_attacks_take_longer_than_expected(
     now = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
     one = PlannedTrial(read_audit_plan(write_plan(tmp_path / "given.toml", documents_file)).trials[0], 10.0)
-    clock = Clock(120.0, begun=0.0)
+    clock = TimeForAudit(120.0, begun=0.0)
     now[0] = 20.0
     assert clock.left == 100.0
     clock.took(one, 40.0)
     assert clock.left == 25.0
-    quick = Clock(120.0, begun=20.0)
+    quick = TimeForAudit(120.0, begun=20.0)
     quick.took(one, 1.0)
     assert quick.left == 120.0
 

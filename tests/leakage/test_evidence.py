@@ -15,12 +15,11 @@ from msgspec.structs import replace as with_fields
 
 from securetm.errors import NotFound
 from securetm.federation.soundness import check
-from securetm.leakage import corrections, staleness
-from securetm.leakage.attacks import attack_called, attack_names
+from securetm.leakage import staleness
 from securetm.leakage.audit_plans import AuditPlan, Trial, read_audit_plan
 from securetm.leakage.audit_record import Audit, Measured
 from securetm.leakage.auditor import audit
-from securetm.leakage.corrections import corrected, count_of_tests, knows_epsilon
+from securetm.leakage.corrections import corrected, count_of_tests
 from securetm.leakage.evidence import (
     FORMAT,
     Evidence,
@@ -45,7 +44,6 @@ from securetm.leakage.staleness import (
 from securetm.leakage.verdicts import NOT_REFUTED
 from securetm.models import MODELS
 from securetm.profiles import profile_names
-from securetm.toml_settings import digest
 from tests.reports.audits import changed, finding
 
 from .conftest import write_plan
@@ -315,11 +313,6 @@ def test_how_many_tests_there_are_is_read_again(tmp_path: Path) -> None:
     assert read_evidence(tmp_path / "dp-local--lda.json").findings[0].attempt.tests == 7
 
 
-@pytest.mark.parametrize("name", attack_names())
-def test_which_attack_knows_an_epsilon_is_read_off_its_file(name: str) -> None:
-    assert knows_epsilon(name) == (attack_called(name).allowed is not None)
-
-
 def test_claims_are_counted_on_each_profile_that_makes_one() -> None:
     trial = _of_noise()
     assert count_of_tests([trial]) == 1
@@ -398,29 +391,3 @@ def test_evidence_is_read_without_arithmetic() -> None:
 
 def test_the_name_of_a_file_is_that_of_profile_and_model() -> None:
     assert Evidence("masked", "lda-vi", "full", ()).name == "masked--lda-vi.json"
-
-
-@pytest.mark.parametrize(
-    ("declared", "said"),
-    [
-        ("ATTACK = Attack(name='a', allowed=limit)", True),
-        ("ATTACK = Attack(name='a', allowed=None)", False),
-        ("ATTACK = replace(OF_NOISE, name='a')", True),
-        ("ATTACK = replace(OF_TRAFFIC, name='a')", False),
-        ("ATTACK: Attack = Attack(name='a', allowed=limit)", None),
-        ("ATTACK = Attack(**parts)", None),
-        ("ATTACK = made('a')", None),
-        ("ATTACK = replace(places.ATTACK, name='a')", None),
-        ("ATTACK = Attack(name='a')\nATTACK = replace(ATTACK, allowed=limit)", None),
-    ],
-)
-def test_what_a_file_does_not_say_plainly_is_asked_of_the_attack(
-    declared: str, said: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else a test of an epsilon is not counted, and all of them together err more often than they say."""
-    module = f"strangers_{digest([declared]).hex()[:8]}"
-    head = "from securetm.leakage.attacks.{0} import ATTACK as {1}\n"
-    imports = head.format("many_run_epsilon", "OF_NOISE") + head.format("traffic", "OF_TRAFFIC")
-    (tmp_path / f"{module}.py").write_text(imports + declared)
-    monkeypatch.syspath_prepend(tmp_path)
-    assert corrections._declares_allowed(module, "ATTACK") is said
