@@ -15,7 +15,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.aggregation.masked import coordinator_round
 from securetm.aggregation.masked.party_round import MaskedPartyRound
 from securetm.aggregation.masked.prekeys import Prekeys
-from securetm.clipped_sum import ClippedRowSum
+from securetm.block_sums import PartialSum
 from securetm.federation.failure_log import FailureLog
 from securetm.federation.party import Party
 from securetm.federation.refusal_errors import BadState
@@ -193,15 +193,14 @@ def test_parties_that_refuse_what_is_not_finite_are_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As they did once: whose documents had the word was then told by a name."""
-    vector = ClippedRowSum.vector
+    finite = PartialSum.finite
 
-    def refusing(clipped_sum: ClippedRowSum) -> Any:
-        whole = vector(clipped_sum)
-        if clipped_sum.lost:
+    def refusing(whole: PartialSum) -> PartialSum:
+        if finite(whole).lost:
             raise BadState("it is not finite")
         return whole
 
-    monkeypatch.setattr(ClippedRowSum, "vector", refusing)
+    monkeypatch.setattr(PartialSum, "finite", refusing)
     monkeypatch.setattr(FailureLog, "logged", lambda _: nullcontext())
     (attempt,) = ALIKE
     assert not_held(tried("masked", settings, tmp_path)[attempt])
