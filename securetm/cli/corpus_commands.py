@@ -56,7 +56,9 @@ def build(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the tokeniser, as tokeniser.name=value.")
     ] = None,
-    memory: Annotated[int, typer.Option(min=64, help="MB that the command may take in all, without a sentence model.")] = 1024,
+    memory: Annotated[
+        int | None, typer.Option(min=64, help="MB that the command may take in all, without a sentence model; usually 1024.")
+    ] = None,
     block_documents: Annotated[int, typer.Option(min=1, help="Documents that are read at once; it changes answers.")] = 65_536,
     shards: Annotated[int, typer.Option(min=0, help="Files; 0: one for 16 blocks. It changes no answer.")] = 0,
     json: Json = False,

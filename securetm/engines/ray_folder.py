@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from securetm.entropy import OperatingSystem
-from securetm.private_files import writing
+from securetm.private_files import private_file, writing
 
 TOKEN = "token"  # noqa: S105 - the name of a file
 _LOCK = "lock"  # held as long as somebody uses the folder
@@ -31,7 +31,8 @@ class RayFolder:
         above = place()
         remove_left(above)
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=above))
-        self.lock: IO[str] = (self.path / f"{_LOCK}.new").open("w")
+        private_file(self.path / f"{_LOCK}.new")
+        self.lock: IO[str] = (self.path / f"{_LOCK}.new").open("r+")
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         (self.path / f"{_LOCK}.new").rename(self.path / _LOCK)  # now another start can tell that it is in use
         with writing(self.token) as file:

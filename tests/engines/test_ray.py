@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.block_answers import IN_PROCESS
+from securetm.block_answers import IN_PROCESS, files_in
 from securetm.contracts import Cohort, Engine, Keeping, Mechanism, Memory, Query, RoundContext
 from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.corpus.synthetic_shards import write_stream
@@ -83,7 +83,7 @@ def on_disk(documents: ShardedCorpus, engine: Engine, folder: str, interrupted: 
     for number in range(3):
         query = model.query(state)
         route = Route.through(query.terms, (), cohort)
-        keeping = Keeping(folder, f"{number:08d}", frozenset({f"{number - 1:08d}"}))
+        keeping = Keeping(folder, f"{number:08d}", files_in(memory))
         context = RoundContext(cohort, OperatingSystem(), Kept())  # type: ignore[arg-type]
         used: Engine = Killing(engine) if interrupted and number == 1 else engine  # type: ignore[arg-type]
         clipped = route.answer(query, documents, context, memory, np.random.default_rng(number), used, keeping)

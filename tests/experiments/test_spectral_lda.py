@@ -49,11 +49,13 @@ def test_orthogonal_parts_of_a_tensor_are_found() -> None:
 
 
 def test_planted_topics_are_found_without_noise_and_lost_in_it() -> None:
-    def purity(epsilon: float | None) -> float:
-        topics = PrivateSpectralLDA(SUBJECTS, epsilon, 1e-5).fit(planted(2000))
+    def purity(epsilon: float | None, seed: int = 0) -> float:
+        topics = PrivateSpectralLDA(SUBJECTS, epsilon, 1e-5, seed).fit(planted(2000))
         np.testing.assert_allclose(topics.sum(axis=1), 1)
         return float(topics.reshape(SUBJECTS, SUBJECTS, -1).sum(axis=2).max(axis=0).min())
 
     assert purity(None) > 0.9
     assert purity(1e6) > 0.9
-    assert purity(1.0) < purity(None)
+    # Topics of noise alone hit all three subjects in 6 of 27 draws: 19 of 20 draws less often than once in 10^10 times. Single
+    # draws differ between processors, since the sign of an eigenvector is free.
+    assert np.mean([purity(1.0, seed) for seed in range(20)]) < 0.9

@@ -8,17 +8,20 @@ from pathlib import Path
 from securetm.corpus.readers import files_of
 from securetm.errors import BadSetting
 
+USUAL = 1024  # MB of a process, where nothing is said
 _LEAST = 48  # MB for documents
 _STATUS = Path("/proc/self/statm")
 
 
-def left_for_documents(megabytes: int, source: str) -> int:
+def left_for_documents(megabytes: int | None, source: str) -> int:
     """The MB that documents of this source may take in a process that may take so many in all.
 
     A sentence model that makes embeddings is not counted: it is loaded later.
     """
     files_of(source)  # this loads the source's reader
     taken = _taken()
+    if megabytes is None:  # nobody asked for a bound that a large process would be past
+        return max(USUAL - taken, _LEAST)
     if megabytes - taken < _LEAST:
         least = taken + _LEAST
         raise BadSetting("securetm corpus build", "--memory", str(megabytes), f"must be at least {least}: {taken} MB are taken")
