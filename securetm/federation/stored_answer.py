@@ -17,7 +17,7 @@ def stored(vector: State, terms: Terms) -> bytes:
     """Returns the bytes to keep. Those of a vector without a fixed length stay as they are."""
     whole = pack_vector(vector, terms)
     short = whole if terms.ragged else zlib.compress(whole, _FAST)
-    return min(short, whole, key=len)
+    return min(whole, short, key=len)  # of two as long the vector itself: that is how its length is read
 
 
 def read_stored(kept: bytes, terms: Terms, owner: str) -> State:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,18 @@ def test_an_answer_is_read_as_it_was_kept_and_takes_no_more_room(density: float)
     for one in (kept, whole):  # earlier versions kept it whole
         read = read_stored(one, TABLE, "north")
         assert pack_vector(read, TABLE) == whole
+
+
+def test_an_answer_that_deflates_to_its_own_length_is_kept_as_it_is() -> None:
+    terms, rng = Terms((Block("cells", (60,)),), domain=Domain.INTEGER, bits=32), np.random.default_rng(0)
+    ties = 0
+    for _ in range(2_000):
+        flat = rng.integers(-(2**31), 2**31, terms.size) * (np.arange(terms.size) < rng.integers(30, 60))
+        vector = blocks_of(flat.astype(np.int64), terms)
+        whole = pack_vector(vector, terms)
+        ties += len(zlib.compress(whole, 1)) == len(whole)
+        assert pack_vector(read_stored(stored(vector, terms), terms, "north"), terms) == whole
+    assert ties > 0
 
 
 def test_whoever_stops_listening_to_workers_leaves_no_reply_behind() -> None:
