@@ -75,6 +75,7 @@ def build(
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import results, screen
 
+    columns = Columns(text, label, party, date, person, embedding)
     chosen = _tokeniser_settings(set_ or [])
     whole = None if plan is None else _plan(plan, chosen)
     tokeniser = _tokeniser(chosen) if whole is None else whole.tokeniser.make()
@@ -83,11 +84,11 @@ def build(
         manifest = CorpusBuild(
             source,
             out,
-            Columns(text, label, party, date, person, embedding),
+            columns,
             tokeniser,
             block_documents,
             shards,
-            left_for_documents(memory, source),
+            left_for_documents(memory, source, columns),
             embed,
             whole.embeddings.embedder().identity if whole and embed else "",
             bars,

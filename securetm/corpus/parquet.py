@@ -15,6 +15,7 @@ from securetm.corpus.corpus_errors import BadCell, DamagedFile, DocumentTooLong,
 from securetm.corpus.files import LIMIT, MEGABYTES, OnProgress, decoded, faults_named, size_of
 
 _ROWS = 256  # of a batch: the longest documents must still fit into memory
+_BUFFER = 1 << 20  # bytes of a column that are read at once: a group of rows may be as large as the file
 
 
 def parquet_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
@@ -23,7 +24,7 @@ def parquet_records(path: Path, columns: Columns, on_progress: OnProgress | None
     if not total:
         raise EmptyFile(str(path))
     try:
-        with faults_named(path), parquet.ParquetFile(path, pre_buffer=False, memory_map=True) as file:
+        with faults_named(path), parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
             names = file.schema_arrow.names
             check_names(names, path, 1)
             roles = columns.found_in(names, path, 1, USUAL_IN_PARQUET)

@@ -16,6 +16,7 @@ import pytest
 
 from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus_errors import DamagedFile
 from securetm.corpus.shard_building.corpus_build import CorpusBuild
 from securetm.corpus.shards.shard_errors import (
     DamagedShard,
@@ -128,11 +129,11 @@ def test_memory_is_bounded_by_the_setting_and_not_by_the_corpus(tmp_path: Path) 
     assert len(Corpus.load(out)) == 2000 * ((5 * megabytes << 20) // len(lines))
 
 
-def test_too_little_memory_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+def test_too_little_memory_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     from securetm.corpus.shard_building.memory_share import left_for_documents
 
     with pytest.raises(BadSetting, match="--memory"):
-        left_for_documents(64, str(notes(tmp_path / "notes.jsonl")))
+        left_for_documents(64, str(notes(tmp_path / "notes.jsonl")), Columns())
 
 
 def test_too_many_words_are_refused_and_more_memory_goes_on(tmp_path: Path) -> None:
@@ -185,6 +186,16 @@ def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> No
     with pytest.raises(SourceChanged):
         CorpusBuild(str(source), tmp_path / "out", stages=Changes(), **SMALL).run()
     assert not (tmp_path / "out" / "corpus.json").exists()
+
+
+def test_a_source_that_cannot_be_read_leaves_no_folder(tmp_path: Path) -> None:
+    source, there = tmp_path / "notes.parquet", tmp_path / "there"
+    source.write_text("this is no Parquet file")
+    there.mkdir(mode=0o700)
+    for folder in (tmp_path / "out", there):
+        with pytest.raises(DamagedFile):
+            CorpusBuild(str(source), folder).run()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["notes.parquet", "there"]
 
 
 def test_folders_of_others_are_left_alone(tmp_path: Path, stopped: tuple[Path, Path]) -> None:

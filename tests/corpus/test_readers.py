@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -129,3 +131,22 @@ def test_twenty_newsgroups(shared_data: Path) -> None:
     assert len(pruned) == len(corpus)
     assert abs(int((pruned.lengths() > 0).sum()) - 18_748) < 100  # another list of stop words, so not exactly
     assert abs(int(pruned.lengths().sum()) - 1_384_567) < 0.15 * 1_384_567
+
+
+def test_a_large_group_of_rows_of_a_parquet_file_is_not_in_memory_at_once(tmp_path: Path) -> None:
+    """Mapped pages count as the process's memory too, so the file is read by pieces."""
+    texts = ["wings beat over the hills and far away " * 20] * 40_000
+    parquet.write_table(pa.table({"text": texts}), tmp_path / "a.parquet", compression=None, use_dictionary=False)
+    size = (tmp_path / "a.parquet").stat().st_size
+    code = (
+        "import sys; from securetm.corpus.columns import Columns; from securetm.corpus.readers import records_of\n"
+        "peak = lambda: int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) << 10\n"
+        "found = records_of(sys.argv[1], Columns())[1]; next(found); before = peak()\n"
+        "print(sum(1 for _ in found), peak() - before)"
+    )
+    if not Path("/proc/self/status").is_file():
+        pytest.skip("this system does not measure the peak of a process's memory")
+    told = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.parquet")], check=True, capture_output=True, text=True)
+    rows, grown = map(int, told.stdout.split())
+    assert rows == len(texts) - 1
+    assert grown < size / 2

@@ -20,6 +20,7 @@ from securetm.corpus.shards.shard_errors import FolderTaken, OtherBuild, SourceC
 from securetm.private_files import private_file, private_folder
 
 _SOURCE, _LOCK = "source.json", "lock"
+_BEGUN = {_LOCK, _SOURCE, f"{_SOURCE}.unfinished"}  # what a build has before it kept anything
 _OURS = (BUILDING, MANIFEST, WORDS, f"{WORDS}.unfinished", f"{MANIFEST}.unfinished")
 
 
@@ -52,7 +53,8 @@ class BuildingFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Makes the folders. Refuses while another process builds there."""
+        """Makes the folders. Refuses while another process builds there. What fails before it kept anything leaves none."""
+        missing = [one for one in (self.building, self.folder) if not one.exists()]
         private_folder(self.folder)
         private_folder(self.building)
         private_file(self.building / _LOCK)
@@ -61,7 +63,11 @@ class BuildingFolder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as busy:
                 raise FolderTaken(str(self.folder), "a corpus that another process is building") from busy
-            yield
+            try:
+                yield
+            except BaseException:
+                self._leave_none_of(missing)
+                raise
 
     def check_same(self, source: str, settings: Mapping[str, Any]) -> None:
         """Refuses another source or other settings than those that the build began with; a new build notes them."""
@@ -80,6 +86,14 @@ class BuildingFolder:
             raise OtherBuild(str(self.folder), first, _short(then["settings"].get(first)), _short(now["settings"][first]))
         if not same_files:
             raise SourceChanged(source, str(self.folder))
+
+    def _leave_none_of(self, missing: list[Path]) -> None:
+        """Deletes the folders that were missing, if they hold nothing that a build could go on with."""
+        if self.building in missing and not {path.name for path in self.building.iterdir()} - _BEGUN:
+            self.clear()
+            for folder in set(missing) - {self.building}:
+                with suppress(OSError):  # somebody put something there meanwhile
+                    folder.rmdir()
 
     def is_finished(self) -> bool:
         """Whether a whole corpus is there, and only the end of its build was cut off."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
-from securetm.corpus.readers import files_of
+from securetm.corpus.columns import Columns
+from securetm.corpus.readers import records_of
 from securetm.errors import BadSetting
 
 USUAL = 1024  # MB of a process, where nothing is said
@@ -13,12 +14,13 @@ _LEAST = 48  # MB for documents
 _STATUS = Path("/proc/self/statm")
 
 
-def left_for_documents(megabytes: int | None, source: str) -> int:
+def left_for_documents(megabytes: int | None, source: str, columns: Columns) -> int:
     """The MB that documents of this source may take in a process that may take so many in all.
 
+    One document is read first, because a reader of tables takes most of its memory then.
     A sentence model that makes embeddings is not counted: it is loaded later.
     """
-    files_of(source)  # this loads the source's reader
+    next(records_of(source, columns)[1], None)
     taken = _taken()
     if megabytes is None:  # nobody asked for a bound that a large process would be past
         return max(USUAL - taken, _LEAST)
