@@ -159,18 +159,22 @@ def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Trai
 
 
 def _with_totals(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> ModelChoice:
-    """The model with the weight of words' totals by the rule, if documents are given. Moments know them already."""
+    """The model with the weight of words' totals by the rule, if documents are given. Topics of moments come with totals."""
     chosen, settings = plan.training, plan.model.settings
     by_rule = "totals" in settings and "totals" not in {**given, **given.get("settings", {})}
     if not by_rule or not hides_documents(profile.budget):
         return plan.model
-    if chosen.start == MOMENTS:
-        return dataclasses.replace(plan.model, settings={**settings, "totals": 0.0})
     if not chosen.units:
-        return plan.model
-    plain = chosen.start == "plain"
+        unknown = 0.0 if chosen.start == MOMENTS else settings["totals"]
+        return dataclasses.replace(plan.model, settings={**settings, "totals": unknown})
     weight = totals_under(
-        profile, chosen.units, int(settings["n_topics"]), most_words(plan), plain=plain, parties=plan.federation.in_a_round
+        profile,
+        chosen.units,
+        int(settings["n_topics"]),
+        most_words(plan),
+        asked_first(chosen),
+        plain=chosen.start == "plain",
+        parties=plan.federation.in_a_round,
     )
     return dataclasses.replace(plan.model, settings={**settings, "totals": weight})
 

@@ -22,6 +22,9 @@ from securetm.experiments.known_topics import knowing_assignments, knowing_topic
 from securetm.experiments.lda_peers import TOMOTOPY, PeerProcess
 from securetm.experiments.spectral_lda import by_spectral_lda
 from securetm.experiments.threshold_lda_vi import ThresholdLDA
+from securetm.models.likely_counts import likely_totals
+from securetm.models.public_knowledge import PublicKnowledge
+from securetm.models.rounds_rule import noise_of_one_round
 from securetm.models.variational.lda_vi import VariationalLDA
 from securetm.plan_reading import plan_from_tables
 
@@ -36,6 +39,7 @@ FIRM = "lda-vi, public start, without tempering"
 AGAIN = "lda-vi, public start, trained again"  # where more was measured later: its words by relevance
 SPECTRAL = "private spectral LDA, one curator"
 PEER, FREQUENCIES, CONTROL = "tomotopy LDA", "word frequencies", "public start, no document"
+NOISED = "noised word frequencies, one curator"  # the whole budget for them: a model without topics cannot know more
 
 Rounds = Callable[[int, float | None], int]  # of documents and epsilon; 0: as many as the package's own rule says
 Change = Callable[[Agreement, JudgedDocuments], Agreement]  # puts a model that has no name into the agreement
@@ -144,14 +148,31 @@ def by_frequencies(documents: JudgedDocuments, case: FrontierCase) -> Array:
     return np.tile(shares / shares.sum(), (case.topics, 1))
 
 
+def by_noised_frequencies(documents: JudgedDocuments, case: FrontierCase) -> Array:
+    """Every topic is the likely word frequencies behind one noised sum, in which each document counts a word once."""
+    known = documents.held_back(1 - case.judging, case.seed)[0]
+    held = sparse.csr_array((known.counts > 0).astype(np.float64))
+    lengths = np.sqrt(np.asarray(held.sum(axis=1)).ravel())
+    found = np.minimum(RADIUS / np.maximum(lengths, 1.0), 1.0) @ held
+    deviation = 0.0 if case.epsilon is None else RADIUS * noise_of_one_round(case.epsilon, DELTA)
+    found = found + np.random.default_rng(case.seed).normal(0.0, deviation, found.shape)
+    totals = likely_totals(found, deviation, _begun(documents, case).frequencies)
+    return np.tile(totals / totals.sum(), (case.topics, 1))
+
+
 def by_vectors(documents: JudgedDocuments, case: FrontierCase) -> Array:
     """The topics at which a public start begins: it reads no document."""
+    return _begun(documents, case).topics
+
+
+def _begun(documents: JudgedDocuments, case: FrontierCase) -> PublicKnowledge:
+    """What is public of the words where a training begins at public topics."""
     listed = {"source": "file", "file": "english"}  # the words themselves are those of the documents
     tables = {"profile": "dp-central", "model": {"name": "lda-vi", "n_topics": case.topics}, "vocabulary": listed}
     agreement = agree(plan_from_tables({**tables, "training": {"start": "public"}}, "the control"), listed=documents.words)
     public = agreement.public(documents.words)
     assert public is not None
-    return public.topics
+    return public
 
 
 def by_moments_of_three(documents: JudgedDocuments, case: FrontierCase) -> Array:
@@ -162,6 +183,7 @@ def by_moments_of_three(documents: JudgedDocuments, case: FrontierCase) -> Array
 BESIDE: Mapping[str, Callable[[JudgedDocuments, FrontierCase], Array]] = {
     PEER: by_peer,
     FREQUENCIES: by_frequencies,
+    NOISED: by_noised_frequencies,
     CONTROL: by_vectors,
     SPECTRAL: by_moments_of_three,
 }

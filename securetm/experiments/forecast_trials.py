@@ -126,8 +126,8 @@ def model_of(trial: ForecastTrial) -> TopicModel:
         return LDA(n_topics=trial.topics, sweeps=5)
     if trial.model == FACTORS:
         return NMF(n_topics=trial.topics)
-    noise = noise_of_one_round(trial.epsilon, DELTA) if trial.epsilon else 0.0
-    totals = totals_for(trial.documents, trial.topics, trial.words, noise) if noise and trial.model not in _STARTED else 0.0
+    noise = noise_of_one_round(trial.epsilon, DELTA) / for_rounds(trial) ** 0.5 if trial.epsilon else 0.0
+    totals = totals_for(trial.documents, trial.topics, trial.words, noise) if noise else 0.0
     return VariationalLDA(n_topics=trial.topics, **{**VariationalLDA.budget_defaults, "totals": totals})
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from securetm.experiments.bench_frame import Row
-from securetm.experiments.contenders import AGAIN, DELTA, FREQUENCIES, PLAIN, PUBLIC, STARTED, STARTED_PLAIN
+from securetm.experiments.contenders import AGAIN, DELTA, FREQUENCIES, NOISED, PLAIN, PUBLIC, STARTED, STARTED_PLAIN
 from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, HELD_OUT, NO_NOISE
 from securetm.experiments.frontier_corpora import NEWS, NEWS_FEW, SNIPPETS_FEW, TITLES
 from securetm.models.rounds_rule import noise_of_one_round
@@ -157,7 +157,7 @@ def _few(measured: FrontierRows) -> Iterator[Row]:
 def _titles(measured: FrontierRows) -> Iterator[Row]:
     frequencies = measured.figure("held_out", FREQUENCIES, NO_NOISE, None, TITLES)
     for row in measured.rows:
-        if row["corpus"] == TITLES and row["model"] != FREQUENCIES:
+        if row["corpus"] == TITLES and row["model"] not in (FREQUENCIES, NOISED):
             by = f"epsilon {row['epsilon']:g}" if row["epsilon"] else "no noise"
             goal = f"{TITLES}, {row['model']}, {row['profile']}, {by}: predicts at least as well as word frequencies"
             yield from _goal(goal, frequencies, row["held_out"])

@@ -23,6 +23,7 @@ from securetm.experiments.contenders import (
     FREQUENCIES,
     MOMENTS,
     NEVER_PRIVATE,
+    NOISED,
     PLAIN,
     PUBLIC,
     SHIPPED,
@@ -83,6 +84,7 @@ def blocks(corpora: Sequence[str]) -> list[FrontierBlock]:
         FrontierBlock(NEWS, 20, private, (LOCAL,), (0,)),
         FrontierBlock(NEWS, 20, (PUBLIC, PLAIN), both, (0,), judging=HALF),
         *(FrontierBlock(name, 20, (SPECTRAL,), both, (0,)) for name in CORPORA),
+        *(FrontierBlock(name, 20, (NOISED,), (CENTRAL,), (0,)) for name in CORPORA),
         FrontierBlock(NEWS, 50, beside, (NO_NOISE,), (0,)),
         FrontierBlock(NEWS, 50, private, both, (0,)),
         *(FrontierBlock(name, 20, (*private, FIRM), both, (0,)) for name in (SNIPPETS, TITLES)),
@@ -148,6 +150,6 @@ def beside_row(case: FrontierCase, documents: JudgedDocuments) -> Row:
     model, state = shown_as(topics)
     held = documents.held_back(1 - case.judging, case.seed)[1]
     figures = documents.figures(model, state, held)
-    if case.model == FREQUENCIES:  # its topics are all alike: there is nothing to read or to classify by
+    if case.model in (FREQUENCIES, NOISED):  # its topics are all alike: there is nothing to read or to classify by
         figures |= {name: None for name in figures if name != "held_out"}
     return {"seconds": round(seconds, 2), **figures}

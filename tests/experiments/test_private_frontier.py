@@ -12,7 +12,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.experiments.bench_frame import Row
-from securetm.experiments.contenders import ASSIGNED, FREQUENCIES, PLAIN, PUBLIC, SHIPPED, TOPICS_KNOWN
+from securetm.experiments.contenders import ASSIGNED, FREQUENCIES, NOISED, PLAIN, PUBLIC, SHIPPED, TOPICS_KNOWN
 from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, EPSILONS, NO_NOISE, FrontierBlock, FrontierCase, chosen
 from securetm.experiments.frontier_corpora import NEWS, TITLES
 from securetm.experiments.frontier_findings import found, means
@@ -57,6 +57,19 @@ def test_word_frequencies_have_no_topics_to_judge(little: JudgedDocuments) -> No
     row = beside_row(FrontierCase("little", 3, FREQUENCIES, NO_NOISE, None, 0), little)
     assert row["f1"] is None
     assert row["held_out"] == pytest.approx(np.log(1 / 15), abs=0.1)
+
+
+def test_noised_word_frequencies_are_as_good_as_their_epsilon() -> None:
+    """One model without topics, which spends the whole budget on totals: the less noise, the nearer to exact frequencies."""
+    rng = np.random.default_rng(1)
+    words = tuple(f"word{'abcdefghijklmnopqrst'[n]}" for n in range(20))
+    texts = [" ".join(rng.choice(words, 6, p=np.arange(1, 21) / 210)) for _ in range(2_000)]
+    skewed = JudgedDocuments(Corpus.from_strings(texts, labels=["a", "b"] * 1_000, name="skewed"), tuple(sorted(words)))
+    said = [beside_row(FrontierCase("skewed", 3, NOISED, CENTRAL, epsilon, 0), skewed) for epsilon in (0.02, 0.5, 50.0)]
+    exact = beside_row(FrontierCase("skewed", 3, FREQUENCIES, NO_NOISE, None, 0), skewed)["held_out"]
+    assert said[0]["held_out"] < said[1]["held_out"] - 0.01
+    assert [row["held_out"] for row in said[1:]] == pytest.approx([exact, exact], abs=0.02)  # a document counts a word once
+    assert said[0]["f1"] is None
 
 
 # ---- which cases, and once each ------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from securetm import experiments
 from securetm.experiments.contenders import PUBLIC, STARTED
 from securetm.experiments.forecast_points import GENERAL_WORDS
 from securetm.experiments.forecast_trials import MESSAGES, PAPERS, TITLES
-from securetm.models.rounds_rule import noise_of_one_round
+from securetm.models.rounds_rule import MOST_TOTALS, noise_of_one_round, totals_for
 from securetm.models.start_rule import ASKED_FROM, SHORTEST, asks_first
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import MOMENTS
@@ -29,9 +30,19 @@ def plan(profile: str = "dp-central", model: str = "lda-vi", **training: Any) ->
 
 def test_short_texts_that_stand_out_of_the_noise_begin_at_topics_of_moments() -> None:
     begun = plan(documents=MANY, document_length=5.0)
-    assert (begun.training.start, begun.training.start_share, begun.model.settings["totals"]) == (MOMENTS, 0.5, 0.0)
+    assert (begun.training.start, begun.training.start_share) == (MOMENTS, 0.5)
     assert begun.training.rounds < plan(documents=MANY).training.rounds  # half of the budget is spent before
     assert plan_from_tables(json.loads(json.dumps(begun.tables())), "again") == begun
+
+
+def test_words_totals_weigh_by_the_noise_that_the_first_question_leaves() -> None:
+    """Rounds have the budget that the question before them leaves, so their totals stand out of more noise."""
+    noise = noise_of_one_round(1.0, 1e-5)
+    begun = [plan(documents=MANY, start="moments", start_share=share, vectors="none") for share in (0.1, 0.5)]
+    told = [totals_for(MANY, 20, 1_000, noise / sqrt(1 - share)) for share in (0.1, 0.5)]
+    assert [one.model.settings["totals"] for one in begun] == pytest.approx(told, rel=0.01)
+    assert 0 < told[0] < told[1] < MOST_TOTALS
+    assert plan(start="moments", vectors="none").model.settings["totals"] == 0  # nobody said how many documents there are
 
 
 @pytest.mark.parametrize(
