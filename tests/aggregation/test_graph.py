@@ -14,6 +14,7 @@ from securetm.aggregation.masked.graph import (
     disconnected,
     geometry,
     holds,
+    masking,
     neighbourhoods,
     share_threshold,
     stalled,
@@ -99,3 +100,39 @@ def test_rounds_stall_no_more_often_than_the_bound_says() -> None:
 def test_a_degree_that_is_too_small_is_known_as_such() -> None:
     risk = Risk(threshold=30, colluding=2, degree=4)
     assert not holds(geometry(40, risk), risk)
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+@pytest.mark.parametrize(
+    ("parties", "threshold", "colluding", "degree", "masks"),
+    [(32, 18, 2, 31, 31), (100, 52, 2, 99, 52), (100, 67, 2, 70, 36), (100, 90, 2, 24, 14), (99, 51, 2, 98, 52)],
+)
+def test_a_party_masks_with_more_neighbours_than_may_be_gone_and_with_no_others(
+    parties: int, threshold: int, colluding: int, degree: int, masks: int, chosen: bool
+) -> None:
+    risk = Risk(threshold, colluding, chosen=chosen)
+    drawn = geometry(parties, risk)
+    assert (drawn.degree, masking(drawn, risk)) == (degree, masks)
+    places, seed = tuple(range(parties)), b"m" * 32
+    holders, partners = (neighbourhoods(places, found, seed) for found in (degree, masks))
+    assert all(set(partners[place]) <= set(holders[place]) for place in places)
+
+
+def test_where_chance_has_to_do_masks_lie_with_every_neighbour() -> None:
+    risk = Risk(450, 10)
+    drawn = geometry(500, risk)
+    assert drawn.degree < 10 + 50
+    assert masking(drawn, risk) == drawn.degree
+
+
+def test_no_choice_of_who_is_gone_cuts_the_masks_of_those_who_remain() -> None:
+    """Twelve parties that all hold shares: with a threshold of seven, up to six are gone or collude."""
+    risk = Risk(threshold=7, colluding=1, complete_up_to=4)
+    drawn = geometry(12, risk)
+    masks = masking(drawn, risk)
+    assert (drawn.complete, masks) == (True, 8)
+    ring = neighbourhoods(tuple(range(12)), masks, b"c" * 32)
+    for number in (5, 6):  # five leave at most; one more colludes, as two views leave room for
+        assert all(connected(set(range(12)) - set(gone), ring) for gone in itertools.combinations(range(12), number))
+    fewer = neighbourhoods(tuple(range(12)), 6, b"c" * 32)
+    assert any(not connected(set(range(12)) - set(gone), fewer) for gone in itertools.combinations(range(12), 6))

@@ -116,6 +116,20 @@ def test_random_neighbours_recover_whoever_leaves(n: int, staying: int, consiste
     assert np.array_equal(flat(answer), plain_sum(vectors, answer.survivors))
 
 
+@pytest.mark.parametrize("consistency", [False, True])
+def test_where_all_hold_shares_masks_lie_with_fewer_and_half_of_the_parties_may_leave(consistency: bool) -> None:
+    aggregation, members = MaskedSum(consistency=consistency, colluding=2, complete_up_to=8), names(20)
+    away = members[6:14]  # as many as may leave
+    played = Played(aggregation, members, leaves={Kind.MASKED: set(away)}).prepare(1)
+    assert aggregation.geometry(20).complete
+    assert {len(played.parties[m]._prekeys.prepared().bundles) for m in members} == {20}
+    assert {len(played.parties[m]._prekeys.prepared().peers) for m in members} == {12}
+    vectors = vectors_of(members)
+    answer = played.play(played.cohort(), vectors)
+    assert answer.survivors == tuple(m for m in members if m not in away)
+    assert np.array_equal(flat(answer), plain_sum(vectors, answer.survivors))
+
+
 def test_whoever_missed_a_round_is_back_after_the_next() -> None:
     played = Played(MaskedSum(), names(5)).prepare(4)
     vectors, away = vectors_of(played.members), played.members[2]

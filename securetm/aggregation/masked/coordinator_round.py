@@ -189,7 +189,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         for place, header in self._masked.items():
             yield self_seed(secrets[place], self._at, place, header.salt), False
         for gone in self._outcome.dropped:
-            for place in self._relayed.neighbours[gone]:
+            for place in self._relayed.partners[gone]:
                 if place in self._masked:
                     public = self._relayed.mask_keys[place][self._at.index]
                     secret = shared_secret(secrets[gone], public, self._register.name(place))

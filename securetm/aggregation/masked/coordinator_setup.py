@@ -129,7 +129,10 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
         drawn, places = self._drawn, tuple(self._agreed)
         keys = {place: drawn.reveals[place].mask_keys for place in places}
         hidden = {place: self._hidden[place] for place in places}
-        neighbours = {place: tuple(peer for peer in drawn.neighbours[place] if peer in keys) for place in places}
+        rings = (
+            {place: tuple(peer for peer in ring[place] if peer in keys) for place in places}
+            for ring in (drawn.neighbours, drawn.partners)
+        )
         epoch, threshold = epoch_of(drawn.setup, places), drawn.geometry.threshold
-        self._done(PublicSetup(epoch, drawn.setup, threshold, self._rounds, neighbours, keys, hidden))
+        self._done(PublicSetup(epoch, drawn.setup, threshold, self._rounds, *rings, keys, hidden))
         return ()

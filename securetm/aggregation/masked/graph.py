@@ -1,7 +1,8 @@
 """The graph of a masked sum: who masks with whom, and who holds shares of whose secrets. It sends nothing.
 
-It is complete, or each party has random neighbours on a ring. The probabilities are union bounds over who colludes and who
-leaves, where that does not depend on the ring. Where a coordinator chooses who leaves (`chosen`), no choice may cut the graph.
+Shares lie with everybody, or with random neighbours on a ring; a party masks with the nearest of these. The probabilities are
+union bounds over who colludes and who leaves, where that does not depend on the ring. Where a coordinator chooses who leaves
+(`chosen`), no choice may cut the graph.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import lru_cache
 from math import exp, lgamma, log
 
 PLACE = 2  # bytes of a party's place in the roster
+GRAPHS = 2  # which rule draws graphs: by the first, a party masked with all who held its shares
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,18 @@ class Risk:
     failure: float = 2.0**-40  # probability that a sum of fewer than all honest survivors shows
     stall: float = 2.0**-20  # probability that a round cannot be opened though enough parties remain
     chosen: bool = False  # whether an active coordinator chooses who is missing, and may look at the ring first
+
+
+def masking(drawn: Geometry, risk: Risk) -> int:
+    """With how many of its neighbours a party masks: with more than may be gone, so that no choice cuts the ring, or with all.
+
+    Masks only have to join those who remain; shares must reach enough holders as well, which takes more of them. Where all
+    hold shares, as many may collude as two views of one secret leave room for, and not only those that the profile fears.
+    """
+    if drawn.parties <= risk.complete_up_to:
+        return drawn.degree
+    gone = risk.threshold - 1 if drawn.complete else risk.colluding + drawn.parties - risk.threshold
+    return min(drawn.degree, gone + 2 - gone % 2)  # even, and above the number of those gone
 
 
 @lru_cache(maxsize=128)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from securetm.aggregation.masked import shamir
-from securetm.aggregation.masked.graph import Geometry, geometry, holds, neighbourhoods
+from securetm.aggregation.masked.graph import Geometry, geometry, holds, masking, neighbourhoods
 from securetm.aggregation.masked.masked_errors import BrokenCommitment, ChangedMessage, WrongSetup
 from securetm.aggregation.masked.messages import COMMIT_SIZE, Kind, Reveal, bundle_size, read_reveal, reveal_size
 from securetm.aggregation.masked.shares import bundle_hashes, checked, joined, seed_commitment, seeds_digest, short_hash
@@ -31,7 +31,8 @@ class SetupGraph:
     setup: bytes
     reveals: Mapping[int, Reveal]
     geometry: Geometry
-    neighbours: Mapping[int, tuple[int, ...]]
+    neighbours: Mapping[int, tuple[int, ...]]  # who holds shares of whose secrets
+    partners: Mapping[int, tuple[int, ...]]  # who masks with whom: neighbours all of them
 
     def holders(self, dealer: int) -> tuple[int, ...]:
         """Who holds shares of a dealer's secrets: its neighbours and itself."""
@@ -44,7 +45,8 @@ def draw(register: PinnedRoster, policy: Policy, rounds: int, signed: Mapping[in
     setup = hashed(Label.SETUP, register.hash, policy.digest(rounds), *(message[:-SIGNATURE] for message in signed.values()))
     seed = hashed(Label.GRAPH, register.hash, places_bytes(tuple(signed)), *(reveal.nonce for reveal in reveals.values()))
     drawn = geometry(len(signed), policy.risk)
-    return SetupGraph(setup, reveals, drawn, neighbourhoods(tuple(reveals), drawn.degree, seed))
+    rings = (neighbourhoods(tuple(reveals), degree, seed) for degree in (drawn.degree, masking(drawn, policy.risk)))
+    return SetupGraph(setup, reveals, drawn, *rings)
 
 
 def epoch_of(setup: bytes, places: Sequence[int]) -> bytes:
@@ -157,7 +159,8 @@ class MaskedPartySetup(PartyExchange):
         sealed = reader.entries(neighbours, bundle_size(self._rounds))
         reader.end()
         bundles = {dealer: self._opened(dealer, bundle) for dealer, bundle in sealed.items()} | {self._me: self._own}
-        epoch, peers = epoch_of(drawn.setup, places), {p: drawn.reveals[p].mask_keys for p in neighbours}
+        epoch = epoch_of(drawn.setup, places)
+        peers = {p: drawn.reveals[p].mask_keys for p in drawn.partners[self._me] if p in places}
         self._done(Prepared(epoch, places, self._mask_keys, self._seeds, peers, bundles))
         self.answers = {}
         hashes = [short_hash(bundle_hashes(drawn.setup, dealer, self._me, bundles[dealer])) for dealer in sorted(bundles)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from securetm.aggregation.masked.graph import Risk
+from securetm.aggregation.masked.graph import GRAPHS, Risk
 from securetm.aggregation.masked.masked_errors import NotPrepared
 from securetm.contracts import Store
 from securetm.sessions.framing import hashed
@@ -28,9 +28,9 @@ class Policy:
     consistency: bool
 
     def digest(self, rounds: int) -> bytes:
-        """Bound into the set-up, so that two roles with other settings never share a mask."""
+        """Bound into the set-up, so that two roles with other settings, or another rule for graphs, never share a mask."""
         risk = self.risk
-        numbers = (risk.threshold, risk.colluding, risk.complete_up_to, risk.degree, int(self.consistency), rounds)
+        numbers = (risk.threshold, risk.colluding, risk.complete_up_to, risk.degree, int(self.consistency), rounds, GRAPHS)
         return hashed(Label.POLICY, *(str(number).encode() for number in numbers), repr((risk.failure, risk.stall)).encode())
 
 
@@ -42,7 +42,7 @@ class Prepared:
     places: tuple[int, ...]  # who takes part in this set-up
     mask_keys: tuple[bytes, ...] = field(repr=False)  # secret, one a round
     seeds: tuple[bytes, ...] = field(repr=False)  # secret, one a round
-    peers: Mapping[int, tuple[bytes, ...]]  # neighbours' public mask keys, one a round
+    peers: Mapping[int, tuple[bytes, ...]]  # public mask keys of those it masks with, one a round
     bundles: Mapping[int, bytes] = field(repr=False)  # the shares this party holds, by dealer; one dealer is itself
 
     @property
@@ -59,7 +59,8 @@ class PublicSetup:
     setup: bytes
     threshold: int  # shares that open a secret
     rounds: int
-    neighbours: Mapping[int, tuple[int, ...]]  # who masks with whom, of those who take part
+    neighbours: Mapping[int, tuple[int, ...]]  # who holds shares of whose secrets, of those who take part
+    partners: Mapping[int, tuple[int, ...]]  # who masks with whom
     mask_keys: Mapping[int, tuple[bytes, ...]]  # by place, of those who take part
     commitments: Mapping[int, tuple[bytes, ...]]  # to their self-mask seeds
 
