@@ -38,6 +38,10 @@ def audit(
         float | None,
         typer.Option(min=0.1, max=100_000, help="With --run: begin nothing that would take longer; 2 where no plan is named."),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="With --run: so many processes; one for each core, at most 4, where it is not given."),
+    ] = None,
     keep: Annotated[
         Path | None, typer.Option(help="Keep the runs that the audit makes in this folder, which must be empty or new.")
     ] = None,
@@ -68,7 +72,7 @@ def audit(
     _refuse_of_foreign(model, members, non_members, canaries_in, canaries_out, text, epsilon)
     if evidence is not None and run is not None:
         raise typer.BadParameter("evidence is of runs that the audit makes itself: leave one of --run and --evidence away")
-    plan, minutes = _chosen(plan, run, minutes)
+    plan, minutes = _chosen(plan, run, minutes, workers)
     if plan.endswith(".toml") and not Path(plan).is_file():
         raise NoSuchPath(plan)
     check_places(html, markdown)
@@ -84,7 +88,7 @@ def audit(
             kept = None if run is None else _kept_of(plan, run, minutes, at_home(examples))
             if kept:
                 to.print(_goes_on(kept), markup=False)
-            found = _carried_out(plan, run, evidence, keep, bars, minutes, kept)
+            found = _carried_out(plan, run, evidence, keep, bars, (minutes, kept, workers))
     if evidence is not None:
         to.print(_how_many_kept(found, plan, evidence), markup=False)
     show_audit(found, at_home(examples), results(json))
@@ -106,12 +110,14 @@ def _refuse_of_foreign(*given: object) -> None:
         )
 
 
-def _chosen(plan: str, run: Path | None, minutes: float | None) -> tuple[str, float | None]:
+def _chosen(plan: str, run: Path | None, minutes: float | None, workers: int | None) -> tuple[str, float | None]:
     """The plan and the time: of a run alone, every attack that two minutes allow."""
     if run is None and not plan:
         raise typer.BadParameter("Missing argument 'plan': name one, such as quick, or a run with --run")
     if run is None and minutes is not None:
         raise typer.BadParameter("--minutes is for a run that is named with --run")
+    if run is None and workers is not None:
+        raise typer.BadParameter("--workers is for a run that is named with --run")
     return (plan, minutes) if plan else (WHOLE, MINUTES if minutes is None else minutes)
 
 
@@ -121,8 +127,7 @@ def _carried_out(
     evidence: Path | None,
     keep: Path | None,
     bars: Stages,
-    minutes: float | None,
-    kept: Unfinished | None,
+    of_run: tuple[float | None, Unfinished | None, int | None],
 ) -> Audit:
     """The audit. With a folder of evidence, it carries out in pieces what is missing there, and adds what was kept."""
     from securetm.leakage.audit_plans import read_audit_plan
@@ -132,9 +137,9 @@ def _carried_out(
     from securetm.leakage.evidence import read_all_evidence, read_all_refusals
     from securetm.leakage.renewal import renew_refusals, renewed, whole_audit
 
-    plan = read_audit_plan(name)
+    plan, (minutes, kept, workers) = read_audit_plan(name), of_run
     if evidence is None:
-        return carried_out(plan, run, keep=keep, stages=bars, minutes=minutes, kept=kept)
+        return carried_out(plan, run, keep=keep, stages=bars, minutes=minutes, kept=kept, workers=workers or 0)
     check_plan(plan)
     made: list[Audit] = []
 

@@ -24,8 +24,9 @@ from securetm.leakage.intervals import of_each
 from securetm.leakage.leakage_errors import RunNotPossible
 from securetm.leakage.own_baseline import check_baseline, serves_itself
 from securetm.leakage.parts.membership_game import OUTSIDE, SHARES, found, pose
-from securetm.leakage.recorded import vocabulary_of
+from securetm.leakage.recorded import granted_to, vocabulary_of
 from securetm.leakage.regulators import CRITERIA, bears_on
+from securetm.threats import read_threat_model
 from securetm.wording import counted
 
 SHADOWS = "shadows"
@@ -41,10 +42,19 @@ _COMPUTING = 0.25  # the share of a recorded run's time that its parties and its
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """A trial that can be made on a run, and the seconds that it is expected to take on the run and its baseline."""
+    """A trial that can be made on a run, and the seconds that it is expected to take on the run and its baseline.
+
+    `beside` are trials of other claims, or by other measures, about the same attack on the same view: they take no more time.
+    """
 
     trial: Trial
     seconds: float
+    beside: tuple[Trial, ...] = ()
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All its trials."""
+        return (self.trial, *self.beside)
 
 
 def planned(trials: Iterable[Trial], given: RunFolder) -> tuple[tuple[PlannedTrial, ...], tuple[str, ...]]:
@@ -52,7 +62,7 @@ def planned(trials: Iterable[Trial], given: RunFolder) -> tuple[tuple[PlannedTri
 
     Trials that are the same on a user's run are made once. Members are told at more false alarms where few documents were held
     out. Each attack comes once before any comes again; what takes least comes first, and of that what bears on most of the
-    questions of regulators.
+    questions of regulators. Trials about one view are made together.
     """
     trials, different = tuple(trials), dict[str, Trial]()
     others = _held_out(given) if any(map(_asked_of_others, trials)) else 0
@@ -62,8 +72,19 @@ def planned(trials: Iterable[Trial], given: RunFolder) -> tuple[tuple[PlannedTri
     reasons = {
         key: _why_not(trial, given, without[trial.expect_fail]) or _too_few(trial, others) for key, trial in different.items()
     }
-    worth = [PlannedTrial(trial, expected(trial, given)) for key, trial in different.items() if not reasons[key]]
+    views: dict[str, list[Trial]] = {}
+    for key, trial in different.items():
+        if not reasons[key]:
+            views.setdefault(_view_of(trial), []).append(trial)
+    worth = [PlannedTrial(first, expected(first, given), tuple(beside)) for first, *beside in views.values()]
     return _in_order(worth), tuple(dict.fromkeys(reason for reason in reasons.values() if reason))
+
+
+def _view_of(trial: Trial) -> str:
+    """The attack, what it sees and its effort: trials that are alike in these share what the attack finds."""
+    adversary = read_threat_model(trial.threat_model).adversary(trial.adversary)
+    sight = adversary.name, adversary.behaviour, granted_to(attack_called(trial.attack), adversary), trial.helpers
+    return repr((trial.attack, sorted(trial.effort.items()), sight, trial.expect_fail, trial.confidence))
 
 
 def _in_order(worth: Iterable[PlannedTrial]) -> tuple[PlannedTrial, ...]:
@@ -83,9 +104,18 @@ def expected(trial: Trial, given: RunFolder) -> float:
     return alone + trial.effort.get(SHADOWS, 0) * shadow
 
 
-def in_time(trial: Trial, given: RunFolder, left: float) -> Trial | None:
-    """The trial with as many shadow models as so many seconds allow, at most its own; None if it does not fit."""
+def may_fit(one: PlannedTrial, given: RunFolder, left: float) -> bool:
+    """Whether so many seconds are enough but for shadow models, whose time is measured when they are begun."""
+    return _seconds(one.trial, given)[0] <= left
+
+
+def in_time(trial: Trial, given: RunFolder, left: float, measured: float | None = None) -> Trial | None:
+    """The trial with as many shadow models as so many seconds allow, at most its own; None if it does not fit.
+
+    `measured` is what one shadow model takes, of the run and its baseline together.
+    """
     alone, shadow = _seconds(trial, given)
+    shadow = shadow if measured is None else measured
     wanted = trial.effort.get(SHADOWS, 0)
     most = int((left - alone) / shadow) if shadow and wanted else wanted
     if left < alone or most < min(wanted, FEWEST_SHADOWS):

@@ -39,13 +39,14 @@ def audit(
     whole: AuditPlan | None = None,
     minutes: float | None = None,
     kept: Unfinished | None = None,
+    workers: int = 0,
 ) -> Audit:
     """Carries out a plan. Without `run` it makes its own runs; with one, it tries that run and baselines of its documents.
 
     Trials on a given run begin with what takes least, and none begins that would end after so many `minutes`; `kept` holds
-    what an interrupted audit of it found. `keep` is a folder for the runs that are made; without one they are deleted.
-    `whole` is the plan of which this one is a piece: tests of an epsilon are corrected for the whole plan, and refusals are
-    tried elsewhere.
+    what an interrupted audit of it found. So many `workers` make them (0: one for each core, at most four). `keep` is a folder
+    for the runs that are made; without one they are deleted. `whole` is the plan of which this one is a piece: tests of an
+    epsilon are corrected for the whole plan, and refusals are tried elsewhere.
     """
     plan = plan if isinstance(plan, AuditPlan) else read_audit_plan(plan)
     begun, given = time.perf_counter(), reopen(Path(run)) if run is not None else None
@@ -57,7 +58,7 @@ def audit(
     if whole is None:
         check_plan(plan, given)
     if given is not None:
-        return audit_of_run(plan, given, trials, keep, stages or Unwatched(), minutes, kept, begun)
+        return audit_of_run(plan, given, trials, keep, stages or Unwatched(), minutes, kept, workers, begun)
     with place_for(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
         runs = Demonstrations(place, stages or Unwatched())
         tests = count_of_tests(trials if whole is None else whole.trials)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import overload
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
@@ -18,14 +19,15 @@ from securetm.federation.folder import RESULT, RunFolder
 from securetm.federation.questions import TRAIN
 from securetm.leakage.audit_plans import AuditPlan, Trial
 from securetm.leakage.audit_record import Audit, Finding
-from securetm.leakage.audit_schedule import PlannedTrial, in_time, not_made, planned, rounds_in_time, too_long
+from securetm.leakage.audit_schedule import PlannedTrial, may_fit, not_made, planned, rounds_in_time, too_long
 from securetm.leakage.corrections import of_epsilon
 from securetm.leakage.demonstration import Demonstrations, place_for
 from securetm.leakage.evidence import today
 from securetm.leakage.leakage_errors import NotFinished, NothingInTime, NothingToJudgeBy
-from securetm.leakage.own_baseline import no_baseline
+from securetm.leakage.own_baseline import baseline_of, no_baseline, serves_itself
 from securetm.leakage.recorded import MESSAGES, check_recorded, serials_of
-from securetm.leakage.trial_on_run import Scored, findings
+from securetm.leakage.side_by_side import OnRun, TrialsMade, TrialsToMake, crew_of, processes
+from securetm.leakage.trial_on_run import new_secret
 from securetm.leakage.unfinished import Unfinished
 from securetm.leakage.untried import how_again, left_out
 from securetm.stages import Stages
@@ -60,48 +62,91 @@ class TimeForAudit:
 
 
 @dataclass
-class _OfRun:
-    """One audit of a given run while it is made."""
+class _OfRun(Sequence[TrialsToMake]):
+    """One audit of a given run while it is made: the tasks of its workers, each decided on when a worker is free for it."""
 
     given: RunFolder
     runs: Demonstrations
     clock: TimeForAudit
     in_order: tuple[PlannedTrial, ...]
     kept: Unfinished | None
+    wanted: int  # processes; 0: as many as there are cores
     late: list[tuple[PlannedTrial, float]] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
-    known: dict[object, Scored] = field(default_factory=dict)  # trials on one attack and one view share what it found
+    found: dict[int, tuple[tuple[Finding, ...], ...]] = field(default_factory=dict)  # by place in the order
 
     def __post_init__(self) -> None:
-        worth = [one.trial for one in self.in_order if in_time(one.trial, self.given, self.clock.limit)]
-        self.rounds = rounds_in_time(worth, self.given, self.clock.limit)
-        self.tests = _claims_of_epsilon(worth, self.given)
+        worth = [one for one in self.in_order if may_fit(one, self.given, self.clock.limit)]
+        trials = [trial for one in worth for trial in one.trials]
+        self.rounds = rounds_in_time(trials, self.given, self.clock.limit)
+        self.tests = _claims_of_epsilon(trials, self.given)
+        self.waiting = [number for number, one in enumerate(self.in_order) if not self._is_kept(number, one)]
+        self.workers = processes(self.wanted, len(self.waiting))
 
-    def carried_out(self) -> Iterable[Finding]:
-        """The findings of every trial that fits into the time."""
-        rest = sum(one.seconds for one in self.in_order)
-        for number, one in enumerate(self.in_order, start=1):
-            how_far = f"{number} of {len(self.in_order)}, {max(round(min(rest, self.clock.left)), 1)} s left"
-            yield from self._of_trial(one, how_far)
-            rest -= one.seconds
+    def carried_out(self) -> tuple[Finding, ...]:
+        """The findings of every trial that fits into the time, in the order of the trials."""
+        work = OnRun(self.given.path, self.runs.place, self.rounds, self.tests, new_secret())
+        crew = crew_of(self.workers)
+        try:
+            for made in crew.map(work, self):
+                self._take(made)
+        finally:
+            crew.close()
+        return tuple(one for number in sorted(self.found) for findings in self.found[number] for one in findings)
 
-    def _of_trial(self, one: PlannedTrial, how_far: str) -> tuple[Finding, ...]:
-        """The findings of one trial, made now or kept; none, and the reason, if it cannot be made."""
-        if self.kept is not None and (before := self.kept.of(one.trial, self.tests, self.rounds)):
-            return before
-        left = self.clock.left
-        if (trial := in_time(one.trial, self.given, left)) is None:
+    def __len__(self) -> int:
+        return len(self.waiting)
+
+    @overload
+    def __getitem__(self, place: int) -> TrialsToMake: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[TrialsToMake]: ...
+    def __getitem__(self, place: int | slice) -> TrialsToMake | Sequence[TrialsToMake]:
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        number = self.waiting[place]  # an IndexError where the tasks end
+        one, left = self.in_order[number], self.clock.left
+        if not may_fit(one, self.given, left):
             self.late.append((one, left))
-            return ()
-        if problem := no_baseline(self.given, trial.expect_fail, self.runs, self.rounds):
-            self.reasons.append(not_made(trial, problem))
-            return ()
-        begun = time.perf_counter()
-        found = findings(trial, self.runs, self.given, self.tests, self.rounds, how_far, self.known)
-        self.clock.took(one, time.perf_counter() - begun)
-        if self.kept is not None:
-            self.kept.keep(one.trial, self.tests, self.rounds, found)
-        return found
+            return TrialsToMake(number)
+        if problem := no_baseline(self.given, one.trial.expect_fail, self.runs, self.rounds):
+            self.reasons.append(not_made(one.trial, problem))
+            return TrialsToMake(number)
+        self._say(number, one)
+        return TrialsToMake(number, one.trials, self._baseline(one.trial), self.clock.begun + self.clock.limit)
+
+    def _say(self, number: int, one: PlannedTrial) -> None:
+        """One line: how far it is, and what is tried now."""
+        rest = sum(self.in_order[later].seconds for later in self.waiting if later >= number) / self.workers
+        left = max(round(min(rest, self.clock.left)), 1)
+        title = f"{number + 1} of {len(self.in_order)}, {left} s left: {one.trial.attack.replace('_', ' ')}"
+        self.runs.stages.stage(title, len(self.in_order))
+        self.runs.stages.step(len(self.found))
+
+    def _baseline(self, trial: Trial) -> Path | None:
+        if serves_itself(self.given, trial.expect_fail):
+            return None
+        return baseline_of(self.given, trial.expect_fail, self.runs, self.rounds).path
+
+    def _is_kept(self, number: int, one: PlannedTrial) -> bool:
+        """Whether all its trials were made before; then their findings are taken."""
+        before = tuple(self.kept.of(trial, self.tests, self.rounds) for trial in one.trials) if self.kept is not None else ()
+        if before and all(before):
+            self.found[number] = before
+        return number in self.found
+
+    def _take(self, made: TrialsMade) -> None:
+        """Keeps what came of a task."""
+        one = self.in_order[made.number]
+        if made.left is not None:
+            self.late.append((replace(one, seconds=made.needed), made.left))
+        if not made.found:
+            return
+        self.clock.took(one, made.seconds)
+        self.found[made.number] = made.found
+        for trial, found in zip(one.trials, made.found, strict=True):
+            if self.kept is not None:
+                self.kept.keep(trial, self.tests, self.rounds, found)
 
 
 def audit_of_run(
@@ -112,15 +157,16 @@ def audit_of_run(
     stages: Stages,
     minutes: float | None,
     kept: Unfinished | None,
+    workers: int,
     begun: float,
 ) -> Audit:
     """The audit: what cannot tell anything is not begun, and neither is what would end too long after it `begun`."""
     clock = TimeForAudit(math.inf if minutes is None else 60 * minutes, begun)
     in_order, reasons = planned(trials, given)
     with place_for(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
-        made = _OfRun(given, Demonstrations(place, stages), clock, in_order, kept)
-        found = tuple(made.carried_out())
-    reasons += (*made.reasons, *_each_once(made.late))
+        made = _OfRun(given, Demonstrations(place, stages), clock, in_order, kept, workers)
+        found = made.carried_out()
+    reasons += (*made.reasons, *_each_once(made.late, {one.attempt.attack for one in found}))
     if not found:
         raise NothingInTime(plan.name, "; ".join(reasons))
     untried, again = (*reasons, *left_out(plan, trials, given)), how_again(plan, given, minutes)
@@ -128,12 +174,12 @@ def audit_of_run(
     return Audit(plan.name, plan.title, name, found, untried, clock.gone, __version__, again, (), today())
 
 
-def _each_once(late: Sequence[tuple[PlannedTrial, float]]) -> Iterable[str]:
+def _each_once(late: Sequence[tuple[PlannedTrial, float]], made: Container[str]) -> Iterable[str]:
     """Why trials were not begun: a sentence for each attack, about the first of its trials."""
     left = min((left for _, left in late), default=0.0)
     for attack in dict.fromkeys(one.trial.attack for one, _ in late):
         first, *more = [one for one, _ in late if one.trial.attack == attack]
-        yield too_long(first, left, len(more))
+        yield ("once more, with other settings: " if attack in made else "") + too_long(first, left, len(more))
 
 
 def _claims_of_epsilon(trials: Iterable[Trial], given: RunFolder) -> int:

@@ -5,6 +5,7 @@ An attack gets what its adversary sees. This module compares its guesses with th
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import time
@@ -60,6 +61,7 @@ class TrialOnRun:
     claimed: Budget | None
     tests: int  # claims of an epsilon that are tested beside it
     bound: Mapping[str, str]  # hashes of all that the result depends on; empty for a user's run
+    secret: bytes = field(repr=False)  # the judge's: what it asks is drawn from it, so that it is the same in any process
     known: dict[object, Scored] = field(default_factory=dict)  # what attacks of this audit found in this view already
 
     @property
@@ -86,11 +88,11 @@ def findings(
     given: RunFolder | None,
     tests: int,
     rounds: int = 0,
-    how_far: str = "",
     known: dict[object, Scored] | None = None,
+    secret: bytes = b"",
 ) -> tuple[Finding, ...]:
     """The baseline first, then each profile; or the given run after a baseline over the same documents, of so many rounds."""
-    attack = attack_called(trial.attack)
+    attack, secret = attack_called(trial.attack), secret or new_secret()
     threats = read_threat_model(trial.threat_model)
     adversary = threats.adversary(trial.adversary)
     others = [name for name in trial.profiles if name != trial.expect_fail]
@@ -99,16 +101,20 @@ def findings(
     else:
         folders = [(True, baseline_of(given, trial.expect_fail, runs, rounds), None)]
         folders += [] if serves_itself(given, trial.expect_fail) else [(False, given, None)]
-    runs.stages.stage(f"{how_far or 'attack'}: {attack.name.replace('_', ' ')}", len(folders))
+    runs.stages.stage(f"attack: {attack.name.replace('_', ' ')}", len(folders))
     found = []
     for done, (baseline, folder, again) in enumerate(folders, start=1):
         bound = bound_to(trial, folder.agreement.profile.name) if given is None else {}
-        case = TrialOnRun(
-            trial, attack, folder, again, adversary, claimed_by(folder), tests, bound, {} if known is None else known
-        )
+        shared = {} if known is None else known
+        case = TrialOnRun(trial, attack, folder, again, adversary, claimed_by(folder), tests, bound, secret, shared)
         found.append(_finding(case, dict(threats.accepts).get(trial.claim, ""), baseline))
         runs.stages.step(done)
     return with_baseline(tuple(found))
+
+
+def new_secret() -> bytes:
+    """What a judge draws its questions from: whoever could guess it knew the answers."""
+    return OperatingSystem().bytes(16)
 
 
 def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, RunFolder | None]:
@@ -207,11 +213,16 @@ def _measured(case: TrialOnRun, judged: Score, reachable: float) -> dict[str, Me
 def _scores(case: TrialOnRun) -> Scored:
     """What the attack finds in this view. Trials of other claims about the same view share it."""
     trial, folders = case.trial, (case.folder.path, case.again.path if case.again else None)
-    sight = (case.adversary.name, case.adversary.behaviour, granted_to(case.attack, case.adversary), trial.helpers)
-    key = (case.attack.name, tuple(sorted(trial.effort.items())), sight, folders, case.confidence)
+    key = (case.attack.name, tuple(sorted(trial.effort.items())), _sight(case), folders, case.confidence)
     if key not in case.known:
         case.known[key] = _scored(case)
     return case.known[key]
+
+
+def _sight(case: TrialOnRun) -> tuple[object, ...]:
+    """Who looks, and at what."""
+    adversary = case.adversary
+    return adversary.name, adversary.behaviour, granted_to(case.attack, adversary), case.trial.helpers
 
 
 def _scored(case: TrialOnRun) -> Scored:
@@ -237,6 +248,14 @@ def _nothing(attack: Attack, why: str) -> Scored:
 
 
 def _view_and_truth(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
+    """The adversary's view with what it prepared, and the ground truth with the answer."""
+    (view, truth), attack, effort = posed(case), case.attack, case.trial.effort
+    if attack.prepare is not None:
+        view = with_changes(view, prepared=attack.prepare(with_changes(view, seen={}, weights=None, again=None), effort))
+    return view, truth
+
+
+def posed(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
     """The adversary's view with its question, and the ground truth with the answer."""
     attack, effort, folder = case.attack, case.trial.effort, case.folder
     rounds, helpers = effort[ROUNDS], colluding_parties_of(folder, case.trial.helpers)
@@ -246,12 +265,16 @@ def _view_and_truth(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
     truth = ground_truth_of(folder, questions_of(folder, attack.questions, rounds).values())
     truth = with_changes(truth, helpers=tuple(helper.name for helper in helpers), confidence=case.confidence)
     if attack.pose is not None:
-        posed = attack.pose(truth, effort, np.random.default_rng(int.from_bytes(OperatingSystem().bytes(16))))
-        view = with_changes(view, question=posed.question, redrawn=posed.redrawn)
-        truth = with_changes(truth, answer=posed.answer)
-    if attack.prepare is not None:
-        view = with_changes(view, prepared=attack.prepare(with_changes(view, seen={}, weights=None, again=None), effort))
+        challenge = attack.pose(truth, effort, np.random.default_rng(_drawn_from(case)))
+        view = with_changes(view, question=challenge.question, redrawn=challenge.redrawn)
+        truth = with_changes(truth, answer=challenge.answer)
     return view, truth
+
+
+def _drawn_from(case: TrialOnRun) -> int:
+    """The seed of what this attack is asked about this view: nobody knows it who does not know the judge's secret."""
+    asked = repr((case.attack.name, _sight(case), case.folder.path.resolve().name)).encode()
+    return int.from_bytes(hashlib.sha256(case.secret + asked).digest())
 
 
 # ---- the run and the effort, in words ------------------------------------------------------------------------------

@@ -1,0 +1,62 @@
+"""How long a shadow model takes on this machine now: one round of one training is made, and each candidate is scored once.
+
+It attacks nothing. What a run's own record says of its time depends on what else its machine did then.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+
+import numpy as np
+
+from securetm.contracts import State
+from securetm.federation.folder import RunFolder
+from securetm.leakage.adversary_view import AdversaryView
+from securetm.leakage.attack import Effort
+from securetm.leakage.attacks import attack_called
+from securetm.leakage.audit_plans import ROUNDS, Trial
+from securetm.leakage.demonstration import Demonstrations, claimed_by
+from securetm.leakage.leakage_errors import NotTestable
+from securetm.leakage.own_baseline import baseline_of, serves_itself
+from securetm.leakage.parts.document_likelihood import best_fits
+from securetm.leakage.parts.shadow_models import rounds_read, training
+from securetm.leakage.reading import TOTAL
+from securetm.leakage.trial_on_run import TrialOnRun, posed
+from securetm.threats import read_threat_model
+
+
+def seconds_of_shadow(trial: Trial, given: RunFolder, runs: Demonstrations, rounds: int, secret: bytes) -> float:
+    """The seconds of one shadow model of the run and one of its baseline; 0 where the attack will say that it trains none."""
+    folders = [given]
+    if not serves_itself(given, trial.expect_fail):
+        folders.append(baseline_of(given, trial.expect_fail, runs, rounds))
+    return sum(_on(trial, folder, secret) for folder in folders)
+
+
+def _on(trial: Trial, folder: RunFolder, secret: bytes) -> float:
+    adversary = read_threat_model(trial.threat_model).adversary(trial.adversary)
+    case = TrialOnRun(trial, attack_called(trial.attack), folder, None, adversary, claimed_by(folder), 0, {}, secret)
+    if any(mechanism.once for mechanism in folder.agreement.profile.mechanisms):
+        return 0.0
+    try:
+        view, _ = posed(case)
+    except NotTestable:
+        return 0.0
+    return _seconds(view, TOTAL in case.attack.needs, trial.effort)
+
+
+def _seconds(view: AdversaryView, reads_sums: bool, effort: Effort) -> float:
+    """The last of two rounds, as often as there are rounds, and the scoring: the first round also loads compiled code."""
+    public, candidates = view.public, view.question
+    rng = np.random.default_rng(0)
+    rows = np.flatnonzero(rng.random(candidates.shape[0]) >= public.plan.training.held_out)
+    begun = [time.perf_counter()]
+    state: State = {}
+    for _, _, after in islice(training(candidates, rows, view.vocabulary(), public, rng), 2):
+        begun.append(time.perf_counter())
+        state = after
+    best_fits(candidates, public.model.topics(state))
+    scoring = time.perf_counter() - begun[-1]
+    scored = len(rounds_read(public, effort[ROUNDS])) if reads_sums else 1
+    return public.plan.training.rounds * (begun[-1] - begun[-2]) + scored * scoring
