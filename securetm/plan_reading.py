@@ -45,6 +45,7 @@ def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
     tables = read_toml(path) if path else {}
     for name, value in overrides.items():
         _place(tables, name.split("."), value)
+    _deal_out_to_all(tables)
     with placed(path, overrides):
         plan = plan_from_tables(tables, str(path.name) if path else "the command line")
         for name, value in tables.get(
@@ -108,6 +109,15 @@ def _place(tables: dict[str, Any], path: list[str], value: Any) -> None:
         inner = tables.setdefault(path[0], {})
         require(isinstance(inner, dict), "the plan", path[0], inner, f"must be a table [{path[0]}]")
         _place(inner, path[1:], value)
+
+
+def _deal_out_to_all(tables: dict[str, Any]) -> None:
+    """A simulation whose plan says only how many parties take part deals its documents out to as many."""
+    federation, corpus = tables.get("federation", {}), tables.get("corpus", {})
+    if not isinstance(federation, Mapping) or not isinstance(corpus, Mapping) or not federation.get("parties"):
+        return
+    if corpus.get("partition", CorpusChoice.partition) != "column":
+        tables["corpus"] = {"parties": federation["parties"], **corpus}
 
 
 def _section(cls: type[T], tables: Mapping[str, Any], name: str) -> T:

@@ -13,6 +13,7 @@ from typing import Any
 
 from securetm.contracts import Claim, Profile, ThreatModel
 from securetm.federation.document_minimum import fewest_left
+from securetm.mechanisms.noising import PRIVATE
 from securetm.profile_errors import TooFewForProfile
 from securetm.profiles import claims_of, cohort_of, profile_names, read_profile
 from securetm.protection_asked import (
@@ -35,6 +36,7 @@ Order = Callable[[str], Any]  # of profiles by name: what costs less comes first
 _TRIED_PARTIES = 32  # up to which more parties are tried as a change
 _ALONE = "what one organisation's documents are about is hidden"
 _TOTALS = "totals and the model are hidden"
+_ROUND, _DOCUMENTS = "a round can take place", "a sum holds enough documents"
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen profile, or none, the next best with what they lack, and what would have to change where none fits."""
+    """The chosen profile, or none, the next best with what they lack, and what would have to change where none fits.
+
+    Where none fits and no next best can run with so many parties and documents, the nearest that can run is among them, too.
+    """
 
     answers: Answers
     chosen: Profile | None
@@ -70,9 +75,22 @@ def choose(answers: Answers, order: Order) -> Choice:
     threats = threats_asked(answers)
     judged = [Judged(_read(name), gaps_asked(name, answers, threats)) for name in sorted(_names(), key=order)]
     fit, failing = [one for one in judged if not one.gaps], [one for one in judged if one.gaps]
-    others = (*fit[1:], *sorted(failing, key=lambda one: len(one.gaps)))[:2]
+    nearest = sorted(failing, key=lambda one: len(one.gaps))
+    others = (*fit[1:], *nearest)[:2]
+    if not fit and all(_cannot_run(one) for one in others):
+        others += tuple(sorted((one for one in nearest if not _cannot_run(one)), key=_without_noise))[:1]
     changed = () if fit else tuple(changes(answers, order))
     return Choice(answers, fit[0].profile if fit else None, others, tuple(failing), changed)
+
+
+def _without_noise(judged: Judged) -> int:
+    """How many promises it lacks that only noise can keep: without them all else hides hardly anything of a document."""
+    return sum(one.claim == PRIVATE for one in judged.gaps)
+
+
+def _cannot_run(judged: Judged) -> bool:
+    """Whether there are too few parties or documents, or too many parties, for this profile."""
+    return any(one.claim in (_ROUND, _DOCUMENTS) for one in judged.gaps)
 
 
 def fitting(answers: Answers, order: Order) -> str | None:
@@ -123,13 +141,13 @@ def _sizes(profile: Profile, answers: Answers) -> Iterator[Gap]:
     parties, most = dealt_out(answers, profile), profile.aggregation.most_parties
     if parties < profile.minimum_parties:
         few = TooFewForProfile(parties, profile.minimum_parties, profile.name)
-        yield Gap("a round can take place", "", str(few), few.advice())
+        yield Gap(_ROUND, "", str(few), few.advice())
     elif parties > most:
         problem = f"{profile.name} takes at most {counted(most, 'party', 'parties')}"
-        yield Gap("a round can take place", "", problem, "split the federation")
+        yield Gap(_ROUND, "", problem, "split the federation")
     elif answers.documents // parties < (need := _needed(profile.name, parties)):
         each = f"each of {parties} parties must bring {counted(need, 'document')} at least, {need * parties:,} in all"
-        yield Gap("a sum holds enough documents", "", each, "wait for more documents")
+        yield Gap(_DOCUMENTS, "", each, "wait for more documents")
 
 
 def _structure(profile: Profile, answers: Answers) -> Iterator[Gap]:

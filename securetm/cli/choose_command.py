@@ -34,6 +34,10 @@ def choose(
     person: Annotated[str, typer.Option(metavar="COLUMN", help="Their column of whose document it is.")] = "",
     language: Annotated[str, typer.Option(help="Language of a public list of words, such as english.")] = "",
     document_length: Annotated[float, typer.Option(help="Words of a document, about, for the forecast; 0: not said.")] = 0.0,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Budget; if not given, the profile's, or the largest that the page to sign lets pass."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Asks six questions and answers with a profile, its reason, its cost and a plan.
@@ -57,7 +61,7 @@ def choose(
     }
     told = {name: value for name, value in typed.items() if value is not None}
     given = {**_from_file(answers), **told}
-    notes = _notes(corpus, person, language, document_length)
+    notes = _notes(corpus, person, language, document_length, epsilon)
     with placed(Path(answers) if answers and answers != "-" else None, told):
         _check_so_far(given)
         facts = _chosen(_complete(given), notes)
@@ -78,6 +82,11 @@ def _answer(facts: dict[str, Any], out: Path | None, json: bool) -> None:
         write_report(out, facts["plan"])
         to.print(f"The plan is in {out}; next: securetm check {out}", markup=False, soft_wrap=True)
         to.print(f"To try it on one machine: {_trial(facts, out)}", markup=False, soft_wrap=True)
+        if "[corpus]" not in facts["plan"]:
+            own = (
+                "or, with a column `party` of who holds a document: --partition column in place of --partition equal --parties"
+            )
+            to.print(f"  ({own} {facts['parties']})", markup=False, soft_wrap=True)
     else:
         to.print("The plan (--out FILE writes it):\n")
         to.print(facts["plan"], markup=False, soft_wrap=True, end="")
@@ -91,7 +100,7 @@ def _trial(facts: dict[str, Any], out: Path) -> str:
     """The command of a simulation; what the plan names is left out."""
     command = f"securetm run {out}"
     by_person = (facts["spent"] or {}).get("unit") == "person"
-    named = "" if "[corpus]" in facts["plan"] else " --corpus notes.jsonl"
+    named = "" if "[corpus]" in facts["plan"] else f" --corpus notes.jsonl --partition equal --parties {facts['parties']}"
     return command + named + (" --person COLUMN" if by_person and "person =" not in facts["plan"] else "")
 
 
@@ -138,7 +147,7 @@ def _check_so_far(given: Mapping[str, Any]) -> None:
     from_table(Answers, {**{one.name: fitting[one.name] for one in missing(dict(given))}, **given}, "the answers")
 
 
-def _notes(corpus: str, person: str, language: str, document_length: float) -> PlanNotes:
+def _notes(corpus: str, person: str, language: str, document_length: float, epsilon: float | None) -> PlanNotes:
     """What the plan says beside the answers. What is not there is refused now, and not by the run that takes the plan."""
     from securetm.corpus.public_words import language_code
     from securetm.errors import BadSetting, NoSuchPath
@@ -153,7 +162,9 @@ def _notes(corpus: str, person: str, language: str, document_length: float) -> P
     if language and language_code(language) is None and not Path(language).is_file():
         problem = "is neither a language of which there is a list nor a file"
         raise BadSetting("", "--language", language, problem, instead="give english, german, or a file with one word a line")
-    return PlanNotes(corpus, person, language, document_length)
+    if epsilon is not None and not epsilon > 0:
+        raise BadSetting("", "--epsilon", f"{epsilon:g}", "must be above 0")
+    return PlanNotes(corpus, person, language, document_length, epsilon or 0.0)
 
 
 def _chosen(given: Mapping[str, Any], notes: PlanNotes) -> dict[str, Any]:

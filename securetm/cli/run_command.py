@@ -13,6 +13,7 @@ import typer
 from securetm.cli.command_errors import NothingLearned
 from securetm.cli.json_output import Json, print_json
 from securetm.errors import BadSetting
+from securetm.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -181,6 +182,7 @@ def _run(
     with Bars(to) as bars:
         if folder is None:
             corpora = corpora_of(agreement.plan, bars)
+            _check_as_many(agreement.plan, len(corpora))
             _say_what_is_left_out(agreement, corpora, to)
             _warn_of_long_sentences(agreement.plan, corpora, to)
             _say_what_to_expect_of_a_list(agreement.plan, corpora, to)
@@ -226,11 +228,25 @@ def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> t
 
     _check_plan(plan)
     chosen = read_plan(plan, overrides)
+    if chosen.corpus.partition != "column":
+        _check_as_many(chosen, chosen.corpus.parties)
     path = out or RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{chosen.model.name}-{Path(chosen.profile).stem}"
     check_free(path)
     agreement = agree(chosen)
     check_answerable(agreement, agreement.profile.minimum_parties)
     return agreement, path
+
+
+def _check_as_many(plan: Plan, parties: int) -> None:
+    """Refuses documents of fewer or more parties than the plan counts with: its noise and its forecast would be of others."""
+    told = plan.federation.parties
+    if told and told != parties:
+        dealt = {"column": "the column of the corpus names"}.get(plan.corpus.partition, "the documents are dealt out to")
+        problem = f"contradicts the documents: {dealt} {counted(parties, 'party', 'parties')}"
+        instead = (
+            f"take --set federation.parties={parties}, or deal the documents out to {told} (--partition equal --parties {told})"
+        )
+        raise BadSetting("[federation]", "parties", str(told), problem, instead=instead)
 
 
 def _check_plan(plan: Path | None) -> None:

@@ -63,20 +63,33 @@ def by_cost(profile: Profile) -> tuple[float, float, int, str]:
     return (*cost_of(profile).burden, promised, profile.name)
 
 
-def cost_of(profile: Profile) -> ProfileCost:
-    """The figures of a shipped profile at its own budget."""
+def cost_of(profile: Profile, epsilon: float | None = None) -> ProfileCost:
+    """The figures of a shipped profile at its own budget, or at the largest that was tried and is at most `epsilon`."""
     budget = profile.budget
     if budget is not None and budget.unit is Unit.WORD:
         return _of_words(profile.name, budget.epsilon)
-    return _of_frontier(profile.name, None if budget is None else budget.epsilon)
+    if budget is None:
+        return _of_frontier(profile.name, None, own=True)
+    tried = _tried(_AS.get(profile.name, profile.name))
+    asked = budget.epsilon if epsilon is None else max((one for one in tried if one <= epsilon), default=tried[0])
+    return _of_frontier(profile.name, asked, own=asked == budget.epsilon)
 
 
-def _of_frontier(name: str, epsilon: float | None) -> ProfileCost:
-    """Figures of the frontier of private models; seconds of noise in shares are those of the bench, which ran alone."""
+def _tried(measured: str) -> tuple[float, ...]:
+    """The epsilons at which this profile was measured, the smallest first."""
+    found = (epsilon for model, profile, epsilon in _frontier() if (model, profile) == (_MODEL, measured))
+    return tuple(sorted(epsilon for epsilon in found if epsilon is not None))
+
+
+def _of_frontier(name: str, epsilon: float | None, *, own: bool) -> ProfileCost:
+    """Figures of the frontier of private models.
+
+    Seconds of noise in shares at the profile's own budget are those of the bench, which ran alone.
+    """
     measured = _AS.get(name, name)
     row, beside = _frontier()[_MODEL, measured, epsilon], _frontier()
     without, vectors = beside[_MODEL, _NO_NOISE, None], beside[_CONTROL, _NO_NOISE, None]
-    benched = _benched() if measured == "dp-distributed" else None
+    benched = _benched() if measured == "dp-distributed" and own else None
     up, down = _encrypted(name)
     return ProfileCost(
         profile=name,

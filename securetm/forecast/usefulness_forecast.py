@@ -10,6 +10,7 @@ from typing import Any
 
 from securetm.forecast.fitted_rule import FittedCurve, FittedModel, fitted_rule
 from securetm.forecast.forecast_features import (
+    GENERAL,
     LDA_VI,
     LENGTH,
     NOISE,
@@ -196,6 +197,8 @@ def beyond(found: Mapping[str, float], fitted: FittedModel) -> tuple[str, ...]:
 def _said(name: str, value: float, low: float, high: float) -> str:
     if name == NOISE:
         return "so much noise for so few documents was not tried"
+    if name == GENERAL:
+        return f"a list of {'general language' if value else 'words of texts like these'} was not tried with this model"
     told, least, most = (_number(exp(one)) for one in (value, low, high))
     tried = least if least == most else f"{least} to {most}"
     return f"{told} {_UNITS[name]} were not tried, only {tried}"

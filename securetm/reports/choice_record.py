@@ -13,6 +13,7 @@ from typing import Any
 from securetm.contracts import Profile
 from securetm.corpus.public_words import language_code
 from securetm.corpus.word_vectors import installed_vectors
+from securetm.errors import BadSetting
 from securetm.experiments.committed_costs import ProfileCost, by_cost, cost_of
 from securetm.forecast import Forecast, forecast, setting_under
 from securetm.forecast.best_settings import best_settings
@@ -31,12 +32,16 @@ from securetm.protection_asked import (
     Answers,
     threats_asked,
 )
-from securetm.reports.chosen_plan import PlanNotes, delta_for, persons_of, plan_text
+from securetm.reports.chosen_plan import PlanNotes, delta_for, epsilon_for, persons_of, plan_text
 from securetm.reports.explanation import explain
 from securetm.reports.forecast_sentences import chance_said, forecast_said
+from securetm.reports.guess_limit import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
+from securetm.reports.signed.plain_words import plain_claim
 from securetm.threats import Gap
 from securetm.wording import counted, listed
 
+_REPORT = "`securetm report`"
+_NOBODY_PROMISES = "nothing promises it, and "  # how a reason begins that says why it matters
 _WHO: Mapping[str, str] = {COORDINATOR: "the coordinator", PARTY: "other parties", READER: "whoever gets the model"}
 
 
@@ -51,6 +56,7 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
     profile = choice.chosen
     told = explain(profile.name, dealt_out(answers, profile)) if profile else {}
     best = _best(answers, profile, notes) if profile else None
+    spent = _spent(answers, profile, notes) if profile else None
     return {
         "answers": asdict(answers),
         "asked": asked_said(answers),
@@ -60,15 +66,17 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
         ],
         "profile": profile.name if profile else None,
         "title": profile.title if profile else None,
+        "parties": dealt_out(answers, profile) if profile else None,
         "danger": profile.danger if profile else "",
         "reason": _reason(choice) if profile else [],
-        "cost": cost_facts(cost_of(profile)) if profile else None,
-        "spent": _spent(answers, profile) if profile else None,
+        "cost": cost_facts(cost_of(profile, spent["epsilon"] if spent else None)) if profile else None,
+        "spent": spent,
+        "guess_limit": _guess_limit(spent, profile) if spent and profile else None,
         "forecast": _forecast(best, notes) if best else None,
         "still_shows": told.get("still_shows", []),
         "accepted": told.get("accepted", []),
         "out_of_scope": told.get("out_of_scope", []),
-        "next_best": [{"profile": one.profile.name, "lost_because": _lost(one, choice)} for one in choice.next_best],
+        "next_best": [_next_best(one, choice) for one in choice.next_best],
         "changes": [{"change": one.instead, "profile": one.profile} for one in choice.changes],
         "plan": plan_text(answers, profile, notes, best.setting if best and best.held_out else None) if profile else None,
     }
@@ -104,6 +112,7 @@ def _best(answers: Answers, profile: Profile, notes: PlanNotes) -> Forecast | No
         profile.name,
         answers.documents,
         dealt_out(answers, profile),
+        epsilon=epsilon_for(answers, profile, notes),
         delta=delta_for(answers, profile.budget.delta),
         documents_per_person=answers.documents / (persons_of(answers) or answers.documents),
         general_list=language_code(notes.language) is not None,
@@ -126,12 +135,33 @@ def _forecast(told: Forecast, notes: PlanNotes) -> dict[str, Any]:
     return {**told.record(), "said": f"{said}{chance_said(told)}{forecast_said(told)}{instead}"}
 
 
-def _spent(answers: Answers, profile: Profile) -> dict[str, Any] | None:
+def _spent(answers: Answers, profile: Profile, notes: PlanNotes) -> dict[str, Any] | None:
     """The budget of the plan; nothing where no noise bounds what a model tells."""
     budget = profile.budget
+    by_rounds = hides_documents(budget)
+    if notes.epsilon and not by_rounds:
+        problem = f"cannot be chosen: {profile.name}, which fits, {'has a budget of words' if budget else 'adds no noise'}"
+        raise BadSetting("", "--epsilon", f"{notes.epsilon:g}", problem, instead="leave it out, or name what is to be hidden")
     if budget is None:
         return None
-    return {"epsilon": budget.epsilon, "delta": delta_for(answers, budget.delta), "unit": answers.unit.value}
+    epsilon = epsilon_for(answers, profile, notes) if by_rounds else budget.epsilon
+    return {"epsilon": epsilon, "delta": delta_for(answers, budget.delta), "unit": answers.unit.value}
+
+
+def _guess_limit(spent: Mapping[str, Any], profile: Profile) -> dict[str, Any] | None:
+    """What the budget means for whoever guesses, by the function and the rule of the page to sign; nothing for single words."""
+    if not hides_documents(profile.budget):
+        return None
+    epsilon, delta = spent["epsilon"], spent["delta"]
+    right, passes = right_guesses(epsilon, delta), is_limited(epsilon, delta)
+    rule = f"the rule of {_REPORT}, which is at most {100 * MOST_RIGHT:g}"
+    if passes:
+        return {"right": right, "passes": True, "said": f"{limit_said(right)} That passes {rule}."}
+    least = limited_epsilon(epsilon, delta)
+    instead = f"--epsilon {least:g} passes" if least else "no epsilon passes with so large a delta"
+    guess = f"a guess whether somebody was in it is right at most {of_100(right)}"
+    said = f"Epsilon {epsilon:g} does not pass {rule}: {guess}. {instead[0].upper()}{instead[1:]}."
+    return {"right": right, "passes": False, "said": said, "passing_epsilon": least or None}
 
 
 # ---- sentences -------------------------------------------------------------------------------------------------------
@@ -170,9 +200,28 @@ def _lacks(gaps: tuple[Gap, ...]) -> str:
     return f"{what} fails ({first.reason})" + (f", and {counted(more, 'more claim')}" if more else "")
 
 
+def _next_best(judged: Judged, choice: Choice) -> dict[str, Any]:
+    """A profile that was not taken, why, and every claim that it lacks."""
+    lacks = [{"claim": one.claim, "against": one.adversary, "reason": one.reason} for one in judged.gaps]
+    return {"profile": judged.profile.name, "lost_because": _lost(judged, choice), "lacks": lacks}
+
+
+def _every_lack(gaps: tuple[Gap, ...]) -> str:
+    """All that a profile lacks, in plain words: where nothing fits, somebody has to weigh it."""
+    said = (
+        f"it does not promise that the {one.adversary} {plain_claim(one.claim)} ({one.reason.removeprefix(_NOBODY_PROMISES)})"
+        if one.adversary
+        else one.reason
+        for one in gaps
+    )
+    return "; ".join(said)
+
+
 def _lost(judged: Judged, choice: Choice) -> str:
     """Why this profile was not taken: what it lacks, or that it costs more."""
-    if judged.gaps or choice.chosen is None:
+    if choice.chosen is None:
+        return _every_lack(judged.gaps)
+    if judged.gaps:
         return _lacks(judged.gaps)
     ours, theirs = cost_of(choice.chosen), cost_of(judged.profile)
     if round(theirs.quality_lost, 3) > round(ours.quality_lost, 3):

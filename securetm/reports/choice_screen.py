@@ -12,6 +12,7 @@ from rich.text import Text
 
 from securetm.forecast import Verdict
 from securetm.reports.terminal import show_list, titled
+from securetm.wording import counted
 
 
 def show_choice(facts: Mapping[str, Any], to: Console) -> None:
@@ -38,10 +39,15 @@ def _show_none(facts: Mapping[str, Any], to: Console) -> None:
 
 
 def _show_chosen(facts: Mapping[str, Any], to: Console) -> None:
+    limit = facts["guess_limit"]
+    if limit and not limit["passes"]:
+        to.print(Text(limit["said"], style="bold red"))
     to.print(Text(f"{facts['profile']}: {facts['title']}", style="bold green"))
     if facts["danger"]:
         to.print(Text(facts["danger"], style="bold red"))
     to.print(Text(" ".join(facts["reason"])))
+    if limit and limit["passes"]:
+        to.print(Text(limit["said"], style="bold"))
     to.print()
     _show_cost(facts, to)
     if facts["forecast"]:
@@ -54,16 +60,20 @@ def _show_chosen(facts: Mapping[str, Any], to: Console) -> None:
 def _show_cost(facts: Mapping[str, Any], to: Console) -> None:
     cost, spent = facts["cost"], facts["spent"]
     table = titled("What it costs", Column("what", overflow="fold"), Column("figure", overflow="fold"), show_header=False)
-    if spent:
-        table.add_row(
-            "privacy", f"epsilon {spent['epsilon']:g} per {spent['unit']}, delta {spent['delta']:g}, for the whole training"
-        )
-    table.add_row("quality", "\n".join(quality_said(cost)))
-    table.add_row("time", f"{cost['seconds']:.0f} s for {cost['rounds']} rounds on this project's machine")
+    table.add_row("privacy", _spent_said(spent))
+    lower = spent and cost["epsilon"] and cost["epsilon"] < spent["epsilon"]
+    table.add_row(f"quality at epsilon {cost['epsilon']:g}" if lower else "quality", "\n".join(quality_said(cost)))
+    table.add_row("time", f"{cost['seconds']:.0f} s for {counted(cost['rounds'], 'round')} on this project's machine")
     table.add_row("bytes", bytes_said(cost))
     under = "" if cost["measured_under"] == cost["profile"] else f"; measured under {cost['measured_under']}"
     table.add_row("measured", escape(f"{cost['setting']}{under}: {', '.join(cost['sources'])}"))
     to.print(table)
+
+
+def _spent_said(spent: Mapping[str, Any] | None) -> str:
+    if not spent:
+        return "no budget: nothing limits what the results tell of one document or person"
+    return f"epsilon {spent['epsilon']:g} per {spent['unit']}, delta {spent['delta']:g}, for the whole training"
 
 
 def quality_said(cost: Mapping[str, Any]) -> list[str]:

@@ -14,10 +14,12 @@ from securetm.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLA
 from securetm.plans import MODEL_UNDER_BUDGET, NO_VECTORS, hides_documents
 from securetm.profile_choice import dealt_out
 from securetm.protection_asked import Answers
+from securetm.reports.guess_limit import limited_epsilon
 from securetm.toml_settings import require
 from securetm.wording import counted
 
 _LEAST_DELTA = 1e-12
+MOST_EPSILON = 1_000
 _STARTS = {
     PLAIN: ('start = "plain"',),
     BY_MOMENTS: ('start = "moments"',),
@@ -33,13 +35,15 @@ class PlanNotes:
     person: str = ""  # the column of persons
     language: str = ""  # or the file of a public list
     length: float = 0.0  # words of a document, about; 0: nobody says it
+    epsilon: float = 0.0  # that may be spent; 0: as much as the page to sign lets pass, and at most the profile's
 
     def __post_init__(self) -> None:
-        """Refuses a length that no document has."""
+        """Refuses a length that no document has, and an epsilon that no run can spend."""
         fine = 0 <= self.length <= 1e6
         require(
             fine, "securetm choose", "--document-length", self.length, "must be from 0, which does not say it, to 1,000,000"
         )
+        require(0 <= self.epsilon <= MOST_EPSILON, "", "--epsilon", self.epsilon, f"must be above 0 and at most {MOST_EPSILON}")
 
 
 def plan_text(answers: Answers, profile: Profile, notes: PlanNotes, best: ForecastSetting | None = None) -> str:
@@ -51,7 +55,7 @@ def plan_text(answers: Answers, profile: Profile, notes: PlanNotes, best: Foreca
         f'profile = "{profile.name}"',
         *(_training(answers, profile, notes, best) if hidden else ()),
         *(_model(best) if best else ()),
-        *_privacy(answers, profile, hidden),
+        *_privacy(answers, profile, notes, hidden),
         *_vocabulary(notes, best),
         *_corpus(answers, profile, notes, hidden),
     ]
@@ -62,6 +66,13 @@ def delta_for(answers: Answers, delta: float) -> float:
     """The profile's delta, or the power of ten below 1 over twice the number of documents, where that is smaller."""
     smaller: float = 10.0 ** floor(-log10(2 * answers.documents))
     return delta if delta <= smaller else max(smaller, _LEAST_DELTA)
+
+
+def epsilon_for(answers: Answers, profile: Profile, notes: PlanNotes) -> float:
+    """What the plan spends: as asked, or the profile's epsilon, or the largest below it that the page to sign lets pass."""
+    assert profile.budget is not None
+    own = profile.budget.epsilon
+    return notes.epsilon or limited_epsilon(own, delta_for(answers, profile.budget.delta)) or own
 
 
 def persons_of(answers: Answers) -> int:
@@ -93,12 +104,12 @@ def _model(best: ForecastSetting) -> list[str]:
     return ["", "[model]", f'name = "{best.model}"', f"n_topics = {best.topics}"]
 
 
-def _privacy(answers: Answers, profile: Profile, hidden: bool) -> list[str]:
+def _privacy(answers: Answers, profile: Profile, notes: PlanNotes, hidden: bool) -> list[str]:
     if not hidden or profile.budget is None:
         return []
     delta = delta_for(answers, profile.budget.delta)
     smaller = "  # below 1 over the number of documents" if delta != profile.budget.delta else ""
-    spent = [f"epsilon = {profile.budget.epsilon:g}  # of all rounds together: the noise follows from it"]
+    spent = [f"epsilon = {epsilon_for(answers, profile, notes):g}  # of all rounds together: the noise follows from it"]
     spent += [f"delta = {delta:g}{smaller}"]
     whom = "every document must name its person" if answers.unit is Unit.PERSON else "no person has two documents"
     unit = "document" if not answers.per_person else answers.unit.value

@@ -11,6 +11,7 @@ import pytest
 from securetm.agreement import agree
 from securetm.federation.run_forecast import forecast_of
 from securetm.plan_reading import plan_from_tables
+from securetm.reports.guess_limit import MOST_RIGHT, right_guesses
 
 from .conftest import securetm, write_documents
 from .keys.terminal import interrupted_at, typed
@@ -24,7 +25,7 @@ def test_flags_answer_everything(tmp_path: Path) -> None:
     said = securetm("choose", *SIZES, *FEARS, "--out", str(plan), "--json")
     assert (said.code, said.json["profile"], len(said.json["reason"])) == (0, "dp-distributed", 3)
     assert len(said.json["next_best"]) == 2
-    assert said.json["cost"]["epsilon"] == 8
+    assert (said.json["spent"]["epsilon"], said.json["cost"]["epsilon"]) == (4, 3)  # the cost of the next below that was tried
     assert said.json["out_of_scope"]
     assert plan.read_text("utf-8") == said.json["plan"]
     checked = securetm("check", str(plan), "--json")
@@ -188,3 +189,70 @@ def test_the_end_of_input_and_an_interrupt_leave_nothing(tmp_path: Path) -> None
     assert (interrupted.code, "interrupted" in interrupted.err) == (3, True)
     assert not any("Traceback" in said.err for said in (ended, interrupted))
     assert not list(tmp_path.iterdir())
+
+
+# ---- what the plan means for a person, and what a run of it does -------------------------------------------------------
+
+OFFERED = {"dp-central": 4, "dp-distributed": 4, "dp-local": 4, "fortress": 3}  # fortress has 3 of its own
+READER = ("--looks", "reader", "--hide", "document", "--breaks", "nobody", "--colluding", "0")
+
+
+@pytest.mark.parametrize("profile", ["dp-central", "dp-distributed", "dp-local", "fortress"])
+@pytest.mark.parametrize("documents", ["900", "9000000"])
+def test_no_budget_is_offered_that_the_page_to_sign_warns_of(profile: str, documents: str) -> None:
+    said = securetm("choose", "--parties", "7", "--documents", documents, *SIZES[4:], *TO_EACH[profile], "--json")
+    spent, limit = said.json["spent"], said.json["guess_limit"]
+    assert limit["right"] == right_guesses(spent["epsilon"], spent["delta"]) <= MOST_RIGHT
+    assert limit["passes"] is True
+    assert tomllib.loads(said.json["plan"])["privacy"]["epsilon"] == spent["epsilon"] == OFFERED[profile]
+    assert said.json["forecast"]["setting"]["epsilon"] == OFFERED[profile]
+
+
+def test_a_budget_that_fails_is_said_first_with_one_that_passes() -> None:
+    said = securetm("choose", *SIZES, *READER, "--epsilon", "8")
+    first = " ".join(said.err.split()) or " ".join(said.out.split())
+    assert first.startswith("Epsilon 8 does not pass the rule of `securetm report`")
+    assert "99.97 times in 100" in first
+    assert "--epsilon 4 passes" in first
+    passing = securetm("choose", *SIZES, *READER, "--epsilon", "4", "--json").json["guess_limit"]
+    assert (passing["passes"], "passing_epsilon" in passing) == (True, False)
+
+
+def test_an_epsilon_that_means_nothing_is_refused() -> None:
+    assert securetm("choose", *SIZES, *READER, "--epsilon", "0").code == 2
+    said = securetm("choose", *SIZES, "--looks", "nobody", "--epsilon", "4")
+    assert (said.code, "--epsilon" in said.err, "adds no noise" in said.err) == (2, True, True)
+
+
+def test_where_nothing_fits_every_claim_that_is_lacking_is_named() -> None:
+    fears = ("--looks", "coordinator", "--hide", "document", "--breaks", "coordinator", "--colluding", "0")
+    said = securetm("choose", "--parties", "3", *SIZES[2:], *fears, "--json")
+    nearest = {one["profile"]: one for one in said.json["next_best"]}
+    assert {"fortress", "dp-local"} <= set(nearest)  # the one that lacks least, and the one that can run with three parties
+    lacks = {(one["claim"], one["against"]) for one in nearest["dp-local"]["lacks"]}
+    assert lacks == {
+        ("sees only sums", "coordinator"),
+        ("cannot speak for a party", "coordinator"),
+        ("cannot show parties different cohorts", "coordinator"),
+    }
+    assert all(
+        one["lost_because"].count("it does not promise that") == sum(1 for gap in one["lacks"] if gap["against"])
+        for one in nearest.values()
+    )
+
+
+def test_a_run_of_the_plan_has_the_parties_of_the_plan(tmp_path: Path) -> None:
+    """The trial as it is printed, on its own corpus, and without saying who holds what."""
+    write_documents(tmp_path / "notes.jsonl", 40)
+    plan = tmp_path / "plan.toml"
+    three = ("--parties", "3", "--documents", "200", *SIZES[4:], "--looks", "nobody")
+    said = securetm("choose", *three, "--out", str(plan))
+    assert "--partition equal --parties 3" in " ".join(said.err.split()) + " ".join(said.out.split())
+    plan.write_text(plan.read_text("utf-8") + "\n[federation]\nparties = 3\n")
+    begun = ("run", str(plan), "--corpus", str(tmp_path / "notes.jsonl"), "--rounds", "1", "--topics", "2", "--no-comparison")
+    done = securetm(*begun, "--out", str(tmp_path / "run"), "--json")
+    assert (done.code, len(done.json["parties"])) == (0, 3), done.err
+    refused = securetm(*begun, "--parties", "5", "--out", str(tmp_path / "other"))
+    assert (refused.code, "contradicts the documents" in refused.err, "parties" in refused.err) == (2, True, True)
+    by_column = securetm(*begun, "--partition", "column", "--out", str(tmp_path / "other"))
+    assert (by_column.code, "the column of the corpus names" in by_column.err) == (2, True)

@@ -17,8 +17,9 @@ from securetm.leakage.regulators import CRITERIA, LINKING, NOT_TRIED, SCOPES, SI
 from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, REFUTED
 from securetm.profiles import read_profile
 from securetm.reports.audit_wording import figure, tries
+from securetm.reports.guess_limit import right_guesses
 from securetm.reports.signed import report_sources
-from securetm.reports.signed.made_report import right_guesses, signed_report
+from securetm.reports.signed.made_report import signed_report
 from securetm.reports.signed.paper_markdown import in_markdown
 from securetm.reports.signed.paper_page import in_html
 from securetm.reports.signed.paper_pdf import in_pdf

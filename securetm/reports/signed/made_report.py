@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -16,6 +15,7 @@ from securetm.leakage.audit_record import Audit
 from securetm.leakage.verdicts import NOT_TESTED, STANDINGS, standing
 from securetm.profiles import claims_of, cohort_of
 from securetm.reports.explanation import views_of
+from securetm.reports.guess_limit import limit_said, right_guesses
 from securetm.reports.signed.five_questions import QUESTIONS, answered, in_words
 from securetm.reports.signed.plain_words import plain_reason
 from securetm.reports.signed.recommendation import recommended, rules_for
@@ -29,7 +29,6 @@ from securetm.wording import counted, listed, upward
 _ROLES = {"the coordinator": "coordinator", "every other party": "party", "whoever gets the model": "model reader"}
 _SEVERAL = (2, 5, 10)  # documents of a person, of which the page says what they spend together
 _MOST_NAMED = 4
-_ALWAYS = 100  # times in 100
 _WITH_REASON = re.compile(r"the attack “(?P<title>.*)” \(\w+\): (?P<why>.+)")  # as leakage/untried.py writes it
 
 
@@ -163,22 +162,8 @@ def _right_guesses(sources: ReportSources, budget: Budget | None) -> float | Non
     return max(right_guesses(float(one["epsilon"]), float(one["delta"])) for one in spent)
 
 
-def right_guesses(epsilon: float, delta: float) -> float:
-    """The most that guesses can be right under (epsilon, delta) if in and out are as likely (Kairouz and others 2015)."""
-    return min(1.0, 1 - (1 - delta) / (1 + math.exp(min(epsilon, 700.0))))
-
-
 def _limit(right: float | None) -> str:
-    if right is None:
-        return ""
-    return f"Whatever anybody tries, a guess whether one given person or document was in it is right at most {_of_100(right)}."
-
-
-def _of_100(right: float) -> str:
-    """A share as times in 100, rounded upwards, with as many digits as it takes to tell it from always."""
-    shown = (math.ceil(right * 100 * 10**digits) / 10**digits for digits in (1, 2, 3))
-    times = next((one for one in shown if one < _ALWAYS), _ALWAYS)
-    return f"{times:g} times in 100, where a coin is right 50 times"
+    return "" if right is None else limit_said(right)
 
 
 def _spent(sources: ReportSources, budget: Budget | None, right: float | None) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from securetm.contracts import Profile, Unit
 from securetm.leakage.verdicts import BROKEN, OPEN
+from securetm.reports.guess_limit import MOST_RIGHT
 from securetm.reports.signed.report_facts import THIS_RUN, PartyFacts, QuestionAnswer, Rule
 
-MOST_RIGHT = 0.99  # of guesses whether somebody was in it: a budget that allows more hardly limits anything
 _WITHHOLD = "Do not hand over this model, and stop the training"
 _AMONG = "Hand over this model only to people who may read the documents"
 _CONDITIONS = "Hand over this model if the conditions below are met"
