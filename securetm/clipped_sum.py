@@ -284,4 +284,6 @@ def _whole(rows: Rows) -> Rows:
 
 
 def _sum(rows: Rows, dtype: Any) -> Array:
+    if rows.shape[0] == 1 and not sparse.issparse(rows):  # a party's one long row: numpy's sum over a single row is slow
+        return np.asarray(rows[0]).astype(dtype, copy=False)
     return np.asarray(rows.sum(axis=0)).ravel().astype(dtype, copy=False)

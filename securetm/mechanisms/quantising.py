@@ -104,9 +104,11 @@ class FixedPoint(Clamped):
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
         """Run by a party: rounds. Stochastic rounding draws its coins from the party's entropy."""
-        if terms.grid == 0:
-            return super().on_vector(vector, terms, context).astype(np.int64)
         whole = np.empty(len(vector), dtype=np.int32 if terms.bits == 32 else np.int64)
+        if terms.grid == 0:
+            numbers = super().on_vector(vector, terms, context) if vector.dtype.kind == "f" else vector
+            count_up(context.store, CLAMPED, _clamp(numbers, int(terms.reach), whole))
+            return whole
         coins = context.entropy.bytes(4 * len(vector)) if self.rounding == "stochastic" else b""
         clamped, broken = _to_grid(vector, 1.0 / terms.grid, terms.reach, np.frombuffer(coins, dtype="<u4"), whole)
         count_up(context.store, NO_NUMBERS, broken)
@@ -119,6 +121,16 @@ class FixedPoint(Clamped):
             return answer
         real = {name: block * terms.grid for name, block in answer.total.items()}
         return replace(answer, total=real, deviation=answer.deviation * terms.grid)
+
+
+@njit(cache=True)
+def _clamp(values: Array, reach: int, out: Array) -> int:
+    """Clamps whole numbers in one pass, and counts those that it changed."""
+    clamped = 0
+    for i in range(len(values)):
+        clamped += values[i] > reach or values[i] < -reach
+        out[i] = min(max(values[i], -reach), reach)
+    return clamped
 
 
 @njit(cache=True, error_model="numpy")

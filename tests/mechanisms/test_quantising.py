@@ -81,6 +81,17 @@ def test_whole_numbers_stay_as_they_are_up_to_what_the_ring_can_sum() -> None:
     assert terms.grid == 0.0
 
 
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.float64])
+def test_whole_numbers_beyond_the_reach_are_clamped_on_both_sides_and_counted(bits: int, kind: type[np.generic]) -> None:
+    here = context()
+    terms = replace(Terms(REAL.layout, domain=Domain.INTEGER, bits=bits), reach=9.0)
+    whole = FixedPoint().on_vector(np.array([9, -9, 10, -11, 0], kind), terms, here)
+    assert whole.tolist() == [9, -9, 9, -9, 0]
+    assert whole.dtype == (np.int32 if bits == 32 else np.int64)
+    assert int.from_bytes(here.store.get(CLAMPED) or b"") == 2
+
+
 def test_noise_may_not_come_before_rounding() -> None:
     with pytest.raises(NoiseBeforeRounding):
         FixedPoint().admit(Terms(REAL.layout, noised=Noised.SHARE), COHORT)
