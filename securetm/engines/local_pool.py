@@ -42,7 +42,7 @@ class LocalPool(Engine):
         """The results as they arrive; one call at a time."""
         try:
             self._crew.begin(packed("the question", work))
-            yield from carried_out(self._crew, tasks)
+            yield from carried_out(self._crew, self.workers, tasks)
         finally:
             self._crew.begin(b"")  # what workers still do for a call that was given up is of no use to the next
 
@@ -68,10 +68,14 @@ class _LocalCrew:
         """At most so many workers that have no task."""
         for worker in [one for one in self._workers.values() if one.has_ended and not one.busy]:
             self._lost(worker)
-        found = [name for name, worker in self._workers.items() if not worker.busy][:wanted]
+        found = [name for name, worker in self._workers.items() if not worker.busy]
         while len(found) < wanted and len(self._workers) < self._most:
             found.append(self._start())
-        return found
+        return sorted(found, key=self.place)[:wanted]
+
+    def place(self, worker: str) -> int:
+        """The worker's place, which was that of the lost one that it replaces."""
+        return self._workers[worker].place
 
     def give(self, worker: str, task: Any) -> None:
         """Sends a task, and before it the work, once to each worker."""
@@ -92,7 +96,9 @@ class _LocalCrew:
 
     def _start(self) -> str:
         self._started += 1
-        worker = LocalWorker.start(f"worker {self._started}", self._threads)
+        taken = {worker.place for worker in self._workers.values()}
+        place = next(place for place in range(self._most) if place not in taken)
+        worker = LocalWorker.start(f"worker {self._started}", place, self._threads)
         self._workers[worker.name] = worker
         return worker.name
 

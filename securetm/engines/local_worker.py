@@ -23,6 +23,7 @@ class LocalWorker:
     """A process that carries out tasks. It is a new program, so it inherits no thread, no lock and no open file."""
 
     name: str
+    place: int  # among the workers of its pool
     process: subprocess.Popen[bytes] = field(repr=False)
     channel: Connection = field(repr=False)
     call: int = 0  # whose work it has
@@ -30,7 +31,7 @@ class LocalWorker:
     _began: bool = False
 
     @classmethod
-    def start(cls, name: str, threads: int) -> Self:
+    def start(cls, name: str, place: int, threads: int) -> Self:
         """Starts a process that computes with so many threads. Ctrl-C in the terminal does not reach it."""
         here, there = Pipe()
         code = _BEGIN.format(path=sys.path, channel=there.fileno())
@@ -43,7 +44,7 @@ class LocalWorker:
                 pass_fds=(there.fileno(),),
                 process_group=0,
             )
-        return cls(name, process, here)
+        return cls(name, place, process, here)
 
     @property
     def has_ended(self) -> bool:

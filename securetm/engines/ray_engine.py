@@ -19,7 +19,7 @@ from securetm.engines.dispatch import Event, carried_out
 from securetm.engines.listening import is_loopback
 from securetm.engines.ray_driver import RayDriver
 from securetm.engines.ray_errors import BadRayAddress, ClusterWithoutTls, ClusterWithoutToken, NoRay, RayDidNotStart
-from securetm.engines.ray_links import DriverRefused, GiveTask, NextWork, StartWorker, TaskDone, WorkerLost
+from securetm.engines.ray_links import DriverRefused, GiveTask, NextWork, StartWorker, TaskDone, WorkerBegun, WorkerLost
 from securetm.toml_settings import require
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class RayEngine(Engine):
         crew = self._crew = self._crew or RayCrew(self.workers, self.address)
         try:
             crew.begin(packed("the question", work))
-            yield from carried_out(crew, tasks)
+            yield from carried_out(crew, self.workers, tasks)
         finally:
             crew.begin(b"")  # what actors still do for a call that was given up is of no use to the next
 
@@ -88,6 +88,7 @@ class RayCrew:
         self.workers, self.address = workers, address
         self._driver: RayDriver | None = None
         self._busy: dict[str, int] = {}  # the ticket of each worker's task; 0: it has none
+        self._places: dict[str, int] = {}
         self._tickets, self._first, self._names = 0, 0, 0
         self._work, self._told = b"", False
 
@@ -104,12 +105,17 @@ class RayCrew:
         self._work, self._first, self._told = work, self._tickets + 1, False
 
     def free(self, wanted: int) -> Sequence[str]:
-        """Workers without a task; missing ones are started."""
-        while len(self._busy) < self.workers:
+        """Workers that run and have no task. Missing ones are started, and are there once the cluster has room for them."""
+        for place in sorted(set(range(self.workers)) - set(self._places.values())):
             self._names += 1
-            self._busy[f"worker {self._names}"] = 0
-            self.driver.link.say(StartWorker(f"worker {self._names}"))
-        return [name for name, ticket in self._busy.items() if not ticket][:wanted]
+            name = f"worker {self._names}"
+            self._places[name] = place
+            self.driver.link.say(StartWorker(name))
+        return sorted((name for name, ticket in self._busy.items() if not ticket), key=self.place)[:wanted]
+
+    def place(self, worker: str) -> int:
+        """The worker's place, which was that of the lost one that it replaces."""
+        return self._places[worker]
 
     def give(self, worker: str, task: Any) -> None:
         """Sends the task, and before the first one of a call what they share."""
@@ -129,11 +135,15 @@ class RayCrew:
 
     def _heard(self, message: object | None, content: bytes) -> list[Event]:
         match message:
+            case WorkerBegun(worker):
+                self._busy[worker] = 0
+                return []
             case TaskDone(worker, ticket):
                 self._busy[worker] = 0
                 return [Event(worker, unpacked(content))] if ticket >= self._first else []
             case WorkerLost(worker, how):
                 ticket = self._busy.pop(worker, 0)
+                self._places.pop(worker, None)
                 return [Event(worker, lost=how)] if ticket >= self._first else []
             case DriverRefused(problem):
                 self.end()
@@ -144,12 +154,12 @@ class RayCrew:
         """The driver is gone, and its workers with it."""
         said, lost = self.driver.last_words(), self._busy
         self.end()
-        if all(ticket < self._first for ticket in lost.values()):
+        if all(ticket < self._first for ticket in lost.values()):  # none had a task yet
             raise RayDidNotStart(said)
         return [Event(name, lost=f"ended with Ray: {said}") for name, ticket in lost.items() if ticket >= self._first]
 
     def end(self) -> None:
         """Ends Ray with all of its processes."""
-        driver, self._driver, self._busy = self._driver, None, {}
+        driver, self._driver, self._busy, self._places = self._driver, None, {}, {}
         if driver is not None:
             driver.end()

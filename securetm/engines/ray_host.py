@@ -32,6 +32,7 @@ from securetm.engines.ray_links import (
     RaySettings,
     StartWorker,
     TaskDone,
+    WorkerBegun,
     WorkerLost,
 )
 from securetm.engines.ray_worker import ShardHolder, check_versions
@@ -158,18 +159,19 @@ class RayHost:
 
     def _start(self, name: str) -> None:
         self._actors[name] = self._made.remote()
-        self._actors[name].versions.remote().future().add_done_callback(self._begun)
+        self._actors[name].versions.remote().future().add_done_callback(partial(self._begun, name))
 
-    def _begun(self, found: Any) -> None:
-        """Looks at a worker that has begun. One that is lost already is missed with its first task."""
-        if found.exception() is not None:
-            return
+    def _begun(self, name: str, found: Any) -> None:
+        """Looks at a worker that has begun, before it gets a task."""
         try:
-            check_versions(found.result())
+            if found.exception() is None:
+                check_versions(found.result())
             if not self.settings.address and (heard := heard_elsewhere(os.getpid())):
                 raise RayListens(", ".join(heard))
         except SecuretmError as problem:
             self.link.say(DriverRefused(problem))
+        else:
+            self.link.say(WorkerBegun(name))
 
     def _give(self, name: str, ticket: int, content: bytes) -> None:
         actor = self._actors[name]

@@ -27,6 +27,13 @@ class StartWorker:
 
 
 @dataclass(frozen=True)
+class WorkerBegun:
+    """The actor of this name runs, or was lost before: then it is missed with its first task."""
+
+    worker: str
+
+
+@dataclass(frozen=True)
 class NextWork:
     """What all tasks from now on share follows."""
 

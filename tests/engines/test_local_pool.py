@@ -68,6 +68,17 @@ def test_processes_stay_for_the_next_call(shared: LocalPool) -> None:
     assert len(before) == 2
 
 
+def test_a_task_comes_to_the_same_process_in_each_call_also_when_another_is_lost() -> None:
+    pool = LocalPool(2)
+    first, second = sorted(pool.map(Squares(), range(2)))
+    assert sorted(pool.map(Squares(), range(2))) == [first, second]
+    os.kill(first[1], signal.SIGKILL)
+    again = dict(pool.map(Squares(), range(2)))
+    assert again[1] == second[1]
+    assert again[0] != first[1]
+    pool.close()
+
+
 def test_making_a_pool_starts_no_process_and_closing_it_ends_all() -> None:
     pool = LocalPool(2)
     assert not pids(pool)

@@ -26,7 +26,7 @@ from securetm.route import Route
 from securetm.testing.few_blocks import OnShards
 
 from ..test_block_answers import CASES, COHORT, Kept, corpus
-from .small_work import SECRET, Suicidal, environment, process_of, telling
+from .small_work import SECRET, Suicidal, environment, process_of, telling, who_did
 
 ray = pytest.importorskip("ray")
 __all__ = ["corpus"]
@@ -116,9 +116,10 @@ class Killing(Engine):
 
 
 def actors(engine: RayEngine) -> list[int]:
-    """The processes of the actors."""
-    found = set(engine.map(process_of, range(40)))
-    assert len(found) == engine.workers
+    """The processes of the actors, once all of them have begun: until then the others take their tasks."""
+    found: set[int] = set()
+    while len(found) < engine.workers:
+        found = set(engine.map(process_of, range(engine.workers)))
     return sorted(found)
 
 
@@ -131,6 +132,16 @@ def test_documents_on_disk_and_workers_that_are_killed(stored: ShardedCorpus, en
 def test_the_tasks_of_two_lost_workers_are_carried_out_elsewhere(tmp_path: Path, engine: RayEngine) -> None:
     assert sorted(engine.map(Suicidal(str(tmp_path)), range(12))) == list(range(12))
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_task_comes_to_the_same_actor_in_each_round_also_when_another_is_lost(engine: RayEngine) -> None:
+    actors(engine)
+    first, second = sorted(engine.map(who_did, range(2)))
+    assert sorted(engine.map(who_did, range(2))) == [first, second]
+    os.kill(first[1], signal.SIGKILL)
+    assert dict(engine.map(who_did, range(2)))[1] == second[1]
+    actors(engine)
+    assert dict(engine.map(who_did, range(2)))[1] == second[1]
 
 
 def test_a_call_that_is_given_up_leaves_nothing_to_the_next(engine: RayEngine) -> None:
