@@ -191,10 +191,13 @@ def _breaks() -> Iterator[str]:
         "would leave it a handful of sums; no engine does that yet."
     )
     waiting = most_waiting(DOCUMENTS, calm)
+    troubled = max(most_waiting(DOCUMENTS, one) for one in simulated(huge, _TROUBLED))
     yield (
-        f"**The driver's memory for sums.** Up to {waiting} sums wait for their neighbours when all workers are equally fast: "
-        f"{_bytes(waiting * huge.rates.sum_bytes)} with {huge}, "
-        f"{_bytes(waiting * settings()[0].rates.sum_bytes)} with {settings()[0]}."
+        f"**The driver's memory for sums.** Up to {waiting} sums wait for their neighbours when all workers are equally fast, "
+        f"and up to {troubled} when some are slow or lost: "
+        f"{_bytes(troubled * huge.rates.sum_bytes)} with {huge}, "
+        f"{_bytes(troubled * settings()[0].rates.sum_bytes)} with {settings()[0]}. Who would run far ahead takes a task of "
+        "the slowest instead."
     )
     yield (
         f"**The driver's memory for documents.** Choosing the documents that are held out took memory that grows with them: "
@@ -207,7 +210,8 @@ def _breaks() -> Iterator[str]:
     yield (
         f"**Disks.** The corpus is {_bytes(stored_bytes())}, what a party remembers between rounds "
         f"{_bytes(kept_bytes())}, twice "
-        "while a round is under way. A task goes to whichever worker is free, so each of them has to reach all files: "
+        "while a round is under way. A worker has files of its own, which come to it in every round, and takes "
+        "those of a slow or lost one, so each has to reach all files: "
         f"{WORKERS} workers that read at once take {_bytes(settings()[0].rates.document_bytes * DOCUMENTS)} in "
         f"{_seconds(median(simulated(settings()[0], CALM), 'seconds'))} from a shared file system, "
         f"{_bytes(_shared_rate())} a second."

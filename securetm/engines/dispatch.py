@@ -20,7 +20,7 @@ from securetm.engines.engine_errors import TaskGivenUp
 
 T = TypeVar("T")
 Given = TypeVar("Given", contravariant=True)
-MOST_AHEAD = 2  # tasks of each worker, that one may be ahead of another
+MOST_AHEAD = 1  # for each worker, by how many tasks one may be ahead of another
 MOST_LOSSES = 4  # of workers with the same task: then it is given up
 
 

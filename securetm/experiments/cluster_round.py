@@ -6,7 +6,6 @@ Tasks and sums are those that `block_answers.py` makes of so many blocks. Worker
 from __future__ import annotations
 
 import heapq
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +16,7 @@ import numpy as np
 from securetm.block_answers import tasks_of
 from securetm.block_sums import JoinedBlocks, Node, PartialSum
 from securetm.contracts import BLOCK_DOCUMENTS
+from securetm.engines.dispatch import OwnTasks
 
 SHARD_BLOCKS = 16  # blocks in a file
 _SUM = PartialSum(np.zeros(1))
@@ -107,19 +107,21 @@ class RoundOnCluster:
         self._slow = np.where(self.rng.random(self.cluster.workers) < self.cluster.slow, self.cluster.slowness, 1.0)
 
     def run(self) -> SimulatedRound:
-        """The round: the question goes out, tasks are handed to whoever is free, and the driver adds sums as they arrive."""
+        """The round: the question goes out, tasks are handed out as engines do, and the driver adds sums as they arrive."""
         free = list(self._told())
         heapq.heapify(free)
-        waiting = deque(task_sizes(self.documents, self.cluster.workers))
+        tasks = task_sizes(self.documents, self.cluster.workers)
+        waiting = OwnTasks(len(tasks), self.cluster.workers)
         arrivals: list[tuple[float, TaskSize]] = []
-        while waiting:
+        while len(waiting):
             begun, worker = heapq.heappop(free)
-            task = waiting.popleft()
+            number = waiting.next_for(worker)
+            task = tasks[number]
             took = self._seconds_of(task) * self._slow[worker]
             lost_after = self.rng.exponential(3600.0 / self.cluster.lost_an_hour) if self.cluster.lost_an_hour else np.inf
             if lost_after < took:  # another worker carries it out from the beginning
                 self.told.lost += 1
-                waiting.append(task)
+                waiting.again(number)
                 again = begun + lost_after + self.cluster.restart + self.rates.question_bytes / self.rates.link
                 self.told.sent += self.rates.question_bytes
                 heapq.heappush(free, (again, worker))
