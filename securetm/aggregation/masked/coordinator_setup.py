@@ -129,10 +129,10 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
         drawn, places = self._drawn, tuple(self._agreed)
         keys = {place: drawn.reveals[place].mask_keys for place in places}
         hidden = {place: self._hidden[place] for place in places}
-        rings = (
+        neighbours, partners = (
             {place: tuple(peer for peer in ring[place] if peer in keys) for place in places}
             for ring in (drawn.neighbours, drawn.partners)
         )
         epoch, threshold = epoch_of(drawn.setup, places), drawn.geometry.threshold
-        self._done(PublicSetup(epoch, drawn.setup, threshold, self._rounds, *rings, keys, hidden))
+        self._done(PublicSetup(epoch, drawn.setup, threshold, self._rounds, neighbours, partners, keys, hidden))
         return ()
