@@ -21,6 +21,7 @@ from securetm.models.false_discoveries import stand_above
 from securetm.models.gibbs.document_completion import Completion
 from securetm.models.gibbs.draws import MOST_TOPICS
 from securetm.models.gibbs.lda_documents import LdaDocuments
+from securetm.models.gibbs.likely_shares import likely_shares
 from securetm.models.noisy_counts import NoisedCounts, noised_fit, told_to_parties
 from securetm.models.public_knowledge import public_fits, without_public
 
@@ -56,6 +57,11 @@ class CountedTopics(Estimator):
     @abstractmethod
     def smoothed(self, state: State) -> Array:
         """The counts of a state with eta added. They are clamped: a malicious coordinator may send anything."""
+
+    def found_counts(self, state: State) -> Array:
+        """The counts of a state as they are."""
+        self._check_topics(state["counts"])
+        return state["counts"]
 
     @abstractmethod
     def folding(self, state: State) -> tuple[Array, int]:
@@ -101,12 +107,20 @@ class CountedTopics(Estimator):
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
         """The log-likelihood of each document's unseen words, given its seen words and how large topics are."""
-        by_word = self._by_word(state)
+        by_word, found = self._predicting(state)
         alpha = self.folding(state)[0]
-        sizes = alpha if np.ptp(alpha) > 0 else self.smoothed(state).sum(axis=1)  # a learned alpha knows how large topics are
+        sizes = alpha if np.ptp(alpha) > 0 else found  # a learned alpha knows how large topics are
         prior = Completion.around(by_word, sizes, float(alpha.sum()))
         shares = prior.shares(by_word, LdaDocuments.of(seen.counts, len(by_word)), self.threads)
         return LdaDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
+
+    def _predicting(self, state: State) -> tuple[Array, Array]:
+        """Words x topics by which other words are predicted, and topics' sizes. Counts behind noise are likely ones already."""
+        if NoisedCounts.kept_in(state) is not None:
+            return self._by_word(state), self.smoothed(state).sum(axis=1)
+        joint = likely_shares(self.found_counts(state))
+        sizes = joint.sum(axis=1)
+        return np.ascontiguousarray((joint / sizes[:, None]).T), sizes
 
     def _by_word(self, state: State) -> Array:
         return np.ascontiguousarray(self.topics(state).T)

@@ -80,6 +80,10 @@ class Counting(CountedTopics):
         table = self.table(state)
         return table.counts + table.eta
 
+    def found_counts(self, state: State) -> Array:
+        """The shared counts, or those of the topics that are held."""
+        return self.table(state).counts
+
     def folding(self, state: State) -> tuple[Array, int]:
         """The learned alpha, and 100 passes."""
         return self.table(state).alpha, PASSES

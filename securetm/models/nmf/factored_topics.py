@@ -22,6 +22,7 @@ WEIGHTINGS = {"counts": COUNTS, "log": LOG, "l2": L2}
 MOST_TOPICS = 1000
 _MOST = 1e15  # a larger weight of a word in a topic is clamped: a coordinator may send anything
 _PRIOR = 2.0  # words that topics of equal shares weigh as, where a document's other words are predicted
+_SIZINGS = 100  # steps of expectation maximisation
 _LEAST = 1e-6  # of a word's share of a topic, in shares of all words alike: no word is impossible
 
 
@@ -80,10 +81,12 @@ class FactoredTopics(Estimator):
         return shares
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """The log-likelihood of each document's unseen words, given its seen words: as mixtures of all topics, which are alike
-        before any word is seen, and of all words' frequencies."""
-        by_word = np.ascontiguousarray(np.vstack([self.topics(state), self.frequencies(state)]).T)
-        sizes = np.append(np.full(self.n_topics, (1.0 - self.background) / self.n_topics), self.background)
+        """The log-likelihood of each document's unseen words, given its seen words: as mixtures of all topics and of all words'
+        frequencies. Before any word is seen, the mixture is these frequencies."""
+        frequencies = self.frequencies(state)
+        topics, sizes = as_frequent(self.topics(state), frequencies)
+        by_word = np.ascontiguousarray(np.vstack([topics, frequencies]).T)
+        sizes = np.append((1.0 - self.background) * sizes, self.background)
         shares = Completion(sizes, _PRIOR).shares(by_word, self.read(seen, len(by_word)), self.threads)
         return self.read(unseen, len(by_word)).log_likelihood(by_word, shares, self.threads)
 
@@ -100,6 +103,21 @@ class FactoredTopics(Estimator):
         facts = (held.bags, weights, np.ascontiguousarray(topics.T), overlaps(topics), self.passes, found, losses)
         on_ranges(held.draw_ends, self.threads, solve, *facts)
         return FactoredDocuments(held, weights, found, losses)
+
+
+def as_frequent(topics: Array, frequencies: Array) -> tuple[Array, Array]:
+    """The topics and their sizes, so that together they have these frequencies of words. Rows of `topics` are shares above 0.
+
+    Sizes are the likeliest for words of such frequencies. Then each word keeps its shares of topics, and has its frequency.
+    """
+    sizes = np.full(len(topics), 1.0 / len(topics))
+    for _ in range(_SIZINGS):
+        sizes = np.maximum(sizes * (topics @ (frequencies / (sizes @ topics))), _LEAST)
+        sizes /= sizes.sum()
+    joint = sizes[:, None] * topics
+    joint *= frequencies / joint.sum(axis=0)
+    masses = joint.sum(axis=1)
+    return joint / masses[:, None], masses
 
 
 def of_length_one(topics: Array, n_topics: int) -> Array:

@@ -21,6 +21,8 @@ from securetm.models.nmf.nmf_kernels import improve, lengths_of, summed
 from securetm.models.noisy_counts import NoisedCounts, noised_fit, public_words, told_to_parties
 from securetm.models.public_knowledge import public_fits, without_public
 
+_UNSEEN = 0.5  # of what a document adds to a word at most: more than was found, so that no word is impossible
+
 
 @dataclass(frozen=True)
 class NMF(FactoredTopics):
@@ -90,7 +92,8 @@ class NMF(FactoredTopics):
         improve(topics, together, words_of, self.sweeps)
         empty = ~topics.any(axis=1)
         topics[empty] = self.factor(state)[empty]
-        found = {"weights": of_length_one(topics, self.n_topics), "words": _shares(words_of.sum(axis=0))}
+        unseen = 0.0 if noised else _UNSEEN
+        found = {"weights": of_length_one(topics, self.n_topics), "words": _shares(words_of.sum(axis=0) + unseen)}
         return {**after, **found, **(noised.arrays() if noised else {})}
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same

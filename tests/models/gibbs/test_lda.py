@@ -14,6 +14,7 @@ from securetm.models.gibbs.document_completion import Completion
 from securetm.models.gibbs.draws import NEVER, Assignments, chunks
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.lda_documents import LdaDocuments
+from securetm.models.gibbs.likely_shares import likely_shares
 from securetm.models.given_documents import BagOfWords, as_documents
 from securetm.testing.query_laws import SumOfRows
 from tests.models.trained_by_hand import VOCABULARY, WORDS, counts_of, planted, rounds
@@ -215,11 +216,12 @@ def test_shares_of_one_word_are_known_in_closed_form(fitted):
 
 def test_likelihood_is_that_of_the_mixture(fitted):
     seen, unseen = planted(30, seed=5)[0], planted(30, seed=6)[0]
-    by_word = np.ascontiguousarray(fitted.components_.T)
-    sizes = fitted.smoothed(fitted.learned.state).sum(axis=1)
-    prior = Completion.around(by_word, sizes, fitted.n_topics * fitted.alpha)
+    joint = likely_shares(fitted.learned.state["counts"])
+    topics = joint / joint.sum(axis=1, keepdims=True)
+    by_word = np.ascontiguousarray(topics.T)
+    prior = Completion.around(by_word, joint.sum(axis=1), fitted.n_topics * fitted.alpha)
     shares = prior.shares(by_word, LdaDocuments.of(seen.counts, WORDS), 1)
-    expected = (unseen.counts.toarray() * np.log(shares @ fitted.components_)).sum(axis=1)
+    expected = (unseen.counts.toarray() * np.log(shares @ topics)).sum(axis=1)
     np.testing.assert_allclose(fitted.log_likelihood(fitted.learned.state, seen, unseen), expected, rtol=1e-10)
 
 
