@@ -32,4 +32,5 @@ def likely_shares(counts: Array) -> Array:
     by_chance = (len(found) - 1) / np.maximum(uses, _TINY)
     believed = np.clip(1.0 - by_chance / np.maximum(squares, _TINY), 0.0, _SUREST)
     joint: Array = (uses + _UNSEEN) * (usual + believed * apart)
-    return joint / joint.sum()
+    joint /= joint.sum()
+    return joint
