@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from .accounting_grid import grid_of, use_grid
+from .comparisons import comparing, compares
 
 # What is loaded stays until the end: looking through it again and again for cycles took a tenth of the suite's time.
 gc.disable()
@@ -38,6 +40,13 @@ def pytest_collection_finish() -> None:
 def _accounting_grid(request: pytest.FixtureRequest) -> None:
     """Privacy losses on a coarse grid, but where figures are tested."""
     use_grid(grid_of(request.node.nodeid))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _comparison(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Runs compare the shared model with each party's own only where a test reads it."""
+    with comparing(compares(request.node.nodeid)):
+        yield
 
 
 @pytest.fixture(scope="session")

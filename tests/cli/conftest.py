@@ -16,6 +16,7 @@ import pytest
 
 from securetm.cli.main import main
 
+from ..comparisons import comparing
 from ..federation.conftest import FIVE, texts
 
 # Few candidates for words: the sketch of all parties' words is otherwise 14 MB in each message.
@@ -99,6 +100,8 @@ def demo(workplace: Path) -> Iterator[Said]:
     before = Path.cwd()
     os.chdir(workplace)
     try:
-        yield securetm("run", "plan.toml", *SMALL, "--out", "runs/demo", "--json")
+        with comparing(True):
+            said = securetm("run", "plan.toml", *SMALL, "--out", "runs/demo", "--json")
+        yield said
     finally:
         os.chdir(before)

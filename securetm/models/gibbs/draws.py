@@ -23,6 +23,7 @@ NEVER = -2  # the step of a document that no state can have counted
 MOST_TOPICS = 1 << 16  # a draw's topic is kept in two bytes
 _MINE = "draws/"  # in the party's memory, beside what others keep there
 _DRAWS = 0  # the stream of a document's noise
+_A_THREAD = 2_000  # words, from which on another thread is worth its start
 _CHUNK = 1 << 20  # words whose rows are added at a time, so that memory does not grow with the corpus
 
 
@@ -178,10 +179,13 @@ def on_ranges(weights: Array, threads: int, work: Callable[..., None], *facts: A
     """Calls `work(first, last, *facts)` on ranges of documents of about equal weight, one range per thread.
 
     `weights` are running sums: where each document begins and where the last one ends. No document's result depends on the
-    ranges.
+    ranges. What is little is done at once: starting a thread would take longer.
     """
+    parts = list(ranges(weights, min(threads, 1 + int(weights[-1]) // _A_THREAD)))
+    if len(parts) == 1:
+        return work(*parts[0], *facts)
     with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work, first, last, *facts) for first, last in ranges(weights, threads)]:
+        for done in [pool.submit(work, first, last, *facts) for first, last in parts]:
             done.result()
 
 
