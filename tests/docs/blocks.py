@@ -43,6 +43,12 @@ class Block:
         """How its first command ends."""
         return int(self.note.removeprefix("fails with ")) if self.note.startswith("fails with ") else 0
 
+    @property
+    def is_read(self) -> bool:
+        """Whether it is a file that later blocks read, and no test."""
+        file = _FILE.match(self.text)
+        return file is not None and not file[1].startswith("test_")
+
     def run(self, arguments: Sequence[str]) -> Said:
         """Runs one command, in a terminal if it is answered there."""
         answer = self.note.removeprefix("answers ")
@@ -50,9 +56,10 @@ class Block:
 
 
 def blocks(page: Path, *, slow: bool = False) -> list[Block]:
-    """The blocks of a page that are run with this suite, in their order."""
+    """The blocks of a page that are run with this suite, in their order. With slow ones come the files that the page makes."""
     found = [Block(one["language"], one["text"], one["note"] or "") for one in _BLOCK.finditer(page.read_text("utf-8"))]
-    return [block for block in found if (block.note == "slow") == slow and block.note != FLOWER]
+    of_suite = [block for block in found if block.note != FLOWER and (block.note == "slow") == slow]
+    return [block for block in found if block in of_suite or (of_suite and block.is_read)] if slow else of_suite
 
 
 def flower_blocks(page: Path) -> list[str]:
