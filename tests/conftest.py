@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from .accounting_grid import grid_of, use_grid
-from .comparisons import comparing, compares
+from .comparisons import compares, comparing
 
 # What is loaded stays until the end: looking through it again and again for cycles took a tenth of the suite's time.
 gc.disable()
@@ -45,6 +45,12 @@ def _accounting_grid(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def _comparison(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs compare the shared model with each party's own only where a test reads it."""
+    with comparing(compares(request.node.nodeid)):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _comparison_of_test(request: pytest.FixtureRequest) -> Iterator[None]:
     with comparing(compares(request.node.nodeid)):
         yield
 

@@ -183,7 +183,8 @@ def on_ranges(weights: Array, threads: int, work: Callable[..., None], *facts: A
     """
     parts = list(ranges(weights, min(threads, 1 + int(weights[-1]) // _A_THREAD)))
     if len(parts) == 1:
-        return work(*parts[0], *facts)
+        work(*parts[0], *facts)
+        return
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(work, first, last, *facts) for first, last in parts]:
             done.result()

@@ -83,7 +83,7 @@ class LossesAlone:
         if document in self._kept:
             return self._kept[document]
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed_of(*self._seed, int(self._inputs.keys[document])))
+            reseed(*self._seed, int(self._inputs.keys[document]))
             row = self._row(copy.deepcopy(self._network), document)
         if (len(self._kept) + 1) * self._size <= _ROOM:
             self._kept[document] = row
@@ -104,6 +104,15 @@ class LossesAlone:
 
 def _length(row: Array) -> float:
     return float(np.sqrt(np.sum(row * row)))
+
+
+def reseed(*numbers: int) -> None:
+    """Seeds torch by all of these numbers. Without an accelerator, `manual_seed` would keep a stack trace of each call."""
+    seed = seed_of(*numbers)
+    if torch.cuda.is_available() or torch.backends.mps.is_available():
+        torch.manual_seed(seed)
+    else:
+        torch.default_generator.manual_seed(seed)
 
 
 def seed_of(*numbers: int) -> int:

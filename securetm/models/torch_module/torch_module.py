@@ -24,7 +24,7 @@ from securetm.models.gradient_queries import EpochsQuery, StepQuery
 from securetm.models.model_errors import BrokenTorchModule
 from securetm.models.neural import optimisers
 from securetm.models.server_optimisers import AVERAGE, ServerOptimiser
-from securetm.models.torch_module.alone import Inputs, LossesAlone, seed_of
+from securetm.models.torch_module.alone import Inputs, LossesAlone, reseed
 from securetm.models.torch_module.named_class import check_source, class_named
 from securetm.models.torch_module.topic_network import TopicNetwork, divided
 from securetm.toml_settings import CommandLineText
@@ -144,7 +144,7 @@ class TorchModule(ServerOptimiser, Estimator):
         batches = list(shuffled(len(inputs), self.batch, self.local_epochs, rng))
         with torch.random.fork_rng(devices=[]):
             for number, rows in enumerate(batches, start=1):
-                torch.manual_seed(seed_of(int(state["seed"][0]), int(state["step"][0]), number, int(inputs.keys[rows[0]])))
+                reseed(int(state["seed"][0]), int(state["step"][0]), number, int(inputs.keys[rows[0]]))
                 network = self._network({**state, "weights": weights})
                 network(*inputs.of(rows)).sum().backward()
                 gradient = torch.cat([_gradient(parameter) for parameter in network.parameters()]).numpy()
@@ -177,7 +177,7 @@ class TorchModule(ServerOptimiser, Estimator):
         if self.embedding_size:
             embedding = torch.full((1, self.embedding_size), self.embedding_size**-0.5, dtype=self._real)
         with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(0)
+            reseed()
             network = self._network(state)
             _expect(self.module, "forward", (1,), lambda: network(counts, embedding))
             network.eval()
@@ -191,7 +191,7 @@ def _built(module: str, sizes: tuple[int, int, int], options: str, seed: int, dt
     """The network as its constructor leaves it, with random numbers from this seed. It is never trained, only copied."""
     kind, (words, topics, embedding) = class_named(module), sizes
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed_of(seed))
+        reseed(seed)
         try:
             network = kind(words=words, topics=topics, embedding=embedding, **json.loads(options))
         except Exception as problem:  # the code of somebody else, and options that it may not know
