@@ -211,7 +211,8 @@ def totals_under(
     profile: Profile, documents: int, topics: int, words: int, asked_first: float = 0.0, *, plain: bool, parties: int = 0
 ) -> float:
     """Returns how much words' totals weigh in the first round, by the rule; with the noise as in `rounds_under`."""
-    return totals_for(documents, topics, words, _noise_under(profile, parties) / math.sqrt(1.0 - asked_first), plain=plain)
+    noise = _noise_under(profile, parties) / math.sqrt(1.0 - asked_first)
+    return totals_for(documents, topics, words, noise, plain=plain, after_pairs=asked_first > 0)
 
 
 def words_under(profile: Profile, documents: int, *, parties: int = 0) -> int:

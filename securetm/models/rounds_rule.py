@@ -11,7 +11,7 @@ from math import erfc, exp, log, sqrt
 ROUNDS_EACH = 0.1455  # rounds for each unit of the signal
 MOST_ROUNDS = 8  # more were not tried
 MOST_TOTALS = 2.0  # the weight of totals where the signal is weak
-LEAST_TOTALS = 0.5  # on docstrings less of it bought nothing
+LEAST_TOTALS, LEAST_AFTER_PAIRS = 0.5, 1.0  # less of it bought nothing: on docstrings; on posts, if pairs were asked for first
 TOTALS_AT, PLAIN_TOTALS_AT = 20.0, 40.0  # signals at which totals weigh as much as counts: seen on titles, M10, messages
 _DIGITS = 3  # of the noise, so that its last bits decide nothing
 
@@ -26,15 +26,18 @@ def rounds_of_signal(one: float, each: float, most: int) -> int:
     return min(max(round(one * each), 1), most)
 
 
-def totals_for(documents: int, topics: int, words: int, noise: float, *, plain: bool = False) -> float:
+def totals_for(
+    documents: int, topics: int, words: int, noise: float, *, plain: bool = False, after_pairs: bool = False
+) -> float:
     """The weight of words' totals in the first round (`VariationalLDA.totals`), of a plain start or another.
 
     The noise on a word's total costs most where documents are few or short. The weight costs counts a part of their clip, so
-    where it would be small there is none. A first round about random topics has less to lose.
+    where it would be small there is none. A first round about random topics has less to lose. After a start by moments, which
+    tells something of totals, it has more.
     """
     at = PLAIN_TOTALS_AT if plain else TOTALS_AT
     weight = min((at / signal(documents, topics, words, noise)) ** 2, MOST_TOTALS)
-    return float(f"{weight:.{_DIGITS}g}") if weight >= LEAST_TOTALS else 0.0
+    return float(f"{weight:.{_DIGITS}g}") if weight >= (LEAST_AFTER_PAIRS if after_pairs else LEAST_TOTALS) else 0.0
 
 
 def signal(documents: int, topics: int, words: int, noise: float) -> float:

@@ -13,7 +13,7 @@ from securetm import experiments
 from securetm.experiments.contenders import PUBLIC, STARTED
 from securetm.experiments.forecast_points import GENERAL_WORDS
 from securetm.experiments.forecast_trials import MESSAGES, PAPERS, TITLES
-from securetm.models.rounds_rule import MOST_TOTALS, noise_of_one_round, totals_for
+from securetm.models.rounds_rule import LEAST_AFTER_PAIRS, MOST_TOTALS, noise_of_one_round, totals_for
 from securetm.models.start_rule import ASKED_FROM, SHORTEST, asks_first
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import MOMENTS
@@ -38,10 +38,11 @@ def test_short_texts_that_stand_out_of_the_noise_begin_at_topics_of_moments() ->
 def test_words_totals_weigh_by_the_noise_that_the_first_question_leaves() -> None:
     """Rounds have the budget that the question before them leaves, so their totals stand out of more noise."""
     noise = noise_of_one_round(1.0, 1e-5)
-    begun = [plan(documents=MANY, start="moments", start_share=share, vectors="none") for share in (0.1, 0.5)]
-    told = [totals_for(MANY, 20, 1_000, noise / sqrt(1 - share)) for share in (0.1, 0.5)]
+    begun = [plan(documents=MANY, start="moments", start_share=share, vectors="none") for share in (0.1, 0.4, 0.5)]
+    told = [totals_for(MANY, 20, 1_000, noise / sqrt(1 - share), after_pairs=True) for share in (0.1, 0.4, 0.5)]
     assert [one.model.settings["totals"] for one in begun] == pytest.approx(told, rel=0.01)
-    assert 0 < told[0] < told[1] < MOST_TOTALS
+    assert told[0] == 0 < LEAST_AFTER_PAIRS < told[1] < told[2] < MOST_TOTALS  # pairs tell totals well enough
+    assert totals_for(MANY, 20, 1_000, noise / sqrt(0.9)) > 0  # where none were asked for, totals weigh already
     assert plan(start="moments", vectors="none").model.settings["totals"] == 0  # nobody said how many documents there are
 
 
