@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,10 +63,25 @@ def choose(
     told = {name: value for name, value in typed.items() if value is not None}
     given = {**_from_file(answers), **told}
     notes = _notes(corpus, person, language, document_length, epsilon)
-    with placed(Path(answers) if answers and answers != "-" else None, told):
+    with placed(Path(answers) if answers and answers != "-" else None, told), _named_as_options(told):
         _check_so_far(given)
         facts = _chosen(_complete(given), notes)
     _answer(facts, out, json)
+
+
+@contextmanager
+def _named_as_options(told: Mapping[str, Any]) -> Iterator[None]:
+    """Names the option of an answer that is refused, where an option gave it."""
+    from securetm.errors import BadSetting
+
+    try:
+        yield
+    except BadSetting as mistake:
+        if mistake.name not in told:
+            raise
+        option = f"--{mistake.name.replace('_', '-')}"
+        known = {"instead": mistake.instead, "known": mistake.known}
+        raise BadSetting("", option, mistake.value, mistake.problem, **known) from mistake
 
 
 def _answer(facts: dict[str, Any], out: Path | None, json: bool) -> None:
@@ -168,8 +184,13 @@ def _notes(corpus: str, person: str, language: str, document_length: float, epsi
 
 
 def _chosen(given: Mapping[str, Any], notes: PlanNotes) -> dict[str, Any]:
+    from securetm.errors import BadSetting
     from securetm.protection_asked import Answers
     from securetm.reports.choice_record import chosen
     from securetm.toml_settings import from_table
 
-    return chosen(from_table(Answers, given, "the answers"), notes)
+    asked = from_table(Answers, given, "the answers")
+    if asked.parties == 1 and asked.lookers:
+        instead = "a federation needs two or more; one organisation that only tries takes --looks nobody"
+        raise BadSetting("the answers", "parties", "1", "is nobody to be hidden from in a federation", instead=instead)
+    return chosen(asked, notes)

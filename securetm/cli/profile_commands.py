@@ -12,6 +12,7 @@ from securetm.cli.json_output import Json, print_json
 Profile = Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.")]
 
 
+_USUAL_PARTIES = 5
 Parties = Annotated[
     int | None, typer.Option(min=1, max=100_000, help="How many parties; if not given, 5 or as many as it needs.")
 ]
@@ -26,6 +27,7 @@ def explain(
     json: Json = False,
 ) -> None:
     """Says who sees what under a profile, what protects it, and what is spent."""
+    _check_no_plan(profiles)
     if len(profiles) > 1:
         compare_profiles(profiles, parties, json)
         return
@@ -36,6 +38,19 @@ def explain(
     show_explanation(facts, results(json))
     if json:
         print_json(facts)
+
+
+def _check_no_plan(names: list[str]) -> None:
+    """Refuses a plan where a profile is asked for, and names the profile that it takes."""
+    from securetm.errors import BadSetting
+    from securetm.toml_settings import read_toml
+
+    for name in names:
+        path = Path(name)
+        table = read_toml(path) if path.suffix == ".toml" and path.is_file() else {}
+        if isinstance(profile := table.get("profile"), str):
+            instead = f"`securetm explain {profile}` explains its profile; `securetm check {name}` checks the plan"
+            raise BadSetting("", "PROFILE", name, "is a plan, and no profile", instead=instead)
 
 
 def compare_profiles(
@@ -61,7 +76,9 @@ def check(
     profile: Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml: of a profile, or a plan.")],
     model: Annotated[str | None, typer.Option(help="Check it for this topic model too; a plan names its own.")] = None,
     threat_model: Annotated[str | None, typer.Option(help="Another threat model than the profile's own.")] = None,
-    parties: Annotated[int, typer.Option(min=1, max=100_000, help="How many parties take part.")] = 5,
+    parties: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="How many parties take part; if not given, as the plan says, or 5.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Refuses an unsound choice and names every gap; exits 1 if there is one."""
@@ -72,9 +89,19 @@ def check(
 
     plan = plan_to_check(profile)
     require(plan is None or model is None, "", "--model", model, "means nothing for a plan, which names its model")
-    found = gaps_of(profile, model, threat_model, parties) if plan is None else check_plan(plan, threat_model, parties)
-    facts = {**against(profile if plan is None else plan.profile, threat_model), "gaps": found}
-    show_check(facts, results(json))
+    taking = parties or (plan.federation.parties if plan else 0) or _USUAL_PARTIES
+    found = gaps_of(profile, model, threat_model, taking) if plan is None else check_plan(plan, threat_model, taking)
+    said = ""
+    if plan is not None and not found:
+        from securetm.reports.plan_usefulness import too_few_documents, use_said
+
+        found += too_few_documents(plan, taking)
+        said = "" if found else use_said(plan, taking)
+    facts = {**against(profile if plan is None else plan.profile, threat_model), "gaps": found, "forecast": said}
+    to = results(json)
+    show_check(facts, to)
+    if said:
+        to.print(said, markup=False)
     if json:
         print_json({**facts, "profile": profile, "sound": not facts["gaps"]})
     if facts["gaps"]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from securetm.accounting.calculator.budget_report import ReportTable
-from securetm.accounting.calculator.option_checks import check, check_parties, refused
+from securetm.accounting.calculator.option_checks import check, check_parties, refused, remaining
 from securetm.accounting.calculator.persons import People
 from securetm.reports.page import framed, table_section
 from securetm.reports.topic_page.page_data import in_script
@@ -23,6 +23,7 @@ from securetm.reports.writing import write_report
 from securetm.wording import upward
 
 TITLE = "Plan a privacy budget"
+_FEWEST = 2  # parties
 _SHOWN_NOISES, _SHOWN_ROUNDS = (1.0, 2.0, 4.0, 8.0, 16.0), (1, 4, 16, 64)
 _UNITS = {"document": "each document", "person": "each person: one row for all documents of a person"}
 _GROUP = "each person, though each document has a row of its own"
@@ -55,7 +56,10 @@ class SliderStart:
         check("--noise", self.noise)
         check("--rounds", self.rounds)
         check("--missing", self.missing)
-        check_parties(self.parties, max(self.parties - self.missing, 0), self.colluding)
+        check("--parties", self.parties)
+        if self.parties < _FEWEST:
+            raise refused("--parties", self.parties, f"must be at least {_FEWEST}: one party alone has no federation")
+        check_parties(self.parties, remaining(self.parties, None, self.missing), self.colluding)
         known = tables()["deltas"]
         if self.delta not in known:
             instead = (

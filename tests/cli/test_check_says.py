@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from securetm.profiles import read_profile
 
 from .conftest import securetm
@@ -22,3 +24,23 @@ def test_another_threat_model_is_named_with_its_gaps() -> None:
     said = securetm("check", "open", "--threat-model", "curious_coordinator", "--json")
     assert (said.code, said.json["threat_model"]["name"]) == (1, "curious_coordinator")
     assert "curious_coordinator" in said.err
+
+
+def test_a_plan_of_more_parties_than_its_documents_suffice_for_has_a_gap(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    text = 'profile = "dp-local"\n[training]\ndocuments = 9000\n[federation]\nparties = {}\n[vocabulary]\nfile = "english"\n'
+    plan.write_text(text.format(30_000))
+    said = securetm("check", str(plan), "--json")
+    assert (said.code, [one["claim"] for one in said.json["gaps"]]) == (1, ["a sum holds enough documents"])
+    plan.write_text(text.format(3))
+    said = securetm("check", str(plan), "--json")
+    assert (said.code, said.json["forecast"].startswith("Forecast, before anything is spent")) == (0, True)
+
+
+def test_a_plan_is_not_explained_and_its_profile_is_named(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('profile = "dp-local"\n')
+    said = securetm("explain", str(plan))
+    assert said.code == 2
+    assert "is a plan, and no profile" in said.err
+    assert "securetm explain dp-local" in said.err

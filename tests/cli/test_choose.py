@@ -256,3 +256,9 @@ def test_a_run_of_the_plan_has_the_parties_of_the_plan(tmp_path: Path) -> None:
     assert (refused.code, "contradicts the documents" in refused.err, "parties" in refused.err) == (2, True, True)
     by_column = securetm(*begun, "--partition", "column", "--out", str(tmp_path / "other"))
     assert (by_column.code, "the column of the corpus names" in by_column.err) == (2, True)
+
+
+def test_one_organisation_is_no_federation_and_an_option_is_called_by_its_name() -> None:
+    one = securetm("choose", "--parties", "1", *SIZES[2:], *READER)
+    assert (one.code, "the option --parties is 1" in one.err) == (2, True)
+    assert "the option --parties is -3" in securetm("choose", "--parties", "-3", *SIZES[2:], *READER).err

@@ -97,7 +97,8 @@ def test_a_promise_that_an_attack_broke_is_told_from_a_leak_that_nobody_promised
     assert leak.recommendation == "Hand over this model only to people who may read the documents."
     held = report("masked", CLAIM)
     assert (held.answers[READ].standing, held.answers[READ].short) == (HELD, "Not by anything that was tried.")
-    assert held.headline.startswith("Five questions: 1 held and 4 not tested. 1 attempt was made on this run: 1 held.")
+    assert held.headline.startswith("Five questions: 1 held (what was tried did not succeed) and 4 not tested")
+    assert held.headline.endswith("1 attempt was made on this run: 1 held.")
 
 
 def test_without_an_audit_it_says_what_was_not_tried() -> None:
@@ -130,10 +131,40 @@ def test_each_attempt_answers_the_question_about_its_adversary() -> None:
     other = changed(LEAK, adversary="party")
     for number, one in {READ: LEAK, PARTY: other, READER: reader, COLLUDE: helped, LIES: lying}.items():
         standings = [answer.standing for answer in report("masked", one).answers]
-        assert standings == [OPEN if place == number else NOT_TESTED for place in range(5)]
+        also = {READ: {COLLUDE, LIES}, PARTY: {COLLUDE}}.get(number, set())  # who can do no less than one alone
+        assert standings == [OPEN if place == number or place in also else NOT_TESTED for place in range(5)]
     three = changed(LEAK, helpers=3)  # that three can do something says nothing of two
     assert report("masked", three).answers[COLLUDE].standing == NOT_TESTED
     assert report("masked", changed(CLAIM, helpers=3)).answers[COLLUDE].standing == HELD
+
+
+def test_two_who_work_together_are_never_said_to_get_less_than_one_of_them() -> None:
+    helped = changed(CLAIM, helpers=2)
+    of = report("masked", LEAK, helped)
+    answer = of.answers[COLLUDE]
+    assert answer.standing == OPEN
+    assert answer.short == "Then something gets out that nobody promised to keep in."
+    assert "two parties that tell each other, or the coordinator" in answer.sentence
+    assert "at least this (“Can the coordinator read my documents?”): Yes, in part." in answer.sentence
+    assert "got no more" in answer.sentence
+    alone = report("masked", helped).answers[COLLUDE]
+    assert (alone.standing, alone.short) == (HELD, "Nothing that was tried succeeded.")
+
+
+def test_the_figure_of_what_got_out_stands_in_the_answer_itself() -> None:
+    found, sentence = LEAK.outcome.measured, report("masked", LEAK).answers[READ].sentence
+    assert figure(found) in sentence
+    assert tries(found) in sentence
+
+
+def test_a_budget_that_hardly_limits_is_said_in_the_short_answer() -> None:
+    from dataclasses import replace as with_changes
+
+    reader = changed(CLAIM, threat_model="model_reader", adversary="model reader", profile="dp-distributed")
+    for epsilon, weak in ((8.0, True), (2.0, False)):
+        spent = tuple({**SPENT, "party": name, "epsilon": epsilon} for name in KEYS)
+        answer = signed_report(with_changes(sources("dp-distributed", audit_of(reader)), spent=spent)).answers[READER]
+        assert ("hardly rules it out" in answer.short) is weak
 
 
 def test_a_baseline_answers_nothing() -> None:

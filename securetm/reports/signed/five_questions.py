@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from securetm.contracts import Claim
 from securetm.leakage.audit_record import DOCUMENT, Finding
@@ -21,6 +21,8 @@ from securetm.threats import read_threat_model
 COORDINATOR, PARTY, READER = "coordinator", "party", "model reader"
 PROMISED = "promised"
 _TWO = 2
+_TOGETHER = "Two who work together"
+_TWO_MEANS = "This is about two parties that tell each other, or the coordinator, all that they know."
 _HELP = {0: "", 1: ", even if one party helps"}
 
 
@@ -96,11 +98,12 @@ def answered(
     *,
     active: bool,
     limit: str = "",
+    weak: bool = False,
     lies: Lies = NO_LIES,
 ) -> QuestionAnswer:
     """The answer to a question. `active` says whether the profile promises anything against a coordinator that lies.
 
-    `limit` is what the budget proves of whoever gets the model, where it is promised against them.
+    `limit` is what the budget proves of whoever gets the model, where it is promised against them; `weak`: hardly anything.
     """
     held_against = [one for one in claims if one.against == question.adversary and one.colluding >= question.colluding]
     made = [] if question.active and not active else held_against
@@ -112,7 +115,47 @@ def answered(
     worst = min([*ended, told.standing], key=STANDINGS.index)
     short, sentence = _in_words(question, worst, bool(made), outdated=any(one.stale for one in tried))
     limited = limit if question.adversary == READER and any(one.what == PRIVATE for one in made) else ""
-    return QuestionAnswer(question.text, short, sentence, worst, in_words(made), tried, limited, told.said)
+    if limited and weak and worst not in (BROKEN, OPEN):
+        short = f"{short.rstrip('.')}; but the budget hardly rules it out."
+    return QuestionAnswer(
+        question.text, short, sentence + _worst_said(tried, worst), worst, in_words(made), tried, limited, told.said
+    )
+
+
+def with_what_one_can(answers: Sequence[QuestionAnswer]) -> tuple[QuestionAnswer, ...]:
+    """The answers, of which those to "what if …?" say what the first two do, too.
+
+    Two who work together can do whatever one of them can, and a coordinator that lies whatever one can that does not.
+    """
+    read, party, reader, collude, lies = answers
+    return read, party, reader, _no_less(collude, (read, party), _TOGETHER), _no_less(lies, (read,), "A coordinator that lies")
+
+
+def _no_less(answer: QuestionAnswer, alone: Sequence[QuestionAnswer], who: str) -> QuestionAnswer:
+    """The answer, which is never better than that to what one can do alone."""
+    said = f"{_TWO_MEANS} " if who == _TOGETHER else ""
+    worst = min((one.standing for one in (answer, *alone)), key=STANDINGS.index)
+    if worst not in (BROKEN, OPEN) or answer.standing == worst:
+        return replace(answer, sentence=f"{said}{answer.sentence}")
+    first = next(one for one in alone if one.standing == worst)
+    more = {HELD: "What was tried beside that got no more."}.get(answer.standing, "What else could be done then was not tried.")
+    least = f"{who} can do at least this (“{first.question}”): {first.short} {first.sentence} {more}"
+    return replace(answer, short=_WHAT_IF[worst], sentence=f"{said}{least}", standing=worst)
+
+
+def _worst_said(tried: Sequence[Tried], worst: str) -> str:
+    """The figure of what succeeded, which belongs to the answer and not below it."""
+    if worst not in (BROKEN, OPEN):
+        return ""
+    shown = max((one for one in tried if one.standing == worst and one.figure), key=_share, default=None)
+    if shown is None:
+        return ""
+    of = f", {shown.tries}" if shown.tries else ""
+    return f" The most that came out: {shown.figure} {shown.measure}{of}."
+
+
+def _share(one: Tried) -> tuple[bool, float]:
+    return "%" in one.figure, one.value or 0.0
 
 
 def in_words(claims: Iterable[Claim]) -> tuple[str, ...]:
@@ -170,7 +213,7 @@ _IS_IT = {  # answers to "can somebody …?"
 _WHAT_IF = {  # answers to "what if …?"
     BROKEN: "Then a promise is broken.",
     OPEN: "Then something gets out that nobody promised to keep in.",
-    HELD: "Then, too, nothing that was tried succeeded.",
+    HELD: "Nothing that was tried succeeded.",
     PROMISED: "The promise covers it; not tried.",
     NOT_TESTED: "Assume that documents can be read.",
 }

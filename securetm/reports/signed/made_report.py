@@ -15,9 +15,9 @@ from securetm.leakage.audit_record import Audit
 from securetm.leakage.verdicts import NOT_TESTED, STANDINGS, standing
 from securetm.profiles import claims_of, cohort_of
 from securetm.reports.explanation import views_of
-from securetm.reports.guess_limit import limit_said, right_guesses
-from securetm.reports.signed.five_questions import QUESTIONS, answered, in_words
-from securetm.reports.signed.plain_words import plain_reason
+from securetm.reports.guess_limit import MOST_RIGHT, limit_said, right_guesses
+from securetm.reports.signed.five_questions import QUESTIONS, answered, in_words, with_what_one_can
+from securetm.reports.signed.plain_words import COUNTED, plain_reason
 from securetm.reports.signed.recommendation import recommended, rules_for
 from securetm.reports.signed.regulator_facts import asked_by_regulators
 from securetm.reports.signed.report_facts import THIS_RUN, PartyFacts, QuestionAnswer, RoleFacts, SignedReport
@@ -40,7 +40,9 @@ def signed_report(sources: ReportSources) -> SignedReport:
     parties, right = _parties(sources), _right_guesses(sources, budget)
     attempts = attempts_on(sources)
     limit, lies = _limit(right), lies_to_parties(profile.name)
-    answers = tuple(answered(one, attempts, claims, active=active, limit=limit, lies=lies) for one in QUESTIONS)
+    weak = right is not None and right > MOST_RIGHT
+    asked = (answered(one, attempts, claims, active=active, limit=limit, weak=weak, lies=lies) for one in QUESTIONS)
+    answers = with_what_one_can(tuple(asked))
     audits = [audit for audit, _ in sources.audits]
     rules = rules_for(answers, profile, parties, right)
     return SignedReport(
@@ -206,7 +208,7 @@ def _group(epsilon: float, delta: float) -> str:
 def _headline(answers: Sequence[QuestionAnswer], audits: Sequence[Audit]) -> str:
     """Counts what was tried on this run, and how the five questions stand."""
     counts = Counter(one.standing for one in answers)
-    said = listed(tuple(f"{counts[name]} {name}" for name in STANDINGS if counts[name]))
+    said = listed(tuple(f"{counts[name]} {COUNTED[name]}" for name in STANDINGS if counts[name]))
     found = [finding for audit in audits for finding in audit.findings if not finding.attempt.baseline]
     if not found:
         return f"Five questions: {said}. Nothing was tried on this run: no audit of it was made."

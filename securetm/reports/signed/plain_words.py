@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN
+
 _IN_IT = "of those who were in it, recognised while one in {} others is wrongly said to be"
 MEASURES: Mapping[str, str] = {
     "documents recovered exactly": "documents rebuilt with every counted word right",
@@ -60,6 +62,20 @@ CLAIMS: Mapping[str, str] = {
     "cannot show parties different cohorts": "cannot tell two parties different things about who takes part",
     "the named words are differentially private": "cannot tell, beyond the stated budget, which one document a word is from",
 }
+ENDED: Mapping[str, str] = {  # what stands on the page where an attempt is spoken of; the word behind it is that of audits
+    BROKEN: "it succeeded, against what is promised (broken)",
+    OPEN: "it succeeded, and nobody promised otherwise (open)",
+    HELD: "it did not succeed (held)",
+}
+COUNTED: Mapping[str, str] = {  # of questions, in the headline
+    BROKEN: "broken (an attack did what is promised to be prevented)",
+    OPEN: "open (something got out that nobody promised to keep in)",
+    HELD: "held (what was tried did not succeed)",
+    NOT_TESTED: "not tested (nothing was learned)",
+}
+_LIES: Mapping[str, str] = {  # of a coordinator to a party
+    "list of survivors": "list of who still takes part",
+}
 _REASONS: Mapping[str, str] = {  # how a reason begins, and what it means
     "the attack did not break the baseline": "the attack failed where nothing is protected, too, so its failure shows nothing",
     "there was nothing to try it on": "there was nothing in this run to try it on",
@@ -83,3 +99,10 @@ def plain_claim(what: str, unit: str = "") -> str:
 def plain_reason(why: str) -> str:
     """Why nothing was learned, in plain words."""
     return next((said for begins, said in _REASONS.items() if why.startswith(begins)), why)
+
+
+def plain_lie(attempt: str) -> str:
+    """A lie that a party was told, in plain words."""
+    for term, said in _LIES.items():
+        attempt = attempt.replace(term, said)
+    return attempt

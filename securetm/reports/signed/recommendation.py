@@ -8,6 +8,7 @@ from securetm.contracts import Profile, Unit
 from securetm.leakage.verdicts import BROKEN, OPEN
 from securetm.reports.guess_limit import MOST_RIGHT
 from securetm.reports.signed.report_facts import THIS_RUN, PartyFacts, QuestionAnswer, Rule
+from securetm.wording import listed
 
 _WITHHOLD = "Do not hand over this model, and stop the training"
 _AMONG = "Hand over this model only to people who may read the documents"
@@ -44,7 +45,7 @@ def rules_for(
         Rule(
             "Not all five questions were tried on this run.",
             bool(untried),
-            f"{_CONDITIONS}: whoever signs relies on trials of other runs, or on none, for {len(untried)} of the answers",
+            f"{_CONDITIONS}: {_relies_on(untried)}",
         ),
     )
 
@@ -52,3 +53,12 @@ def rules_for(
 def recommended(rules: Sequence[Rule]) -> str:
     """What the first rule that applies says; the conditions of later ones are listed with it."""
     return next((one.follows.partition(":")[0] for one in rules if one.applies), _NOTHING) + "."
+
+
+def _relies_on(untried: Sequence[QuestionAnswer]) -> str:
+    """What whoever signs relies on where this run was not tried: trials of other runs, or none at all, question by question."""
+    elsewhere = tuple(f"“{one.question}”" for one in untried if any(tried.tested for tried in one.tried))
+    nowhere = tuple(f"“{one.question}”" for one in untried if not any(tried.tested for tried in one.tried))
+    said = [f"on trials of other runs for {listed(elsewhere)}"] if elsewhere else []
+    said += [f"on what is promised, and on no trial at all, for {listed(nowhere)}"] if nowhere else []
+    return f"whoever signs relies {', and '.join(said)}"

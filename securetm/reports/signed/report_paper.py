@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from securetm.leakage.regulators import CRITERIA, INFERENCE, LINKING, NOT_TRIED, SCOPES, SINGLING_OUT
 from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN
-from securetm.reports.signed.plain_words import plain_reason
+from securetm.reports.signed.plain_words import ENDED, plain_reason
 from securetm.reports.signed.report_facts import (
     OTHER_MODEL,
     SAME_MODEL,
@@ -175,15 +175,17 @@ def _in_words(tried: Tried) -> str:
     of = f", {tried.tries}" if tried.tries else ""
     others = _others(tried)
     since = " The software changed since." if tried.stale else ""
-    return f"{place}{helped}: {tried.standing}. {_capital(tried.measure)}: {tried.figure}{of}.{others}{since}"
+    return f"{place}{helped}: {ENDED[tried.standing]}. {_capital(tried.measure)}: {tried.figure}{of}.{others}{since}"
 
 
 def _others(tried: Tried) -> str:
     """How the other attempts in the same place ended: the page shows the worst."""
     counts = dict(tried.counts or {})
     counts[tried.standing] = counts.get(tried.standing, 1) - 1
-    left = tuple(f"{number} {name}" for name, number in counts.items() if number)
-    return f" The worst of {sum(counts.values()) + 1}; the others: {listed(left)}." if left else ""
+    got, kept, taught = counts.get(BROKEN, 0) + counts.get(OPEN, 0), counts.get(HELD, 0), counts.get(NOT_TESTED, 0)
+    ended = {"succeeded, too": got, "did not succeed": kept, "taught nothing": taught}
+    left = tuple(f"{number} {name}" for name, number in ended.items() if number)
+    return f" This is the worst of {sum(counts.values()) + 1} attempts there; of the others {listed(left)}." if left else ""
 
 
 def _capital(text: str) -> str:

@@ -34,6 +34,7 @@ from securetm.profiles import ProfileFile
 from securetm.reports.audit_file import AUDITS, read_record
 from securetm.reports.report_errors import NewerRun
 from securetm.reports.signed.five_questions import READER, Attempted, Lies
+from securetm.reports.signed.plain_words import plain_lie
 from securetm.reports.signed.report_facts import OTHER_MODEL, SAME_MODEL, THIS_RUN, UNPROTECTED
 from securetm.reports.threat_refusals import refusal_facts
 
@@ -105,8 +106,8 @@ def lies_to_parties(profile: str) -> Lies:
     tried, refused = facts["lies"]["tried"], facts["lies"]["refused"]
     said = f"Of {tried} lies told to parties in trials of this profile, {refused} were refused ({facts['date']})"
     if facts["not_held"]:
-        return Lies(BROKEN, f"{said}; not refused, against what is promised: {'; '.join(facts['not_held'])}.")
-    answered = "; ".join(one["attempt"] for one in facts["not_claimed"])
+        return Lies(BROKEN, f"{said}; not refused, against what is promised: {'; '.join(map(plain_lie, facts['not_held']))}.")
+    answered = "; ".join(plain_lie(one["attempt"]) for one in facts["not_claimed"])
     said += f"; answered, as nobody promised otherwise: {answered}." if answered else "."
     if facts["stale"]:
         return Lies(NOT_TESTED, f"{said} The software changed since.")
