@@ -21,6 +21,7 @@ from securetm.contracts import (
     Domain,
     Entropy,
     Exchange,
+    Message,
     Needs,
     Roster,
     Store,
@@ -105,7 +106,7 @@ class PlainCoordinatorRound(CoordinatorExchange):
         self._next = sorted(register.place(member) for member in cohort.members)  # whose vector is added next
         self.ask(self._next, self._take)
 
-    def _take(self, place: int, sender: str, message: bytes) -> None:
+    def _take(self, place: int, sender: str, message: Message) -> None:
         """Adds the vector at once if it is next in roster order: all vectors together may not fit into memory."""
         self._vectors[place] = unpack_vector(message, self._terms, sender)
         while self._terms.needs is Needs.SUM and self._next and self._next[0] in self._vectors:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from securetm.clipped_sum import blocks_of
-from securetm.contracts import Array, Domain, Terms
+from securetm.contracts import Array, Domain, Message, Terms
 from securetm.errors import BadVector, BrokenPromise
 
 _AT_ONCE = 1 << 16  # values that are checked at once, so that beside a long vector there are only short ones
@@ -66,7 +66,7 @@ def _whole(piece: Array, reach: int, grid: float) -> tuple[Array, int]:
     return piece, changed
 
 
-def unpack_vector(message: bytes, terms: Terms, sender: str) -> dict[str, Array]:
+def unpack_vector(message: Message, terms: Terms, sender: str) -> dict[str, Array]:
     """Named arrays from untrusted bytes, or a refusal that names the sender."""
     kind = wire_type(terms)
     row = int(np.prod(terms.layout[0].shape[1:])) if terms.ragged else terms.size

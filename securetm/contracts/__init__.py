@@ -4,7 +4,7 @@ Every federated topic model learns from sums over documents. A mechanism changes
 changes who sees the sum.
 """
 
-from securetm.contracts.aggregation import Aggregation, Exchange, Parcel, Session
+from securetm.contracts.aggregation import Aggregation, Exchange, Message, Parcel, Session
 from securetm.contracts.blocks import BLOCK_DOCUMENTS, IN_MEMORY, ON_DISK, BlockedDocuments, DocumentBlock, Keeping
 from securetm.contracts.engine import Engine
 from securetm.contracts.mechanism import CountNoise, Entropy, Mechanism, NamingThreshold, NoiseBy, RoundContext, Sampling, Store
@@ -68,6 +68,7 @@ __all__ = [
     "Losses",
     "Mechanism",
     "Memory",
+    "Message",
     "NamingQuery",
     "NamingThreshold",
     "Needs",

@@ -8,7 +8,8 @@ from typing import ClassVar, Protocol
 from securetm.contracts.mechanism import Entropy, Store
 from securetm.contracts.terms import Answer, Array, Claim, Cohort, Roster, Terms
 
-Parcel = tuple[str, bytes]  # to whom, what; a long vector may be a view that is used as bytes are
+Message = bytes | memoryview  # a long one may be a view that nobody can write to: whoever keeps or joins it makes bytes of it
+Parcel = tuple[str, Message]  # to whom, what
 
 
 class Exchange(Protocol):
@@ -20,7 +21,7 @@ class Exchange(Protocol):
     """
 
     def begin(self) -> Sequence[Parcel]: ...
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]: ...
+    def receive(self, sender: str, message: Message) -> Sequence[Parcel]: ...
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]: ...
 
 

@@ -34,7 +34,7 @@ ROUNDS = 10
 WORKERS = 2  # processes of parties
 MOST_IN_ONE = 30  # parties that one process plays; each takes tens of megabytes where vectors have a million values
 DEADLINE = 600.0  # seconds
-Ask = Callable[[Mapping[str, bytes], int], Iterator[tuple[str, bytes]]]
+Ask = Callable[[Mapping[str, bytes], int], Iterator[tuple[str, bytes | memoryview]]]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class SummingParty:
         self._role = MaskedSum().party(name, load.roster, OperatingSystem(), memory)
         self._vector = {"values": np.arange(load.length) % 1000}
 
-    def handle(self, request: bytes) -> bytes:
+    def handle(self, request: bytes) -> bytes | memoryview:
         """Answers one request."""
         session, body = wire.unpack_request(request)
         if isinstance(body, wire.Prepare):
@@ -134,7 +134,7 @@ class SummingCoordinator:
                 for parcel in outcome.parcels:
                     exchange.receive(member, parcel)
             further = exchange.expire(())
-            requests = {member: wire.pack_request(bytes(32), wire.Forward(name, parcel)) for member, parcel in further}
+            requests = {member: wire.pack_request(bytes(32), wire.Forward(name, bytes(parcel))) for member, parcel in further}
 
 
 def measured(parties: int, length: int, on_progress: OnProgress | None) -> tuple[list[Row], list[str]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.aggregation.vectors import pack_vector, unpack_vector
-from securetm.contracts import Cohort, Mechanism, Noised, Query, RoundContext, State
+from securetm.contracts import Cohort, Mechanism, Message, Noised, Query, RoundContext, State
 from securetm.corpus.corpus import PartyCorpus
 from securetm.errors import CohortTooSmall, NotInCohort
 from securetm.federation import wire
@@ -40,7 +40,7 @@ from securetm.route import ClippedAnswer, Route
 from securetm.toml_settings import digest
 
 
-def answer(session: JoinedSession, ask: wire.Ask) -> tuple[bytes, ...]:
+def answer(session: JoinedSession, ask: wire.Ask) -> tuple[Message, ...]:
     """Returns the first messages of the round that this question begins, or refuses."""
     question = _checked(session, ask)
     own, terms = session.own, question.route.terms
@@ -107,7 +107,7 @@ class Answering:
     def __post_init__(self) -> None:
         self.own = self.session.own
 
-    def answer_once(self) -> tuple[bytes, ...]:
+    def answer_once(self) -> tuple[Message, ...]:
         """Answers a question about the corpus alone. Asked again, it gets the same bytes, and another cohort gets none."""
         ask, own, terms = self.ask, self.own, self.route.terms
         asked = digest([ask.question, list(self.cohort.members), list(own.questions.vocabulary), terms.size])
@@ -124,7 +124,7 @@ class Answering:
         own.memory.last = max(own.memory.last, ask.serial)
         return self._send(read_stored(bytes(kept[0][1]), terms, own.name), ())
 
-    def answer_now(self, *, once: bytes = b"") -> tuple[bytes, ...]:
+    def answer_now(self, *, once: bytes = b"") -> tuple[Message, ...]:
         """Computes a new answer. With `once`, it is written to disk before it leaves, and never computed again."""
         ask, own = self.ask, self.own
         if ask.serial <= own.memory.last:
@@ -164,13 +164,13 @@ class Answering:
         noised, names = self.route.terms.noised, self.own.agreement.profile.aggregation.names_survivors
         return self.session.guard is not None and (noised is Noised.WHOLE or (noised is Noised.SHARE and names))
 
-    def _again(self, before: KeptAnswer, context: RoundContext) -> tuple[bytes, ...]:
+    def _again(self, before: KeptAnswer, context: RoundContext) -> tuple[Message, ...]:
         """Gives the kept answer again: the same vector, the memory that came with it, and no charge."""
         terms = self.route.terms
         self.own.memory.arrays, context.surplus[:] = dict(before.memory), before.surplus
         return self._leaves(unpack_vector(before.vector, terms, self.own.name), context, ClippedAnswer({}, 0, math.nan, 0))
 
-    def _leaves(self, vector: State, context: RoundContext, clipped: ClippedAnswer) -> tuple[bytes, ...]:
+    def _leaves(self, vector: State, context: RoundContext, clipped: ClippedAnswer) -> tuple[Message, ...]:
         """Sends an answer that is on disk where it must not change, and records it."""
         ask, own = self.ask, self.own
         if own.memory.arrays:  # they depend on the documents and on every question that they came from
@@ -241,7 +241,7 @@ class Answering:
         who = [[member, self.own.keys.get(member, b"").hex()] for member in self.cohort.members]
         return question, number, digest(who), about
 
-    def _send(self, vector: State, surplus: Sequence[bytes]) -> tuple[bytes, ...]:
+    def _send(self, vector: State, surplus: Sequence[bytes]) -> tuple[Message, ...]:
         exchange = self.session.aggregation.round(self.cohort, self.route.terms, vector, surplus)
         parcels = self.session.open(self.cohort.round_id, exchange)
         with self.own.failure_log.logged():

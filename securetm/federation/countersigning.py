@@ -65,7 +65,7 @@ class Countersigning:
         asked = {owner: wire.Links(tuple(lengths.values())) for owner, lengths in behind.items() if lengths}
         led = self.carry(asked) if asked else {}
         since = {owner: min(head.count for head in lengths) for owner, lengths in behind.items() if lengths}
-        return {owner: _Lead(since[owner], *said.parcels) for owner, said in led.items() if len(said.parcels) == 2}
+        return {owner: _Lead(since[owner], *map(bytes, said.parcels)) for owner, said in led.items() if len(said.parcels) == 2}
 
     def _show(self, leads: Mapping[str, _Lead]) -> None:
         """Shows every party the heads of the others, and notes what it signs of them."""
@@ -77,7 +77,7 @@ class Countersigning:
             for owner, signed in zip(others[member], parcels, strict=False):
                 by_witness = self._signed.setdefault(owner, {})
                 if signed:
-                    by_witness[member] = signed
+                    by_witness[member] = bytes(signed)
                 else:  # a party that no longer answers is not waited for
                     by_witness.pop(member, None)
 

@@ -24,7 +24,7 @@ class InProcess:
 
     parties: Mapping[str, Party]
 
-    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002 - it is in memory already
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:  # noqa: ARG002 - it is in memory already
         """Asks every party when its reply is wanted."""
         return ((name, self.parties[name].handle(message)) for name, message in requests.items())
 
@@ -61,7 +61,7 @@ class Workers:
             self._processes.append(process)
             self._at.update(dict.fromkeys(share, here))
 
-    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002 - it is in memory already
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:  # noqa: ARG002 - it is in memory already
         """The workers run side by side, and each gets its next request when its last reply is taken.
 
         Two long messages that meet in one pipe would otherwise wait for each other without end.
@@ -126,7 +126,8 @@ def _serve(pipe: Connection, make: Callable[..., Party], share: Mapping[str, tup
     failed: SecuretmError | None
     while (request := _next(pipe)) is not None:
         name, message = request
-        reply, failed = b"", None
+        failed = None
+        reply: bytes | memoryview = b""
         try:
             reply = parties[name].handle(message)
         except SecuretmError as failure:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from securetm.contracts import Message
 from securetm.errors import Malformed, Refused, WrongSession
 from securetm.federation import wire
 from securetm.federation.answering import answer
@@ -36,7 +37,7 @@ class Party(PartyState):
         """The bytes of the longest message that it reads now. A carrier need not read more."""
         return max(self.limits.of_bodies().values())
 
-    def handle(self, message: bytes) -> bytes:
+    def handle(self, message: bytes) -> Message:
         """Answers one request and never raises. A wrong request is refused by name; the reason stays in the party's store."""
         identity, self.heard = b"", ""
         try:
@@ -65,7 +66,7 @@ class Party(PartyState):
                 raise NotInvited() from malformed
             raise
 
-    def _act(self, identity: bytes, body: wire.Body) -> tuple[bytes, ...]:
+    def _act(self, identity: bytes, body: wire.Body) -> tuple[Message, ...]:
         """Accepts an invitation at any time, and every other message only in the session that the party joined last."""
         if isinstance(body, wire.Invite):
             return self._join(identity, body)
@@ -73,7 +74,7 @@ class Party(PartyState):
             raise NotInvited()
         if identity != self.session.identity:
             raise WrongSession()
-        accepted: Mapping[type, Callable[[Any], tuple[bytes, ...]]] = {
+        accepted: Mapping[type, Callable[[Any], tuple[Message, ...]]] = {
             wire.Adopt: partial(adopt_words, self),
             wire.Prepare: self.session.prepare,
             wire.Ask: partial(answer, self.session),
@@ -84,7 +85,7 @@ class Party(PartyState):
         }
         return accepted[type(body)](body)
 
-    def _join(self, identity: bytes, invite: wire.Invite) -> tuple[bytes, ...]:
+    def _join(self, identity: bytes, invite: wire.Invite) -> tuple[Message, ...]:
         """Accepts a session only under the plan, the profile and the roster that this party holds itself.
 
         It ends the session before, as a new start of this party would: whatever must outlive a session is on disk.

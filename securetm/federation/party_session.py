@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.contracts import Exchange, Parcel, Roster, RoundContext, Session
+from securetm.contracts import Exchange, Message, Parcel, Roster, RoundContext, Session
 from securetm.errors import UnknownRound
 from securetm.federation import wire
 from securetm.federation.party_state import PartyState
@@ -57,7 +57,7 @@ class JoinedSession:
             )
         return cls(own, identity, profile.aggregation.party(own.name, roster, own.entropy, own.store), guard)
 
-    def prepare(self, prepare: wire.Prepare) -> tuple[bytes, ...]:
+    def prepare(self, prepare: wire.Prepare) -> tuple[Message, ...]:
         """Takes part in the aggregation's set-up. Its size and the number of set-ups are bounded: each round costs keys."""
         if prepare.exchange != preparation_identity(self.identity, prepare.number, prepare.rounds):
             raise WrongRound()
@@ -69,12 +69,12 @@ class JoinedSession:
         self.own.limits.parcel = self.own.agreement.profile.aggregation.longest(len(self.own.members), prepare.rounds, None)[1]
         return self.open(prepare.exchange, self.aggregation.prepare(prepare.rounds))
 
-    def open(self, name: bytes, exchange: Exchange) -> tuple[bytes, ...]:
+    def open(self, name: bytes, exchange: Exchange) -> tuple[Message, ...]:
         """Opens an exchange in the place of the one before, and returns its first messages."""
         self.open_exchange = (name, exchange)
         return _to_coordinator(exchange.begin())
 
-    def forward(self, forward: wire.Forward) -> tuple[bytes, ...]:
+    def forward(self, forward: wire.Forward) -> tuple[Message, ...]:
         """Passes a message to the exchange under way, and returns its answer."""
         if self.open_exchange is None or self.open_exchange[0] != forward.round_id:
             raise UnknownRound(forward.round_id.hex()[:16])
@@ -96,11 +96,11 @@ class JoinedSession:
         if ask.keep:
             self.own.memory.keep(ask.serial, learner.remember(self.own.memory.arrays))
 
-    def countersign(self, witness: wire.Witness) -> tuple[bytes, ...]:
+    def countersign(self, witness: wire.Witness) -> tuple[Message, ...]:
         """Signs heads of the other parties' ledgers."""
         return self._guarded().countersign(witness.heads, witness.links)
 
-    def lead(self, links: wire.Links) -> tuple[bytes, ...]:
+    def lead(self, links: wire.Links) -> tuple[Message, ...]:
         """Returns a head of this party's ledger, and the links that lead there from the heads that others saw."""
         return self._guarded().lead(links.statements)
 
@@ -110,5 +110,5 @@ class JoinedSession:
         return self.guard
 
 
-def _to_coordinator(parcels: Sequence[Parcel]) -> tuple[bytes, ...]:
+def _to_coordinator(parcels: Sequence[Parcel]) -> tuple[Message, ...]:
     return tuple(parcel for receiver, parcel in parcels if receiver == COORDINATOR)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from securetm.agreement import Agreement
-from securetm.contracts import Answer, Array, Cohort, Entropy, Exchange, Needs, Roster, RoundContext, State, Terms
+from securetm.contracts import Answer, Array, Cohort, Entropy, Exchange, Message, Needs, Roster, RoundContext, State, Terms
 from securetm.errors import Malformed, Refused, TooFewParties, WrongSession
 from securetm.federation import wire
 from securetm.federation.attendance import FORGOT, Attendance, NewSessionWanted
@@ -182,7 +182,7 @@ class Rounds:
             with self._first_refusal():
                 self.attendance.check(requests, taken)
                 further = exchange.expire([m for m in requests if m not in taken])
-            requests = {m: wire.pack_request(self.session, wire.Forward(name, p)) for m, p in further}
+            requests = {m: wire.pack_request(self.session, wire.Forward(name, bytes(p))) for m, p in further}
         return up, down
 
     def _took(self, exchange: Exchange, member: str, accepted: wire.Accepted | None) -> bool:
@@ -223,7 +223,7 @@ class Rounds:
         replies = ((member, self._accepted(member, reply)) for member, reply in self.parties.ask(requests, self._most))
         return {member: accepted for member, accepted in replies if accepted is not None}
 
-    def _accepted(self, member: str, reply: bytes) -> wire.Accepted | None:
+    def _accepted(self, member: str, reply: Message) -> wire.Accepted | None:
         """Returns a reply that accepts, and keeps the head of the party's ledger. Raises what the party refused.
 
         Returns nothing where the run goes on as if the party had not answered.
@@ -244,7 +244,7 @@ class Rounds:
             self.ledgers.heads[member] = outcome.head
         return outcome
 
-    def _read(self, member: str, reply: bytes) -> wire.Outcome:
+    def _read(self, member: str, reply: Message) -> wire.Outcome:
         """Reads a reply. Where the run goes on without this party, bytes that are no reply count as its refusal."""
         try:
             session, outcome = wire.unpack_reply(reply, member, self._most)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from securetm.contracts import Message
 from securetm.federation.store import SqliteStore
 
 _TABLES = """
@@ -37,7 +38,7 @@ REQUEST, TOTAL = "request", "total"
 class Parties(Protocol):
     """All parties, as the coordinator reaches them: one message to each at most, and one reply from each at most."""
 
-    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, Message]]:
         """Sends the requests and returns the replies that came in time, one by one. A party without a reply has dropped out.
 
         Replies are in the order of the roster, whatever the order in which they came: no result depends on who is quick.
@@ -62,7 +63,9 @@ class Transcript(SqliteStore):
         super().__init__(folder / "messages.sqlite", _TABLES, synced=False)
         self.with_content = with_content
 
-    def record(self, serial: int, channel: str, sender: str, receiver: str, message: bytes, after: float | None = None) -> None:
+    def record(
+        self, serial: int, channel: str, sender: str, receiver: str, message: Message, after: float | None = None
+    ) -> None:
         """Records one message; of a reply that a network carried, also how many seconds after its request it came."""
         content = message if self.with_content else None
         change = "INSERT INTO messages (serial, channel, sender, receiver, bytes, content) VALUES (?, ?, ?, ?, ?, ?)"
@@ -105,10 +108,10 @@ class Recorded:
     serial: int = 0
     arrivals: Mapping[str, float] = field(default_factory=dict)  # seconds after its request, by party; a network fills it in
 
-    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, Message]]:
         """Carries requests and replies, and writes each to disk before it goes on."""
-        for party, message in requests.items():
-            self.transcript.record(self.serial, REQUEST, "coordinator", party, message)
+        for party, request in requests.items():
+            self.transcript.record(self.serial, REQUEST, "coordinator", party, request)
         self.transcript.keep()
         try:
             for party, message in self.parties.ask(requests, most):

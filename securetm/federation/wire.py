@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from securetm.contracts import Array, State
+from securetm.contracts import Array, Message, State
 from securetm.errors import Malformed
 from securetm.federation import wire_pb2 as pb
 from securetm.federation.wire_form import ACCEPT, MOST_DIMENSIONS, MOST_MEMBERS, PARCELS, Span, begun, check_form, fields_in
@@ -106,7 +106,7 @@ class Finish:
 class Accepted:
     """A party's answer, or its consent without one."""
 
-    parcels: tuple[bytes, ...] = ()
+    parcels: tuple[Message, ...] = ()
     head: bytes = b""  # of the party's ledger, signed, where a budget is spent
 
 
@@ -169,7 +169,7 @@ def unpack_request(message: bytes, limits: Mapping[str, int] | None = None) -> t
     return request.session, body
 
 
-def pack_reply(session: bytes, outcome: Outcome) -> bytes:
+def pack_reply(session: bytes, outcome: Outcome) -> Message:
     """Packs one party's reply. A long parcel is not copied where its buffer has room around it."""
     reply = pb.Reply(version=VERSION, session=session)
     if isinstance(outcome, Accepted) and len(outcome.parcels) == 1 and len(outcome.parcels[0]) >= LONG:
@@ -186,7 +186,7 @@ def pack_reply(session: bytes, outcome: Outcome) -> bytes:
     return bytes(reply.SerializeToString())
 
 
-def unpack_reply(message: bytes, sender: str, most: int = MOST_BYTES) -> tuple[bytes, Outcome]:
+def unpack_reply(message: Message, sender: str, most: int = MOST_BYTES) -> tuple[bytes, Outcome]:
     """Returns the session and the outcome of a reply of at most so many bytes. The coordinator does not trust the bytes.
 
     Of a long reply the parcels are not copied.
@@ -214,7 +214,7 @@ def _unpacked_in_place(message: memoryview, sender: str, most: int) -> tuple[byt
     accept = pb.Accept.FromString(_without(message, accepted[0].content, accepted[0].end, parcels))
     if len(accept.head) > LONGEST_SIGNED:
         raise Malformed(sender, _NEITHER)
-    return reply.session, Accepted(tuple(cast(bytes, message[one.content : one.end]) for one in parcels), accept.head)
+    return reply.session, Accepted(tuple(message[one.content : one.end] for one in parcels), accept.head)
 
 
 def _without(message: memoryview, start: int, end: int, cut: Sequence[Span]) -> bytes:

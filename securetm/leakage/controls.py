@@ -68,7 +68,7 @@ def _random_vector(message: Message, terms: Terms, rng: np.random.Generator) -> 
     first = bytes(outcome.parcels[0])
     whole = np.frombuffer(first, wire_type(terms), offset=begins)
     drawn = first[:begins] + (_uniform_like(whole, rng) if message.channel == SEALED else _random_like(whole, rng)).tobytes()
-    return wire.pack_reply(session, replace(outcome, parcels=(drawn, *outcome.parcels[1:])))
+    return bytes(wire.pack_reply(session, replace(outcome, parcels=(drawn, *outcome.parcels[1:]))))
 
 
 def _permuted_state(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:  # noqa: ARG001 - as the others

@@ -78,7 +78,7 @@ class NetworkedParties:
             self.close()
             raise NotTestable(f"{', '.join(sorted(missing))} could not connect to this machine")
 
-    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
         """Asks one party after the other: each has this machine to itself while it answers, as it has its own elsewhere."""
         for name, message in requests.items():
             for called, reply in self._network.ask({self._called[name]: message}, most):

@@ -228,7 +228,7 @@ class _TamperingChannel:
     silent: str = ""  # a party that is cut off
     answers: dict[str, tuple[str, int]] = field(default_factory=dict)  # to the last question: the kind of reply, and its length
 
-    def ask(self, requests: Mapping[str, bytes], most: int = wire.MOST_BYTES) -> Iterator[tuple[str, bytes]]:
+    def ask(self, requests: Mapping[str, bytes], most: int = wire.MOST_BYTES) -> Iterator[tuple[str, bytes | memoryview]]:
         """Sends the requests, and forged ones before and after them."""
         requests = {member: message for member, message in requests.items() if member != self.silent}
         victim = next(iter(requests))
@@ -304,7 +304,7 @@ def _put_back(witness: wire.Witness, coordinator: Coordinator, forked: ForkedLed
     yield "a ledger that was put back and spent from elsewhere until it is longer", wire.Witness((head,), (way,))
 
 
-def _refusal_in(reply: bytes, party: str) -> str:
+def _refusal_in(reply: bytes | memoryview, party: str) -> str:
     """The name of the refusal in a reply, or nothing."""
     outcome = wire.unpack_reply(reply, party)[1]
     return outcome.name if isinstance(outcome, wire.Refusal) else ""

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from securetm.contracts import Answer, Parcel
+from securetm.contracts import Answer, Message, Parcel
 from securetm.errors import Duplicate, Malformed, TooFewParties
 from securetm.sessions.framing import Reader
 from securetm.sessions.identities import COORDINATOR, PinnedRoster
 from securetm.sessions.labels import Label
 from securetm.sessions.session_errors import UnexpectedMessage
 
-Take = Callable[[int, str, bytes], Any]  # checks a message from a place and a name, and returns what of it is kept
+Take = Callable[[int, str, Message], Any]  # checks a message from a place and a name, and returns what of it is kept
 Then = Callable[[Mapping[int, Any]], Sequence[Parcel]]  # returns the messages after a wave, from what came in it by place
 
 
@@ -27,9 +27,9 @@ def _nothing_more(came: Mapping[int, Any]) -> Sequence[Parcel]:
 class PartyExchange:
     """A party's half: it sends first, answers each message of the coordinator by its kind, and waits for nobody."""
 
-    answers: Mapping[int, Callable[[bytes], bytes]] = {}  # by kind, those that are expected now
+    answers: Mapping[int, Callable[[bytes], Message]] = {}  # by kind, those that are expected now
 
-    def __init__(self, first: bytes | None = None) -> None:
+    def __init__(self, first: Message | None = None) -> None:
         self._first = first
 
     def begin(self) -> Sequence[Parcel]:
@@ -37,12 +37,12 @@ class PartyExchange:
         first, self._first = self._first, None
         return ((COORDINATOR, first),) if first is not None else ()
 
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+    def receive(self, sender: str, message: Message) -> Sequence[Parcel]:
         """Returns the answer to a message of the coordinator, or refuses a message that is not expected."""
         kind = Reader(message, sender).kind
         if sender != COORDINATOR or kind not in self.answers:
             raise UnexpectedMessage(sender)
-        reply = self.answers[kind](message)
+        reply = self.answers[kind](bytes(message))  # what the coordinator sends is short
         return ((COORDINATOR, reply),) if reply else ()
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
@@ -73,7 +73,7 @@ class CoordinatorExchange:
         """Returns no message: parties send first."""
         return ()
 
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+    def receive(self, sender: str, message: Message) -> Sequence[Parcel]:
         """Keeps the message. A message that is refused changes nothing, so its sender counts as missing."""
         place = self._register.place(sender)
         if place in self.got:
@@ -94,10 +94,10 @@ class CoordinatorExchange:
         """Returns each message with the name of the party at its place."""
         return [(self._register.name(place), message) for place, message in messages.items()]
 
-    def signed(self, place: int, sender: str, message: bytes, label: Label, kind: int, most: int) -> Reader:
+    def signed(self, place: int, sender: str, message: Message, label: Label, kind: int, most: int) -> Reader:
         """Checks the signature of a message of at most so many bytes, and reads it up to its sender's place."""
         if len(message) > most:
             raise Malformed(sender, "it is too long")
-        reader = Reader(self._register.opened(place, sender, message, label), sender, kind)
+        reader = Reader(self._register.opened(place, sender, bytes(message), label), sender, kind)
         reader.speaks_for(place)
         return reader

@@ -13,6 +13,7 @@ from itertools import pairwise
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from securetm.contracts import Message
 from securetm.errors import Malformed
 from securetm.sessions.labels import PROTOCOL, VERSION, Label
 
@@ -62,7 +63,7 @@ def listed(messages: Collection[bytes]) -> bytes:
 class Reader:
     """Reads a message from its beginning, and refuses one that is too short, too long or out of order."""
 
-    def __init__(self, message: bytes, sender: str, *kinds: int) -> None:
+    def __init__(self, message: Message, sender: str, *kinds: int) -> None:
         self._bytes, self._at, self._sender = memoryview(message), 0, sender
         if (version := self.number(1)) != VERSION:
             raise self.malformed(f"it is of version {version} of the protocol, and this is version {VERSION}")

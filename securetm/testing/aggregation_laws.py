@@ -16,7 +16,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from scipy.stats import binom
 
 from securetm.clipped_sum import blocks_of
-from securetm.contracts import Aggregation, Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Needs, Roster, Terms
+from securetm.contracts import (
+    Aggregation,
+    Answer,
+    Array,
+    Block,
+    Cohort,
+    Domain,
+    Entropy,
+    Exchange,
+    Message,
+    Needs,
+    Roster,
+    Terms,
+)
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.errors import SecuretmError
 from securetm.testing.mechanism_laws import EmptyStore
@@ -48,8 +61,8 @@ class LocalSession:
     aggregation: Aggregation
     seed: str = ""
     backwards: bool = False  # deliver the last message of a wave first
-    seen: list[tuple[str, bytes]] = field(default_factory=list)
-    received: list[bytes] = field(default_factory=list)  # what parties receive
+    seen: list[tuple[str, Message]] = field(default_factory=list)
+    received: list[Message] = field(default_factory=list)  # what parties receive
 
     def __post_init__(self) -> None:
         draw = {m: seeded(self.seed + m) if self.seed else OperatingSystem() for m in MEMBERS}
@@ -222,12 +235,12 @@ class AggregationLaws:
             with pytest.raises(SecuretmError):
                 party.answer(b"never asked")
 
-    def first_messages(self, aggregation: Aggregation, terms: Terms) -> tuple[dict[str, Exchange], dict[str, bytes]]:
+    def first_messages(self, aggregation: Aggregation, terms: Terms) -> tuple[dict[str, Exchange], dict[str, Message]]:
         """The exchanges of a round, and each party's first message to the coordinator, which is not delivered yet."""
         exchanges = LocalSession(aggregation).exchanges(cohort(), terms, self.vectors(terms))
         return exchanges, {m: next(message for to, message in exchanges[m].begin() if to == COORDINATOR) for m in MEMBERS}
 
-    def refused(self, exchange: Exchange, sender: str, message: bytes) -> None:
+    def refused(self, exchange: Exchange, sender: str, message: Message) -> None:
         with pytest.raises(SecuretmError) as caught:
             exchange.receive(sender, message)
         assert type(caught.value) is not SecuretmError

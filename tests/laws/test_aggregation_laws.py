@@ -11,7 +11,21 @@ import pytest
 
 from securetm.aggregation.plain import PlainCoordinatorRound, PlainCoordinatorSession, PlainSum
 from securetm.aggregation.vectors import unpack_vector
-from securetm.contracts import Aggregation, Array, Block, Claim, Cohort, Domain, Entropy, Needs, Parcel, Roster, Store, Terms
+from securetm.contracts import (
+    Aggregation,
+    Array,
+    Block,
+    Claim,
+    Cohort,
+    Domain,
+    Entropy,
+    Message,
+    Needs,
+    Parcel,
+    Roster,
+    Store,
+    Terms,
+)
 from securetm.errors import BadSetting, Refused
 from securetm.sessions.identities import PinnedRoster
 from securetm.testing.aggregation_laws import LUCK, MEMBERS, RUNS, AggregationLaws, LocalSession, cohort, told_apart
@@ -126,8 +140,8 @@ class SmallMasks(MaskingSession):
 class TakesAnything(Gathering):
     """Whoever speaks is added, however often."""
 
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        self.got[sender] = message
+    def receive(self, sender: str, message: Message) -> Sequence[Parcel]:
+        self.got[sender] = bytes(message)
         self.members = (*self.members, sender) if sender not in self.members else self.members
         return ()
 
@@ -157,7 +171,7 @@ class HastySession(PlainCoordinatorSession):
 
 
 class Hasty(PlainCoordinatorRound):
-    def _take(self, place: int, sender: str, message: bytes) -> None:
+    def _take(self, place: int, sender: str, message: Message) -> None:
         self._add(unpack_vector(message, self._terms, sender))
 
 

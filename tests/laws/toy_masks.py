@@ -22,6 +22,7 @@ from securetm.contracts import (
     Domain,
     Entropy,
     Exchange,
+    Message,
     Needs,
     Parcel,
     Roster,
@@ -122,7 +123,7 @@ class OneMessage:
     def begin(self) -> Sequence[Parcel]:
         return ((COORDINATOR, self.message),)
 
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+    def receive(self, sender: str, message: Message) -> Sequence[Parcel]:
         raise Malformed(sender, "nothing is expected")
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
@@ -138,11 +139,11 @@ class KeyExchange:
     def begin(self) -> Sequence[Parcel]:
         return ((COORDINATOR, self.session.private().public_key().public_bytes_raw()),)
 
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+    def receive(self, sender: str, message: Message) -> Sequence[Parcel]:
         if sender != COORDINATOR or len(message) != KEY * len(self.session.members):
             raise Malformed(sender, "is no list of keys")
         for place, name in enumerate(self.session.members):
-            self.session.store.put(f"key of {name}", message[KEY * place : KEY * (place + 1)])
+            self.session.store.put(f"key of {name}", bytes(message[KEY * place : KEY * (place + 1)]))
         return ()
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
@@ -192,14 +193,14 @@ class Gathering:
     def begin(self) -> Sequence[Parcel]:
         return ()
 
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+    def receive(self, sender: str, message: Message) -> Sequence[Parcel]:
         if sender not in self.members:
             raise NotInCohort(sender)
         if sender in self.got:
             raise Duplicate(sender)
         if len(message) != self.size:
             raise BadVector(sender, f"has {len(message)} bytes and not {self.size}")
-        self.got[sender] = message
+        self.got[sender] = bytes(message)
         return ()
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:

@@ -17,7 +17,7 @@ from securetm.aggregation.homomorphic.parameters import DEGREE, SEED, Fit, from_
 from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt, encrypt, seal
 from securetm.aggregation.homomorphic.sum_key import KEY_ID, SumKind, key_id, unpack_secret
 from securetm.aggregation.vectors import CLAMPED, parts_of, whole_numbers
-from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Parcel, Store, Terms
+from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Message, Parcel, Store, Terms
 from securetm.errors import NotInCohort, TooFewParties, UnknownRound
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.framing import HASH, Reader, head, places_bytes
@@ -217,7 +217,7 @@ class EncryptedCoordinatorRound(CoordinatorExchange):
         self._places = tuple(sorted(map(session.register.place, cohort.members)))
         self.ask(self._places, self._add, self._close)
 
-    def _add(self, place: int, sender: str, message: bytes) -> bool:
+    def _add(self, place: int, sender: str, message: Message) -> bool:
         """Checks round, key, size and range before anything is computed; says whether it went into the sum."""
         reader, seeds = Reader(message, sender, SumKind.FRESH), SEED * self._fit.ciphertexts(self._size)
         reader.speaks_for(place)

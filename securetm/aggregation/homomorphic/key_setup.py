@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from securetm.aggregation.homomorphic.homomorphic_errors import UnlikeKeys
 from securetm.aggregation.homomorphic.seal_library import draw_ternary
 from securetm.aggregation.homomorphic.sum_key import BOX, HELLO_SIZE, KEY_ID, SumKind, key_id, pack_secret, unpack_secret
-from securetm.contracts import Entropy, Parcel
+from securetm.contracts import Entropy, Message, Parcel
 from securetm.errors import Malformed, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.framing import Reader, head, listed, places_bytes
@@ -101,11 +101,12 @@ class KeyCoordinatorSetup(CoordinatorExchange):
         self._code, self._memory = code, memory
         self.ask(range(len(register)), self._take_hello, self._ask_generator)
 
-    def _take_hello(self, place: int, sender: str, message: bytes) -> bytes:
+    def _take_hello(self, place: int, sender: str, message: Message) -> bytes:
         if len(message) != HELLO_SIZE:
             raise Malformed(sender, f"it has {len(message)} bytes where {HELLO_SIZE} are agreed")
-        key_in(self._register, self._code, place, message)
-        return message
+        hello = bytes(message)
+        key_in(self._register, self._code, place, hello)
+        return hello
 
     def _ask_generator(self, hellos: Mapping[int, bytes]) -> Sequence[Parcel]:
         """The first member that said hello and is still there draws the key."""
@@ -115,7 +116,7 @@ class KeyCoordinatorSetup(CoordinatorExchange):
         self.ask([generator], self._take_boxes, self._hand_out)
         return self.to({generator: head(SumKind.BUNDLE) + listed(hellos.values())})
 
-    def _take_boxes(self, place: int, sender: str, message: bytes) -> tuple[bytes, Mapping[int, bytes]]:
+    def _take_boxes(self, place: int, sender: str, message: Message) -> tuple[bytes, Mapping[int, bytes]]:
         reader = Reader(message, sender, SumKind.SEALED)
         reader.speaks_for(place)
         name, others = reader.take(KEY_ID), reader.places(len(self._register))
@@ -134,7 +135,7 @@ class KeyCoordinatorSetup(CoordinatorExchange):
         self.ask(boxes, self._take_ready)
         return self.to({place: head(SumKind.KEY) + self._hellos[generator] + box for place, box in boxes.items()})
 
-    def _take_ready(self, place: int, sender: str, message: bytes) -> None:
+    def _take_ready(self, place: int, sender: str, message: Message) -> None:
         reader = Reader(message, sender, SumKind.READY)
         reader.speaks_for(place)
         if reader.take(KEY_ID) != self._name:

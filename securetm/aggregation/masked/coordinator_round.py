@@ -40,7 +40,7 @@ from securetm.aggregation.masked.party_round import Quorum, consent_body, pair_s
 from securetm.aggregation.masked.shares import MASK_KEY, SEED, seed_commitment, share_hash
 from securetm.aggregation.masked.stored_setups import CoordinatorMemory, Policy
 from securetm.clipped_sum import blocks_of
-from securetm.contracts import PART, Answer, Parcel, Terms
+from securetm.contracts import PART, Answer, Message, Parcel, Terms
 from securetm.errors import BadVector, Malformed, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange
 from securetm.sessions.framing import Reader, head, places_bytes
@@ -71,19 +71,19 @@ class MaskedCoordinatorRound(CoordinatorExchange):
 
     # ---- masked vectors ----------------------------------------------------------------------------------------------
 
-    def _take_first(self, place: int, sender: str, message: bytes) -> None:
+    def _take_first(self, place: int, sender: str, message: Message) -> None:
         if Reader(message, sender, Kind.MASKED, Kind.HELLO).kind == Kind.HELLO:
             self._take_hello(place, sender, message)
         else:
             self._take_masked(place, sender, message)
 
-    def _take_hello(self, place: int, sender: str, message: bytes) -> None:
+    def _take_hello(self, place: int, sender: str, message: Message) -> None:
         reader = self.signed(place, sender, message, Label.QUESTION, Kind.HELLO, QUESTION_SIZE)
         read_place(reader).check(self._at.epoch, self._at.tag)
         reader.end()
         self._hellos.add(place)
 
-    def _take_masked(self, place: int, sender: str, message: bytes) -> None:
+    def _take_masked(self, place: int, sender: str, message: Message) -> None:
         header, signed = read_header(message, sender), bytes(message[:HEADER_SIZE])
         if header.sender != place:
             raise Malformed(sender, "it names another sender")
@@ -144,11 +144,11 @@ class MaskedCoordinatorRound(CoordinatorExchange):
 
     # ---- survivors ---------------------------------------------------------------------------------------------------
 
-    def _take_consent(self, place: int, sender: str, message: bytes) -> bytes:
+    def _take_consent(self, place: int, sender: str, message: Message) -> bytes:
         if message[:-SIGNATURE] != consent_body(place, self._outcome):
             raise Malformed(sender, "it is no signature under these survivors")
-        self._register.opened(place, sender, message, Label.CONSENT)
-        return message[-SIGNATURE:]
+        self._register.opened(place, sender, bytes(message), Label.CONSENT)
+        return bytes(message[-SIGNATURE:])
 
     def _ask_to_unmask(self, signatures: Mapping[int, bytes]) -> Sequence[Parcel]:
         asked = tuple(signatures) or self._outcome.survivors
@@ -158,7 +158,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
 
     # ---- opening -----------------------------------------------------------------------------------------------------
 
-    def _take_unmasked(self, place: int, sender: str, message: bytes) -> dict[int, int]:
+    def _take_unmasked(self, place: int, sender: str, message: Message) -> dict[int, int]:
         longest, _ = longest_in_round(len(self._register))
         unneeded = self._terms.unneeded(len(self._outcome.survivors))
         reader = self.signed(place, sender, message, Label.UNMASKED, Kind.UNMASKED, longest + PART * len(unneeded))

@@ -20,7 +20,7 @@ from securetm.aggregation.masked.messages import (
 from securetm.aggregation.masked.party_setup import check_reveal, draw, epoch_of
 from securetm.aggregation.masked.shares import seeds_digest, short_hash
 from securetm.aggregation.masked.stored_setups import Policy, PublicSetup
-from securetm.contracts import Parcel, Store
+from securetm.contracts import Message, Parcel, Store
 from securetm.errors import Malformed
 from securetm.sessions.exchanges import CoordinatorExchange
 from securetm.sessions.framing import HASH, Reader, hashed, head, listed, places_bytes
@@ -53,11 +53,12 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
 
     # ---- commitments and reveals --------------------------------------------------------------------------------------
 
-    def _take_commit(self, place: int, sender: str, message: bytes) -> bytes:
+    def _take_commit(self, place: int, sender: str, message: Message) -> bytes:
         if len(message) != COMMIT_SIZE or message[:4] != head(Kind.COMMIT, place):
             raise Malformed(sender, "it is no commitment")
-        self._register.opened(place, sender, message, Label.COMMITMENT)
-        return message
+        commit = bytes(message)
+        self._register.opened(place, sender, commit, Label.COMMITMENT)
+        return commit
 
     def _send_commits(self, came: Mapping[int, bytes]) -> Sequence[Parcel]:
         self._commits = came
@@ -66,11 +67,11 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
         self.ask(came, self._take_reveal, self._send_reveals, self._fewest)
         return self.to(dict.fromkeys(came, message))
 
-    def _take_reveal(self, place: int, sender: str, message: bytes) -> tuple[bytes, tuple[bytes, ...]]:
+    def _take_reveal(self, place: int, sender: str, message: Message) -> tuple[bytes, tuple[bytes, ...]]:
         size = reveal_size(self._rounds)
         if len(message) != size + HASH * self._rounds or message[:4] != head(Kind.REVEAL, place):
             raise Malformed(sender, "it is no reveal, or prepares another number of rounds")
-        signed, hidden = message[:size], tuple(message[at : at + KEY] for at in range(size, len(message), KEY))
+        signed, hidden = bytes(message[:size]), tuple(bytes(message[at : at + KEY]) for at in range(size, len(message), KEY))
         check_reveal(place, signed, self._commits, self._register, self._context)
         shown = read_reveal(Reader(signed[:-SIGNATURE], sender, Kind.REVEAL), self._rounds)
         if shown.seeds_hash != seeds_digest(hidden):
@@ -87,7 +88,7 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
 
     # ---- shares ------------------------------------------------------------------------------------------------------
 
-    def _take_shares(self, place: int, sender: str, message: bytes) -> DealtShares:
+    def _take_shares(self, place: int, sender: str, message: Message) -> DealtShares:
         longest, _ = longest_in_set_up(len(self._register), self._rounds)
         reader = self.signed(place, sender, message, Label.SHARES, Kind.SHARES, longest)
         if reader.take(HASH) != self._drawn.setup:
@@ -113,7 +114,7 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
     def _dealers(self, holder: int, places: Sequence[int]) -> list[int]:
         return [dealer for dealer in self._drawn.holders(holder) if dealer in places]
 
-    def _take_stored(self, place: int, sender: str, message: bytes) -> None:
+    def _take_stored(self, place: int, sender: str, message: Message) -> None:
         longest, _ = longest_in_set_up(len(self._register), 1)
         reader = self.signed(place, sender, message, Label.RECEIPT, Kind.STORED, longest)
         if reader.take(HASH) != epoch_of(self._drawn.setup, tuple(self._agreed)):

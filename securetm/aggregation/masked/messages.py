@@ -13,7 +13,7 @@ import numpy as np
 
 from securetm.aggregation.masked.masked_errors import WrongSetup
 from securetm.aggregation.masked.shamir import PRIME, SHARE
-from securetm.contracts import Terms
+from securetm.contracts import Message, Terms
 from securetm.errors import UnknownRound
 from securetm.sessions.framing import HASH, Reader, head, places_bytes
 from securetm.sessions.identities import KEY, SIGNATURE
@@ -157,12 +157,12 @@ def ring_type(terms: Terms) -> np.dtype[np.generic]:
     return np.dtype(np.uint32 if terms.bits == 32 else np.uint64)
 
 
-def vector_hash(vector: bytes | memoryview) -> bytes:
+def vector_hash(vector: Message) -> bytes:
     """SHA-256 of a masked vector as it travels: processors have instructions for it, so that it costs less than masking."""
     return hashlib.sha256(vector).digest()
 
 
-def read_header(message: bytes, sender: str) -> Header:
+def read_header(message: Message, sender: str) -> Header:
     """The signed header of a masked vector."""
     reader = Reader(message, sender, Kind.MASKED)
     return Header(reader.number(2), read_place(reader), reader.take(SALT), reader.take(HASH))

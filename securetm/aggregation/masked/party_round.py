@@ -37,7 +37,7 @@ from securetm.aggregation.masked.messages import (
 from securetm.aggregation.masked.prekeys import Prekeys
 from securetm.aggregation.masked.shares import MASK_KEY, SEED, share_of
 from securetm.aggregation.masked.stored_setups import Policy, Prepared
-from securetm.contracts import Array, Entropy, Parcel
+from securetm.contracts import Array, Entropy, Message, Parcel
 from securetm.errors import NotInCohort, Refused
 from securetm.sessions.exchanges import PartyExchange
 from securetm.sessions.framing import Reader, derive, hashed, head, place_bytes
@@ -136,7 +136,7 @@ class MaskedPartyRound(PartyExchange):
                 self._first = self._hello() if self._prekeys.restarted else self._masked()
         return super().begin()
 
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+    def receive(self, sender: str, message: Message) -> Sequence[Parcel]:
         """Answers a request of the coordinator, or refuses it. After a newer session object or set-up it refuses all."""
         self._prekeys.check_current(self._tag, self._prepared)
         if not self._begun:
@@ -148,7 +148,7 @@ class MaskedPartyRound(PartyExchange):
     def _at(self, index: int) -> Place:
         return Place(self._prepared.epoch, self._tag, index)
 
-    def _masked(self) -> bytes:
+    def _masked(self) -> Message:
         prekeys, me = self._prekeys, self._identity.place
         if not prekeys.left:
             raise NotPrepared()
@@ -160,7 +160,7 @@ class MaskedPartyRound(PartyExchange):
         self._index = header.at.index
         return room.enclose(signed)
 
-    def _again(self, signed: bytes) -> bytes:
+    def _again(self, signed: bytes) -> Message:
         """The message that was begun before: the same vector under the same prekey and salt, or none."""
         header = read_header(signed, self._identity.me)
         room = self._under(header)
@@ -195,7 +195,7 @@ class MaskedPartyRound(PartyExchange):
         body = head(Kind.HELLO, self._identity.place) + self._at(self._prekeys.next).body()
         return self._identity.sign(Label.QUESTION, body)
 
-    def _advance(self, message: bytes) -> bytes:
+    def _advance(self, message: bytes) -> Message:
         """Skips to the prekey that the others use. A signed header that it does not remember shows an old memory."""
         reader = Reader(message, COORDINATOR, Kind.ADVANCE)
         at, proof = read_place(reader), bytes(reader.rest())

@@ -28,7 +28,7 @@ _BY_DESCRIPTOR = Path("/proc/self/fd")  # on Linux
 class Door:
     """What answers on a socket, and how many bytes it reads of a message now."""
 
-    handle: Callable[[bytes], bytes]
+    handle: Callable[[bytes], bytes | memoryview]
     most_bytes: Callable[[], int]
 
 
@@ -122,7 +122,7 @@ def _near(path: Path) -> Iterator[str]:
         os.close(folder)
 
 
-def _send(to: socket.socket, content: bytes) -> None:
+def _send(to: socket.socket, content: bytes | memoryview) -> None:
     to.sendall(len(content).to_bytes(_LENGTH, "big"))
     if content:  # who has read that a message is empty may have hung up
         to.sendall(content)

@@ -14,7 +14,7 @@ class SealedParty:
     """One party and its end of the channel."""
 
     end: PartyEnd
-    answer: Callable[[bytes], bytes]  # of the party, to what was sealed
+    answer: Callable[[bytes], bytes | memoryview]  # of the party, to what was sealed
     most: Callable[[], int]  # bytes that the party reads of one request now
 
     def handle(self, message: bytes) -> bytes:
@@ -22,7 +22,7 @@ class SealedParty:
         try:
             if message[:2] == bytes((VERSION, OFFER)):
                 return self.end.answer(message)
-            return self.end.seal(self.answer(self.end.unseal(message)))
+            return self.end.seal(bytes(self.answer(self.end.unseal(message))))
         except Refused as refusal:
             return bytes((VERSION, REFUSED)) + type(refusal).__name__.encode()
 

@@ -33,7 +33,7 @@ class SocketCarrier:
     finished: Callable[[], bool]
     events: NetworkEvents
 
-    def run(self, handle: Callable[[bytes], bytes], stop: threading.Event) -> bool:
+    def run(self, handle: Callable[[bytes], bytes | memoryview], stop: threading.Event) -> bool:
         """Answers requests until `stop` is set or the run has ended. Returns whether it has."""
         entropy, coordinator = OperatingSystem(), self.roster.coordinator.identity
         end = PartyEnd(self.name, self.keys.identity, coordinator, self.roster.digest, entropy, opened=self._opened)
@@ -46,8 +46,8 @@ class SocketCarrier:
     def _opened(self) -> None:
         self.events.connected(COORDINATOR)
 
-    def _counting(self, handle: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-        def counted(request: bytes) -> bytes:
+    def _counting(self, handle: Callable[[bytes], bytes | memoryview]) -> Callable[[bytes], bytes | memoryview]:
+        def counted(request: bytes) -> bytes | memoryview:
             reply = handle(request)
             self.events.carried(COORDINATOR, len(request), len(reply))
             return reply

@@ -88,7 +88,7 @@ class PacedParty:
         """The bytes of the longest message that it reads now. A carrier need not read more."""
         return self.party.most_bytes
 
-    def handle(self, message: bytes) -> bytes:
+    def handle(self, message: bytes) -> bytes | memoryview:
         """Answers one request, and returns when the reply may leave."""
         arrived, self.party.seconds_with_documents = self.clock.now(), 0.0
         reply = self.party.handle(message)

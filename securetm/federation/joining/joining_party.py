@@ -47,7 +47,7 @@ from securetm.toml_settings import read_toml
 class Carrier(Protocol):
     """Brings requests to a party and its replies back."""
 
-    def run(self, handle: Callable[[bytes], bytes], stop: threading.Event) -> bool:
+    def run(self, handle: Callable[[bytes], bytes | memoryview], stop: threading.Event) -> bool:
         """Answers requests until `stop` is set or the run has ended. Returns whether it has."""
         ...
 

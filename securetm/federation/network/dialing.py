@@ -81,7 +81,7 @@ class _Answered:
     epoch: bytes
     number: int
     digest: bytes
-    reply: bytes
+    reply: bytes | memoryview
 
 
 @dataclass(eq=False)
@@ -100,7 +100,7 @@ class Dialer:
     _unaccepted: int = 0
     _welcomed: bool = False  # by this coordinator, since the process began
 
-    def run(self, handle: Callable[[bytes], bytes], stop: threading.Event) -> bool:
+    def run(self, handle: Callable[[bytes], bytes | memoryview], stop: threading.Event) -> bool:
         """Answers requests until `stop` is set, or until the coordinator says that the run has ended. Returns whether it has.
 
         Raises what a further attempt would not cure, by name.
@@ -112,7 +112,7 @@ class Dialer:
             self._failures += 1
         return False
 
-    def _connection(self, handle: Callable[[bytes], bytes], stop: threading.Event) -> bool:
+    def _connection(self, handle: Callable[[bytes], bytes | memoryview], stop: threading.Event) -> bool:
         """Answers requests on one stream until it ends. Returns whether the run has ended."""
         check_own(self.name, self.keys, self.roster, now_utc())
         conversation, reason = _Conversation(self.name, self.keys, self.roster), "the stream ended"
@@ -171,7 +171,7 @@ class Dialer:
         return bytes(welcome.epoch)
 
     def _answer(
-        self, conversation: _Conversation, epoch: bytes, handle: Callable[[bytes], bytes], stop: threading.Event
+        self, conversation: _Conversation, epoch: bytes, handle: Callable[[bytes], bytes | memoryview], stop: threading.Event
     ) -> None:
         """Reads one request, and sends the reply to it; none once the party leaves, as it may be there before its beat."""
         begin = conversation.read("begin")

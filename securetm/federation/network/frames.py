@@ -43,7 +43,7 @@ def rejected(reason: str) -> bytes:
     return packed(rejected=pb.Rejected(name=reason))
 
 
-def frames_of(number: int, message: bytes, digest: bytes | None = None) -> Iterator[bytes]:
+def frames_of(number: int, message: bytes | memoryview, digest: bytes | None = None) -> Iterator[bytes]:
     """Yields the frames of one message. Chunks are made when they are wanted, so that a slow receiver costs no memory."""
     yield packed(begin=pb.Begin(number=number, length=len(message)))
     view = memoryview(message)

@@ -27,7 +27,7 @@ class NetworkParties:
     present: Callable[[], frozenset[str]]
     arrivals: dict[str, float] = field(default_factory=dict)  # seconds after its request, of each reply of the last wave
 
-    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
         """Sends the requests, and yields the replies that came in time, in the order of the roster."""
         begun = time.monotonic()
         end = begun + self.deadline

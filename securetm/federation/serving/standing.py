@@ -232,7 +232,7 @@ class Observed:
     standing: Standing
     absent_too: bool = True  # whether a wave waits for parties that are away when it begins
 
-    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
         """Carries one wave."""
         if not self.absent_too:
             here = self.parties.present()
