@@ -161,6 +161,7 @@ def _findings(audit: dict[str, object]) -> list[dict[str, float]]:
     return found
 
 
+@pytest.mark.slow
 def test_its_parts_keep_the_laws_that_ship(installed: str, tmp_path: Path) -> None:
     laws = str(EXAMPLE / "example_laws.py")
     quiet = ("-q", "-n", "0", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(tmp_path))

@@ -26,6 +26,7 @@ def test_the_coordinators_memory_is_the_same_for_three_times_the_parties() -> No
     assert growth[0] < 1.2
 
 
+@pytest.mark.slow
 def test_one_message_is_as_long_as_float32() -> None:
     rows = bench(parties=3, length=20_000)["rows"]
     sent = [row["bytes_up"] for row in rows if row["case"].startswith("round: mask") and "bytes_up" in row]

@@ -19,7 +19,7 @@ from .conftest import PARTIES, texts
 
 FIRST, WHOLE = "quick", "full"
 # Their attacks break small runs in test files of their own; lengths of words are those of English only where texts are real.
-LONG = ("counts", "gradient_matching", "membership", "traffic")
+LONG = ("counts", "empirical_epsilon", "gradient_matching", "membership", "traffic")
 # tests/leakage/test_membership.py breaks small runs with them; test_answer_times.py does by a clock that no machine slows down
 ELSEWHERE = ("membership", "membership_counts", *(BY_CLOCK := ("answer_times",)))
 PLANS = (FIRST, *(name for name in audit_plan_names() if name not in (FIRST, WHOLE)))

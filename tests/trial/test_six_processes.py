@@ -81,6 +81,7 @@ def test_a_process_that_fails_ends_the_others_and_is_named(made: TrialFolder, tm
     assert all(one.code is not None for one in processes.members)
 
 
+@pytest.mark.slow
 def test_a_monitor_is_told_which_process_works(made: TrialFolder, tmp_path: Path) -> None:
     files = [str(made.plan), str(made.file("scipy"))]
     assert [securetm("health", file).code for file in files] == [3, 3]
