@@ -22,7 +22,8 @@ from securetm.accounting.renyi import ORDERS, curve_of, epsilons_at
 from securetm.accounting.spends import Leaves
 
 FINEST = 1e-4  # the grid of losses, which are rounded upwards; a coarser grid is sound too, and gives a larger epsilon
-_MOST_CELLS = 1_000_000
+_MOST_CELLS = 250_000  # more take seconds for each composition, and a search composes dozens of times
+_FEWER_CELLS = 50_000  # of such large losses, whose epsilon then is about a ten-thousandth too large
 _COARSEST = 0.1
 _MOST_ANSWERS = 1_000_000  # beyond, the library's loops take too long, and its rounding would be visible in delta
 _MOST_EVENTS = 40  # each distinct event takes a convolution or two; beyond, Renyi divergences are almost as sharp
@@ -55,10 +56,16 @@ def interval_for(leaves: Leaves) -> float:
         float(epsilons_at(ORDERS, curve_of(((event, times),)), _TAIL).min()) for event, count in leaves for times in {1, count}
     )
     together = float(epsilons_at(ORDERS, curve_of(leaves), _TAIL).min())
-    interval = FINEST
-    while max(reach, together) / interval > _MOST_CELLS:
+    interval, largest = FINEST, max(reach, together)
+    most = _MOST_CELLS if largest / FINEST <= _MOST_CELLS else _FEWER_CELLS
+    while largest / interval > most:
         interval *= 2
     return interval if interval <= _COARSEST else math.inf
+
+
+def is_coarse(interval: float) -> bool:
+    """Whether losses are rounded further upwards than usual."""
+    return interval > FINEST
 
 
 def composed(leaves: Leaves, interval: float) -> Distribution:
