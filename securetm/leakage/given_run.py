@@ -26,8 +26,8 @@ from securetm.leakage.evidence import today
 from securetm.leakage.leakage_errors import NotFinished, NothingInTime, NothingToJudgeBy
 from securetm.leakage.own_baseline import baseline_of, no_baseline, serves_itself
 from securetm.leakage.recorded import MESSAGES, check_recorded, serials_of
-from securetm.leakage.side_by_side import OnRun, TrialsMade, TrialsToMake, crew_of, processes
 from securetm.leakage.trial_on_run import new_secret
+from securetm.leakage.trial_processes import OnRun, TrialsMade, TrialsToMake, crew_of, processes
 from securetm.leakage.unfinished import Unfinished
 from securetm.leakage.untried import how_again, left_out
 from securetm.stages import Stages

@@ -16,7 +16,7 @@ import pytest
 
 from securetm.federation.folder import RunFolder, reopen
 from securetm.federation.running_errors import DamagedStore
-from securetm.leakage import side_by_side
+from securetm.leakage import trial_processes
 from securetm.leakage.audit_plans import AuditPlan, read_audit_plan
 from securetm.leakage.auditor import audit
 from securetm.leakage.unfinished import Unfinished
@@ -58,13 +58,13 @@ def plan(tmp_path: Path, documents_file: Path) -> Path:
 def _trials(run: RunFolder, plan: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], object]:
     """The rounds that each attack made now was given, and what the command said."""
     made: list[int] = []
-    findings = side_by_side.findings
+    findings = trial_processes.findings
 
     def counting(trial: object, *rest: object) -> object:
         made.append(trial.effort["rounds"])  # type: ignore[attr-defined]
         return findings(trial, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(side_by_side, "findings", counting)
+    monkeypatch.setattr(trial_processes, "findings", counting)
     return made, securetm("audit", str(plan), "--run", str(run.path), "--workers", "1", "--json")
 
 

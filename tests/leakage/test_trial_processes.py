@@ -11,8 +11,8 @@ from securetm.leakage import given_run
 from securetm.leakage.audit_plans import AuditPlan, Trial, read_audit_plan
 from securetm.leakage.audit_record import flat
 from securetm.leakage.auditor import audit
-from securetm.leakage.side_by_side import OnRun, TrialsMade, TrialsToMake, processes
 from securetm.leakage.trial_on_run import new_secret
+from securetm.leakage.trial_processes import OnRun, TrialsMade, TrialsToMake, processes
 from securetm.leakage.untried import is_for
 from tests.repeatable import drawn_from
 
@@ -75,9 +75,9 @@ def test_another_secret_asks_something_else(recorded: Recorded) -> None:
 
 
 def test_as_many_processes_as_cores_at_most_four_and_no_more_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("securetm.leakage.side_by_side._cores", lambda: 16)
+    monkeypatch.setattr("securetm.leakage.trial_processes._cores", lambda: 16)
     assert [processes(0, 20), processes(0, 3), processes(7, 20), processes(2, 0)] == [4, 3, 7, 1]
-    monkeypatch.setattr("securetm.leakage.side_by_side._cores", lambda: 2)
+    monkeypatch.setattr("securetm.leakage.trial_processes._cores", lambda: 2)
     assert processes(0, 20) == 2
 
 
