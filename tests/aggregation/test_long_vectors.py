@@ -9,6 +9,7 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from securetm.aggregation.masked.messages import HEADER_SIZE, Kind
 from securetm.contracts import Block, Cohort, Domain, Terms
 from securetm.federation import wire
 from securetm.federation import wire_pb2 as pb
+from securetm.federation.network.spool import Spool, SpoolRoom
 from securetm.sessions.roomy import LONG, ROOM, Roomy, enclosed
 from tests.aggregation.played import Played, names
 
@@ -133,6 +135,35 @@ def test_a_coordinator_of_forty_parties_needs_less_than_a_vector_more_than_one_o
     ten, forty = memory_of_coordinator(10), memory_of_coordinator(40)
     assert ten > length  # what is measured is there
     assert forty - ten < length
+
+
+def test_a_reply_that_waits_on_disk_is_added_from_there(tmp_path: Path) -> None:
+    """As the hub hands it to the coordinator: it is hashed and added block by block, and never read back whole."""
+    played, cohort, terms = ready(3, 50, 40_000)
+    row, room = one_row(terms), SpoolRoom(tmp_path / "spool", most=0)
+    rounds = {name: session.round(cohort, terms, row) for name, session in played.parties.items()}
+    middle = played.middle.round(cohort, terms, None)
+    for name, party in rounds.items():
+        ((_, message),) = party.begin()
+        reply = wire.pack_reply(b"s" * 32, wire.Accepted((message,)))
+        spool = Spool(room, len(reply))
+        spool.add(reply)
+        del message, reply
+        with allocating() as reading:
+            _, accepted = wire.unpack_reply(spool.take(), name)
+            assert isinstance(accepted, wire.Accepted)
+            middle.receive(name, accepted.parcels[0])
+            del accepted
+        assert reading.reached < SPARE < 4 * terms.size
+    waiting = middle.expire([])
+    while waiting:
+        for name, message in waiting:
+            for _, reply in rounds[name].receive("coordinator", message):
+                middle.receive(name, reply)
+        waiting = middle.expire([])
+    total = played.middle.answer(cohort.round_id).total
+    assert total is not None
+    assert np.array_equal(total["weights"], row["weights"].astype(np.int64) * 3)
 
 
 def test_a_party_holds_no_vector_once_it_is_sent() -> None:

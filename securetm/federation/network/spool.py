@@ -1,16 +1,20 @@
 """Keeps a message until it is whole: in memory, or on disk where the messages together would need too much memory.
 
-A file has no name from its first byte on, so nothing is left of it however the process ends. It does not know what it keeps.
+A file has no name from its first byte on, so nothing is left of it however the process ends. What is on disk is not read back
+into memory: whoever takes it gets a view of the file, and the system reads the parts that are looked at. It does not know what
+it keeps.
 """
 
 from __future__ import annotations
 
+import mmap
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
 
+from securetm.contracts import Message
 from securetm.federation.network.network_errors import SpoolFull
 from securetm.private_files import private_folder
 
@@ -46,7 +50,7 @@ class Spool:
 
     room: SpoolRoom
     length: int
-    _parts: list[bytes | memoryview] = field(default_factory=list)
+    _parts: list[Message] = field(default_factory=list)
     _file: BinaryIO | None = None
     _reserved: int = 0
 
@@ -56,7 +60,7 @@ class Spool:
         else:
             self._file = self._opened()
 
-    def add(self, part: bytes | memoryview) -> None:
+    def add(self, part: Message) -> None:
         """Adds the next bytes."""
         if self._file is None:
             self._parts.append(part)
@@ -66,13 +70,12 @@ class Spool:
         except OSError as problem:
             raise self._full(problem) from problem
 
-    def take(self) -> bytes:
-        """Returns the whole message and closes the spool."""
+    def take(self) -> Message:
+        """Returns the whole message and closes the spool: of what is on disk a view, and the file goes with it."""
         try:
             if self._file is None:
                 return b"".join(self._parts)
-            self._file.seek(0)
-            return self._file.read()
+            return memoryview(mmap.mmap(self._file.fileno(), self.length, access=mmap.ACCESS_READ))
         except OSError as problem:
             raise self._full(problem) from problem
         finally:
