@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 from securetm.contracts import Budget
 from securetm.engines.engine_choice import EngineChoice
-from securetm.errors import NotFound
+from securetm.errors import Misuse, NotFound
 from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
 from securetm.toml_settings import from_table, read_toml, require, require_at_least
 
@@ -132,7 +132,7 @@ class PartyFile:
                 with mistakes.kept():
                     require(name in tables or name != "data", path.name, "data", None, "must be a table [data]")
                     made |= {name: _section(kind, tables[name], name)} if name in tables else {}
-            with mistakes.kept():
+            with mistakes.kept(Misuse):
                 made |= {"engine": EngineChoice.of(tables["engine"])} if "engine" in tables else {}
             with mistakes.kept():
                 known = (*sections, "engine")

@@ -29,13 +29,13 @@ class Mistakes:
         self._found: list[Misuse] = []
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Keeps a mistake that the block raises, and goes on behind the block."""
+    def kept(self, *kinds: type[Misuse]) -> Iterator[None]:
+        """Keeps a mistake that the block raises, and goes on behind the block. Of other kinds than settings, only these."""
         try:
             yield
         except SettingMistakes as several:
             self._add(several.mistakes)
-        except (BadSetting, NotFound) as mistake:
+        except (BadSetting, NotFound, *kinds) as mistake:
             self._add((mistake,))
 
     def tell(self) -> None:

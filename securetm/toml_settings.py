@@ -11,12 +11,12 @@ import json
 import math
 import tomllib
 import types
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from securetm.errors import BadSetting, NoSuchPath, NotFound, Unreadable, UnreadableToml
+from securetm.errors import BadSetting, Misuse, NoSuchPath, NotFound, Unreadable, UnreadableToml
 from securetm.setting_mistakes import SETTING_OF, Mistakes
 
 T = TypeVar("T")
@@ -61,22 +61,32 @@ def from_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     for name in needed if table.keys() <= fields.keys() else ():  # else the missing one is probably the misspelt one
         with mistakes.kept():
             require(name in table, where, name, None)
-    made = _made(cls, values, needed, mistakes)
+    made = _made(cls, values, needed, mistakes, table.keys() - values.keys())
     mistakes.tell()
     return cast(T, made)
 
 
-def _made(cls: type[T], values: Mapping[str, Any], needed: Sequence[str], mistakes: Mistakes) -> T | None:
-    """The settings, checked by their class. Where it refuses one, that is kept and the others are tried with its default."""
+def _made(
+    cls: type[T], values: Mapping[str, Any], needed: Sequence[str], mistakes: Mistakes, told: Collection[str]
+) -> T | None:
+    """The settings, checked by their class. Where it refuses one, that is kept and the others are tried with its default.
+
+    What is wrong with the default of a setting that was `told` is not a mistake of the file.
+    """
     if not values.keys() >= set(needed):
         return None
     try:
         return cls(**values)
     except BadSetting as mistake:
         with mistakes.kept():
-            raise
+            if mistake.name not in told:
+                raise
         others = {name: value for name, value in values.items() if name != mistake.name}
-        return _made(cls, others, needed, mistakes) if len(others) < len(values) else None
+        return _made(cls, others, needed, mistakes, {*told, mistake.name}) if len(others) < len(values) else None
+    except Misuse:
+        with mistakes.kept(Misuse):
+            raise
+        return None
 
 
 _hints = cache(get_type_hints)  # evaluating them takes longer than all the rest

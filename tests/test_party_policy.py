@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from securetm.contracts import Budget, Unit
-from securetm.errors import BadSetting, NotFound
+from securetm.engines.ray_errors import BadRayAddress
+from securetm.errors import BadSetting, NotFound, SettingMistakes
 from securetm.party_policy import LedgerChoice, PartyFile, PolicyChoice
 
 WHOLE = """
@@ -111,3 +113,18 @@ def test_a_mistake_in_the_engine_is_named_with_its_line(
     with pytest.raises((BadSetting, NotFound), match=f"PARTY.toml, {said}") as refused:
         PartyFile.read(written(tmp_path, WHOLE + ENGINE.replace(before, after)))
     assert advice in refused.value.advice().lower()
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_mistakes_of_the_engine_are_told_with_those_of_the_rest(tmp_path: Path) -> None:
+    """Also what the engine itself refuses; and a setting that could not be read is named once."""
+    engine = '\n[engine]\nkind = "ray"\naddress = "{}"\nworkers = {}\n'
+    wrong = WHOLE.replace('text = "body"', 'texts = "body"')
+    with pytest.raises(SettingMistakes) as refused:
+        PartyFile.read(written(tmp_path, wrong + engine.format("127.0.0.1:1", '"two"')))
+    first, second = map(str, refused.value.mistakes)
+    assert "called 'texts'" in first
+    assert "`workers` in [engine] is 'two'; it must be a whole number" in second
+    with pytest.raises(SettingMistakes) as refused:
+        PartyFile.read(written(tmp_path, wrong + engine.format("auto", "2")))
+    assert [type(one) for one in refused.value.mistakes] == [NotFound, BadRayAddress]
