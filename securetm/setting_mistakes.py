@@ -31,11 +31,12 @@ class Mistakes:
     @contextmanager
     def kept(self, *kinds: type[Misuse]) -> Iterator[None]:
         """Keeps a mistake that the block raises, and goes on behind the block. Of other kinds than settings, only these."""
+        of_kind: tuple[type[Misuse], ...] = (BadSetting, NotFound, *kinds)
         try:
             yield
         except SettingMistakes as several:
             self._add(several.mistakes)
-        except (BadSetting, NotFound, *kinds) as mistake:
+        except of_kind as mistake:
             self._add((mistake,))
 
     def tell(self) -> None:
