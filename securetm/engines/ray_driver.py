@@ -10,6 +10,7 @@ from contextlib import suppress
 from multiprocessing import Pipe
 from pathlib import Path
 
+from securetm.engines.listening import is_loopback
 from securetm.engines.ray_folder import RayFolder
 from securetm.engines.ray_links import RayLink, RaySettings
 from securetm.private_files import writing
@@ -19,6 +20,10 @@ _GRACE = 30.0  # seconds in which Ray may end its processes
 _LOG = "driver.log"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")  # one each, in every worker
 
+# Set to 0, Ray takes 127.0.0.1 as the address of this machine, and listens there alone. Otherwise it puts another address of this
+# machine in the place of 127.0.0.1. The name is of other systems, where 0 is Ray's default.
+HERE_ALONE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+
 
 class RayDriver:
     """The process, from its start to `end`."""
@@ -26,7 +31,7 @@ class RayDriver:
     def __init__(self, workers: int, address: str) -> None:
         self.folder = RayFolder()
         ours, theirs = Pipe()
-        own = environment(os.environ) if address else local_environment(os.environ, self.folder.token)
+        own = given_environment(os.environ, address) if address else local_environment(os.environ, self.folder.token)
         with writing(self.folder.path / _LOG) as log:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a module of our own
                 [*_COMMAND, str(theirs.fileno())],
@@ -64,8 +69,14 @@ class RayDriver:
         self.folder.remove()
 
 
+def given_environment(inherited: Mapping[str, str], address: str) -> dict[str, str]:
+    """The environment of the driver of a given cluster. Where that is on this machine alone, so is the driver."""
+    here = {HERE_ALONE: "0"} if is_loopback(address.rpartition(":")[0]) else {}
+    return {**environment(inherited), **here}
+
+
 def environment(inherited: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the driver of a given cluster: the party's, where the modules of the party are found."""
+    """The environment of every driver: the party's, where the modules of the party are found."""
     found = [str(Path(__file__).resolve().parents[2]), *(os.path.abspath(part) for part in sys.path if part)]
     path = os.pathsep.join(dict.fromkeys(found))
     return {**inherited, "PYTHONPATH": path, "RAY_USAGE_STATS_ENABLED": "0"}
@@ -79,8 +90,6 @@ def local_environment(inherited: Mapping[str, str], token: Path) -> dict[str, st
         **dict.fromkeys(_THREADS, "1"),
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(token),
-        # Ray then takes 127.0.0.1 as the address of this machine, and listens there alone. The name is of other systems, where
-        # it is Ray's default; whether it holds is checked at each start (ray_host).
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        HERE_ALONE: "0",  # whether it holds is checked at each start (ray_host)
         "RAY_worker_niceness": "0",  # the party says how nice it is
     }

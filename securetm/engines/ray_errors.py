@@ -57,6 +57,21 @@ class ClusterLetsAnyoneIn(SecuretmError):
     hint = "start every machine of the cluster with RAY_AUTH_MODE=token (docs/how-to/cluster.md)"
 
 
+class NoClusterAnswers(SecuretmError):
+    """no Ray cluster answers at {address}: {problem}"""
+
+    address: str
+    problem: str
+    hint = "is it started, is that the address of its first machine, and has it the same TLS settings? (docs/how-to/cluster.md)"
+
+
+class ClusterRefusesToken(SecuretmError):
+    """the Ray cluster at {address} refuses the token of this party"""
+
+    address: str
+    hint = "give this party the token that the cluster was started with, by RAY_AUTH_TOKEN_PATH (docs/how-to/cluster.md)"
+
+
 class ClusterElsewhere(SecuretmError):
     """the Ray cluster at {address} has machines at {others}, and TLS is off"""
 

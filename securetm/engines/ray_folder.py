@@ -1,7 +1,7 @@
 """The folder of one Ray cluster's own files: for its owner alone, with a fresh token, and gone once the cluster is.
 
 Ray opens the folders that it makes to everybody, so they lie inside this one. Its files are logs, sockets, and what it moves
-out of memory. A folder whose party was killed together with its driver is deleted when the next cluster starts.
+out of memory. The driver of a party that was killed deletes it; where the driver was killed, too, the next start does.
 """
 
 from __future__ import annotations

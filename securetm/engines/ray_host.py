@@ -1,16 +1,17 @@
 """The process of a party's Ray driver. It starts or joins a cluster and hands tasks to actors, as the party says by a pipe.
 
 It is a process of its own because Ray reads its settings from the environment, once in a process, and because it ends with its
-party however that ends: the pipe closes. It is started by its own command line: python -m securetm.engines.ray_host PIPE
+party however that ends, and deletes Ray's files: the pipe closes, which a thread of its own hears, whatever Ray is busy with.
+Where the system has no /proc, Ray's other processes are not found, and end by themselves once they miss this one.
+It is started by its own command line: python -m securetm.engines.ray_host PIPE
 """
 
 from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
-import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Sequence
@@ -18,12 +19,13 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import ray
 
 from securetm.engines.listening import family, heard_elsewhere, is_loopback, named
-from securetm.engines.ray_errors import ClusterElsewhere, ClusterLetsAnyoneIn, ClusterTooSmall, RayDidNotStart, RayListens
+from securetm.engines.ray_errors import ClusterElsewhere, ClusterTooSmall, RayDidNotStart, RayListens
 from securetm.engines.ray_links import (
     DriverRefused,
     GiveTask,
@@ -35,31 +37,65 @@ from securetm.engines.ray_links import (
     WorkerBegun,
     WorkerLost,
 )
+from securetm.engines.ray_probe import check_closed
 from securetm.engines.ray_worker import ShardHolder, check_versions
 from securetm.errors import SecuretmError
 
 SESSION = "s"  # the folder of Ray's own files: short, because it is part of the paths of sockets
 _NEEDED = ("gcs_server", "raylet")  # programs of Ray without which no actor can be started
 _DYING = 10  # seconds that a killed process may take
-_ANSWERED = 10  # seconds in which the machine of a cluster answers
-_PROBED = 60  # seconds in which a cluster answers, or does not
-_ending = threading.Event()
+_ENDING = 20  # seconds in which Ray ends, or is killed
+_settled = threading.Event()  # Ray runs or is joined, or will not be
+_ending = threading.Event()  # it is no fault that Ray's processes end
+_ended = threading.Event()
+Said = tuple[object | None, bytes]  # what RayLink hears
 
 
 def main() -> None:
-    """Serves the party at the other end of the pipe until that closes."""
-    link = RayLink(Connection(int(sys.argv[1])))
+    """Serves the party at the other end of the pipe until that closes. Then nothing is left of Ray, and of its files."""
+    link, inbox = RayLink(Connection(int(sys.argv[1]))), SimpleQueue[Said]()
     settings, _ = link.hear()
-    if isinstance(settings, RaySettings):
-        try:
-            _begin(settings)
-        except SecuretmError as problem:
-            link.say(DriverRefused(problem))
-        except Exception as problem:  # noqa: BLE001 - whatever Ray raises: its last words are for the operator
-            link.say(DriverRefused(RayDidNotStart(_first_line(problem))))
-        else:
-            RayHost(link, settings).serve()
-        _shut_down()
+    if not isinstance(settings, RaySettings):
+        return
+    threading.Thread(target=_listen, args=(link, inbox, settings.folder), daemon=True).start()
+    problem = _problem_with(settings)
+    _settled.set()
+    if problem is not None:
+        link.say(DriverRefused(problem))
+        while inbox.get()[0] is not None:
+            pass  # the party ends this process, which never served
+    else:
+        RayHost(link, settings).serve(inbox)
+    _shut_down()
+    shutil.rmtree(settings.folder, ignore_errors=True)
+    _ended.set()
+
+
+def _listen(link: RayLink, inbox: SimpleQueue[Said], folder: str) -> None:
+    """Hears the party. When that has ended, so does this process, at once if Ray has not begun, and else in seconds."""
+    said = link.hear()
+    while said[0] is not None:
+        inbox.put(said)
+        said = link.hear()
+    inbox.put(said)
+    if _settled.is_set() and _ended.wait(_ENDING):
+        return
+    _ending.set()
+    while left := family(os.getpid())[1:]:
+        _kill([one for one in map(handle, left) if one])
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+def _problem_with(settings: RaySettings) -> SecuretmError | None:
+    """Starts or joins Ray, or says why not."""
+    try:
+        _begin(settings)
+    except SecuretmError as problem:
+        return problem
+    except Exception as problem:  # noqa: BLE001 - whatever Ray raises: its last words are for the operator
+        return RayDidNotStart(_first_line(problem))
+    return None
 
 
 def _begin(settings: RaySettings) -> None:
@@ -69,7 +105,7 @@ def _begin(settings: RaySettings) -> None:
         ray.init("local", num_cpus=settings.workers, include_dashboard=False, _temp_dir=session, **quiet)
         _end_with(named(os.getpid(), _NEEDED))
         return
-    check_closed(settings.address)
+    check_closed(settings.address, os.environ)
     ray.init(settings.address, **quiet)
     machines = [one["NodeManagerAddress"] for one in ray.nodes()]  # type: ignore[no-untyped-call]
     others = [machine for machine in machines if not is_loopback(machine)]
@@ -82,13 +118,18 @@ def _begin(settings: RaySettings) -> None:
 
 def _shut_down() -> None:
     """Ends Ray. Its helpers notice that only after a while, so they are ended, too."""
-    left = [handle(one) for one in family(os.getpid())[1:]]
+    left = [one for one in map(handle, family(os.getpid())[1:]) if one]
     _ending.set()
     ray.shutdown()
-    for one in filter(None, left):
+    _kill(left)
+
+
+def _kill(handles: Sequence[int]) -> None:
+    for one in handles:
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(one, signal.SIGKILL)
         select.select([one], (), (), _DYING)
+        os.close(one)
 
 
 def _end_with(needed: Sequence[int]) -> None:
@@ -117,21 +158,6 @@ def has_tls() -> bool:
     return os.environ.get("RAY_USE_TLS", "").lower() in ("1", "true")
 
 
-def check_closed(address: str) -> None:
-    """Refuses a cluster that answers a program without its token, or that nobody answers for."""
-    host, _, port = address.rpartition(":")
-    with socket.create_connection((host.strip("[]"), int(port)), _ANSWERED):
-        pass
-    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address, "--skip-version-check"]
-    environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}
-    try:
-        found = subprocess.run(command, env=environment, capture_output=True, timeout=_PROBED, check=False)  # noqa: S603
-    except subprocess.TimeoutExpired as problem:
-        raise RayDidNotStart(f"what listens at {address} is no Ray cluster") from problem
-    if found.returncode == 0:
-        raise ClusterLetsAnyoneIn(address)
-
-
 class RayHost:
     """Actors by name, and what the party says about them."""
 
@@ -143,10 +169,10 @@ class RayHost:
         self._holding: dict[str, int] = {}
         self._made = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")(ShardHolder)
 
-    def serve(self) -> None:
+    def serve(self, inbox: SimpleQueue[Said]) -> None:
         """Carries out what the party says until the pipe closes."""
         while True:
-            message, content = self.link.hear()
+            message, content = inbox.get()
             match message:
                 case None:
                     return
