@@ -20,8 +20,8 @@ _GRACE = 30.0  # seconds in which Ray may end its processes
 _LOG = "driver.log"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")  # one each, in every worker
 
-# Set to 0, Ray takes 127.0.0.1 as the address of this machine, and listens there alone. Otherwise it puts another address of this
-# machine in the place of 127.0.0.1. The name is of other systems, where 0 is Ray's default.
+# Set to 0, Ray takes 127.0.0.1 as the address of this machine, and listens there alone. Otherwise it puts another address of
+# this machine in the place of 127.0.0.1. The name is of other systems, where 0 is Ray's default.
 HERE_ALONE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 
