@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from securetm.errors import NotFound
+from securetm.errors import NoSuchToml, NotFound
 
 FOLDERS = ("protocols", "threat_models", "audits")
 _HERE = Path(__file__).resolve().parent
@@ -33,6 +33,8 @@ def named_toml(folder: str, name: str, *, below: str = "", kind: str) -> Path:
     if name.endswith(".toml") and Path(name).is_file():
         return Path(name)
     known = toml_names(folder, below)
+    if name.endswith(".toml") or Path(name).name != name:
+        raise NoSuchToml(kind, name, known)
     if name not in known:
         raise NotFound(kind, name, known)
     return data_folder(folder) / below / f"{name}.toml"

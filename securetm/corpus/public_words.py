@@ -16,6 +16,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from securetm.corpus.kept_word_list import kept_list
 from securetm.corpus.tokeniser import BREAK, Tokeniser
 from securetm.corpus.unspaced_scripts import runs_within
 
@@ -88,9 +89,14 @@ def frequent_words(code: str, most: int, tokeniser: Tokeniser, max_share: float 
     return tuple(sorted(islice(fit, most)))
 
 
+@functools.lru_cache(maxsize=8)
 def ranked_words(language: str, tokeniser: Tokeniser) -> tuple[str, ...]:
     """Returns all words of a language's list that this tokeniser makes, the most frequent one first."""
-    return tuple(_shares(LANGUAGES.get(language, language), tokeniser, WHOLE_LIST))
+    return kept_list(LANGUAGES.get(language, language), tokeniser, _ranked)
+
+
+def _ranked(code: str, tokeniser: Tokeniser) -> tuple[str, ...]:
+    return tuple(_shares(code, tokeniser, WHOLE_LIST))
 
 
 def public_shares(words: Sequence[str], code: str, tokeniser: Tokeniser) -> NDArray[np.float64]:

@@ -30,6 +30,12 @@ class NotFound(Misuse, ValueError):
         return did_you_mean(self.name, self.known) + self._with_facts(self.hint + unread)
 
 
+class NoSuchToml(NotFound):
+    """the {kind}'s file {name} does not exist"""
+
+    hint = "check the spelling; the path is relative to the folder you are in; without .toml, a name: {known}"
+
+
 class BadSetting(Misuse, ValueError):
     """the setting `{name}` in {where} is {value}; it {problem}"""
 

@@ -74,6 +74,7 @@ NONSENSE = {
     "laplace --scale 1e-310": "--scale is 1e-310; it must be",
     f"{SHARES} --parties 5 --dimension 0": "--dimension is 0; it must be at least 1",
     f"{SHARES} --parties 5 --distribution cauchy": "--distribution is cauchy; it must be one of",
+    "profile nowhere.toml": "the profile's file nowhere.toml does not exist",
     "profile nowhere": "there is no profile called 'nowhere'",
     "profile dp-local --rounds 0": "--rounds is 0; it must be at least 1",
     "profile dp-local --vocabulary-size 0": "--vocabulary-size is 0; it must be at least 1",
