@@ -18,20 +18,8 @@ from securetm.reports.preview_tables import preview_tables
 
 from ..cli.conftest import SETTINGS, securetm, write_documents
 from ..federation.joined import NAMES, Organisations, make_keys, trained
+from .small_plan import plan
 
-PLAN = """
-profile = "masked"
-[model]
-name = "lda"
-n_topics = 3
-[vocabulary]
-min_documents = 2
-max_share = 1.0
-most_candidates = 500
-[training]
-rounds = 2
-held_out = 0.2
-"""
 POOL = ("--engine", "pool", "--workers", "2")
 ENGINE = '\n[engine]\nkind = "pool"\nworkers = 2\n'
 
@@ -91,7 +79,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def organisations(keys: Path, folder: Path, engine: str) -> Organisations:
     """Five organisations, of which the first has its documents in blocks on disk and chooses its own engine."""
-    made = Organisations.of(keys, folder, PLAN)
+    made = Organisations.of(keys, folder, plan(rounds=2))
     file = made.write(NAMES[0], privacy=engine)
     file.write_text(file.read_text("utf-8").replace("documents.jsonl", "stored"), "utf-8")
     CorpusBuild(str(file.parent / "documents.jsonl"), file.parent / "stored", Columns(), block_documents=8, shards=2).run()

@@ -26,6 +26,7 @@ from securetm.trial.trial_folder import TrialFolder, free_port
 from securetm.trial.trial_run import events_of, run_processes, run_simulation, same_models
 
 from ..federation.conftest import FIVE, texts
+from .small_plan import plan
 
 pytestmark = pytest.mark.slow
 PATIENCE = 300.0  # seconds, far more than is needed
@@ -35,19 +36,7 @@ ENGINES = {
     "south": "",  # in its own process, documents on disk
     "west": None,  # in its own process, documents in memory
 }
-PLAN = """
-seed = 3
-profile = "masked"
-[model]
-name = "lda"
-n_topics = 3
-[vocabulary]
-min_documents = 2
-max_share = 1.0
-most_candidates = 500
-[training]
-rounds = {rounds}
-held_out = 0.2
+COORDINATOR = """
 [coordinator]
 listen = "127.0.0.1:{port}"
 roster = "roster.toml"
@@ -72,7 +61,7 @@ def made(folder: Path, rounds: int) -> TrialFolder:
     private_folder(folder)
     roster = trial_folder._enrolled(trial, f"127.0.0.1:{port}", Unwatched())
     for here in (trial.coordinator, *map(trial.party, trial.parties)):
-        (here / "plan.toml").write_text(PLAN.format(rounds=rounds, port=port), "utf-8")
+        (here / "plan.toml").write_text(plan(rounds, seed=3) + COORDINATOR.format(port=port), "utf-8")
         write_roster(here / "roster.toml", roster)
     for seed, (name, subject) in enumerate(zip(trial.parties, FIVE, strict=False)):
         place, engine = trial.party(name), ENGINES[name]
