@@ -28,7 +28,8 @@ def test_the_shipped_rule_is_the_fitted_one_and_has_seen_all_rows(result: Any) -
     assert shipped == result["fitted"]
     points = [*points_of_trials(result["rows"]), *points_of_frontier(committed("private-frontier")["rows"])]
     for name, fitted in shipped["models"].items():
-        assert fitted["held_out"]["outcomes"] == sum(point.model == name for point in points)
+        assert fitted["held_out"]["outcomes"] == sum(point.model == name and point.noised for point in points)
+        assert fitted["classification"]["outcomes"] > fitted["held_out"]["outcomes"]
 
 
 def test_on_corpora_left_out_outcomes_lie_in_their_band_and_of_use_is_never_wrong(result: Any) -> None:

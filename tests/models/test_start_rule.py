@@ -91,8 +91,9 @@ def test_on_the_committed_trials_it_gains_and_costs_little() -> None:
     pairs = [(one, tried.get((one["corpus"], one["documents"], one["epsilon"], STARTED))) for one in begun]
     gains = {(one["corpus"], one["epsilon"]): other["held_out"] - one["held_out"] for one, other in pairs if other}
     assert {corpus for corpus, _ in gains} == {TITLES, PAPERS, MESSAGES}
-    assert min(gains.values()) > -0.03
-    assert sum(gains.values()) / len(gains) > 0.06
+    assert [name for name, gain in gains.items() if gain < 0] == [(MESSAGES, 3.0)]  # the page on models says so
+    assert min(gains.values()) > -0.05
+    assert sum(gains.values()) / len(gains) > 0.07
 
 
 def _usual(row: Any) -> bool:
