@@ -17,9 +17,9 @@ from securetm.reports.signed.report_paper import Block, Items, Paper, PaperSecti
 _STYLE = (
     STYLE
     + """
-body { max-width: 60rem; margin: .8rem auto; font-size: .95rem; line-height: 1.35 }
+body { max-width: 60rem; margin: .8rem auto; font-size: .95rem; line-height: 1.31 }
 h1 { margin: 0 0 .2rem; overflow-wrap: anywhere }
-h2 { margin: .8rem 0 .2rem } p { margin: .2rem 0 } ul { margin: .3rem 0; padding-left: 1.2rem }
+h2 { margin: .65rem 0 .2rem } p { margin: .2rem 0 } ul { margin: .3rem 0; padding-left: 1.2rem }
 .reply { border-top: 1px solid var(--rule); padding: .25rem 0; break-inside: avoid }
 .reply h3 { margin: 0; display: inline } .reply p { margin: 0 } .reply ul { font-size: .85rem; margin: .1rem 0 }
 .reply .short { font-weight: 600 } .mark { border: 1px solid var(--ink); border-radius: .2rem; padding: 0 .35rem;
