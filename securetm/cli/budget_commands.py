@@ -61,6 +61,7 @@ def _alone(
     unit: Unit = "",
     delta: Annotated[float, typer.Option(help="Probability that the promise fails.")] = 1e-6,
     noise: Annotated[float, typer.Option(help="Noise over the bound on a row.")] = 4.0,
+    epsilon: Annotated[float, typer.Option(help="Epsilon that may be spent.")] = 3.0,
     rounds: Annotated[int, typer.Option(help="Training rounds.")] = 4,
     parties: Parties = 5,
     missing: Annotated[int, typer.Option(help="How many parties may be missing from a sum.")] = 1,
@@ -87,6 +88,7 @@ def _alone(
             people=people,
             delta=delta,
             noise=noise,
+            epsilon=epsilon,
             rounds=rounds,
             parties=parties,
             missing=missing,
@@ -266,7 +268,9 @@ def profile(
     name: Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.")],
     documents: Annotated[int | None, typer.Option(help="Documents of all parties, about.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Training rounds; if not given, as many as a run would ask.")] = None,
-    vocabulary_size: Annotated[int, typer.Option(help="Words in the vocabulary.")] = 2000,
+    vocabulary_size: Annotated[
+        int | None, typer.Option(help="Words in the vocabulary; if not given, as many as a run would list, or 2,000.")
+    ] = None,
     model: Annotated[str, typer.Option(help="Topic model; if not given, the one that a run would train.")] = "",
     parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None,
     vocabulary: Annotated[
@@ -288,10 +292,11 @@ def profile(
     json: Json = False,
 ) -> None:
     """Says what a run under a profile spends, and how many rounds its budget lasts."""
-    from securetm.cli.budget_profile import ProfileQuestion
+    from securetm.cli.budget_profile import ProfileQuestion, words_of_a_run
 
     people = people_of(unit, documents, documents_per_person, persons, corpus, person)
-    words = (vocabulary_size, model, vocabulary, document_length)
+    listed = words_of_a_run(name, people, parties, epsilon, delta) if vocabulary_size is None else vocabulary_size
+    words = (listed, model, vocabulary, document_length)
     asked = ProfileQuestion(name, parties, rounds, *words, people, epsilon, delta, noise, missing, colluding, start=start)
     answer(lambda progress: asked.run().report(progress), html, json)
 

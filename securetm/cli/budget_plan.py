@@ -11,7 +11,11 @@ import typer
 from securetm.cli.budget_people import EachPerson, Persons, Unit
 from securetm.cli.json_output import Json
 
+USUAL_LANGUAGE = "english"
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from securetm.accounting.calculator.composed_report import Spends
     from securetm.accounting.calculator.planned_runs import Before, PlannedRuns, Spending
     from securetm.agreement import Agreement
@@ -96,6 +100,8 @@ class PlanQuestion:
             before,
             run.possible,
             run.notes(),
+            run.use(asked),
+            run.command(asked, public=self.words == "public"),
         )
 
     def _asked(self) -> tuple[ProfileQuestion, Before]:
@@ -173,6 +179,37 @@ class _OneRun:
             f"The first run finds the words and pays for them (--set privacy.words={noise:g}). The later ones take its list "
             "(--vocabulary RUN/coordinator/vocabulary.txt), which was paid for; `--words public` plans with a public list.",
         )
+
+    def use(self, asked: ProfileQuestion) -> Callable[[float], str]:
+        """Whether the model of one run will be of use, by its noise."""
+        from securetm.federation.run_forecast import forecast_with
+        from securetm.reports.forecast_sentences import before_a_run
+
+        documents, each = asked.people.documents, asked.documents_each()
+
+        def said(noise: float) -> str:
+            if not documents:
+                return "Whether such a model will be of use is said if you give --documents."
+            at = self.agreement.with_privacy(noise=noise)
+            return f"Each of the models: {before_a_run(forecast_with(at, self.parties, documents, 0.0, each), '')}"
+
+        return said
+
+    def command(self, asked: ProfileQuestion, *, public: bool) -> str:
+        """How the command of each run begins, with what the plan counted with."""
+        from securetm.accounting.calculator.persons import PERSON
+
+        told = asked.told()
+        parts = (
+            f"securetm run --corpus FILE --profile {asked.profile}",
+            *(("--person COLUMN",) if asked.people.protected == PERSON else ()),
+            *((f"--model {asked.model}",) if asked.model else ()),
+            *((f"--vocabulary {USUAL_LANGUAGE}",) if public else ()),
+            f"--set vocabulary.max_words={asked.words}",
+            *(f"--set training.{name}={value:.12g}" for name, value in told.items()),
+            f"--set federation.parties={self.parties}",
+        )
+        return " ".join(parts)
 
     def _rounds(self, noise: float) -> Spends:
         from dataclasses import replace

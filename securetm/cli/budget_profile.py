@@ -12,16 +12,22 @@ from securetm.accounting.calculator.profile_run import MOST_ROUNDS, ProfileRun, 
 from securetm.agreement import Agreement, agree
 from securetm.contracts import NoiseBy
 from securetm.corpus.public_words import USUAL_LENGTH
+from securetm.corpus.word_vectors import installed_vectors
 from securetm.errors import BadSetting
 from securetm.federation.list_fit import asked_about
 from securetm.federation.paying import bill_of, calibrated
 from securetm.federation.run_forecast import forecast_with
 from securetm.federation.word_threshold import needed_by
+from securetm.forecast import Forecast, setting_under
+from securetm.forecast.best_settings import best_settings
+from securetm.forecast.usefulness_forecast import LENGTHS
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import USUAL_LANGUAGE, hides_documents, usual_model
-from securetm.profiles import cohort_of, count_of_parties, read_profile, words_in_sums, words_under
+from securetm.profiles import cohort_of, count_of_parties, read_profile, words_in_sums
 from securetm.reports.forecast_sentences import before_a_run
+from securetm.reports.forecast_tables import best_said
+from securetm.reports.run_to_type import run_to_type
 from securetm.wording import colluding_parties, counted
 
 if TYPE_CHECKING:
@@ -29,6 +35,15 @@ if TYPE_CHECKING:
 
 _ROLES = {"coordinator": "the coordinator", "party": "any other party", "model reader": "anyone who gets the model"}
 _MOST_PARTIES = 10_000
+_USUAL_WORDS = 2_000
+
+
+def words_of_a_run(
+    profile: str, people: People, parties: int | None, epsilon: float | None = None, delta: float | None = None
+) -> int:
+    """How many words a run lists that leaves their number open; the usual number where nobody says how many documents."""
+    asked = ProfileQuestion(profile, parties, people=people, epsilon=epsilon, delta=delta)
+    return plan_from_tables(asked.tables(), "the calculator").vocabulary.max_words
 
 
 @dataclass(frozen=True)
@@ -38,7 +53,7 @@ class ProfileQuestion:
     profile: str
     parties: int | None = None
     rounds: int | None = None
-    words: int = 2000
+    words: int = _USUAL_WORDS
     model: str = ""
     language: str | None = None
     length: float = USUAL_LENGTH
@@ -104,31 +119,69 @@ class ProfileQuestion:
         if not documents or not hides_documents(agreement.budget):
             return "", None
         length = 0.0 if self.length == USUAL_LENGTH else self.length
-        told = forecast_with(agreement, parties, documents, length, min(self.people.each, documents))
-        listed = words_under(agreement.profile, self.people.units or documents, parties=self.parties or 0)
-        words = (
-            f"A run that leaves the number of words open lists {listed:,} (`[training] documents`)."
-            if agreement.model.budget_rounds
-            else ""
+        told = forecast_with(agreement, parties, documents, length, self.documents_each())
+        said = (before_a_run(told, ""), self._words_left_open(agreement), self._best_said(agreement, told, parties, length))
+        return " ".join(filter(None, said)), told.record()
+
+    def documents_each(self) -> float:
+        """How many documents a person has in the mean, where the budget is each person's."""
+        documents, units = self.people.documents or 1, self.people.units
+        return max(documents / (units or documents), 1.0)
+
+    def _words_left_open(self, agreement: Agreement) -> str:
+        listed = words_of_a_run(self.profile, self.people, self.parties, self.epsilon, self.delta)
+        if not agreement.model.budget_rounds or listed == self.words:
+            return ""
+        return f"A run that leaves the number of words open lists {listed:,} (`[training] documents`)."
+
+    def _best_said(self, agreement: Agreement, told: Forecast, parties: int, length: float) -> str:
+        """The settings of which most is expected, by the same rule as `securetm budget forecast`, and a run with these."""
+        budget, documents = agreement.budget, self.people.documents
+        if self.noise or budget is None or documents is None:
+            return ""
+        vectors = installed_vectors() is not None
+        setting = setting_under(
+            self.profile,
+            documents,
+            parties,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            documents_per_person=self.documents_each(),
+            general_list=agreement.plan.vocabulary.language is not None,
+            length=length or None,
+            vectors=vectors,
         )
-        return " ".join(filter(None, (before_a_run(told, ""), words))), told.record()
+        best = best_settings(setting, (length,) if length else LENGTHS, vectors=vectors)
+        if best is None:
+            return ""
+        differs = "Other settings, another verdict: " if best.verdict is not told.verdict else ""
+        persons = (self.people.units or 0) if self.people.protected == PERSON else 0
+        language = agreement.plan.vocabulary.file if agreement.plan.vocabulary.language else ""
+        run = run_to_type(best.setting, self.profile, parties=parties, language=language, persons=persons, length=length)
+        most = best_said(best)
+        return f"{differs}{most[0].lower() if differs else most[0]}{most[1:]} The run with these: {run}"
 
     def agreement(self, **privacy: float) -> Agreement:
         """The run, agreed on as a plan that says only what was asked. Numbers in place of words stand for its vocabulary."""
+        tables = self.tables(**privacy)
+        tables["vocabulary"] = {**tables["vocabulary"], "max_words": self.words}
+        plan = plan_from_tables(tables, "the calculator")
+        return agree(plan, listed=tuple(f"word{n}" for n in range(self.words)))
+
+    def tables(self, **privacy: float) -> dict[str, Any]:
+        """The plan of that run, but for how many words it lists."""
         listed = self.language or (USUAL_LANGUAGE if self.public else "")
-        training = {"rounds": self.rounds, **self._told(), "start": self.start or None}
-        tables: dict[str, Any] = {
+        training = {"rounds": self.rounds, **self.told(), "start": self.start or None}
+        return {
             "profile": self.profile,
-            "vocabulary": {"max_words": self.words, **({"source": "file", "file": listed} if listed else {})},
+            "vocabulary": {"source": "file", "file": listed} if listed else {},
             "model": {"name": self.model or usual_model(self.budget())},
             "training": {name: value for name, value in training.items() if value is not None},
             "privacy": {**self._numbers(), **privacy},
             "federation": {"parties": self.parties or 0},
         }
-        plan = plan_from_tables(tables, "the calculator")
-        return agree(plan, listed=tuple(f"word{n}" for n in range(self.words)))
 
-    def _told(self) -> dict[str, float]:
+    def told(self) -> dict[str, float]:
         """How many documents and persons there are and how long, as a plan says it; nothing where nobody does."""
         people, units = self.people, self.people.units
         if units is None:
@@ -142,7 +195,7 @@ class ProfileQuestion:
         plan = agreement.plan
         parts = [f"securetm run --corpus FILE --profile {self.profile}", "--person COLUMN" * (self.people.protected == PERSON)]
         parts += [f"--model {self.model}" * bool(self.model), f"--vocabulary {self.language}" * bool(self.language)]
-        told = [f"--set training.{name}={value:.12g}" for name, value in self._told().items()]
+        told = [f"--set training.{name}={value:.12g}" for name, value in self.told().items()]
         parts += [f"--rounds {self.rounds}" * bool(self.rounds), *told]
         parts += [f"--set federation.parties={self.parties}" * bool(self.parties)]
         numbers = {"epsilon": plan.privacy.epsilon, "delta": plan.privacy.delta, "noise": self.noise}
@@ -228,7 +281,8 @@ def _remain(profile: Profile, cohort: Cohort) -> int:
 def _helpers(profile: Profile, cohort: Cohort) -> int:
     """How many parties may help an adversary, by every part that adds noise; all others where no part names a limit."""
     noising = [part.claims(cohort) for part in profile.mechanisms if part.noise_by is not NoiseBy.NOBODY]
-    each = [max((claim.colluding for claim in claims if claim.what == PRIVATE), default=0) for claims in noising]
+    private = [[claim.colluding for claim in claims if claim.what == PRIVATE] for claims in noising]
+    each = [max(helped) for helped in private if helped]  # other parts add no noise to the model's answers
     return min(each, default=len(cohort.members) - 1)
 
 

@@ -80,8 +80,7 @@ def _named_as_options(told: Mapping[str, Any]) -> Iterator[None]:
         if mistake.name not in told:
             raise
         option = f"--{mistake.name.replace('_', '-')}"
-        known = {"instead": mistake.instead, "known": mistake.known}
-        raise BadSetting("", option, mistake.value, mistake.problem, **known) from mistake
+        raise BadSetting("", option, mistake.value, mistake.problem, mistake.known, mistake.instead) from mistake
 
 
 def _answer(facts: dict[str, Any], out: Path | None, json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from securetm.forecast.forecast_features import LDA_VI, MOMENTS
 from securetm.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN, PUBLIC, ForecastSetting
-from securetm.forecast.usefulness_forecast import LENGTHS, Forecast, Verdict, documents_needed, forecast, forecast_of_lengths
+from securetm.forecast.usefulness_forecast import LENGTHS, Forecast, Verdict, documents_needed, forecast, forecast_at
 from securetm.models.words_rule import LISTS
 
 MODELS = (*((LDA_VI, start) for start in (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE)), (MOMENTS, PUBLIC))
@@ -28,31 +28,55 @@ class ForecastChoice:
     each: tuple[Forecast, ...]  # the same setting with each model
     best: Forecast | None  # None: nothing can be said of any
     needed: int | None  # documents with which the setting asked about is "of use"
+    by_length: tuple[tuple[float, Verdict], ...] = ()  # of documents so long, where nobody says how long they are
 
     def record(self) -> dict[str, Any]:
         """All of it as plain data, for --json."""
         best = self.best.record() if self.best else None
         each = [one.record() for one in self.each]
-        return {**self.asked.record(), "models": each, "best": best, "documents_needed": self.needed}
+        by_length = [{"length": length, "verdict": verdict.value} for length, verdict in self.by_length]
+        found = {**self.asked.record(), "models": each, "best": best, "documents_needed": self.needed}
+        return {**found, **({"by_length": by_length} if by_length else {})}
 
 
-def choose_settings(setting: ForecastSetting, words: tuple[int, ...] = (), topics: tuple[int, ...] = ()) -> ForecastChoice:
+def choose_settings(
+    setting: ForecastSetting,
+    words: tuple[int, ...] = (),
+    topics: tuple[int, ...] = (),
+    lengths: Sequence[float] = (),
+    *,
+    vectors: bool = True,
+    open_to_best: bool = False,
+) -> ForecastChoice:
     """The forecast of a setting, beside those of other models, and the best of all numbers of words and topics.
 
-    `words` and `topics` are those to choose from; without any, the setting's own are kept.
+    `words` and `topics` are those to choose from; without any, the setting's own are kept. `lengths` are those of documents,
+    the setting's own without any. Without `vectors`, no start that reads some is best. A setting that is `open_to_best` is the
+    best one, if there is any.
     """
-    each = tuple(forecast(replace(setting, model=model, start=start)) for model, start in (*MODELS, *OTHERS))
-    best = _best(_choices(setting, words, topics), (setting.length,))
-    return ForecastChoice(forecast(setting), each, best, documents_needed(setting))
+    told = tuple(lengths) or (setting.length,)
+    best = best_settings(setting, told, words=words, topics=topics, vectors=vectors)
+    if open_to_best and best is not None:
+        setting = replace(best.setting, length=setting.length, rounds=0)
+    each = tuple(forecast_at(replace(setting, model=model, start=start), told) for model, start in (*MODELS, *OTHERS))
+    by_length = tuple((length, forecast(replace(setting, length=length)).verdict) for length in told) if len(told) > 1 else ()
+    return ForecastChoice(forecast_at(setting, told), each, best, documents_needed(setting, told), by_length)
 
 
-def best_settings(setting: ForecastSetting, lengths: Sequence[float] = LENGTHS, *, vectors: bool = True) -> Forecast | None:
+def best_settings(
+    setting: ForecastSetting,
+    lengths: Sequence[float] = LENGTHS,
+    *,
+    words: tuple[int, ...] = WORDS_TRIED,
+    topics: tuple[int, ...] = TOPICS_TRIED,
+    vectors: bool = True,
+) -> Forecast | None:
     """The forecast of the best model, start, words and topics for documents of such lengths; None where none can be forecast.
 
     Without `vectors`, no start that reads some is chosen from.
     """
     reading = () if vectors else (PUBLIC, BY_MOMENTS)
-    choices = _choices(setting, WORDS_TRIED, TOPICS_TRIED)
+    choices = _choices(setting, words, topics)
     return _best((one for one in choices if one.model != LDA_VI or one.start not in reading), lengths)
 
 
@@ -84,7 +108,7 @@ def _best(choices: Iterable[ForecastSetting], lengths: Sequence[float]) -> Forec
         if (one.known, one.of_use) == (most.known, most.of_use) and one.promise >= most.promise - _NOT_APART
     ]
     best = max(as_good, key=lambda one: (one.setting.words * one.setting.topics, one.promise)).setting
-    return forecast(replace(best, length=lengths[0])) if len(lengths) == 1 else forecast_of_lengths(best)
+    return forecast_at(best, lengths)
 
 
 def _choices(setting: ForecastSetting, words: tuple[int, ...], topics: tuple[int, ...]) -> Iterator[ForecastSetting]:

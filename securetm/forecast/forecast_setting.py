@@ -71,19 +71,26 @@ def under_profile(profile: Profile, parties: int) -> float:
     return noise_in_sum(profile, parties)
 
 
-def setting_under(name: str, documents: int, parties: int | None = None, **known: Any) -> ForecastSetting:
-    """A setting under the profile of that name, with its budget where none is given; `known` are further fields."""
+def setting_under(
+    name: str, documents: int, parties: int | None = None, *, vectors: bool = True, **known: Any
+) -> ForecastSetting:
+    """A setting under the profile of that name, with its budget where none is given; `known` are further fields.
+
+    `vectors` says whether any are installed: without them a run whose plan leaves its start open begins plainly.
+    """
     profile = read_profile(name)
     factor = under_profile(profile, count_of_parties(profile, parties))
     assert profile.budget is not None  # as `under_profile` refuses
     stated = {"epsilon": profile.budget.epsilon, "delta": profile.budget.delta}
     given = {field: value for field, value in known.items() if value is not None}
     setting = ForecastSetting(documents, **{**stated, **given, "noise_factor": factor})
-    return setting if "start" in given else replace(setting, start=_usual_start(setting))
+    return setting if "start" in given else replace(setting, start=_usual_start(setting, vectors))
 
 
-def _usual_start(setting: ForecastSetting) -> str:
+def _usual_start(setting: ForecastSetting, vectors: bool) -> str:
     """How a run begins whose plan leaves that open, but says how many documents there are, and how long."""
     noise = noise_of_one_round(setting.epsilon, setting.delta) * setting.noise_factor
     first = asks_first(round(setting.units), setting.length, setting.topics, setting.words, noise)
-    return BY_MOMENTS if first else PUBLIC
+    if first:
+        return BY_MOMENTS if vectors else BY_MOMENTS_ALONE
+    return PUBLIC if vectors else PLAIN

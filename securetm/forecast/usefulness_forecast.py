@@ -27,7 +27,8 @@ from securetm.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLA
 COVERS = 0.8  # how often an outcome lies in its band, as was tried on corpora that the rule was not fitted on
 LENGTHS = (5.0, 30.0, 150.0)  # words of a document on the list: of short texts, middling and long ones
 SLACK = 0.05  # of a feature beyond what was tried, in its logarithm
-_MOST_DOCUMENTS = 10**7
+_FEWEST_DOCUMENTS, _MOST_DOCUMENTS = 100, 10**7
+_COARSE, _FINE = 1.25, 1.05  # steps in which so many documents are sought
 _MORE_IS_BETTER = (NOISE, WORDS_SEEN)  # beyond what was tried of these, the most that was tried counts
 _NOT_SAID = (SHORTNESS,)  # the length says it
 _STARTED = {
@@ -84,10 +85,11 @@ class Forecast:
 
 def forecast(setting: ForecastSetting) -> Forecast:
     """What to expect of a training with these public numbers. It reads no document and costs no privacy."""
-    setting, rule = with_rounds(setting), fitted_rule()
+    rule = fitted_rule()
     fitted = rule.models.get(tried_as(setting))
-    if fitted is None:
+    if fitted is None:  # of such a model the rounds are not looked up: that imports it
         return _unknown(setting, (_untried(tried_as(setting)),))
+    setting = with_rounds(setting)
     found = features(setting, deviation_of(setting))
     reasons = beyond(found, fitted)
     if reasons:
@@ -121,7 +123,7 @@ def forecast_of_lengths(setting: ForecastSetting) -> Forecast:
     held_out = [one.held_out for one in each if one.held_out is not None]
     classification = [one.classification for one in each if one.classification is not None]
     if not held_out:
-        return _unknown(with_rounds(setting), each[0].reasons)
+        return _unknown(each[0].setting, each[0].reasons)
     both = _around(held_out)
     verdicts = {one.verdict for one in each if one.held_out is not None}
     verdict = verdicts.pop() if len(verdicts) == 1 else Verdict.CANNOT_SAY
@@ -140,18 +142,31 @@ def _around(bands: Sequence[Band]) -> Band:
     return Band(min(band.low for band in bands), sum(middles) / len(middles), max(band.high for band in bands))
 
 
-def documents_needed(setting: ForecastSetting) -> int | None:
+def forecast_at(setting: ForecastSetting, lengths: Sequence[float]) -> Forecast:
+    """The forecast for documents of one length, or where it is not said how long they are, of several."""
+    return forecast(replace(setting, length=lengths[0])) if len(lengths) == 1 else forecast_of_lengths(setting)
+
+
+def documents_needed(setting: ForecastSetting, lengths: Sequence[float] = ()) -> int | None:
     """The fewest documents with which the forecast is "of use", all else being equal; None where no number was found to do.
 
     To a twentieth; the rounds follow from the documents.
     """
-    size = 100
-    while size <= _MOST_DOCUMENTS:
-        asked = replace(setting, documents=max(size, round(setting.documents_per_person)))
-        if forecast(asked).verdict is Verdict.OF_USE:
-            return asked.documents
-        size = int(size * 1.05) + 1
-    return None
+    told = lengths or (setting.length,)
+
+    def first(size: int, most: int, step: float) -> int | None:
+        while size <= most:
+            asked = replace(setting, documents=max(size, round(setting.documents_per_person)))
+            if all(forecast(replace(asked, length=length)).verdict is Verdict.OF_USE for length in told):
+                return size
+            size = int(size * step) + 1
+        return None
+
+    coarse = first(_FEWEST_DOCUMENTS, _MOST_DOCUMENTS, _COARSE)
+    if coarse is None:
+        return None
+    fine = first(max(int(coarse / _COARSE), _FEWEST_DOCUMENTS), coarse, _FINE) or coarse
+    return max(fine, round(setting.documents_per_person))
 
 
 def tried_as(setting: ForecastSetting) -> str:

@@ -29,8 +29,10 @@ def page(report: BudgetReport) -> str:
 
 def _head(report: BudgetReport) -> str:
     attack = attack_limit(report, f"<strong>{percent(report.true_positives)}</strong>")
+    first = f"<p class=figures>{escape(report.first)}</p>\n" if report.first else ""
     return (
-        f"<h1>{escape(report.title)}</h1>\n<p class=figures>epsilon = {upward(report.epsilon)} per {escape(report.unit)} "
+        f"<h1>{escape(report.title)}</h1>\n{first}"
+        f"<p class=figures>epsilon = {upward(report.epsilon)} per {escape(report.unit)} "
         f"<small>delta = {report.delta:.3g}, by {escape(report.accountant)}</small></p>\n"
         f"<blockquote>{escape(report.statement)}</blockquote>\n<p>{attack}</p>"
     )

@@ -50,11 +50,13 @@ class SliderStart:
     parties: int = 5
     missing: int = 1
     colluding: int = 0
+    epsilon: float = 3.0  # that may be spent
 
     def __post_init__(self) -> None:
         check("--documents", self.people.documents)
         check("--noise", self.noise)
         check("--rounds", self.rounds)
+        check("--epsilon", self.epsilon)
         check("--missing", self.missing)
         check("--parties", self.parties)
         if self.parties < _FEWEST:
@@ -125,7 +127,7 @@ def _controls(start: SliderStart) -> str:
             _pair("rounds", "Rounds", 1, 64, 1, start.rounds, 10_000),
             _pair("noise", "Noise, over the bound on a row", 0, 80, 1, start.noise, 10**6),
             _pair("rate", "Share of the documents in a batch", 0, len(tables()["sampled"]["rates"]) - 1, 1, 0.01, 1),
-            _pair("epsilon", "Epsilon that may be spent: sets the noise", 1, 200, 1, 3, 40),
+            _pair("epsilon", "Epsilon that may be spent: sets the noise", 1, 200, 1, start.epsilon, 40),
         ),
         _group(
             "Who adds the noise",

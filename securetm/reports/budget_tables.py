@@ -42,7 +42,8 @@ def show_report(report: BudgetReport, to: Console) -> None:
 
 def _head(report: BudgetReport) -> Group:
     figures = Text.assemble(
-        (f"epsilon = {upward(report.epsilon)} per {report.unit}", "bold"),
+        (f"{report.first}\n\n" if report.first else "", "bold"),
+        (f"epsilon = {upward(report.epsilon)} per {report.unit}", "" if report.first else "bold"),
         f"   delta = {report.delta:.3g}   ",
         f"({report.accountant})",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 
 import pytest
@@ -79,7 +80,7 @@ def test_persons_are_named_as_in_all_commands_of_the_calculator() -> None:
 
 
 def test_short_texts_are_forecast_as_a_run_of_them_begins() -> None:
-    short, told = found(f"{ASKED} --document-length 5"), plan(documents=20_000, document_length=5.0)
+    short, told = found(f"{ASKED} --words 1000 --document-length 5"), plan(documents=20_000, document_length=5.0)
     one = forecast_of(told, 5)
     assert one is not None
     assert short["setting"]["start"] == one.setting.start == BY_MOMENTS
@@ -120,3 +121,62 @@ def test_a_budget_of_persons_is_forecast_where_the_plan_says_how_many_there_are(
     for bad in ({"persons": 30_000}, {"persons": 4_000, "privacy": {"unit": "document"}}):
         with pytest.raises(BadSetting, match="persons"):
             plan(**{**counts, **bad})
+
+
+# ---- one rule ----------------------------------------------------------------------------------------------------------
+
+
+def test_forecast_and_profile_expect_most_of_the_same_settings_and_print_the_same_run() -> None:
+    numbers = "--documents 100000 --persons 20000 --epsilon 3 --delta 1e-6 --vocabulary english"
+    told = found(f"forecast --profile dp-distributed {numbers}")
+    said = " ".join(budget(f"profile dp-distributed {numbers} --documents-per-person 40 --json").json["notes"])
+    assert told["run"] in said
+    best = told["best"]["setting"]
+    assert told["setting"] == best  # what is left open is the best
+    for part in (f"--topics {best['topics']} --rounds {best['rounds']}", "--person COLUMN", "--vocabulary english"):
+        assert part in told["run"]
+    assert f"--set vocabulary.max_words={best['words']}" in told["run"]
+    assert "--set training.persons=20000" in told["run"]
+
+
+def test_the_run_that_is_printed_is_forecast_the_same() -> None:
+    told = found("forecast --documents 30000 --epsilon 3 --profile dp-central --document-length 30 --vocabulary english")
+    settings = dict(
+        shlex.split(told["run"])[n + 1].split("=") for n, word in enumerate(shlex.split(told["run"])) if word == "--set"
+    )
+    words = shlex.split(told["run"])
+    options = {name: words[words.index(name) + 1] for name in ("--topics", "--rounds", "--epsilon", "--start", "--model")}
+    tables = {
+        "profile": "dp-central",
+        "model": {"name": options["--model"], "n_topics": int(options["--topics"])},
+        "training": {
+            "rounds": int(options["--rounds"]),
+            "start": options["--start"],
+            "documents": int(settings["training.documents"]),
+            "document_length": float(settings["training.document_length"]),
+        },
+        "vocabulary": {"source": "file", "file": "english", "max_words": int(settings["vocabulary.max_words"])},
+        "privacy": {"epsilon": float(options["--epsilon"]), "delta": float(settings["privacy.delta"])},
+        "federation": {"parties": int(settings["federation.parties"])},
+    }
+    run = forecast_of(agree(plan_from_tables(tables, "a test")), 5)
+    assert run is not None
+    assert run.verdict.value == told["verdict"]
+    assert run.record()["held_out"] == pytest.approx(told["held_out"], abs=0.01)
+
+
+def test_a_length_that_changes_the_answer_is_warned_of() -> None:
+    few = found("forecast --documents 3000 --epsilon 3 --profile dp-central")
+    assert [one["length"] for one in few["by_length"]] == [5.0, 30.0, 150.0]
+    verdicts = {one["verdict"] for one in few["by_length"]}
+    said = " ".join(budget("forecast --documents 3000 --epsilon 3 --profile dp-central").out.split())
+    assert ("The length changes the answer" in said) is (len(verdicts) > 1)
+    assert "by_length" not in found(f"{ASKED} --document-length 30")
+    long = " ".join(budget("forecast --documents 20000 --document-length 400").out.split())
+    assert "Texts with 400 words of the list were not tried" in long
+
+
+def test_a_delta_that_publishes_a_person_is_warned_of() -> None:
+    told = found("forecast --documents 100000 --persons 20000 --delta 0.01")
+    assert "is not below 1 / persons" in told["warnings"][0]
+    assert found("forecast --documents 100000 --persons 20000")["warnings"] == []

@@ -90,12 +90,15 @@ class BudgetReport:
     tables: tuple[ReportTable, ...] = ()
     plots: tuple[Plot, ...] = ()
     found: dict[str, Any] = field(default_factory=dict)  # what was solved for, or compared
+    first: str = ""  # the figure that counts more than epsilon, in words; it is shown first
 
     def record(self) -> dict[str, Any]:
         """The report as plain data, for --json."""
         plain = asdict(self)
         rate = {"at": FALSE_POSITIVES, "rate": plain.pop("true_positives")}
         found = plain.pop("found")
+        if not self.first:
+            del plain["first"]
         return {**plain, "true_positive_rate": rate, **found}
 
 

@@ -179,6 +179,8 @@ class PlannedRuns:
     before: Before = Before()
     possible: Callable[[float], bool] = lambda _: True  # whether a mechanism can draw so much noise
     notes: tuple[str, ...] = ()
+    use: Callable[[float], str] = lambda _: ""  # whether a model with so much noise will be of use
+    run: str = ""  # how the command of a run begins
 
     def report(self, progress: Stages) -> BudgetReport:
         """What each run may spend, and what is left after it."""
@@ -203,12 +205,18 @@ class PlannedRuns:
             warnings=some(
                 sentence_delta(self.budget.delta, self.people.units, self.people.protected), self._ends(rows, runs, lasts)
             ),
-            notes=some(*self.notes, *self.people.notes(), _NOT_ALONE, _AUDITED, _RETIRED, _ALLOWED),
+            notes=some(self.use(noise), *self.notes, *self.people.notes(), _NOT_ALONE, _AUDITED, _RETIRED, _ALLOWED),
             tables=(self._each(noise, alone), self._over_time(rows)),
             plots=(self._plot(rows),),
             found={"noise": noise, "rounds": self.rounds, "epsilon_per_run": alone, "lasts_runs": lasts, "runs": rows},
         )
-        return replace(report, found={**report.found, "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta}})
+        held = (
+            f"After the last run the ledger holds epsilon = {upward(rows[-1]['spent'])} of {budget}, whatever the runs show. "
+            "If all of them are fixed in advance, the promise is:"
+        )
+        return replace(
+            report, first=held, found={**report.found, "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta}}
+        )
 
     @property
     def unit(self) -> str:
@@ -252,8 +260,9 @@ class PlannedRuns:
             ("epsilon divided by the runs, which would be less", upward(share)),
         )
         caption = (
-            f"Each run: securetm run --profile {self.profile} --rounds {self.rounds} --epsilon {self.budget.epsilon:g} "
-            f"--set privacy.delta={self.budget.delta:g} --set privacy.noise={noise:g} --ledgers FOLDER. In a federation the "
+            f"Each run: {self.run or f'securetm run --profile {self.profile}'} --rounds {self.rounds} "
+            f"--epsilon {self.budget.epsilon:g} --set privacy.delta={self.budget.delta:g} --set privacy.noise={noise:g} "
+            "--ledgers FOLDER. In a federation the "
             f"plan says the same, and PARTY.toml the budget of all runs: [privacy] epsilon = {self.budget.epsilon:g}, "
             f"delta = {self.budget.delta:g}."
         )
