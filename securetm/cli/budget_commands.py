@@ -64,8 +64,12 @@ def _alone(
     epsilon: Annotated[float, typer.Option(help="Epsilon that may be spent.")] = 3.0,
     rounds: Annotated[int, typer.Option(help="Training rounds.")] = 4,
     parties: Parties = 5,
-    missing: Annotated[int, typer.Option(help="How many parties may be missing from a sum.")] = 1,
-    colluding: Colluding = 0,
+    missing: Annotated[
+        int | None, typer.Option(help="How many parties may be missing from a sum; if not given, as a profile is sized for.")
+    ] = None,
+    colluding: Annotated[
+        int | None, typer.Option(help="How many parties may help the adversary; if not given, as a profile is sized for.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Computes privacy budgets: what is spent, what a budget allows, and what it means.
@@ -109,10 +113,14 @@ def _check_nothing_before(context: typer.Context) -> None:
 
 
 def _write_sliders(path: Path, json: bool, **settings: Any) -> None:
-    from securetm.reports.budget_sliders import SliderStart, write_sliders
+    from securetm.accounting.calculator.option_checks import check
+    from securetm.reports.budget_sliders import SliderStart, sized_for, write_sliders
     from securetm.reports.terminal import screen
 
-    write_sliders(SliderStart(**settings), path)
+    check("--parties", settings["parties"])
+    usual = dict(zip(("missing", "colluding"), sized_for(settings["parties"]) or (0, 0), strict=True))
+    start: dict[str, Any] = {name: usual[name] if value is None else value for name, value in settings.items()}
+    write_sliders(SliderStart(**start), path)
     screen().print(f"Written to {path}", markup=False)
     if json:
         print_json({"page": str(path)})

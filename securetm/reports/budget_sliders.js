@@ -48,7 +48,8 @@ const sliders = { // what a place of each slider means, and back
   missing: [(place) => place, (value) => value],
   colluding: [(place) => place, (value) => value],
 };
-const WHOLE = ["each", "rounds", "parties", "missing", "colluding", "documents"];
+const NUMBERS = ["documents", "persons"]; // which have no slider
+const WHOLE = ["each", "rounds", "parties", "missing", "colluding", ...NUMBERS];
 const typed = (name) => byId(`${name}-typed`);
 
 function told(name) {
@@ -59,7 +60,7 @@ function told(name) {
 function settings() {
   const found = { unit: byId("unit").value, asked: byId("asked").value, adds: byId("adds").value };
   found.delta = data.deltas.findIndex((delta) => String(delta) === String(Number(byId("delta").value)));
-  for (const name of [...Object.keys(sliders), "documents"]) found[name] = told(name);
+  for (const name of [...Object.keys(sliders), ...NUMBERS]) found[name] = told(name);
   return found;
 }
 
@@ -107,13 +108,15 @@ function noiseFor(at, epsilon) {
 // ---- what is refused
 
 function refusal(at) {
-  const name = Object.keys(sliders).find((one) => Number.isNaN(at[one])) ?? (Number.isNaN(at.documents) ? "documents" : "");
+  const name = Object.keys(sliders).find((one) => Number.isNaN(at[one])) ?? NUMBERS.find((one) => Number.isNaN(at[one]));
   if (name) return `${labelOf(name)}: type a number.`;
   const broken = WHOLE.find((one) => !Number.isInteger(at[one]) || at[one] < (["missing", "colluding"].includes(one) ? 0 : 1));
   if (broken) return `${labelOf(broken)}: type a whole number, ${["missing", "colluding"].includes(broken) ? "0" : "1"} or more.`;
   if (!(at.noise >= 0.01)) return "Noise must be at least 0.01.";
   if (at.asked === "some" && !(at.rate > 0 && at.rate <= 1)) return "The share of the documents must be above 0 and at most 1.";
   if (at.each > at.documents) return "A person cannot have more documents than there are.";
+  if (at.unit !== "document" && at.persons > at.documents) return "There cannot be more persons than documents.";
+  if (at.unit !== "document" && at.persons * at.each < at.documents) return `${many(at.persons, "person")} with at most ${many(at.each, "document")} each cannot have ${many(at.documents, "document")}.`;
   if (at.missing >= at.parties) return "Somebody must remain in a sum: fewer may be missing, or there must be more parties.";
   if (at.colluding >= at.parties - at.missing) return `No honest party is left among the ${at.parties - at.missing} that remain: fewer may help an adversary, or more must remain.`;
   if (at.adds === "shares" && at.parties < 4) return "Shares need at least 4 parties (dp-distributed), or 5 (fortress): take more parties, or let each party add all the noise.";
@@ -128,12 +131,12 @@ function show() {
   const at = settings(), refused = refusal(at);
   for (const name of Object.keys(sliders)) byId(name).setAttribute("aria-valuetext", typed(name).value);
   byId("of-rate").hidden = at.asked === "all";
-  byId("of-each").hidden = at.unit === "document";
+  for (const name of ["each", "persons"]) byId(`of-${name}`).hidden = at.unit === "document";
   const found = refused ? { epsilon: NaN, delta: NaN } : promised(at);
   const unit = at.unit === "document" ? "document" : "person";
   byId("figure").replaceChildren(...headline(found, unit, refused));
   byId("figure").dataset.epsilon = String(found.epsilon);
-  byId("meaning").textContent = refused ? "" : meaning(found, unit);
+  byId("meaning").textContent = refused ? "" : meaning(at, found, unit);
   byId("warnings").replaceChildren(...warnings(at, found, unit, refused).map(warning));
   if (refused) return;
   curve(at, unit);
@@ -149,18 +152,37 @@ function headline(found, unit, refused) {
   return [`epsilon = ${upward(found.epsilon)} per ${unit} `, made("small", `delta = ${short(found.delta)}`)];
 }
 
-// The most true positives at 1 % false ones, from epsilon and delta alone. The command's own figure is smaller at times.
-function meaning(found, unit) {
+// The most true positives at 1 % false ones. Where all are asked, the noise of all rounds is one Gaussian, whose best test is
+// known; where batches are drawn, epsilon and delta alone bound it, and the command's own figure is smaller.
+function meaning(at, found, unit) {
   if (!Number.isFinite(found.epsilon) || found.delta >= 1) return "";
+  const head = `Whoever tests for one ${unit} and may err on 1 % of those that were not used finds at most `;
+  if (at.asked === "all") {
+    const moved = at.unit === "group" ? at.each : 1;
+    return `${head}${percent(normal(Math.sqrt(at.rounds) * moved / at.noise - FALSE_POSITIVES_AT))} of those that were.`;
+  }
   const most = Math.min(1, Math.exp(found.epsilon) * 0.01 + found.delta, 1 - Math.exp(-found.epsilon) * (0.99 - found.delta));
-  return `Whoever tests for one ${unit} and may err on 1 % of those that were not used finds at most ${(Math.ceil(1000 * most) / 10).toFixed(1)} % of those that were.`;
+  return `${head}${percent(most)} of those that were, by epsilon and delta alone; the command counts more closely, and finds less.`;
+}
+
+const FALSE_POSITIVES_AT = 2.3263478740408408; // deviations above the mean, of the top 1 % of a normal distribution
+const percent = (share) => (share > 0.999 && share < 1 ? "more than 99.9 %" : `${(100 * share).toFixed(1).replace(/\.0$/, "")} %`);
+
+// The normal distribution function (Abramowitz and Stegun 7.1.26: wrong by less than one in six million).
+function normal(x) {
+  const t = 1 / (1 + 0.3275911 * Math.abs(x) / Math.SQRT2);
+  const tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))) * Math.exp(-x * x / 2) / 2;
+  return x < 0 ? tail : 1 - tail;
 }
 
 function warnings(at, found, unit, refused) {
   if (refused) return [refused];
-  const units = unit === "person" ? Math.ceil(at.documents / at.each) : at.documents, told = [];
+  const units = unit === "person" ? at.persons : at.documents, told = [];
   if (found.delta * units >= 1) told.push(`Delta is not below 1 / ${unit}s: publishing one ${unit} whole would satisfy it. Choose a smaller delta.`);
   if (found.epsilon > 10) told.push("An epsilon above 10 excludes hardly any attack: more noise or fewer rounds lower it.");
+  const target = Number(typed("epsilon").value);
+  if (found.epsilon > target * (1 + 1e-9)) told.push(`These rounds spend more than the epsilon that may be spent (${target}): a ledger with that budget ends the run before. The command below allows ${allowed(at)}.`);
+  if (at.adds === "shares" && at.asked === "all" && !asSized(at)) told.push("No shipped profile is sized for so many missing and helping parties of that number: the command below counts with a profile of your own.");
   if (at.unit === "group") told.push(`Rows of documents: ${many(at.each, "document")} of a person move a sum as far as ${at.each} rows. Rows of persons (--unit person) would spend epsilon = ${upward(epsilonOf(at))}.`);
   return told;
 }
@@ -209,7 +231,7 @@ function numbers(at) {
 }
 
 function rows(at) {
-  const ofPersons = at.unit === "person", held = ofPersons ? Math.ceil(at.documents / at.each) : at.documents;
+  const ofPersons = at.unit === "person", held = ofPersons ? at.persons : at.documents;
   const answered = at.asked === "all" ? held : held * at.rate;
   const remain = at.parties - at.missing, honest = remain - at.colluding;
   const carried = { shares: Math.sqrt(at.parties / (at.parties - at.colluding)), opener: 1, party: Math.sqrt(at.parties) }[at.adds] * at.noise;
@@ -219,12 +241,24 @@ function rows(at) {
   byId("parts").textContent = who[at.adds];
 }
 
+// What the command allows: the epsilon that may be spent, or where that is too little, enough for all rounds.
+function allowed(at) {
+  const spent = promised({ ...at, unit: "person" }).epsilon, target = told("epsilon");
+  return target >= spent ? target : Number.isFinite(spent) ? Math.min(100, Math.ceil(spent * 10) / 10) : 100;
+}
+
+// Whether as many may be missing and help as the shipped profiles with shares are sized for.
+function asSized(at) {
+  const sized = data.sized[at.parties];
+  return sized !== undefined && sized[0] === at.missing && sized[1] === at.colluding;
+}
+
 function command(at) {
-  const delta = byId("delta").value, group = at.unit === "group" ? ` --unit document --documents-per-person ${at.each}` : at.unit === "person" ? ` --unit person --documents-per-person ${at.each}` : "";
-  if (at.asked === "some") return `securetm budget dp-sgd --documents ${at.documents} --batch ${Math.round(at.rate * at.documents)} --epochs ${Number((at.rounds * at.rate).toPrecision(12))} --noise ${at.noise} --delta ${delta}${group}`;
+  const delta = byId("delta").value, people = at.unit === "document" ? "" : ` --unit ${at.unit === "group" ? "document" : "person"} --persons ${at.persons} --documents-per-person ${at.each}`;
+  if (at.asked === "some") return `securetm budget dp-sgd --documents ${at.documents} --batch ${Math.round(at.rate * at.documents)} --epochs ${Number((at.rounds * at.rate).toPrecision(12))} --noise ${at.noise} --delta ${delta}${people}`;
+  if (at.adds === "shares" && !asSized(at)) return `securetm budget distributed --documents ${at.documents} --rounds ${at.rounds} --noise ${at.noise} --delta ${delta} --parties ${at.parties} --missing ${at.missing} --colluding ${at.colluding}${people}`;
   const profile = { shares: "dp-distributed", opener: "dp-central", party: "dp-local" }[at.adds];
-  const enough = Math.min(1000, Math.ceil(promised({ ...at, unit: "person" }).epsilon) + 1); // so that the budget does not end the run
-  return `securetm budget profile ${profile} --vocabulary english --documents ${at.documents} --rounds ${at.rounds} --noise ${at.noise} --epsilon ${enough} --delta ${delta} --parties ${at.parties}${group}`;
+  return `securetm budget profile ${profile} --vocabulary english --documents ${at.documents} --rounds ${at.rounds} --noise ${at.noise} --epsilon ${allowed(at)} --delta ${delta} --parties ${at.parties}${people}`;
 }
 
 // ---- moving
@@ -241,17 +275,27 @@ function setNoise() {
   place("noise");
 }
 
+// Persons follow where they would contradict the documents; missing and helping parties are those that a profile is sized for.
+function follow(name) {
+  const [documents, each, persons] = ["documents", "each", "persons"].map(told);
+  if (["documents", "each"].includes(name) && (persons > documents || persons * each < documents)) typed("persons").value = String(Math.ceil(documents / each));
+  const sized = name === "parties" ? data.sized[told("parties")] ?? (told("parties") < 4 ? [0, 0] : undefined) : undefined;
+  if (sized === undefined) return;
+  ["missing", "colluding"].forEach((one, which) => { typed(one).value = String(sized[which]); place(one); });
+}
+
 for (const name of Object.keys(sliders)) {
   byId(name).addEventListener("input", () => {
     const value = sliders[name][0](Number(byId(name).value));
     typed(name).value = String(WHOLE.includes(name) ? Math.round(value) : value);
+    follow(name);
     if (name === "epsilon") setNoise();
     show();
   });
-  typed(name).addEventListener("input", () => { place(name); if (name === "epsilon") setNoise(); show(); });
+  typed(name).addEventListener("input", () => { place(name); follow(name); if (name === "epsilon") setNoise(); show(); });
 }
 for (const name of ["unit", "delta", "adds"]) byId(name).addEventListener("input", show);
-typed("documents").addEventListener("input", show);
+for (const name of NUMBERS) typed(name).addEventListener("input", () => { follow(name); show(); });
 byId("asked").addEventListener("input", () => {
   typed("rounds").value = byId("asked").value === "all" ? String(data.start.rounds) : "1000";
   typed("noise").value = byId("asked").value === "all" ? String(data.start.noise) : "1";

@@ -17,13 +17,15 @@ from typing import Any
 from securetm.accounting.calculator.budget_report import ReportTable
 from securetm.accounting.calculator.option_checks import check, check_parties, refused, remaining
 from securetm.accounting.calculator.persons import People
+from securetm.profiles import cohort_of, read_profile
 from securetm.reports.page import framed, table_section
 from securetm.reports.topic_page.page_data import in_script
 from securetm.reports.writing import write_report
 from securetm.wording import upward
 
 TITLE = "Plan a privacy budget"
-_FEWEST = 2  # parties
+_FEWEST, _MOST_SIZED = 2, 100  # parties: those beyond are not tabulated, and asked about by another command
+_SHARES = "dp-distributed"
 _SHOWN_NOISES, _SHOWN_ROUNDS = (1.0, 2.0, 4.0, 8.0, 16.0), (1, 4, 16, 64)
 _UNITS = {"document": "each document", "person": "each person: one row for all documents of a person"}
 _GROUP = "each person, though each document has a row of its own"
@@ -49,7 +51,7 @@ class SliderStart:
     rounds: int = 4
     parties: int = 5
     missing: int = 1
-    colluding: int = 0
+    colluding: int = 2
     epsilon: float = 3.0  # that may be spent
 
     def __post_init__(self) -> None:
@@ -70,6 +72,16 @@ class SliderStart:
             raise refused("--delta", self.delta, "is not tabulated", instead)
 
 
+def sized_for(parties: int) -> tuple[int, int] | None:
+    """How many of so many may be missing and help where each adds a share of noise; nothing where they are too few."""
+    profile = read_profile(_SHARES)
+    if parties < profile.minimum_parties:
+        return None
+    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
+    remain = max(cohort.threshold, profile.aggregation.remaining(cohort, parties))
+    return parties - remain, cohort.colluding
+
+
 @cache
 def tables() -> dict[str, Any]:
     """The tabulated figures."""
@@ -84,7 +96,9 @@ def write_sliders(start: SliderStart, path: Path) -> None:
 
 def sliders_page(start: SliderStart) -> str:
     """The text of the page."""
-    data = {**tables(), "start": {**asdict(start), "people": {**start.people.found, "each": start.people.each}}}
+    sized = {parties: sized_for(parties) for parties in range(_FEWEST, _MOST_SIZED + 1)}
+    known = {parties: both for parties, both in sized.items() if both is not None}
+    data = {**tables(), "sized": known, "start": {**asdict(start), "people": {**start.people.found, "each": start.people.each}}}
     parts = (
         f"<header><h1>{TITLE}</h1><p class=note>{_NOTE}</p></header>",
         "<main>",
@@ -119,6 +133,7 @@ def _controls(start: SliderStart) -> str:
             _choice("unit", "The promise is for", {**_UNITS, "group": _GROUP}, people.protected),
             _pair("each", "Documents of one person, at most", 1, 50, 1, each, 10**6),
             _number("documents", "Documents of all parties, about", documents, 10**12),
+            _number("persons", "Persons, about", people.persons or -(-documents // each), 10**12),
             _choice("delta", "Delta", deltas, f"{start.delta:g}"),
         ),
         _group(

@@ -140,6 +140,62 @@ def test_at_a_tabulated_setting_the_figure_is_the_commands(setting: dict[str, in
     assert failures(opened) == []
 
 
+POSITIONS = (  # of all sliders, and whether the promise is in the first line of the answer or in the table of persons
+    {
+        "unit": "person",
+        "adds": "shares",
+        "noise": 4,
+        "rounds": 4,
+        "parties": 5,
+        "documents": 100_000,
+        "each": 40,
+        "persons": 20_000,
+    },
+    {"unit": "person", "adds": "opener", "noise": 8, "rounds": 16, "parties": 8, "epsilon-typed": 1},
+    {"unit": "document", "adds": "party", "noise": 2, "rounds": 1, "parties": 3, "delta": "1e-05"},
+    {"unit": "group", "adds": "opener", "noise": 16, "rounds": 4, "each": 4, "documents": 30_000, "persons": 9_000},
+)
+
+
+@needs_browser
+@pytest.mark.parametrize("position", POSITIONS, ids=[f"{one['unit']}-{one['adds']}" for one in POSITIONS])
+def test_the_printed_command_says_what_the_page_says(position: dict[str, Any], opened: Tab) -> None:
+    """Epsilon, what a test finds, whom it is about, the epsilon that is allowed: the command is run as it is printed."""
+    at = {name.removesuffix("-typed"): value for name, value in position.items()}
+    target = at.pop("epsilon", None)
+    shown = told(opened, **at)
+    if target is not None:  # the slider of epsilon sets the noise
+        shown = told(opened, epsilon=target)
+    command = opened.asks("document.getElementById('command').textContent")
+    answer = found(command.removeprefix("securetm budget "))
+    if at["unit"] == "group":
+        row = next(row for row in answer["persons"]["rows"] if row["rows"] == "a row for each document")
+        assert row["epsilon"] == pytest.approx(shown, abs=2e-3)
+        return
+    assert answer["epsilon"] == pytest.approx(shown, abs=5e-4)
+    rate = 100 * answer["true_positive_rate"]["rate"]
+    said = opened.asks("document.getElementById('meaning').textContent")
+    finds = re.search(r"finds at most ([\d.]+)", said)
+    assert finds is not None
+    assert float(finds[1]) == pytest.approx(rate, abs=0.1)
+    assert f"one {answer['unit']} " in said
+    assert answer["people"]["units"] == (at.get("persons") or answer["people"]["units"])
+    allowed = float(command.split("--epsilon ")[1].split()[0])
+    slider = float(opened.asks("Number(document.getElementById('epsilon-typed').value)"))
+    warned = "a ledger with that budget ends the run before" in opened.asks("document.getElementById('warnings').textContent")
+    assert (allowed == slider) is not warned
+    assert failures(opened) == []
+
+
+@needs_browser
+def test_where_no_profile_is_sized_for_it_another_command_counts(opened: Tab) -> None:
+    shown = told(opened, unit="person", adds="shares", noise=4, rounds=4, parties=5, missing=0, colluding=1, delta="1e-06")
+    command = opened.asks("document.getElementById('command').textContent")
+    assert command.startswith("securetm budget distributed ")
+    assert "No shipped profile is sized" in opened.asks("document.getElementById('warnings').textContent")
+    assert found(command.removeprefix("securetm budget "))["epsilon"] == pytest.approx(shown, rel=0.2)
+
+
 @needs_browser
 def test_between_tabulated_settings_it_is_never_below_the_commands(opened: Tab) -> None:
     for noise, rounds, delta in (
