@@ -77,7 +77,7 @@ def cluster_page() -> str:
         _more_notes(),
         "## Where it would break",
         listed(_breaks()),
-        "Other parties and the coordinator notice nothing of it: a party sends one masked sum a round, whatever its engine.",
+        "A party sends one masked sum a round, of the same bytes whatever its engine. Others see only how long it takes.",
     )
 
 

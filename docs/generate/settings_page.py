@@ -46,7 +46,8 @@ def party_page() -> str:
         "Questions that `questions` can name: " + ", ".join(map(code, QUESTIONS)) + ".",
         "## [engine]",
         f"What computes this party's answers. `kind` names it: {', '.join(map(code, ENGINES.own))}. Without the table it is "
-        f"{code(IN_PROCESS)}. The other settings are those of the engine. No other party can tell which one you chose.",
+        f"{code(IN_PROCESS)}. The other settings are those of the engine. No message tells others which one "
+        "you chose; how long an answer takes may.",
         *(part for name in ENGINES.own for part in _engine(name)),
     )
 

@@ -1,4 +1,4 @@
-"""Engines carry out the pieces of one party's answer, in this process or in others. No other party can tell which it has.
+"""Engines carry out the pieces of one party's answer, in this process or in others. No message tells others which it has.
 
 An engine is a dataclass whose fields are its settings in `[engine]` of the party's own file. Making one starts nothing.
 An engine of another package is found through its entry point in the group `securetm.engines`.

@@ -105,7 +105,7 @@ class PartyState:
     policy: PolicyChoice = field(default_factory=PolicyChoice)  # what this party allows beyond the agreement
     ledger_tag: bytes = bytes(TAG)  # names the data set of the ledger to the others, who cannot read the name in it
     watch: PartyWatch = field(default_factory=UnwatchedParty)
-    engine: Engine = IN_PROCESS  # that answers blocks of documents; no other party can tell which
+    engine: Engine = IN_PROCESS  # that answers blocks of documents; nothing that is sent says which
     clock: Callable[[], float] = time.perf_counter  # it decides nothing here: `beat.py` reads what it measured
     seconds_with_documents: float = 0.0  # of the last answer
 

@@ -33,7 +33,7 @@ SHADOWS = "shadows"
 FEWEST_ROUNDS = 5  # of a baseline: it shows that the attack works on these documents, and need not be the run again
 FEWEST_SHADOWS = 10  # where time is short: with fewer, hardly any member is told
 _USUAL = 1.5  # seconds of an attack on one run, by the kept evidence
-_SLOW: Mapping[str, float] = {"gradient_matching": 15.0, "rare_documents": 10.0, "update_inversion": 10.0, "sum_inversion": 4.0}
+_SLOW: Mapping[str, float] = {"gradient_matching": 25.0, "rare_documents": 10.0, "update_inversion": 10.0, "sum_inversion": 4.0}
 _MANY_WORDS = 10_000  # of a list for which rare_documents takes as long; with fewer, there are fewer rare ones to compare
 _LEAST_TELLING = len(CRITERIA)
 _FOR_BASELINE = 0.4  # the share of the time that its training may take
@@ -125,7 +125,7 @@ def in_time(trial: Trial, given: RunFolder, left: float, measured: float | None 
 
 def _seconds(trial: Trial, given: RunFolder) -> tuple[float, float]:
     """The seconds of the attack on run and baseline without shadow models, and of one shadow model of each."""
-    once = _SLOW.get(trial.attack, _USUAL)
+    once = _SLOW.get(trial.attack, _USUAL) * trial.effort.get("parts", 1)  # a search in so many parts of an answer
     if trial.attack == "rare_documents":
         once = max(once * min(len(vocabulary_of(given)) / _MANY_WORDS, 1.0) ** 2, _USUAL)
     alone = serves_itself(given, trial.expect_fail)

@@ -33,7 +33,7 @@ def preview_tables(shown: Mapping[str, Any]) -> Group:
 def _engine(engine: Mapping[str, Any]) -> str:
     """The engine and its settings, as the party's file has them."""
     settings = ", ".join(f"{name} = {value}" for name, value in engine.items() if name != "kind")
-    return f"{engine['kind']}{settings and f' ({settings})'}; nobody else sees which"
+    return f"{engine['kind']}{settings and f' ({settings})'}; nothing that is sent says which"
 
 
 def _questions(shown: Mapping[str, Any]) -> Table:

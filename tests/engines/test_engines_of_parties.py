@@ -113,4 +113,4 @@ def test_a_dry_run_names_the_engine(keys: Path, tmp_path: Path) -> None:
     assert shown["engine"] == {"kind": "pool", "workers": 2}
     console = Console(width=200, file=StringIO())
     console.print(preview_tables(shown))
-    assert "pool (workers = 2); nobody else sees which" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "pool (workers = 2); nothing that is sent says which" in console.file.getvalue()  # type: ignore[attr-defined]
