@@ -145,13 +145,14 @@ def test_the_run_that_is_printed_is_forecast_the_same() -> None:
         shlex.split(told["run"])[n + 1].split("=") for n, word in enumerate(shlex.split(told["run"])) if word == "--set"
     )
     words = shlex.split(told["run"])
-    options = {name: words[words.index(name) + 1] for name in ("--topics", "--rounds", "--epsilon", "--start", "--model")}
+    named = ("--topics", "--rounds", "--epsilon", "--start", "--model")
+    options = {name: words[words.index(name) + 1] for name in named if name in words}
     tables = {
         "profile": "dp-central",
         "model": {"name": options["--model"], "n_topics": int(options["--topics"])},
         "training": {
             "rounds": int(options["--rounds"]),
-            "start": options["--start"],
+            **({"start": options["--start"]} if "--start" in options else {}),  # `moments` has none
             "documents": int(settings["training.documents"]),
             "document_length": float(settings["training.document_length"]),
         },
