@@ -207,3 +207,11 @@ def test_delta_stays_below_one_over_the_documents() -> None:
         answers = Answers(("party",), 5, documents, "sort", 0, ("document",))
         assert delta_for(answers, 1e-5) <= 1e-5
         assert delta_for(answers, 1e-5) * documents < 1
+
+
+def test_seconds_of_noise_in_shares_are_those_of_a_machine_that_did_nothing_else() -> None:
+    """A row of the frontier was made beside others, so its clock says nothing of one training."""
+    whole, half = (cost_of(read_profile("dp-distributed"), epsilon) for epsilon in (3.0, 1.0))
+    assert whole.seconds == cost_of(read_profile("fortress")).seconds
+    assert half.seconds / half.rounds == pytest.approx(whole.seconds / whole.rounds)
+    assert half.rounds < whole.rounds

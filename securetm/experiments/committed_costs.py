@@ -69,10 +69,10 @@ def cost_of(profile: Profile, epsilon: float | None = None) -> ProfileCost:
     if budget is not None and budget.unit is Unit.WORD:
         return _of_words(profile.name, budget.epsilon)
     if budget is None:
-        return _of_frontier(profile.name, None, own=True)
+        return _of_frontier(profile.name, None)
     tried = _tried(_AS.get(profile.name, profile.name))
     asked = budget.epsilon if epsilon is None else max((one for one in tried if one <= epsilon), default=tried[0])
-    return _of_frontier(profile.name, asked, own=asked == budget.epsilon)
+    return _of_frontier(profile.name, asked)
 
 
 def _tried(measured: str) -> tuple[float, ...]:
@@ -81,15 +81,15 @@ def _tried(measured: str) -> tuple[float, ...]:
     return tuple(sorted(epsilon for epsilon in found if epsilon is not None))
 
 
-def _of_frontier(name: str, epsilon: float | None, *, own: bool) -> ProfileCost:
+def _of_frontier(name: str, epsilon: float | None) -> ProfileCost:
     """Figures of the frontier of private models.
 
-    Seconds of noise in shares at the profile's own budget are those of the bench, which ran alone.
+    Seconds of noise in shares are those of the bench, which ran alone, for as many rounds.
     """
     measured = _AS.get(name, name)
     row, beside = _frontier()[_MODEL, measured, epsilon], _frontier()
     without, vectors = beside[_MODEL, _NO_NOISE, None], beside[_CONTROL, _NO_NOISE, None]
-    benched = _benched() if measured == "dp-distributed" and own else None
+    benched = _benched() if measured == "dp-distributed" else None
     up, down = _encrypted(name)
     return ProfileCost(
         profile=name,
@@ -103,7 +103,7 @@ def _of_frontier(name: str, epsilon: float | None, *, own: bool) -> ProfileCost:
         f1_without_noise=without["f1"],
         f1_without_documents=vectors["f1"],
         rounds=int(row["rounds"]),
-        seconds=benched["ours"] if benched else row["seconds"],
+        seconds=benched["ours"] * row["rounds"] / benched["rounds"] if benched else row["seconds"],
         megabytes=row["megabytes"],
         counted="all messages",
         bytes_up=up,

@@ -45,6 +45,10 @@ class TooFewKnownDocuments(Misuse):
     needed: int
     hint = "prepare the texts as the model's own were: the same language, lower case, stems and joined words"
 
+    def advice(self) -> str:
+        """What to do: where nearly all texts are known to the model, there are too few of them."""
+        return self.hint if self.documents >= self.needed else f"give at least {self.needed} documents of each kind"
+
 
 class OnBothSides(Misuse):
     """{documents} of the members are among the non-members, too"""

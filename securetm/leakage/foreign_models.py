@@ -134,7 +134,13 @@ def _json(path: Path) -> Table:
 def _npz(path: Path) -> Table:
     """Arrays `weights` (topics x words) and `vocabulary` (texts); pickled objects in it are refused."""
     with np.load(path, allow_pickle=False) as found:
-        return [str(word) for word in found["vocabulary"].tolist()], np.asarray(found["weights"], dtype=np.float64)
+        try:
+            return [str(word) for word in found["vocabulary"].tolist()], np.asarray(found["weights"], dtype=np.float64)
+        except ValueError as problem:
+            if "allow_pickle" not in str(problem):
+                raise
+            objects = "an array holds Python objects, which can run code; words are to be texts: .astype(str)"
+            raise UnknownTopicFile(str(path), objects) from problem
 
 
 def _bertopic(path: Path) -> Table:

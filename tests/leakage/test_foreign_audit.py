@@ -130,7 +130,7 @@ def test_each_fault_of_a_file_has_its_name(tmp_path: Path, name: str, text: str,
 
 def test_objects_in_an_archive_are_not_unpickled(tmp_path: Path) -> None:
     np.savez(tmp_path / "m.npz", weights=WEIGHTS, vocabulary=np.array(WORDS, dtype=object))
-    with pytest.raises(UnknownTopicFile, match="allow_pickle"):
+    with pytest.raises(UnknownTopicFile, match=r"objects, which can run code; words are to be texts: \.astype\(str\)"):
         read_foreign(tmp_path / "m.npz")
     with pytest.raises(NoSuchPath):
         read_foreign(tmp_path / "absent.npz")
@@ -187,8 +187,13 @@ def test_a_claim_of_its_maker_is_tried_and_canaries_show_an_epsilon(place: Path)
 
 def test_documents_of_no_use_are_named(place: Path, tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").write_text('{"text": "words of another language"}\n' * 30)
-    with pytest.raises(TooFewKnownDocuments):
+    with pytest.raises(TooFewKnownDocuments) as strange:
         audit_foreign(ForeignFiles(place / "saw.npz", place / "members.jsonl", tmp_path / "other.jsonl"))
+    assert strange.value.advice().startswith("prepare the texts as the model's own were")
+    (tmp_path / "few.jsonl").write_text("".join((place / "others.jsonl").read_text().splitlines(keepends=True)[:3]))
+    with pytest.raises(TooFewKnownDocuments, match="3 of 3 documents") as few:
+        audit_foreign(ForeignFiles(place / "saw.npz", place / "members.jsonl", tmp_path / "few.jsonl"))
+    assert few.value.advice() == "give at least 20 documents of each kind"
     with pytest.raises(OnBothSides):
         audit_foreign(ForeignFiles(place / "saw.npz", place / "members.jsonl", place / "members.jsonl"))
 
