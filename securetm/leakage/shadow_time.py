@@ -1,4 +1,4 @@
-"""How long a shadow model takes on this machine now: one round of one training is made, and each candidate is scored once.
+"""How long a shadow model takes on this machine now: some rounds of one training are made, and each candidate is scored once.
 
 It attacks nothing. What a run's own record says of its time depends on what else its machine did then.
 """
@@ -25,6 +25,8 @@ from securetm.leakage.reading import TOTAL
 from securetm.leakage.trial_on_run import TrialOnRun, posed
 from securetm.threats import read_threat_model
 
+_FIRST = 4  # rounds that are made; the very first also loads compiled code
+
 
 def seconds_of_shadow(trial: Trial, given: RunFolder, runs: Demonstrations, rounds: int, secret: bytes) -> float:
     """The seconds of one shadow model of the run and one of its baseline; 0 where the attack will say that it trains none."""
@@ -47,13 +49,13 @@ def _on(trial: Trial, folder: RunFolder, secret: bytes) -> float:
 
 
 def _seconds(view: AdversaryView, reads_sums: bool, effort: Effort) -> float:
-    """The last of two rounds, as often as there are rounds, and the scoring: the first round also loads compiled code."""
+    """The last of the first rounds, as often as there are rounds, and the scoring: the first one or two take longer."""
     public, candidates = view.public, view.question
     rng = np.random.default_rng(0)
     rows = np.flatnonzero(rng.random(candidates.shape[0]) >= public.plan.training.held_out)
     begun = [time.perf_counter()]
     state: State = {}
-    for _, _, after in islice(training(candidates, rows, view.vocabulary(), public, rng), 2):
+    for _, _, after in islice(training(candidates, rows, view.vocabulary(), public, rng), _FIRST):
         begun.append(time.perf_counter())
         state = after
     best_fits(candidates, public.model.topics(state))
