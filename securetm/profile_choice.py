@@ -12,7 +12,6 @@ from itertools import combinations, product
 from typing import Any
 
 from securetm.contracts import Claim, Profile, ThreatModel
-from securetm.federation.document_minimum import fewest_left
 from securetm.mechanisms.noising import PRIVATE
 from securetm.profile_errors import TooFewForProfile
 from securetm.profiles import claims_of, cohort_of, profile_names, read_profile
@@ -112,7 +111,8 @@ def gaps_asked(name: str, answers: Answers, threats: ThreatModel) -> tuple[Gap, 
 def documents_needed(profile: Profile, parties: int) -> int:
     """How many documents each party must bring, so that the smallest sum holds enough."""
     members = tuple(f"party {n}" for n in range(parties))
-    return -(-profile.minimum_documents // fewest_left(profile, members))
+    fewest = profile.aggregation.remaining(cohort_of(profile, members[: profile.minimum_parties]), parties)
+    return -(-profile.minimum_documents // fewest)
 
 
 def dealt_out(answers: Answers, profile: Profile) -> int:

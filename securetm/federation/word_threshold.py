@@ -14,7 +14,6 @@ import numpy as np
 from securetm.agreement import Agreement
 from securetm.contracts import Cohort, NamingThreshold, Profile
 from securetm.corpus.corpus import PartyCorpus
-from securetm.federation.paying import with_words_noise
 from securetm.federation.paying_errors import NoWordCanBeFound
 from securetm.federation.questions import JOINT
 from securetm.models.word_search import USUAL_WORDS, required
@@ -30,6 +29,8 @@ def needed_by(agreement: Agreement, parties: int | None = None) -> NamingThresho
     """Returns the threshold of the run's selection of words; None where words are not selected."""
     if agreement.plan.vocabulary.source != JOINT or agreement.budget is None:
         return None
+    from securetm.federation.paying import with_words_noise  # with loss distributions, slow to import
+
     return threshold_of(with_words_noise(agreement).profile, parties)
 
 

@@ -12,7 +12,6 @@ from securetm.agreement import begins_public
 from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, Unit
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.experiments.committed_frontier import frontier_says
-from securetm.federation.word_threshold import in_words, threshold_of
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
 from securetm.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile, words_in_sums
 from securetm.reports.part_tables import parts_of
@@ -186,7 +185,11 @@ def _spent(profile: Profile, noise: NoisePlace, parties: int) -> str:
 
 def _of_words(profile: Profile, parties: int) -> str:
     """How many documents must use a word, if the words come from the parties."""
-    needed = threshold_of(profile, parties) if "joint" in profile.vocabularies else None
+    if "joint" not in profile.vocabularies:
+        return ""
+    from securetm.federation.word_threshold import in_words, threshold_of  # with what a question asks, slow to import
+
+    needed = threshold_of(profile, parties)
     return "" if needed is None else f". Without a public list, {in_words(needed)}; with --epsilon the run says its own figure"
 
 

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from typing import Any
 
 from securetm.agreement import agree
-from securetm.federation.document_minimum import fewest_left
 from securetm.federation.run_forecast import forecast_of, why_no_forecast
 from securetm.plans import Plan, hides_documents
+from securetm.profile_choice import documents_needed
 from securetm.profiles import read_profile
 from securetm.reports.forecast_sentences import before_a_run
 from securetm.threats import Gap
@@ -22,8 +22,7 @@ def too_few_documents(plan: Plan, parties: int) -> list[dict[str, Any]]:
     documents, profile = plan.training.documents, read_profile(plan.profile)
     if not documents or parties < profile.minimum_parties:
         return []
-    fewest = fewest_left(profile, tuple(f"party {n}" for n in range(parties)))
-    need = max(-(-profile.minimum_documents // fewest), 1)
+    need = documents_needed(profile, parties)
     if documents // parties >= need:
         return []
     problem = f"{documents:,} documents of {parties:,} parties are {documents // parties:,} each, and each must bring {need:,}"
