@@ -127,6 +127,10 @@ class Matched(LDA):
             counts, weights = self._as_asked(counts, weights, local, each_topic)
         return {**after, "counts": counts, "weights": weights, "found": np.full(1, len(found.topics), dtype=np.int64)}
 
+    def _predicting(self, state: State) -> tuple[Array, Array]:
+        """Words x topics and topics' sizes as the table says: parties may have noised their words, and it does not tell."""
+        return self._by_word(state), self.smoothed(state).sum(axis=1)
+
     def _as_asked(
         self, counts: Array, weights: Array, local: Mapping[str, Array], each_topic: Mapping[str, float]
     ) -> tuple[Array, Array]:
