@@ -229,7 +229,7 @@ def test_what_is_no_toml(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["magic", "", "../open", "open.toml", "/open", "open/"])
 def test_a_profile_that_is_not_there(name: str) -> None:
-    with pytest.raises(NotFound, match="no profile|profile.s file .* does not exist") as refusal:
+    with pytest.raises(NotFound, match=r"no profile|profile.s file .* does not exist") as refusal:
         read_profile(name)
     assert "open" in refusal.value.advice()
 
