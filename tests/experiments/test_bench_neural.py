@@ -29,7 +29,7 @@ def test_both_train_by_turns_and_are_judged_alike() -> None:
     if lda_peers.interpreter() is None:
         pytest.skip("the peers' environment is not here")
     told: list[tuple[int, int]] = []
-    result = bench_neural.bench(lambda *now: told.append(now), documents=400, epochs=2, vocabularies=(60,))
+    result = bench_neural.bench(lambda *now: told.append(now), documents=1_500, epochs=2, vocabularies=(60,))
     if result["missing"]:
         pytest.skip("the peer is not installed in the peers' environment")
     assert told[-1][0] == told[-1][1]
