@@ -114,10 +114,11 @@ def _place(tables: dict[str, Any], path: list[str], value: Any) -> None:
 def _deal_out_to_all(tables: dict[str, Any]) -> None:
     """A simulation whose plan says only how many parties take part deals its documents out to as many."""
     federation, corpus = tables.get("federation", {}), tables.get("corpus", {})
-    if not isinstance(federation, Mapping) or not isinstance(corpus, Mapping) or not federation.get("parties"):
+    if not isinstance(federation, Mapping) or not isinstance(corpus, Mapping):
         return
-    if corpus.get("partition", CorpusChoice.partition) != "column":
-        tables["corpus"] = {"parties": federation["parties"], **corpus}
+    parties = federation.get("parties")
+    if parties and isinstance(parties, int) and corpus.get("partition", CorpusChoice.partition) != "column":
+        tables["corpus"] = {"parties": parties, **corpus}
 
 
 def _section(cls: type[T], tables: Mapping[str, Any], name: str) -> T:

@@ -241,7 +241,8 @@ def _check_as_many(plan: Plan, parties: int) -> None:
     """Refuses documents of fewer or more parties than the plan counts with: its noise and its forecast would be of others."""
     told = plan.federation.parties
     if told and told != parties:
-        dealt = {"column": "the column of the corpus names"}.get(plan.corpus.partition, "the documents are dealt out to")
+        by_column = plan.corpus.partition == "column"
+        dealt = "the column of the corpus names" if by_column else "the documents are dealt out to"
         problem = f"contradicts the documents: {dealt} {counted(parties, 'party', 'parties')}"
         instead = (
             f"take --set federation.parties={parties}, or deal the documents out to {told} (--partition equal --parties {told})"

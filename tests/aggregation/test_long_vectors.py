@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +62,16 @@ def ready(parties: int, topics: int, words: int) -> tuple[Played, Cohort, Terms]
     return played, cohort, MaskedSum().admit(topics_by_words(topics, words), cohort)
 
 
+def open_sum(middle: Any, rounds: Any) -> None:
+    """Carries the messages after the vectors, until the sum is opened."""
+    waiting = middle.expire([])
+    while waiting:
+        for name, message in waiting:
+            for _, reply in rounds[name].receive("coordinator", message):
+                middle.receive(name, reply)
+        waiting = middle.expire([])
+
+
 def passes_in_blocks(parties: int, topics: int, words: int) -> None:
     played, cohort, terms = ready(parties, topics, words)
     row, length = one_row(terms), 4 * terms.size
@@ -81,12 +92,7 @@ def passes_in_blocks(parties: int, topics: int, words: int) -> None:
             del message, reply, accepted
     assert summing.reached < 2 * length + SPARE  # one sum, and one vector that arrives
     with allocating() as opening:
-        waiting = middle.expire([])
-        while waiting:
-            for name, message in waiting:
-                for _, reply in rounds[name].receive("coordinator", message):
-                    middle.receive(name, reply)
-            waiting = middle.expire([])
+        open_sum(middle, rounds)
     assert opening.reached < 2 * length + SPARE  # the total is in 64 bits
     total = played.middle.answer(cohort.round_id).total
     assert total is not None
@@ -155,12 +161,7 @@ def test_a_reply_that_waits_on_disk_is_added_from_there(tmp_path: Path) -> None:
             middle.receive(name, accepted.parcels[0])
             del accepted
         assert reading.reached < SPARE < 4 * terms.size
-    waiting = middle.expire([])
-    while waiting:
-        for name, message in waiting:
-            for _, reply in rounds[name].receive("coordinator", message):
-                middle.receive(name, reply)
-        waiting = middle.expire([])
+    open_sum(middle, rounds)
     total = played.middle.answer(cohort.round_id).total
     assert total is not None
     assert np.array_equal(total["weights"], row["weights"].astype(np.int64) * 3)

@@ -44,3 +44,13 @@ def test_a_plan_is_not_explained_and_its_profile_is_named(tmp_path: Path) -> Non
     assert said.code == 2
     assert "is a plan, and no profile" in said.err
     assert "securetm explain dp-local" in said.err
+
+
+def test_a_number_of_parties_that_is_none_is_told_once(tmp_path: Path) -> None:
+    """A plan that names it for the federation alone is not told of a setting of its corpus that it does not have."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text('profile = "dp-central"\n[federation]\nparties = "three"\n', "utf-8")
+    said = securetm("check", str(plan))
+    assert said.code == 2
+    assert "plan.toml, line 3: the setting `parties` in [federation] is 'three'" in said.err
+    assert "[corpus]" not in said.err
