@@ -20,8 +20,10 @@ from securetm.leakage.parts.shadow_models import ShadowRound, ShadowScores, roun
 from securetm.leakage.parts.word_equations import presence
 from securetm.leakage.reading import REQUEST, TOTAL, ReadVector, totals
 from securetm.models.given_documents import BagOfWords
+from securetm.models.neural.neural_lda import NeuralLDA
+from securetm.models.neural.prodlda import ProdLDA
 
-_NETWORKS = ("prodlda", "neural-lda")  # their encoders may remember documents beyond what their topics do
+_NETWORKS = (ProdLDA, NeuralLDA)  # their encoders may remember documents beyond what their topics do
 _RATIO, _LOSS, _COUNTS = "likelihood ratio", "loss", "word counts"
 _TABLE = "counts"
 
@@ -52,10 +54,10 @@ def attack_model(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  #
 def _fits(view: AdversaryView, state: State) -> Array:
     """Each candidate's log-likelihood, under its best shares of topics, or under those that a network infers from it."""
     model, candidates = view.public.model, view.question
-    if model.name not in _NETWORKS:
+    if not isinstance(model, _NETWORKS):
         return best_fits(candidates, model.topics(state))
     documents = BagOfWords(candidates, view.vocabulary(), np.zeros(candidates.shape[0], dtype=np.uint64))
-    return model.log_likelihood(state, documents, documents)
+    return model.encoded_likelihood(state, documents, documents)
 
 
 def attack_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - no effort improves it

@@ -57,6 +57,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
     word_spread: float = 0.05  # deviation of every word's weights over the topics, restored after each step
     relevance: float = 0.2  # how much of the background counts for a topic's words
     learning_rate: float = 2e-3  # of a step
+    background_rate: float = 1.0  # length of a step of the background, in steps of other weights
     beta1: float = 0.9  # of Adam
     optimiser: str = optimisers.ADAM  # adam or sgd
     dtype: str = "float32"  # float32 or float64
@@ -78,6 +79,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         check_setting(self, "gain", self.gain > 0, "must be positive")
         check_setting(self, "word_spread", self.word_spread > 0, "must be positive")
         check_setting(self, "learning_rate", self.learning_rate > 0, "must be positive")
+        check_setting(self, "background_rate", 0 < self.background_rate < np.inf, "must be positive and finite")
         check_setting(self, "beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
         check_setting(self, "optimiser", self.optimiser in optimisers.KNOWN, f"must be one of {optimisers.KNOWN}")
         check_setting(self, "dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
@@ -168,7 +170,14 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         return out
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """The log-likelihood of each document's unseen words, given the topic shares of its seen words."""
+        """The log-likelihood of each document's unseen words, given its seen words."""
+        return self.encoded_likelihood(state, seen, unseen)
+
+    def encoded_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
+        """The log-likelihood of each document's unseen words, given the shares that the encoder infers from its seen ones.
+
+        Membership attacks read it: an encoder may remember documents beyond what topics do.
+        """
         kernels, layers = self._kernels, self._on_device(self._layers(state))
         shares, decoder = self.infer(state, seen).astype(self.dtype), self.decoding(state)
         out = np.empty(len(unseen))
@@ -207,9 +216,16 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         self, weights: Array, gradient: Array, count: float, memory: State, number: int, in_place: bool
     ) -> tuple[Array, State]:
         """Weights and moments after one step along the mean gradient, with every word's spread restored."""
-        rate, beta1 = self.learning_rate, self.beta1
+        rate, beta1, before = self.learning_rate, self.beta1, self._background(weights).copy()
         weights, memory = optimisers.step(weights, gradient, count, memory, number, rate, beta1, in_place)
+        if self.background_rate != 1.0:
+            background = self._background(weights)
+            background += weights.dtype.type(self.background_rate - 1.0) * (background - before)
         return self._restore(weights), memory
+
+    def _background(self, weights: Array) -> Array:
+        part: Array = self._shape(weights).views(weights)["background"]
+        return part
 
     def _restore(self, weights: Array) -> Array:
         standardise(self._shape(weights).views(weights)["topics"], self.word_spread, self.equal_words)

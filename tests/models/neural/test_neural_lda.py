@@ -5,6 +5,7 @@ from scipy import sparse
 from torch.nn import functional
 
 from securetm.models.given_documents import as_documents
+from securetm.models.neural.mixed_prediction import prevalence
 from securetm.models.neural.network_shape import NetworkShape, Prior
 from securetm.models.neural.neural_lda import NeuralLDA
 from securetm.models.neural.torch_kernels import TorchKernels
@@ -92,13 +93,65 @@ def test_a_norm_bounds_the_gradient_that_is_summed(dtype, size, documents):
             assert np.linalg.norm(gradient) <= norm * (1 + 2.0**-38)
 
 
-def test_likelihood_and_topics_are_those_of_the_mixture(state, documents):
+def test_encoded_likelihood_and_topics_are_those_of_the_mixture(state, documents):
     net = model(relevance=1.0)
     layer = NetworkShape(WORDS, net.hidden, net.n_topics).views(torch.from_numpy(state["weights"]))
     likely = torch.softmax(net.gain / net.word_spread * layer["topics"] + layer["background"], 1).numpy()
     np.testing.assert_allclose(net.topics(state), likely, rtol=1e-10)
     expected = (documents.counts.toarray() * np.log(net.infer(state, documents) @ likely)).sum(1)
-    np.testing.assert_allclose(net.log_likelihood(state, documents, documents), expected, rtol=1e-9)
+    np.testing.assert_allclose(net.encoded_likelihood(state, documents, documents), expected, rtol=1e-9)
+
+
+def titles(count, seed):
+    """Texts of four words of one of 6 subjects, among words of any subject. Words of a subject differ in frequency."""
+    rng = np.random.default_rng(seed)
+    shares = np.full((6, 300), 0.25 / 300)
+    for subject in range(6):
+        shares[subject, subject * 50 : (subject + 1) * 50] += 0.75 / np.arange(1, 51) / (1 / np.arange(1, 51)).sum()
+    return rng.multinomial(4, shares[rng.integers(0, 6, count)]).astype(np.int32)
+
+
+def gain_over_frequencies(net, state, known, held):
+    """For each held-out word, with half of the words seen."""
+    frequencies = known.sum(axis=0) + 0.5
+    seen = np.random.default_rng(1).binomial(held, 0.5)
+    given, asked = (as_documents(x, tuple(f"w{v}" for v in range(300))) for x in (seen, held - seen))
+    alone = asked.counts @ np.log(frequencies / frequencies.sum())
+    return (net.log_likelihood(state, given, asked) - alone).sum() / asked.counts.sum()
+
+
+@pytest.mark.parametrize(("epochs", "least"), [(30, 0.3), (150, 0.4)])
+def test_few_titles_are_predicted_better_than_by_word_frequencies(epochs, least):
+    """Also after few steps, and after so many that topics know every title."""
+    known, held = titles(1_000, seed=0), titles(2_000, seed=1)
+    net = NeuralLDA(n_topics=6, hidden=50, batch=160, learning_rate=5e-3, device="cpu").fit(known, epochs=epochs, seed=0)
+    assert gain_over_frequencies(net, net.learned.state, known, held) > least
+
+
+def test_before_any_word_is_seen_words_are_as_frequent_as_in_all_topics_together(state, documents):
+    net = model(relevance=1.0)
+    nothing = as_documents(np.zeros((1, WORDS), dtype=np.int32), VOCABULARY)
+    known = as_documents(np.eye(WORDS, dtype=np.int32), VOCABULARY)
+    found = np.array([net.log_likelihood(state, nothing, known.select(np.array([v])))[0] for v in range(WORDS)])
+    sizes = prevalence(net.topics(state), net.infer(state, known))
+    np.testing.assert_allclose(np.exp(found), sizes @ net.topics(state), rtol=1e-9)
+    np.testing.assert_allclose(sizes, sizes @ net.topics(state) @ net.infer(state, known), rtol=1e-9)
+
+
+def test_a_prediction_takes_counts_that_are_not_whole(state, documents):
+    half = as_documents(documents.counts * 0.5, VOCABULARY)
+    net = model()
+    np.testing.assert_allclose(
+        2 * net.log_likelihood(state, documents, half), net.log_likelihood(state, documents, documents), rtol=1e-12
+    )
+
+
+def test_the_background_steps_further_than_other_weights(state):
+    near, far = model(background_rate=1.0), model(background_rate=10.0)
+    gradient = np.random.default_rng(5).standard_normal(state["weights"].shape)
+    moved = [net.stepped(state["weights"], gradient, 7.0, {}, 1, in_place=False)[0] - state["weights"] for net in (near, far)]
+    np.testing.assert_allclose(moved[1][-WORDS:], 10 * moved[0][-WORDS:], rtol=1e-9)
+    np.testing.assert_array_equal(moved[1][:-WORDS], moved[0][:-WORDS])
 
 
 def test_a_word_that_no_topic_gives_costs_much_and_breaks_nothing():
