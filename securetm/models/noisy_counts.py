@@ -27,6 +27,13 @@ class Totals:
 
     sure: float = 1.0  # over how sure a sum of its counts would be: one over the variance
     rescaled: bool = False  # whether earlier totals were told on another scale: a clipped row shrinks with what else is in it
+    told: Array | None = None  # the totals where the answer tells them by themselves, and not as sums of counts
+    deviation: float = 0.0  # of the noise in them
+
+    def found(self, counts: Array, variance: Array | float) -> tuple[Array, Array | float]:
+        """The totals in an answer with these counts, times how sure they are, and the variance of their noise."""
+        told, of = (counts.sum(axis=0), len(counts) * variance) if self.told is None else (self.told, self.deviation**2)
+        return self.sure * told, self.sure * of
 
 
 @dataclass(frozen=True)
@@ -60,11 +67,12 @@ class NoisedCounts:
                 return None
             before = cls(np.zeros(counts.shape), 0.0, np.zeros(counts.shape[1]), 0.0, 0.0, 0.0)
         alike = before.alike(counts) if of.rescaled else 1.0
+        words, words_variance = of.found(counts, variance)
         return cls(
             kept * before.counts + counts,
             kept**2 * before.variance + variance,
-            alike * before.words + of.sure * counts.sum(axis=0),
-            alike**2 * before.words_variance + of.sure * len(counts) * variance,
+            alike * before.words + words,
+            alike**2 * before.words_variance + words_variance,
             before.rounds + of.sure,
             kept * before.weight + 1,
         )

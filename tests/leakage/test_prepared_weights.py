@@ -124,7 +124,8 @@ def test_a_model_that_adds_as_libraries_do_is_refuted(
 
 @pytest.mark.parametrize("unit", ["document", "person"])
 def test_rows_that_are_not_clipped_are_refuted(public: Facts, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = {model: public("dp-local", model, **{"privacy.unit": unit}) for model in MODELS}
+    unequal = {"nmf": {"model.equal_rows": False}}  # rows that a model itself makes of length 1 need no clip
+    facts = {model: public("dp-local", model, **{"privacy.unit": unit, **unequal.get(model, {})}) for model in MODELS}
     monkeypatch.setattr(Clip, "row_radius", lambda *_: 1e3)
     monkeypatch.setattr(BoundedCounts, "on_rows", lambda self, rows, terms: rows)
     for one in facts.values():

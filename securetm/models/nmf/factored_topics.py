@@ -62,6 +62,10 @@ class FactoredTopics(Estimator):
         """The words' own frequencies, as far as the state knows them; they sum to one."""
         raise NotImplementedError
 
+    def prior_words(self, state: State) -> float:  # noqa: ARG002 - a model may believe topics less behind noise
+        """As how many words equal shares of all topics weigh, where a document's other words are predicted."""
+        return _PRIOR
+
     def topics(self, state: State) -> Array:
         """Each topic's words, as shares."""
         topics = self.factor(state)
@@ -87,7 +91,7 @@ class FactoredTopics(Estimator):
         topics, sizes = as_frequent(self.topics(state), frequencies)
         by_word = np.ascontiguousarray(np.vstack([topics, frequencies]).T)
         sizes = np.append((1.0 - self.background) * sizes, self.background)
-        shares = Completion(sizes, _PRIOR).shares(by_word, self.read(seen, len(by_word)), self.threads)
+        shares = Completion(sizes, self.prior_words(state)).shares(by_word, self.read(seen, len(by_word)), self.threads)
         return self.read(unseen, len(by_word)).log_likelihood(by_word, shares, self.threads)
 
     # ---- for the queries ----

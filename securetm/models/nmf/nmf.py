@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,12 +16,14 @@ import numpy as np
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import check_setting
 from securetm.models.false_discoveries import stand_above
-from securetm.models.likely_counts import likely_counts, likely_totals
+from securetm.models.likely_counts import likely_counts
 from securetm.models.nmf.factored_topics import FactoredDocuments, FactoredTopics, of_length_one, random_topics
 from securetm.models.nmf.nmf_kernels import improve, lengths_of, summed
-from securetm.models.noisy_counts import NoisedCounts, noised_fit, public_words, told_to_parties
-from securetm.models.public_knowledge import public_fits, without_public
+from securetm.models.noisy_counts import NoisedCounts, Totals, noised_fit, public_words, told_to_parties
+from securetm.models.public_knowledge import PublicKnowledge, public_fits, without_public
 
+_BY_CHANCE = 8.0  # words that equal shares of noised topics weigh as, if these began at random: seen on titles and snippets
+_HEAVIEST = 1e3  # words by themselves weigh no more
 _UNSEEN = 0.5  # of what a document adds to a word at most: more than was found, so that no word is impossible
 
 
@@ -35,15 +38,20 @@ class NMF(FactoredTopics):
 
     sweeps: int = 10  # over the topics in a round, documents' topic weights being fixed
     deviations: float = 2.0  # changes nothing: earlier plans name it. Estimates know their noise
+    alone: float = 0.0  # weight of a document's words by themselves, beside their products with topics: they tell frequencies
+    equal_rows: bool = False  # each document counts by so much that its row has length 1: no row is short beside its noise
     name: ClassVar[str] = "nmf"
     gains_topics: ClassVar[bool] = True
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
+    budget_defaults: ClassVar[Mapping[str, Any]] = {"alone": 0.5, "equal_rows": True}
+    budget_rounds: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_setting(self, "sweeps", self.sweeps >= 1, "must be at least 1")
         check_setting(self, "deviations", 0 <= self.deviations < np.inf, "must be 0 or above, and finite")
+        check_setting(self, "alone", 0 <= self.alone <= _HEAVIEST, f"must be 0 to {_HEAVIEST:g}")
 
     # ---- contracts.TopicModel ----
 
@@ -86,8 +94,10 @@ class NMF(FactoredTopics):
         after = {**state, "step": state["step"] + 1}
         if not answer.total:
             return after
-        noised = NoisedCounts.after(state, answer.total["words"], answer.deviation)
-        together, words_of = self._cleared(state, answer.total, answer.deviation)
+        noised = NoisedCounts.after(state, answer.total["words"], answer.deviation, totals=self._totals_in(answer))
+        together, words_of = _not_negative(answer.total, answer.deviation), np.maximum(answer.total["words"], 0.0)
+        if noised:
+            words_of = self._likely(state, noised, together)
         topics = self.factor(state).copy()
         improve(topics, together, words_of, self.sweeps)
         empty = ~topics.any(axis=1)
@@ -99,6 +109,11 @@ class NMF(FactoredTopics):
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
         """The state without public knowledge and without the noised sum."""
         return without_public(told_to_parties(state))
+
+    def prior_words(self, state: State) -> float:
+        """More where noise stands around topics that began at random: part of what sets them apart is chance."""
+        by_chance = NoisedCounts.kept_in(state) is not None and PublicKnowledge.kept_in(state) is None
+        return _BY_CHANCE if by_chance else super().prior_words(state)
 
     def above_noise(self, state: State) -> Array | None:
         """Which weights of words in topics, in the last noised sum, stand above its noise; None where no sum had any."""
@@ -113,18 +128,23 @@ class NMF(FactoredTopics):
         """The words' frequencies in the last sum."""
         return _shares(state["words"])
 
-    def _cleared(self, state: State, total: Mapping[str, Array], deviation: float) -> tuple[Array, Array]:
-        """The likely sums behind noise: products of topics are no longer negative in any direction, and those with words are
-        expected to be what the topics that were asked about give."""
-        together, words_of = (total["together"] + total["together"].T) / 2.0, total["words"]
-        if deviation == 0:
-            return together, np.maximum(words_of, 0)
-        values, directions = np.linalg.eigh(together)
-        edge = deviation * np.sqrt(2.0 * self.n_topics)  # of a symmetric matrix of such noise
-        together = (directions * np.maximum(values, edge)) @ directions.T
-        frequencies, vectors = public_words(state)
-        totals = likely_totals(words_of.sum(axis=0), deviation * np.sqrt(len(words_of)), frequencies)
-        return together, likely_counts(words_of, deviation, together @ self.factor(state), totals, vectors)
+    def _totals_in(self, answer: Answer) -> Totals:
+        """How an answer tells the totals of words: by themselves, or by sums over topics, whose weights differ by round."""
+        assert answer.total is not None
+        if not self.alone:
+            return Totals(rescaled=True)
+        return Totals(told=answer.total["alone"] / self.alone, deviation=answer.deviation / self.alone)
+
+    def _likely(self, state: State, noised: NoisedCounts, together: Array) -> Array:
+        """The likely products with words, of which the topics that were asked about give the expectation.
+
+        Words are as frequent in them as all rounds together say, and their sum is that of this round.
+        """
+        deviation, (frequencies, vectors) = np.sqrt(noised.variance), public_words(state)
+        totals = noised.word_totals(frequencies)
+        least = float(np.max(deviation)) * np.sqrt(noised.counts.size)  # less than so much is nothing but noise
+        totals = totals * (max(float(noised.counts.sum()), least) / totals.sum())
+        return likely_counts(noised.counts, deviation, together @ self.factor(state), totals, vectors)
 
 
 @dataclass(frozen=True)
@@ -136,45 +156,77 @@ class ProductsQuery:
 
     @property
     def terms(self) -> Terms:
-        """One row per document. Where its words weigh 1 together, its length has a bound of its own."""
+        """One row per document. Where it is scaled to length 1, or its words weigh 1 together, it has a bound of its own."""
         k, words = self.state["weights"].shape
-        l2 = float(np.sqrt(2.0)) * (1 + 1e-9) if self.model.weighting == "l2" else np.inf
-        return Terms((Block("together", (k, k)), Block("words", (k, words))), bits=64, l2=l2)
+        alone = (Block("alone", (words,)),) if self.model.alone else ()
+        return Terms((Block("together", (k, k)), Block("words", (k, words)), *alone), bits=64, l2=self._longest * (1 + 1e-9))
+
+    @property
+    def _longest(self) -> float:
+        if self.model.equal_rows:
+            return 1.0
+        return float(np.sqrt(2.0 + self.model.alone**2)) if self.model.weighting == "l2" else np.inf
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """Draws and remembers nothing."""
         topics = self.model.factor(self.state)
         found = self.model.factored(topics, self.model.read(documents, topics.shape[1]))
-        rows, count = DocumentProducts(found, topics.shape[1]), len(documents)
-        clipped_sum.add_losses(rows, np.arange(count), np.zeros((count, 0)))
+        rows = DocumentProducts(found, topics.shape[1], self.model.alone, self.model.equal_rows)
+        clipped_sum.add_losses(rows, np.arange(len(documents)), np.zeros((len(documents), 0)))
 
 
 @dataclass(frozen=True)
 class DocumentProducts:
-    """The two products of each document as the gradient of a loss (contracts.Losses): no row is materialised."""
+    """The two products of each document as the gradient of a loss (contracts.Losses): no row is materialised.
+
+    Beside them a row may hold the document's words by themselves, and each may be scaled to length 1.
+    """
 
     found: FactoredDocuments
     words: int  # in the vocabulary
+    alone: float = 0.0  # weight of a document's words by themselves; 0: its row does not hold them
+    equal: bool = False  # whether every row that is not zero has length 1
 
     @property
     def values(self) -> Array:
         """Half the squared distance of each document from what its topics give."""
         return self.found.losses
 
+    @cached_property
+    def scales(self) -> Array:
+        """By what each document's row is multiplied. It depends on no other document."""
+        count = len(self.found.topics)
+        if not self.equal:
+            return np.ones(count)
+        lengths = lengths_of(np.arange(count), np.arange(count + 1), *self._facts(np.ones(count)))
+        return np.where(lengths > 0, 1.0 / np.where(lengths > 0, lengths, 1.0), 0.0)
+
     def norms(self, owners: Array) -> Array:
-        """The l2 norm of each owner's products, over all its documents."""
+        """The l2 norm of each owner's row, over all its documents."""
         order = np.argsort(owners, kind="stable")
         heads = np.append(np.flatnonzero(np.diff(owners[order], prepend=owners[order[:1]] - 1)), len(order))
-        return lengths_of(order, heads, *self._facts, self.words)
+        return lengths_of(order, heads, *self._facts(self.scales))
 
     def gradient(self, weights: Array) -> Array:
-        """The weighted sum of the documents' products, flat."""
-        together, words_of = summed(*self._facts, weights.astype(np.float64), self.words)
+        """The weighted sum of the documents' rows, flat."""
+        together, words_of = summed(*self._facts(weights.astype(np.float64) * self.scales))
         return np.concatenate([together.ravel(), words_of.T.ravel()])
 
-    @property
-    def _facts(self) -> tuple[Any, Array, Array]:
-        return self.found.held.bags, self.found.weights, self.found.topics
+    def _facts(self, scales: Array) -> tuple[Any, Array, Array, Array, int, int]:
+        topics = self.found.topics
+        by_themselves = np.full((len(topics), 1 if self.alone else 0), self.alone)
+        shown = np.concatenate([topics, by_themselves], axis=1)
+        return self.found.held.bags, self.found.weights, shown, scales, topics.shape[1], self.words
+
+
+def _not_negative(total: Mapping[str, Array], deviation: float) -> Array:
+    """The products of topics with themselves. Behind noise they are negative in no direction."""
+    together = (total["together"] + total["together"].T) / 2.0
+    if deviation == 0:
+        return np.asarray(together)
+    values, directions = np.linalg.eigh(together)
+    edge = deviation * np.sqrt(2.0 * len(together))  # of a symmetric matrix of such noise
+    return np.asarray((directions * np.maximum(values, edge)) @ directions.T)
 
 
 def _shares(words: Array) -> Array:

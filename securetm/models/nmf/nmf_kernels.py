@@ -110,23 +110,25 @@ def _bound(found: Array, most: float) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def _add(d: int, bags: Bags, weights: Array, topics: Array, scale: float, together: Array, words_of: Array) -> None:
-    """Adds one document's row: the products of its topic weights, and of its words with them (words x topics)."""
+    """Adds one document's row: the products of its topic weights, and of its words with them (words x topics).
+
+    A column of `topics` beyond those of `together` is the weight of its words by themselves.
+    """
     ends, words, _ = bags
-    k = topics.shape[1]
+    k, wide = len(together), topics.shape[1]
     for z in range(k):
         if topics[d, z] != 0.0:
             for j in range(k):
                 together[z, j] += scale * topics[d, z] * topics[d, j]
     for i in range(ends[d], ends[d + 1]):
-        for z in range(k):
+        for z in range(wide):
             words_of[words[i], z] += scale * weights[i] * topics[d, z]
 
 
 @njit(cache=True, nogil=True)
-def summed(bags: Bags, weights: Array, topics: Array, scales: Array, vocabulary: int) -> tuple[Array, Array]:
-    """The scaled sum of the documents' rows."""
-    k = topics.shape[1]
-    together, words_of = np.zeros((k, k)), np.zeros((vocabulary, k))
+def summed(bags: Bags, weights: Array, topics: Array, scales: Array, k: int, vocabulary: int) -> tuple[Array, Array]:
+    """The scaled sum of the documents' rows, of `k` topics."""
+    together, words_of = np.zeros((k, k)), np.zeros((vocabulary, topics.shape[1]))
     for d in range(len(scales)):
         if scales[d] != 0.0:
             _add(d, bags, weights, topics, scales[d], together, words_of)
@@ -134,22 +136,24 @@ def summed(bags: Bags, weights: Array, topics: Array, scales: Array, vocabulary:
 
 
 @njit(cache=True, nogil=True)
-def lengths_of(order: Array, groups: Array, bags: Bags, weights: Array, topics: Array, vocabulary: int) -> Array:
-    """The l2 norm of each group's summed rows; group g is documents `order[groups[g]:groups[g + 1]]`."""
+def lengths_of(
+    order: Array, groups: Array, bags: Bags, weights: Array, topics: Array, scales: Array, k: int, vocabulary: int
+) -> Array:
+    """The l2 norm of each group's summed scaled rows; group g is documents `order[groups[g]:groups[g + 1]]`."""
     ends, words, _ = bags
-    k = topics.shape[1]
-    together, words_of = np.zeros((k, k)), np.zeros((vocabulary, k))
+    wide = topics.shape[1]
+    together, words_of = np.zeros((k, k)), np.zeros((vocabulary, wide))
     out = np.empty(len(groups) - 1)
     for g in range(len(out)):
         for d in order[groups[g] : groups[g + 1]]:
-            _add(d, bags, weights, topics, 1.0, together, words_of)
+            _add(d, bags, weights, topics, scales[d], together, words_of)
         squares, lost = 0.0, 0.0
         for z in range(k):
             for j in range(k):
                 squares, lost = plus(squares, lost, together[z, j] ** 2)
         for d in order[groups[g] : groups[g + 1]]:
             for i in range(ends[d], ends[d + 1]):
-                for z in range(k):
+                for z in range(wide):
                     squares, lost = plus(squares, lost, words_of[words[i], z] ** 2)
                     words_of[words[i], z] = 0.0  # so that no word counts twice, and the next group begins at zero
         together[:] = 0.0

@@ -15,6 +15,7 @@ from securetm.contracts import Answer, Array, State
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.models.gibbs.lda_kernels import Bags
 from securetm.models.given_documents import BagOfWords
+from securetm.models.likely_counts import likely_totals
 from securetm.models.nmf.nmf import NMF, DocumentProducts
 from securetm.models.nmf.nmf_kernels import lengths_of
 from securetm.testing.query_laws import rows_of
@@ -76,6 +77,31 @@ def test_a_row_is_the_two_products() -> None:
         np.testing.assert_allclose(row, np.concatenate([np.outer(h, h).ravel(), np.outer(h, a).ravel()]), atol=1e-12)
 
 
+def test_a_row_of_equal_length_has_the_words_by_themselves() -> None:
+    model, documents = NMF(n_topics=4, alone=0.5, equal_rows=True), planted(6)
+    state = after(model, 2, documents)
+    weights = model.factored(model.factor(state), model.read(documents, WORDS)).topics
+    for row, h, a in zip(
+        rows_of(model.query(state), documents), weights, weighed(model, documents.counts.toarray()), strict=True
+    ):
+        whole = np.concatenate([np.outer(h, h).ravel(), np.outer(h, a).ravel(), 0.5 * a])
+        np.testing.assert_allclose(row, whole / np.linalg.norm(whole), atol=1e-12)
+
+
+@pytest.mark.parametrize("weighting", ["counts", "log", "l2"])
+def test_rows_of_equal_length_keep_to_their_bound(weighting: str) -> None:
+    """Also under topics that a coordinator chose, and of documents without a word."""
+    model, documents = NMF(n_topics=5, weighting=weighting, alone=0.5, equal_rows=True), planted(40)
+    empty = BagOfWords(sparse.csr_array((1, WORDS), dtype=np.int64), VOCABULARY, np.zeros(1, np.uint64))
+    for forged in (np.full((5, WORDS), 1e300), np.full((5, WORDS), np.nan), np.zeros((5, WORDS)), np.eye(5, WORDS) * 1e-300):
+        query = model.query({**model.start(VOCABULARY, np.random.default_rng(0)), "weights": forged})
+        lengths = np.linalg.norm(rows_of(query, documents), axis=1)
+        np.testing.assert_allclose(lengths, 1.0, atol=1e-9)
+        assert (lengths <= query.terms.l2).all()
+        assert query.terms.l2 < 1.001
+        np.testing.assert_array_equal(rows_of(query, empty), 0.0)
+
+
 @pytest.mark.parametrize("passes", [1, 2, 50])
 def test_a_row_of_length_one_has_a_bound_of_its_own(passes: int) -> None:
     """Also under topics that a coordinator chose: alike, huge, negative, not finite."""
@@ -89,10 +115,11 @@ def test_a_row_of_length_one_has_a_bound_of_its_own(passes: int) -> None:
         assert query.terms.l2 < 1.5
 
 
-def test_a_persons_row_is_measured_whole() -> None:
+@pytest.mark.parametrize("settings", [{}, {"alone": 0.5}, {"alone": 2.0, "equal": True}])
+def test_a_persons_row_is_measured_whole(settings: dict[str, Any]) -> None:
     model, documents = NMF(n_topics=3, weighting="counts"), planted(9)
     state = after(model, 2, documents)
-    rows = DocumentProducts(model.factored(model.factor(state), model.read(documents, WORDS)), WORDS)
+    rows = DocumentProducts(model.factored(model.factor(state), model.read(documents, WORDS)), WORDS, **settings)
     owners = np.array([2, 0, 2, 1, 0, 0, 2, 1, 5])
     lengths = [np.linalg.norm(rows.gradient((owners == name).astype(float))) for name in (0, 1, 2, 5)]
     np.testing.assert_allclose(rows.norms(owners), lengths, rtol=1e-12)
@@ -101,7 +128,8 @@ def test_a_persons_row_is_measured_whole() -> None:
 def test_the_length_of_a_very_long_document_is_exact() -> None:
     words, topics = 200_000, 20
     bags = Bags(np.array([0, words]), np.arange(words), np.ones(words, dtype=np.int64))
-    found = lengths_of(np.array([0]), np.array([0, 1]), bags, np.full(words, 1.1), np.full((1, topics), 0.3), words)[0]
+    document = bags, np.full(words, 1.1), np.full((1, topics), 0.3), np.ones(1)
+    found = lengths_of(np.array([0]), np.array([0, 1]), *document, topics, words)[0]
     exact = np.sqrt(words * topics * (1.1 * 0.3) ** 2 + topics**2 * 0.3**4)
     assert found == pytest.approx(exact, rel=1e-14)
 
@@ -109,9 +137,9 @@ def test_the_length_of_a_very_long_document_is_exact() -> None:
 # ---- what sums teach -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weighting", ["counts", "log", "l2"])
-def test_planted_topics_are_found(weighting: str) -> None:
-    model = NMF(n_topics=3, weighting=weighting).fit(planted(), epochs=20)
+@pytest.mark.parametrize("settings", [{"weighting": "counts"}, {"weighting": "log"}, {"weighting": "l2"}, NMF.budget_defaults])
+def test_planted_topics_are_found(settings: dict[str, Any]) -> None:
+    model = NMF(n_topics=3, **settings).fit(planted(), epochs=20)
     heaviest = {frozenset(int(word[1:]) // 10 for word in words) for words in model.top_words(8)}
     assert heaviest == {frozenset([0]), frozenset([1]), frozenset([2])}
     shares = model.transform(planted(30, seed=9))
@@ -159,6 +187,44 @@ def test_noise_leaves_finite_topics(deviation: float) -> None:
     if deviation == 0.1:
         shares = model.infer(state, documents)
         assert np.mean([len(set(shares[t::3].argmax(axis=1))) for t in range(3)]) < 2
+
+
+def titles(documents: int, seed: int) -> tuple[BagOfWords, BagOfWords]:
+    """Texts of four words on average, each mostly of one of four topics, and further words of each; few words are frequent."""
+    rng, many = np.random.default_rng(seed), 200
+    shares = np.random.default_rng(0).gamma(0.3, 1.0, (4, many)) / np.arange(1, many + 1) ** 0.8
+    shares += 0.2 * shares.mean(axis=0)
+    shares /= shares.sum(axis=1, keepdims=True)
+    topics, names = rng.integers(4, size=documents), tuple(f"w{v}" for v in range(many))
+    seen, further = (np.array([rng.multinomial(1 + rng.poisson(3), shares[z]) for z in topics]) for _ in range(2))
+    keys = np.arange(documents, dtype=np.uint64)
+    return BagOfWords(sparse.csr_array(seen), names, keys), BagOfWords(sparse.csr_array(further), names, keys)
+
+
+def noised(model: NMF, rounds: int, documents: BagOfWords, noise: float) -> State:
+    """After so many rounds that share a budget: `noise` is the deviation where one round has it all, for a clip of 1."""
+    state, rng = model.start(documents.vocabulary, np.random.default_rng(0)), np.random.default_rng(7)
+    for _ in range(rounds):
+        found, deviation = sums(model, state, documents, radius=1.0), noise * np.sqrt(rounds)
+        total = {name: block + rng.normal(0, deviation, block.shape) for name, block in found.items()}
+        state = model.update(state, Answer(total, deviation=deviation))
+    return state
+
+
+@pytest.mark.parametrize("noise", [0.6, 3.73])  # epsilon 8 and 1, at delta 1e-5
+def test_few_short_texts_behind_noise_are_predicted_as_well_as_by_noised_frequencies(noise: float) -> None:
+    """With the settings and rounds of a budget. Frequencies get the whole budget for one sum of words in rows of length 1."""
+    documents, model = titles(1_500, seed=1)[0], NMF(n_topics=4, **NMF.budget_defaults)
+    rows = documents.counts.toarray() / np.linalg.norm(documents.counts.toarray(), axis=1, keepdims=True)
+    told = rows.sum(axis=0) + np.random.default_rng(8).normal(0, noise, rows.shape[1])
+    totals = likely_totals(told, noise)
+    seen, unseen = titles(500, seed=2)
+    by_frequencies = float((unseen.counts @ np.log(totals / totals.sum())).sum() / unseen.counts.sum())
+    state = noised(model, NMF.budget_rounds or NMF.federated_rounds, documents, noise)
+    predicted = float(model.log_likelihood(state, seen, unseen).sum() / unseen.counts.sum())
+    own = float((unseen.counts @ np.log(model.frequencies(state))).sum() / unseen.counts.sum())
+    assert predicted > by_frequencies - 0.01  # half of the rounds' answers go to topics
+    assert predicted > own  # topics that began at random take nothing away
 
 
 def test_a_table_of_another_size_is_refused() -> None:

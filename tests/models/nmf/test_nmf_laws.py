@@ -17,7 +17,7 @@ from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
 from securetm.testing.query_laws import QueryLaws
 
-SETTINGS = ({}, {"weighting": "counts"}, {"weighting": "log", "threads": 2})
+SETTINGS = ({}, {"weighting": "counts"}, {"weighting": "log", "threads": 2}, dict(NMF.budget_defaults))
 
 
 def small(**settings: Any) -> NMF:
