@@ -14,7 +14,7 @@ from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.sentence_models import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
 from securetm.errors import NotFound
 from securetm.models.model_errors import EmbeddingsWithoutNoise
-from securetm.plan_start import asked_first, most_words, with_start, with_vectors
+from securetm.plan_start import asked_first, most_words, rounds_rule, with_start, with_vectors
 from securetm.plans import (
     MOMENTS,
     MOST_ROUNDS_OF_EPOCHS,
@@ -163,9 +163,8 @@ def _with_length(plan: Plan, profile: Profile, given: Mapping[str, Any]) -> Trai
     few = kind.budget_rounds if hides_documents(profile.budget) else 0
     if few and chosen.units:
         first, words = asked_first(chosen), most_words(plan)
-        few = rounds_under(
-            profile, chosen.units, int(plan.model.settings["n_topics"]), words, first, parties=plan.federation.in_a_round
-        )
+        topics, parties = int(plan.model.settings["n_topics"]), plan.federation.in_a_round
+        few = rounds_under(profile, chosen.units, topics, words, first, parties=parties, rule=rounds_rule(chosen))
     return dataclasses.replace(chosen, rounds=few or kind.federated_rounds)
 
 

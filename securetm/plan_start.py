@@ -12,7 +12,8 @@ from securetm.corpus.word_vectors import GLOVE, VectorSource, installed_vectors
 from securetm.models.model_errors import TooManyPairs
 from securetm.models.moments.moments import MOST_WORDS, Moments
 from securetm.models.moments.start_share import USUAL_START
-from securetm.plans import MOMENTS, NO_VECTORS, PUBLIC, Plan, TrainingChoice, hides_documents
+from securetm.models.rounds_rule import FROM_PLAIN, FROM_PUBLIC, RoundsRule
+from securetm.plans import MOMENTS, NO_VECTORS, PLAIN, PUBLIC, Plan, TrainingChoice, hides_documents
 from securetm.profiles import asks_first_under, make_model
 from securetm.toml_settings import require
 
@@ -85,6 +86,11 @@ def _with_moments(plan: Plan, model: TopicModel, profile: Profile) -> TrainingCh
 def asked_first(chosen: TrainingChoice) -> float:
     """The share of a budget that pays for the question before the training; 0 where none is asked."""
     return (chosen.start_share or USUAL_START) if chosen.start == MOMENTS else 0.0
+
+
+def rounds_rule(chosen: TrainingChoice) -> RoundsRule:
+    """By which rule a training that begins so is asked; as from public topics, where the plan leaves the start open."""
+    return FROM_PLAIN if chosen.start == PLAIN else FROM_PUBLIC
 
 
 def most_words(plan: Plan) -> int:

@@ -28,7 +28,7 @@ from securetm.contracts import (
 from securetm.errors import BadSetting
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
-from securetm.models.rounds_rule import noise_of_one_round, rounds_for, totals_for
+from securetm.models.rounds_rule import FROM_PUBLIC, RoundsRule, noise_of_one_round, rounds_for, totals_for
 from securetm.models.start_rule import asks_first
 from securetm.models.words_rule import words_for
 from securetm.profile_errors import TooFewForProfile
@@ -197,14 +197,21 @@ def cohort_of(profile: Profile, members: tuple[str, ...], **more: Any) -> Cohort
 
 
 def rounds_under(
-    profile: Profile, documents: int, topics: int, words: int, asked_first: float = 0.0, *, parties: int = 0
+    profile: Profile,
+    documents: int,
+    topics: int,
+    words: int,
+    asked_first: float = 0.0,
+    *,
+    parties: int = 0,
+    rule: RoundsRule = FROM_PUBLIC,
 ) -> int:
     """Returns how often to ask for a table of topics and words, by the rule, if there are about so many documents.
 
     The noise in the sum is that of so many parties with nobody missing; 0: of the fewest that the profile allows. The share
     `asked_first` of the budget is not theirs: it pays for a question before them.
     """
-    return rounds_for(documents, topics, words, _noise_under(profile, parties) / math.sqrt(1.0 - asked_first))
+    return rounds_for(documents, topics, words, _noise_under(profile, parties) / math.sqrt(1.0 - asked_first), rule)
 
 
 def totals_under(

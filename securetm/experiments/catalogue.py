@@ -24,6 +24,7 @@ REPRODUCTIONS: Mapping[str, str] = {
     "iftm": "iftm",
     "one-run-audits": "one_run_audits",
     "rounds-rule": "fitted_rounds",
+    "rounds-without-vectors": "fitted_rounds_without_vectors",
     "settings-rule": "fitted_settings",
     "start-rule": "fitted_start",
     "private-frontier": "private_frontier",

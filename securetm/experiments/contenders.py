@@ -16,7 +16,7 @@ from scipy import sparse
 
 from securetm.agreement import Agreement, agree
 from securetm.contracts import Array, State, TopicModel
-from securetm.experiments.frontier_cases import FrontierCase
+from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, HELPERS, LOCAL, PARTIES, FrontierCase
 from securetm.experiments.judged_documents import JudgedDocuments
 from securetm.experiments.known_topics import knowing_assignments, knowing_topics
 from securetm.experiments.lda_peers import TOMOTOPY, PeerProcess
@@ -39,7 +39,8 @@ FIRM = "lda-vi, public start, without tempering"
 AGAIN = "lda-vi, public start, trained again"  # where more was measured later: its words by relevance
 SPECTRAL = "private spectral LDA, one curator"
 PEER, FREQUENCIES, CONTROL = "tomotopy LDA", "word frequencies", "public start, no document"
-NOISED = "noised word frequencies, one curator"  # the whole budget for them: a model without topics cannot know more
+_ADDED = {CENTRAL: 1.0, DISTRIBUTED: PARTIES / (PARTIES - HELPERS), LOCAL: PARTIES}  # squares of the noise in a sum
+NOISED = "noised word frequencies"  # the whole budget for them: a model without topics cannot know more
 
 Rounds = Callable[[int, float | None], int]  # of documents and epsilon; 0: as many as the package's own rule says
 Change = Callable[[Agreement, JudgedDocuments], Agreement]  # puts a model that has no name into the agreement
@@ -104,7 +105,7 @@ FEDERATED: Mapping[str, Contender] = {
     PUBLIC: Contender("lda-vi", _VI, {"start": "public"}, _by_rule),
     AGAIN: Contender("lda-vi", _VI, {"start": "public"}, _by_rule),
     FIRM: Contender("lda-vi", _FIRM, {"start": "public"}, _by_rule),
-    PLAIN: Contender("lda-vi", _VI, {"start": "plain"}, _by_epsilon(20, 3, (0.5, 4), (1.0, 5), (3.0, 10), (8.0, 20))),
+    PLAIN: Contender("lda-vi", _VI, {"start": "plain"}, _by_rule),
     STARTED: Contender("lda-vi", _VI, {"start": "moments", "vectors": "glove"}, _by_rule),
     STARTED_PLAIN: Contender("lda-vi", _VI, {"start": "moments", "vectors": "none"}, _by_rule),
     TOLD: Contender("lda-vi", _VI, {"document_length": 5.0}, _by_rule),
@@ -149,12 +150,15 @@ def by_frequencies(documents: JudgedDocuments, case: FrontierCase) -> Array:
 
 
 def by_noised_frequencies(documents: JudgedDocuments, case: FrontierCase) -> Array:
-    """Every topic is the likely word frequencies behind one noised sum, in which each document counts a word once."""
+    """Every topic is the likely word frequencies behind one noised sum, in which each document counts a word once.
+
+    The noise is that of the form: one curator's, shares of which helpers know some, or each party's own.
+    """
     known = documents.held_back(1 - case.judging, case.seed)[0]
     held = sparse.csr_array((known.counts > 0).astype(np.float64))
     lengths = np.sqrt(np.asarray(held.sum(axis=1)).ravel())
     found = np.minimum(RADIUS / np.maximum(lengths, 1.0), 1.0) @ held
-    deviation = 0.0 if case.epsilon is None else RADIUS * noise_of_one_round(case.epsilon, DELTA)
+    deviation = 0.0 if case.epsilon is None else RADIUS * noise_of_one_round(case.epsilon, DELTA) * _ADDED[case.profile] ** 0.5
     found = found + np.random.default_rng(case.seed).normal(0.0, deviation, found.shape)
     totals = likely_totals(found, deviation, _begun(documents, case).frequencies)
     return np.tile(totals / totals.sum(), (case.topics, 1))

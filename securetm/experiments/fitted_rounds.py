@@ -46,15 +46,23 @@ class KnownWords:
     public: PublicKnowledge
 
     def held_out(
-        self, model: VariationalLDA, epsilon: float, rounds: int, seed: int, first: float = 0.0, begun: Public | None = None
+        self,
+        model: VariationalLDA,
+        epsilon: float,
+        rounds: int,
+        seed: int,
+        first: float = 0.0,
+        begun: Public | None = None,
+        *,
+        plain: bool = False,
     ) -> float:
         """The log-likelihood of a held-out word after so many rounds, with the noise that the share `first` of a budget leaves.
 
-        They begin with what is public, or with what an answer that had this share says.
+        They begin with what is public, or with what an answer that had this share says; plainly, at random.
         """
-        rng = np.random.default_rng([seed, rounds])
+        rng, words = np.random.default_rng([seed, rounds]), self.train.vocabulary
         deviation = noise_of_one_round(epsilon, DELTA) * (rounds / (1.0 - first)) ** 0.5 * RADIUS  # Gaussians compose as one
-        state = model.started(self.train.vocabulary, begun or self.public, rng)
+        state = model.start(words, rng) if plain else model.started(words, begun or self.public, rng)
         for _ in range(rounds):
             query = model.query(state)
             summed = ClippedRowSum(query.terms, RADIUS)
@@ -75,7 +83,7 @@ class KnownWords:
 def reproduce(seeds: Sequence[int] = (0,), on_progress: OnProgress | None = None) -> Row:
     """Every case with every epsilon and number of rounds, the fit on the synthetic ones, and what the rule gives up on each."""
     makers = {**{f"{SYNTHETIC} {size}": synthetic_of(size) for size in SIZES}, **CORPORA}
-    makers |= {f"{FEW:,} of {name}": _few(CORPORA[name]) for name in FITTED}
+    makers |= {f"{FEW:,} of {name}": few_of(CORPORA[name]) for name in FITTED}
     cases = {name: make() for name, make in makers.items()}  # a corpus that is not here is refused now
     rows = list[Row]()
     for name, case in cases.items():
@@ -95,18 +103,18 @@ def judged(rows: Sequence[Row], seeds: int) -> Row:
     return {"reproduction": "rounds-rule", **settings, **found}
 
 
-def fitted(rows: Sequence[Row]) -> tuple[float, int]:
+def fitted(rows: Sequence[Row], rounds: Sequence[int] = ROUNDS, each: Sequence[float] = EACH) -> tuple[float, int]:
     """The rule's two numbers that give up least on the fitted corpora; of equal ones, those with the fewest rounds."""
     chosen = [row for row in rows if row["corpus"].removeprefix(f"{FEW:,} of ") in FITTED]
-    pairs = [(each, most) for most in ROUNDS for each in EACH]
+    pairs = [(one, most) for most in rounds for one in each]
 
     def cost(pair: tuple[float, int]) -> tuple[float, int, float]:
-        return (round(_mean([_given_up(row, *pair) for row in chosen]), 3), pair[1], pair[0])
+        return (round(_mean([given_up(row, *pair) for row in chosen]), 3), pair[1], pair[0])
 
     return min(pairs, key=cost)
 
 
-def _given_up(row: Row, each: float, most: int) -> float:
+def given_up(row: Row, each: float, most: int) -> float:
     """How much less likely a held-out word is after the rule's rounds than after the best number of them."""
     found = {int(n): value for n, value in row["held_out"].items()}
     asked = rounds_of_signal(row["signal"], each, most)
@@ -129,8 +137,8 @@ def _row(case: KnownWords, name: str, epsilon: float, found: Mapping[int, float]
 
 
 def _judged(row: Row, each: float, most: int) -> Row:
-    given_up = round(_given_up(row, each, most), 4)
-    return {**row, "rounds": rounds_of_signal(row["signal"], each, most), "given_up": given_up}
+    lost = round(given_up(row, each, most), 4)
+    return {**row, "rounds": rounds_of_signal(row["signal"], each, most), "given_up": lost}
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -189,7 +197,7 @@ def _read(file: str) -> Callable[[], KnownWords]:
     return lambda: _case(file.partition(".")[0], read_corpus(research_file(file)))
 
 
-def _few(make: Callable[[], KnownWords]) -> Callable[[], KnownWords]:
+def few_of(make: Callable[[], KnownWords]) -> Callable[[], KnownWords]:
     """The same words, and a part of the documents to train on."""
 
     def made() -> KnownWords:

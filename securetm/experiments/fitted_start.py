@@ -34,6 +34,7 @@ class AskedFirst:
     """Documents whose pairs of words are asked for before the training."""
 
     known: KnownWords
+    vectors: bool = True  # whether topics are found beside public vectors of words
 
     @cached_property
     def _pairs(self) -> Array:
@@ -49,7 +50,7 @@ class AskedFirst:
             return None
         noise = noise_of_start(epsilon, DELTA, share)
         noised = self._pairs + np.random.default_rng([seed, 1]).normal(0.0, noise, self._pairs.shape)
-        words, public = self.known.train.vocabulary, self.known.public
+        words, public = self.known.train.vocabulary, self.known.public if self.vectors else None
         return TopicsBefore(TOPICS).found(words, Answer({"pairs": noised}, deviation=noise), public)
 
     def row(self, epsilon: float, shares: Sequence[float], seeds: Sequence[int]) -> Row:

@@ -11,9 +11,8 @@ from typing import Any
 
 from securetm.experiments.bench_frame import Row
 from securetm.experiments.contenders import FREQUENCIES, MOMENTS, PLAIN, PUBLIC, RADIUS, STARTED, STARTED_PLAIN
-from securetm.experiments.frontier_cases import NO_NOISE
+from securetm.experiments.frontier_cases import NO_NOISE, PARTIES
 from securetm.experiments.frontier_corpora import NEWS, NEWS_FEW, SNIPPETS, SNIPPETS_FEW, TITLES, WORDS
-from securetm.experiments.private_frontier import PARTIES
 from securetm.forecast.forecast_features import LDA_VI, features
 from securetm.forecast.forecast_setting import ForecastSetting, under_profile
 from securetm.profiles import read_profile

@@ -41,7 +41,7 @@ from securetm.models.moments.topics_before import TopicsBefore
 from securetm.models.nmf.nmf import NMF
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.public_topics import public_knowledge
-from securetm.models.rounds_rule import noise_of_one_round, rounds_for, totals_for
+from securetm.models.rounds_rule import FROM_PLAIN, FROM_PUBLIC, noise_of_one_round, rounds_for, totals_for
 from securetm.models.variational.lda_vi import VariationalLDA
 
 SHORT, MIDDLE, LONG = "made-up documents of 5 to 10 words", "made-up documents of 15 to 75", "made-up documents of 80 to 240"
@@ -140,7 +140,9 @@ def rounds_of(trial: ForecastTrial, documents: int, words: int) -> int:
         return _OTHERS
     if trial.epsilon is None:
         return _WITHOUT
-    return rounds_for(documents, trial.topics, words, noise_of_one_round(trial.epsilon, DELTA) / for_rounds(trial) ** 0.5)
+    noise = noise_of_one_round(trial.epsilon, DELTA) / for_rounds(trial) ** 0.5
+    rule = FROM_PLAIN if trial.model == PLAIN else FROM_PUBLIC
+    return rounds_for(documents, trial.topics, words, noise, rule)
 
 
 def for_rounds(trial: ForecastTrial) -> float:

@@ -15,6 +15,7 @@ from securetm.errors import BadSetting
 NO_NOISE, CENTRAL, DISTRIBUTED, LOCAL = "masked", "dp-central", "dp-distributed", "dp-local"
 EPSILONS = (0.5, 1.0, 3.0, 8.0)
 HELD_OUT, HALF = 0.1, 0.5
+PARTIES, HELPERS = 5, 2  # of the federations; so many may help the coordinator under dp-distributed
 
 
 @dataclass(frozen=True)

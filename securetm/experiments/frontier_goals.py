@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -11,8 +11,22 @@ from typing import Any
 import numpy as np
 
 from securetm.experiments.bench_frame import Row
-from securetm.experiments.contenders import AGAIN, DELTA, FREQUENCIES, NOISED, PLAIN, PUBLIC, STARTED, STARTED_PLAIN
-from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, HELD_OUT, NO_NOISE
+from securetm.experiments.contenders import (
+    AGAIN,
+    ASSIGNED,
+    CONTROL,
+    DELTA,
+    FREQUENCIES,
+    NOISED,
+    PLAIN,
+    PUBLIC,
+    SHIPPED,
+    SPECTRAL,
+    STARTED,
+    STARTED_PLAIN,
+    TOPICS_KNOWN,
+)
+from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, HELD_OUT, HELPERS, NO_NOISE, PARTIES
 from securetm.experiments.frontier_corpora import NEWS, NEWS_FEW, SNIPPETS_FEW, TITLES
 from securetm.models.rounds_rule import noise_of_one_round
 
@@ -23,8 +37,9 @@ _AS = {PUBLIC: STARTED, PLAIN: STARTED_PLAIN}  # whose goals are those of the st
 NO_MORE_EPSILON = 1.3  # times the epsilon of central noise for the same figure
 JUDGED_AT = (1.0, 3.0, 8.0)
 READABLE = 0.13  # NPMI times diversity: what a trial without noise had, by its heaviest words
-PARTIES, HELPERS = 5, 2  # of the federations; so many may help the coordinator under dp-distributed
+NOT_OURS = (FREQUENCIES, NOISED, CONTROL, SPECTRAL, SHIPPED)  # what stands beside the models, and the version before
 SURE = (5.0, 95.0)  # percentiles
+_NOTHING_KNOWN = {"topics_known": None, "assignments_known": None, "noised_frequencies": None}
 
 
 @dataclass(frozen=True)
@@ -59,12 +74,24 @@ def goals_of(rows: Sequence[Row], runs: Sequence[Row] = ()) -> list[Row]:
     return [goal for part in parts for goal in part]
 
 
-def _goal(goal: str, wanted: float | None, reached: float | None, *, most: bool = False, above: bool = False) -> Iterator[Row]:
+def _goal(
+    goal: str,
+    wanted: float | None,
+    reached: float | None,
+    *,
+    most: bool = False,
+    above: bool = False,
+    known: Mapping[str, float | None] | None = None,
+) -> Iterator[Row]:
+    """One goal. `known`: what else spends the same budget and knows something that no private model may know."""
     if wanted is None or reached is None:
         return
     held = reached <= wanted if most else reached > wanted if above else reached >= wanted
     between = {"low": None, "high": None}
-    yield {"goal": goal, "wanted": round(wanted, 4), "reached": round(reached, 4), "held": bool(held), **between}
+    beside = {
+        name: None if figure is None else round(figure, 4) for name, figure in {**_NOTHING_KNOWN, **(known or {})}.items()
+    }
+    yield {"goal": goal, "wanted": round(wanted, 4), "reached": round(reached, 4), "held": bool(held), **between, **beside}
 
 
 def _figures(measured: FrontierRows) -> Iterator[Row]:
@@ -72,7 +99,14 @@ def _figures(measured: FrontierRows) -> Iterator[Row]:
         for model, by_epsilon in (*wanted.items(), *((_AS[model], goals) for model, goals in wanted.items())):
             for epsilon, least in by_epsilon.items():
                 goal = f"{NEWS}, 20 topics, central, epsilon {epsilon:g}, {model}: {title} at least"
-                yield from _goal(goal, least, measured.figure(name, model, CENTRAL, epsilon))
+                reached, known = measured.figure(name, model, CENTRAL, epsilon), _oracles(measured, name, epsilon)
+                yield from _goal(goal, least, reached, known=known)
+
+
+def _oracles(measured: FrontierRows, measure: str, epsilon: float) -> Mapping[str, float | None]:
+    """What one round reaches that is told the true topics, or each word's topic."""
+    told = {"topics_known": TOPICS_KNOWN, "assignments_known": ASSIGNED}
+    return {name: measured.figure(measure, model, CENTRAL, epsilon) for name, model in told.items()}
 
 
 def _readable(measured: FrontierRows) -> Iterator[Row]:
@@ -82,9 +116,10 @@ def _readable(measured: FrontierRows) -> Iterator[Row]:
             for epsilon in JUDGED_AT:
                 reached = measured.figure(measure + of, model, CENTRAL, epsilon)
                 title = f"{NEWS}, epsilon {epsilon:g}, {words}: NPMI ({where}) x diversity at least"
-                yield from _goal(f"{title} that without noise", without, reached)
+                known = _oracles(measured, measure + of, epsilon)
+                yield from _goal(f"{title} that without noise", without, reached, known=known)
                 if of:
-                    yield from _goal(title, READABLE, reached)
+                    yield from _goal(title, READABLE, reached, known=known)
 
 
 def _distributed(measured: FrontierRows, runs: Sequence[Row]) -> Iterator[Row]:
@@ -155,12 +190,14 @@ def _few(measured: FrontierRows) -> Iterator[Row]:
 
 
 def _titles(measured: FrontierRows) -> Iterator[Row]:
+    """Beside exact word frequencies: those that the whole budget buys, since no model knows its frequencies better."""
     frequencies = measured.figure("held_out", FREQUENCIES, NO_NOISE, None, TITLES)
     for row in measured.rows:
-        if row["corpus"] == TITLES and row["model"] not in (FREQUENCIES, NOISED):
+        if row["corpus"] == TITLES and row["model"] not in NOT_OURS:
+            noised = measured.figure("held_out", NOISED, row["profile"], row["epsilon"], TITLES)
             by = f"epsilon {row['epsilon']:g}" if row["epsilon"] else "no noise"
             goal = f"{TITLES}, {row['model']}, {row['profile']}, {by}: predicts at least as well as word frequencies"
-            yield from _goal(goal, frequencies, row["held_out"])
+            yield from _goal(goal, frequencies, row["held_out"], known={"noised_frequencies": noised})
 
 
 def unreached(goals: Sequence[Row]) -> list[Any]:

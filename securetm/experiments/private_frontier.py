@@ -40,6 +40,7 @@ from securetm.experiments.frontier_cases import (
     HALF,
     LOCAL,
     NO_NOISE,
+    PARTIES,
     FrontierBlock,
     FrontierCase,
     chosen,
@@ -60,7 +61,6 @@ from securetm.experiments.kept_rows import KeptRows, Key, made
 from securetm.experiments.lda_peers import PeerMissing
 from securetm.experiments.newsgroups import INSTEAD
 
-PARTIES = 5
 SEEDS = (0, 1, 2)
 
 
@@ -74,9 +74,10 @@ def blocks(corpora: Sequence[str]) -> list[FrontierBlock]:
         *(FrontierBlock(name, 20, beside, (NO_NOISE,), (0,)) for name in CORPORA),
         FrontierBlock(NEWS, 20, (PUBLIC,), both, SEEDS),
         FrontierBlock(NEWS, 20, (PLAIN, MOMENTS), both, SEEDS[:2]),
-        FrontierBlock(NEWS, 20, (STARTED, STARTED_PLAIN), both, SEEDS[:1]),
+        FrontierBlock(NEWS, 20, (STARTED, STARTED_PLAIN), (CENTRAL,), SEEDS),
+        FrontierBlock(NEWS, 20, (STARTED, STARTED_PLAIN), (NO_NOISE,), SEEDS[:1]),
         *(FrontierBlock(name, 20, (STARTED, STARTED_PLAIN), (CENTRAL,), SEEDS[:1]) for name in (TITLES, NEWS_FEW)),
-        FrontierBlock(TITLES, 20, (TOLD,), (CENTRAL, DISTRIBUTED), SEEDS[:1]),
+        FrontierBlock(TITLES, 20, (TOLD,), (CENTRAL, DISTRIBUTED, LOCAL), SEEDS[:1]),
         FrontierBlock(NEWS, 20, (AGAIN, FIRM, SHIPPED), both, SEEDS[:1]),
         FrontierBlock(NEWS, 20, oracles, (CENTRAL,), (0,)),
         FrontierBlock(NEWS, 20, (PUBLIC,), (DISTRIBUTED,), SEEDS),
@@ -84,7 +85,7 @@ def blocks(corpora: Sequence[str]) -> list[FrontierBlock]:
         FrontierBlock(NEWS, 20, private, (LOCAL,), (0,)),
         FrontierBlock(NEWS, 20, (PUBLIC, PLAIN), both, (0,), judging=HALF),
         *(FrontierBlock(name, 20, (SPECTRAL,), both, (0,)) for name in CORPORA),
-        *(FrontierBlock(name, 20, (NOISED,), (CENTRAL,), (0,)) for name in CORPORA),
+        *(FrontierBlock(name, 20, (NOISED,), (CENTRAL, DISTRIBUTED, LOCAL), (0,)) for name in CORPORA),
         FrontierBlock(NEWS, 50, beside, (NO_NOISE,), (0,)),
         FrontierBlock(NEWS, 50, private, both, (0,)),
         *(FrontierBlock(name, 20, (*private, FIRM), both, (0,)) for name in (SNIPPETS, TITLES)),

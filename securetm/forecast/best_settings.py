@@ -58,7 +58,9 @@ def choose_settings(
     best = best_settings(setting, told, words=words, topics=topics, vectors=vectors)
     if open_to_best and best is not None:
         setting = replace(best.setting, length=setting.length, rounds=0)
-    each = tuple(forecast_at(replace(setting, model=model, start=start), told) for model, start in (*MODELS, *OTHERS))
+    each = tuple(
+        forecast_at(replace(setting, model=model, start=start, start_said=True), told) for model, start in (*MODELS, *OTHERS)
+    )
     by_length = tuple((length, forecast(replace(setting, length=length)).verdict) for length in told) if len(told) > 1 else ()
     return ForecastChoice(forecast_at(setting, told), each, best, documents_needed(setting, told), by_length)
 
@@ -113,7 +115,7 @@ def _best(choices: Iterable[ForecastSetting], lengths: Sequence[float]) -> Forec
 
 def _choices(setting: ForecastSetting, words: tuple[int, ...], topics: tuple[int, ...]) -> Iterator[ForecastSetting]:
     for (model, start), size, count in product(MODELS, words or (setting.words,), topics or (setting.topics,)):
-        yield replace(setting, model=model, start=start, words=size, topics=count, rounds=0)
+        yield replace(setting, model=model, start=start, start_said=True, words=size, topics=count, rounds=0)
 
 
 def _promise(one: Forecast) -> float:

@@ -30,7 +30,7 @@ def with_rounds(setting: ForecastSetting) -> ForecastSetting:
     if not kind.budget_rounds:
         return replace(setting, rounds=kind.federated_rounds)
     noise = noise_of_one_round(setting.epsilon, setting.delta) * setting.noise_factor / sqrt(setting.for_rounds)
-    return replace(setting, rounds=rounds_for(round(setting.units), setting.topics, setting.words, noise))
+    return replace(setting, rounds=rounds_for(round(setting.units), setting.topics, setting.words, noise, setting.rounds_rule))
 
 
 def deviation_of(setting: ForecastSetting) -> float:

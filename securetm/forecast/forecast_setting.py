@@ -8,7 +8,7 @@ from typing import Any
 from securetm.contracts import Profile
 from securetm.errors import BadSetting
 from securetm.models.moments.start_share import USUAL_START
-from securetm.models.rounds_rule import noise_of_one_round
+from securetm.models.rounds_rule import FROM_PLAIN, FROM_PUBLIC, RoundsRule, noise_of_one_round
 from securetm.models.start_rule import asks_first
 from securetm.profiles import count_of_parties, noise_in_sum, read_profile
 from securetm.toml_settings import require
@@ -27,6 +27,7 @@ class ForecastSetting:
     delta: float = 1e-5
     model: str = "lda-vi"
     start: str = PUBLIC  # of lda-vi: at topics of public word vectors, plain, or at topics that `moments` finds first
+    start_said: bool = True  # by the plan: rounds follow from it; else they are those from public topics
     words: int = 1_000
     topics: int = 20
     rounds: int = 0
@@ -58,6 +59,11 @@ class ForecastSetting:
         return 1.0 - USUAL_START if self.start in (BY_MOMENTS, BY_MOMENTS_ALONE) else 1.0
 
     @property
+    def rounds_rule(self) -> RoundsRule:
+        """By which rule it is asked where nobody says how often."""
+        return FROM_PLAIN if self.start_said and self.start == PLAIN else FROM_PUBLIC
+
+    @property
     def units(self) -> float:
         """How many documents or persons have the budget."""
         return self.documents / self.documents_per_person
@@ -84,7 +90,7 @@ def setting_under(
     stated = {"epsilon": profile.budget.epsilon, "delta": profile.budget.delta}
     given = {field: value for field, value in known.items() if value is not None}
     setting = ForecastSetting(documents, **{**stated, **given, "noise_factor": factor})
-    return setting if "start" in given else replace(setting, start=_usual_start(setting, vectors))
+    return setting if "start" in given else replace(setting, start=_usual_start(setting, vectors), start_said=False)
 
 
 def _usual_start(setting: ForecastSetting, vectors: bool) -> str:

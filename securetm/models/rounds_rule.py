@@ -1,24 +1,34 @@
 """How often to ask under a budget, and how much words' totals weigh: rules of public numbers, for models that ask for tables.
 
-Each round costs a part of the budget, so more rounds are noisier ones. The rule's two numbers were fitted on corpora on which
-settings may be chosen (`securetm reproduce rounds-rule`), and looked at on others. It reads no document.
+Each round costs a part of the budget, so more rounds are noisier ones. A rule's two numbers were fitted on corpora on which
+settings may be chosen (`securetm reproduce rounds-rule`, and `rounds-without-vectors`), and looked at on others. Topics that
+begin at random have more to learn, and are asked for more often. It reads no document.
 """
 
 from __future__ import annotations
 
 from math import erfc, exp, log, sqrt
+from typing import NamedTuple
 
-ROUNDS_EACH = 0.1455  # rounds for each unit of the signal
-MOST_ROUNDS = 8  # more were not tried
+
+class RoundsRule(NamedTuple):
+    """How many rounds there are: so many for each unit of the signal, and no more than the most."""
+
+    each: float
+    most: int
+
+
+FROM_PUBLIC = RoundsRule(0.1455, 8)  # more were not tried
+FROM_PLAIN = RoundsRule(0.258, 12)  # topics at random
 MOST_TOTALS = 2.0  # the weight of totals where the signal is weak
 LEAST_TOTALS, LEAST_AFTER_PAIRS = 0.5, 1.0  # less of it bought nothing: on docstrings; on posts, if pairs were asked for first
 TOTALS_AT, PLAIN_TOTALS_AT = 20.0, 40.0  # signals at which totals weigh as much as counts: seen on titles, M10, messages
 _DIGITS = 3  # of the noise, so that its last bits decide nothing
 
 
-def rounds_for(documents: int, topics: int, words: int, noise: float) -> int:
+def rounds_for(documents: int, topics: int, words: int, noise: float, rule: RoundsRule = FROM_PUBLIC) -> int:
     """The number of rounds for so many documents and a table of topics and words, with that noise in a single round."""
-    return rounds_of_signal(signal(documents, topics, words, noise), ROUNDS_EACH, MOST_ROUNDS)
+    return rounds_of_signal(signal(documents, topics, words, noise), *rule)
 
 
 def rounds_of_signal(one: float, each: float, most: int) -> int:

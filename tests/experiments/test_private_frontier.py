@@ -12,8 +12,28 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.experiments.bench_frame import Row
-from securetm.experiments.contenders import ASSIGNED, FREQUENCIES, NOISED, PLAIN, PUBLIC, SHIPPED, TOPICS_KNOWN
-from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, EPSILONS, NO_NOISE, FrontierBlock, FrontierCase, chosen
+from securetm.experiments.contenders import (
+    ASSIGNED,
+    CONTROL,
+    FREQUENCIES,
+    NOISED,
+    PLAIN,
+    PUBLIC,
+    SHIPPED,
+    TOPICS_KNOWN,
+    by_frequencies,
+    by_noised_frequencies,
+)
+from securetm.experiments.frontier_cases import (
+    CENTRAL,
+    DISTRIBUTED,
+    EPSILONS,
+    LOCAL,
+    NO_NOISE,
+    FrontierBlock,
+    FrontierCase,
+    chosen,
+)
 from securetm.experiments.frontier_corpora import NEWS, TITLES
 from securetm.experiments.frontier_findings import found, means
 from securetm.experiments.frontier_goals import dearer_by, goals_of
@@ -22,6 +42,7 @@ from securetm.experiments.kept_rows import KeptRows, Key, made
 from securetm.experiments.private_frontier import beside_row, federation_row, settings_of
 from securetm.experiments.threshold_lda_vi import above_threshold, shrunken
 
+FORMS = (CENTRAL, DISTRIBUTED, LOCAL)
 SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
 
 
@@ -136,6 +157,33 @@ def test_goals_say_what_was_reached() -> None:
     assert not dearer["held"]
     assert any(name.startswith(TITLES) and not goal["held"] for name, goal in goals.items())
     assert not any("2,000 of" in name for name in goals)  # no such row was made
+
+
+def test_goals_stand_beside_what_the_same_budget_reaches_with_more_knowledge() -> None:
+    """Oracles for topics; for titles the word frequencies that the budget buys. What is not ours has no goals."""
+    runs = [_run(PLAIN, CENTRAL, 1.0, -6.3), _run(TOPICS_KNOWN, CENTRAL, 1.0, -5.9), _run(ASSIGNED, CENTRAL, 1.0, -6.1)]
+    runs += [_run(FREQUENCIES, NO_NOISE, None, -6.2, TITLES), _run(CONTROL, NO_NOISE, None, -6.9, TITLES)]
+    runs += [_run(NOISED, profile, 1.0, value, TITLES) for profile, value in ((CENTRAL, -6.21), (LOCAL, -6.25))]
+    runs += [_run(PUBLIC, LOCAL, 1.0, -6.23, TITLES), _run(SHIPPED, LOCAL, 1.0, -6.5, TITLES)]
+    goals = {goal["goal"]: goal for goal in goals_of(means(runs))}
+    plain = next(goal for name, goal in goals.items() if "likelihood" in name)
+    assert (plain["held"], plain["topics_known"], plain["assignments_known"]) == (False, -5.9, -6.1)
+    (title,) = (goal for name, goal in goals.items() if name.startswith(TITLES))
+    assert (title["wanted"], title["reached"], title["noised_frequencies"]) == (-6.2, -6.23, -6.25)
+
+
+def test_noised_word_frequencies_have_the_noise_of_their_form() -> None:
+    """With the same draws, local noise takes frequencies furthest from the exact ones, and one curator's least."""
+    words = " ".join(SUBJECTS).split()
+    usual = 1.0 / np.arange(1, len(words) + 1)
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(words, 3, p=usual / usual.sum())) for _ in range(900)]
+    uneven = JudgedDocuments(Corpus.from_strings(texts, name="uneven"), tuple(sorted(words)))
+    exact = by_frequencies(uneven, FrontierCase("uneven", 3, FREQUENCIES, NO_NOISE, None, seed=0))[0]
+    found = [by_noised_frequencies(uneven, FrontierCase("uneven", 3, NOISED, form, 1.0, seed=0)) for form in FORMS]
+    away = [float(np.abs(topics - exact).sum(axis=1).max()) for topics in found]
+    assert 0 < away[0] < away[1] < away[2]
+    assert all(np.allclose(topics.sum(axis=1), 1.0) for topics in found)
 
 
 def test_a_ratio_of_epsilons_says_how_far_seeds_move_it_and_its_limit() -> None:

@@ -15,7 +15,7 @@ RESULTS = sorted((Path(experiments.__file__).parent / "results").glob("*.json"))
 
 BY_PERPLEXITY = {"adapted-ngrams": {"everybody"}, "together-and-alone": {"everybody_shared", "everybody_best_alone"}}
 BY_LIKELIHOOD = {
-    **dict.fromkeys(("rounds-rule", "start-rule"), frozenset({"held_out", "rounds", "given_up"})),
+    **dict.fromkeys(("rounds-rule", "rounds-without-vectors", "start-rule"), frozenset({"held_out", "rounds", "given_up"})),
     "settings-rule": frozenset({"held_out", "frequencies", "covered"}),
     "usefulness-forecast": frozenset({"held_out", "frequencies", "f1"}),
     "documents-curve": frozenset({"held_out", "true_topics", "documents", "away_from_truth"}),

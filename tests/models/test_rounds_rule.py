@@ -15,10 +15,20 @@ from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.errors import BadSetting
-from securetm.experiments.fitted_rounds import fitted
+from securetm.experiments.fitted_rounds import fitted, given_up
+from securetm.experiments.fitted_rounds_without_vectors import EACH, PAIRS, PLAIN, ROUNDS
 from securetm.experiments.fitted_settings import USUAL
 from securetm.experiments.fitted_settings import fitted as fitted_settings
-from securetm.models.rounds_rule import MOST_ROUNDS, MOST_TOTALS, ROUNDS_EACH, noise_of_one_round, rounds_for, totals_for
+from securetm.forecast.forecast_features import with_rounds
+from securetm.forecast.forecast_setting import setting_under
+from securetm.models.rounds_rule import (
+    FROM_PLAIN,
+    FROM_PUBLIC,
+    MOST_TOTALS,
+    noise_of_one_round,
+    rounds_for,
+    totals_for,
+)
 from securetm.models.words_rule import LISTS, POWER, WORDS_AT_ONE, words_for
 from securetm.plan_reading import plan_from_tables
 from securetm.profiles import noise_in_sum, read_profile
@@ -32,7 +42,38 @@ def plan(**training: Any) -> Any:
 
 def test_the_rule_is_what_the_committed_rows_give() -> None:
     result = json.loads(RESULT.read_text("utf-8"))
-    assert fitted(result["rows"]) == (result["rounds_each"], result["most_rounds"]) == (ROUNDS_EACH, MOST_ROUNDS)
+    assert fitted(result["rows"]) == (result["rounds_each"], result["most_rounds"]) == FROM_PUBLIC
+
+
+def test_the_rule_of_plain_starts_is_what_its_committed_rows_give() -> None:
+    """It loses less than the rule of public starts; after a question about pairs of words the two are not told apart."""
+    result = json.loads((RESULT.parent / "reproduce-rounds-without-vectors.json").read_text("utf-8"))
+    rules = {one["start"]: (one["rounds_each"], one["most_rounds"]) for one in result["tables"]["Rules"]}
+    rows = {start: [row for row in result["rows"] if row["start"] == start] for start in (PLAIN, PAIRS)}
+    assert {start: fitted(rows[start], ROUNDS, EACH) for start in rows} == rules
+    assert rules[PLAIN] == FROM_PLAIN
+    lost = {
+        start: [sum(given_up(row, *rule) for row in rows[start]) / len(rows[start]) for rule in (rules[start], FROM_PUBLIC)]
+        for start in rows
+    }
+    assert lost[PLAIN][0] < lost[PLAIN][1] - 0.02
+    assert lost[PAIRS][1] < lost[PAIRS][0] + 0.005
+
+
+@pytest.mark.parametrize("start", ["public", "plain", "moments without vectors", "moments"])
+def test_a_plain_start_is_asked_more_often_and_a_forecast_knows_it(start: str) -> None:
+    """Where the plan leaves its start open, the rounds cannot follow from the vectors at the coordinator's place."""
+    name, _, without = start.partition(" ")
+    said = {"start": name, **({"vectors": "none"} if without else {})}
+    stated = {"model": {"name": "lda-vi", "n_topics": 20}, "vocabulary": {"max_words": 1_000}, "privacy": {"epsilon": 2.0}}
+    made = plan_from_tables({"profile": "dp-central", **stated, "training": {"documents": 9_000, **said}}, "a test")
+    noise = noise_of_one_round(2.0, 1e-5) * (2**0.5 if name == "moments" else 1.0)
+    rule = FROM_PLAIN if name == "plain" else FROM_PUBLIC
+    assert made.training.rounds == rounds_for(9_000, 20, 1_000, noise, rule)
+    assert with_rounds(setting_under("dp-central", 9_000, epsilon=2.0, start=start)).rounds == made.training.rounds
+    unsaid = plan_from_tables({"profile": "dp-central", **stated, "training": {"documents": 9_000}}, "a test")
+    for vectors in (True, False):
+        assert with_rounds(setting_under("dp-central", 9_000, epsilon=2.0, vectors=vectors)).rounds == unsaid.training.rounds
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
@@ -44,12 +85,12 @@ def test_the_noise_of_one_round_spends_the_epsilon(epsilon: float) -> None:
 def test_more_documents_are_asked_more_often() -> None:
     rounds = [rounds_for(documents, 20, 1_000, 1.0) for documents in (0, 1_000, 10_000, 10**6)]
     assert rounds == sorted(rounds)
-    assert (rounds[0], rounds[-1]) == (1, MOST_ROUNDS)
+    assert (rounds[0], rounds[-1]) == (1, FROM_PUBLIC.most)
 
 
 def test_a_plan_that_states_its_documents_is_asked_by_the_rule_and_spends_its_budget() -> None:
     large, small, fixed = plan(documents=10**6), plan(documents=10), plan(documents=10, rounds=5)
-    assert (large.training.rounds, small.training.rounds, fixed.training.rounds) == (MOST_ROUNDS, 1, 5)
+    assert (large.training.rounds, small.training.rounds, fixed.training.rounds) == (FROM_PUBLIC.most, 1, 5)
     assert (large.privacy.epsilon, fixed.privacy.epsilon) == (8.0, 0.0)
     assert plan_from_tables(json.loads(json.dumps(large.tables())), "again") == large
     with pytest.raises(BadSetting, match="documents"):
@@ -59,7 +100,7 @@ def test_a_plan_that_states_its_documents_is_asked_by_the_rule_and_spends_its_bu
 def test_the_calculator_suggests_what_a_run_would_ask() -> None:
     run = ProfileQuestion("dp-central", 5, 3, 500, "lda-vi", people=People(documents=10**6)).run()
     assert run.suggested is not None
-    assert run.suggested.rounds == MOST_ROUNDS
+    assert run.suggested.rounds == FROM_PUBLIC.most
     assert "1,000,000 documents" in run.suggested.sentence
     assert ProfileQuestion("dp-central", 5, 3, 500, "prodlda").run().suggested is None
 
