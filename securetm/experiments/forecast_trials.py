@@ -59,7 +59,7 @@ _WITHOUT = 20  # rounds where there is no noise
 _VAGUE = 2.5  # deviations of what blurs the vectors of made-up words: then they know as little as public ones do
 _MOST_SHARE = 0.5  # of documents that a word of a public list is in
 _STARTED = (STARTED, STARTED_PLAIN)  # lda-vi at topics that `moments` finds first
-_OTHERS = 10  # rounds of models that begin at random
+_OTHERS = 10  # rounds of `lda`, which no rule asks, and of factors without noise
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def model_of(trial: ForecastTrial) -> TopicModel:
     if trial.model == LDA_COUNTS:
         return LDA(n_topics=trial.topics, sweeps=5)
     if trial.model == FACTORS:
-        return NMF(n_topics=trial.topics)
+        return NMF(n_topics=trial.topics, **(NMF.budget_defaults if trial.epsilon else {}))
     noise = noise_of_one_round(trial.epsilon, DELTA) / for_rounds(trial) ** 0.5 if trial.epsilon else 0.0
     asked = trial.model in _STARTED
     totals = totals_for(trial.documents, trial.topics, trial.words, noise, after_pairs=asked) if noise else 0.0
@@ -136,12 +136,12 @@ def rounds_of(trial: ForecastTrial, documents: int, words: int) -> int:
     """How often the model asks."""
     if trial.model == MOMENTS:
         return 1
-    if trial.model in (LDA_COUNTS, FACTORS):
+    if trial.model == LDA_COUNTS or (trial.model, trial.epsilon) == (FACTORS, None):
         return _OTHERS
     if trial.epsilon is None:
         return _WITHOUT
     noise = noise_of_one_round(trial.epsilon, DELTA) / for_rounds(trial) ** 0.5
-    rule = FROM_PLAIN if trial.model == PLAIN else FROM_PUBLIC
+    rule = FROM_PLAIN if trial.model in (PLAIN, FACTORS) else FROM_PUBLIC
     return rounds_for(documents, trial.topics, words, noise, rule)
 
 
@@ -153,7 +153,7 @@ def for_rounds(trial: ForecastTrial) -> float:
 def trained(model: TopicModel, documents: ForecastDocuments, trial: ForecastTrial, rounds: int) -> tuple[State, float]:
     """The state after so many rounds with the budget's noise, and the deviation of that noise."""
     rng = np.random.default_rng([trial.seed, rounds])
-    radius = 1.0 if trial.model == MOMENTS else trial.radius  # rows of pairs have that length
+    radius = 1.0 if trial.model in (MOMENTS, FACTORS) else trial.radius  # rows of these have that length under a budget
     noise = 0.0 if trial.epsilon is None else noise_of_one_round(trial.epsilon, DELTA)
     deviation = noise * (rounds / for_rounds(trial)) ** 0.5 * radius  # Gaussians compose as one
     state = _started(model, documents, trial, rng)
