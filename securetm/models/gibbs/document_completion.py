@@ -71,27 +71,41 @@ def _complete(
     for d in range(first, last):
         most = max(most, ends[d + 1] - ends[d])
     shares, here, fresh, found = np.empty((most, k)), np.empty(k), np.empty(k), np.empty((len(priors), k))
-    evidence = np.empty(len(priors))
+    alpha, evidence = np.empty(k), np.empty(len(priors))  # written cell by cell: sums of whole arrays take seconds to compile
     for d in range(first, last):
-        begin, end = ends[d], ends[d + 1]
-        least = doubt / max(float(counts[begin:end].sum()), 1.0) ** 2
+        begin, end, length, likeliest = ends[d], ends[d + 1], 0, -math.inf
+        for i in range(begin, end):
+            length += counts[i]
+        least = doubt / max(float(length), 1.0) ** 2
         for f in range(len(priors)):
-            alpha = prevalence * priors[f, 0] * (weight + priors[f, 1] * least)
+            for z in range(k):
+                alpha[z] = prevalence[z] * priors[f, 0] * (weight + priors[f, 1] * least)
             fold_in_one(begin, end, words, counts, phi, alpha, _PASSES, shares, here, fresh, found[f])
             evidence[f] = _predicted(begin, end, words, counts, phi, alpha, here)
-        weights = np.exp(evidence - evidence.max())
-        weights /= weights.sum()
-        for z in range(k):
-            out[d, z] = 0.0
-            for f in range(len(priors)):
-                out[d, z] += weights[f] * found[f, z]
+            likeliest = max(likeliest, evidence[f])
+        _average(evidence, likeliest, found, out[d])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _average(evidence: Array, likeliest: float, found: Array, out: Array) -> None:
+    """The average of the shares found under each prior, by how likely the words were there."""
+    total = 0.0
+    for f in range(len(evidence)):
+        evidence[f] = math.exp(evidence[f] - likeliest)
+        total += evidence[f]
+    for z in range(len(out)):
+        out[z] = 0.0
+        for f in range(len(evidence)):
+            out[z] += evidence[f] / total * found[f, z]
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _predicted(begin: int, end: int, words: Array, counts: Array, phi: Array, alpha: Array, so_far: Array) -> float:
     """The log-likelihood of a document's words, each predicted from those before it."""
-    so_far[:] = alpha
-    total, found = alpha.sum(), 0.0
+    total, found = 0.0, 0.0
+    for z in range(len(alpha)):
+        so_far[z] = alpha[z]
+        total += alpha[z]
     for i in range(begin, end):
         chance = 0.0
         for z in range(len(alpha)):

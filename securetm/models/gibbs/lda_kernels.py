@@ -213,9 +213,13 @@ def fold_in_one(
     out: Array,
 ) -> None:
     """Topic shares of one document, in `out`; the three arrays before it have room for its words' shares and its topics'."""
-    k = phi.shape[1]
-    shares[:] = 1.0 / k
-    here[:] = float(counts[begin:end].sum()) / k
+    k, length = phi.shape[1], 0
+    for i in range(begin, end):
+        length += counts[i]
+        for z in range(k):
+            shares[i - begin, z] = 1.0 / k
+    for z in range(k):
+        here[z] = float(length) / k
     for _ in range(passes):
         moved = 0.0
         for i in range(begin, end):
@@ -224,7 +228,17 @@ def fold_in_one(
             break
     for z in range(k):
         out[z] = max(here[z], 0.0) + alpha[z]
-    out /= out.sum()
+    _scale(out)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _scale(shares: Array) -> None:
+    """Scales shares so that they sum to one, cell by cell: sums and quotients of whole arrays take a second to compile."""
+    total = 0.0
+    for z in range(len(shares)):
+        total += shares[z]
+    for z in range(len(shares)):
+        shares[z] /= total
 
 
 @njit(cache=True, nogil=True, inline="always")

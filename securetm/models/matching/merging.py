@@ -47,10 +47,14 @@ def _merged(counts: Array, most: int) -> Array:
     for _ in range(len(counts) - most):
         best = _best(losses, nearest, member)
         one, other = min(best, nearest[best]), max(best, nearest[best])
-        counts[one] += counts[other]
-        member[member == other] = one
+        for w in range(counts.shape[1]):
+            counts[one, w] += counts[other, w]
+        for z in range(len(member)):
+            if member[z] == other:
+                member[z] = one
         masses[one] = _refreshed(counts[one], roots[one])
-        losses[other], losses[:, other] = np.inf, np.inf
+        for z in range(len(member)):
+            losses[other, z] = losses[z, other] = np.inf
         _update_nearest(losses, nearest, member, masses, roots, one, other)
     return member
 

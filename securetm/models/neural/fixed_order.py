@@ -136,10 +136,11 @@ def _pack(right: Array, transposed: bool, inner: tuple[int, int], columns: tuple
     """Copies a few columns of the right matrix to a panel, with zeros beyond its end."""
     (low, high), (left, end) = inner, columns
     for k in range(low, high):
-        row = panel[(k - low) * lanes : (k - low + 1) * lanes]
-        row[:] = 0
+        place = (k - low) * lanes
         for j in range(left, end):
-            row[j - left] = right[j, k] if transposed else right[k, j]
+            panel[place + j - left] = right[j, k] if transposed else right[k, j]
+        for j in range(place + end - left, place + lanes):
+            panel[j] = 0
 
 
 @njit(cache=True, error_model="numpy")
@@ -150,9 +151,13 @@ def _add_packed(left: Array, corner: tuple[int, int], depth: int, panel: Array, 
     if wide == lanes:
         return _add_tile(left, corner, depth, panel, 0, lanes, out, i * width + column, width)
     rows = min(_ROWS, left.shape[0] - i)
-    edge[:rows, :wide] = out[i : i + rows, column : column + wide]
+    for row in range(rows):  # cell by cell: to assign slices takes a second to compile
+        for j in range(wide):
+            edge[row, j] = out[i + row, column + j]
     rows = _add_tile(left, corner, depth, panel, 0, lanes, edge, 0, lanes)
-    out[i : i + rows, column : column + wide] = edge[:rows, :wide]
+    for row in range(rows):
+        for j in range(wide):
+            out[i + row, column + j] = edge[row, j]
     return rows
 
 

@@ -139,9 +139,7 @@ def widest(sentences: SentenceWords, first: int, last: int) -> int:
 @njit(cache=True, nogil=True)
 def _open(d: int, sentences: SentenceWords, given: RoundFacts, topics: Array, document: DocumentBuffers) -> None:
     """Sets the buffers: everybody's words without this document's old ones, never below 0, and then with its current ones."""
-    document.mass[:] = given.totals
-    for i in range(sentences.kind_ends[d], sentences.kind_ends[d + 1]):
-        document.rows[i - sentences.kind_ends[d]] = given.shared[sentences.kinds[i]]
+    _copy(d, sentences, given, document)
     if given.counted[d]:
         for s in range(sentences.draw_ends[d], sentences.draw_ends[d + 1]):
             _put(s, topics[s], -1.0, sentences, document)
@@ -149,6 +147,17 @@ def _open(d: int, sentences: SentenceWords, given: RoundFacts, topics: Array, do
     if given.known[d]:
         for s in range(sentences.draw_ends[d], sentences.draw_ends[d + 1]):
             _put(s, topics[s], 1.0, sentences, document)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _copy(d: int, sentences: SentenceWords, given: RoundFacts, document: DocumentBuffers) -> None:
+    """Copies everybody's words, cell by cell: to assign whole rows takes a second to compile."""
+    begin = sentences.kind_ends[d]
+    for z in range(len(document.mass)):
+        document.mass[z] = given.totals[z]
+    for i in range(begin, sentences.kind_ends[d + 1]):
+        for z in range(len(document.mass)):
+            document.rows[i - begin, z] = given.shared[sentences.kinds[i], z]
 
 
 @njit(cache=True, nogil=True, inline="always")

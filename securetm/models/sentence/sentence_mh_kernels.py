@@ -161,7 +161,8 @@ def _raised(number: float, power: int) -> float:
 @njit(cache=True, nogil=True)
 def _open(d: int, words: Array, sentences: SentenceWords, given: RoundFacts, topics: Array, document: DocumentCounts) -> None:
     """Sets the buffers: everybody's words without this document's old ones, never below 0, and then with its current ones."""
-    document.mass[:] = given.totals
+    for z in range(len(document.mass)):
+        document.mass[z] = given.totals[z]
     if given.counted[d]:
         for s in range(sentences.draw_ends[d], sentences.draw_ends[d + 1]):
             _put(s, topics[s], -1.0, sentences, document)
