@@ -4,10 +4,13 @@ import torch
 from scipy import sparse
 from torch.nn import functional
 
+from securetm.clipped_sum import ClippedRowSum
+from securetm.contracts import Answer
 from securetm.models.given_documents import as_documents
 from securetm.models.neural.mixed_prediction import prevalence
 from securetm.models.neural.network_shape import NetworkShape, Prior
 from securetm.models.neural.neural_lda import NeuralLDA
+from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.torch_kernels import TorchKernels
 
 torch.set_num_threads(1)
@@ -163,3 +166,23 @@ def test_a_word_that_no_topic_gives_costs_much_and_breaks_nothing():
     losses = net.losses(state, documents.counts, documents.keys)
     assert np.isfinite(losses.values).all()
     assert np.isfinite(losses.gradient(np.ones(WORDS))).all()
+
+
+@pytest.mark.parametrize("kind", [NeuralLDA, ProdLDA])
+def test_settings_under_a_budget_learn_word_frequencies_beside_noise(kind):
+    """Noise of five times the clip in each sum: what is usual without a budget ends further from word frequencies."""
+    known, held = titles(4_000, seed=0), titles(2_000, seed=1)
+    documents = as_documents(known, tuple(f"w{v}" for v in range(300)))
+
+    def gain(**settings):
+        net = kind(**{"hidden": 50, "device": "cpu", **kind.federated_defaults, "n_topics": 6, **settings})
+        state, rng = net.start(documents.vocabulary, np.random.default_rng(0)), np.random.default_rng(1)
+        for _ in range(200):
+            query = net.query(state)
+            summed = ClippedRowSum(query.terms, 1.0)
+            query.answer(documents.select(rng.choice(4_000, 200, replace=False)), summed, {}, rng)
+            noised = {name: block + rng.normal(0, 5.0, block.shape) for name, block in summed.blocks().items()}
+            state = net.update(state, Answer(noised, deviation=5.0))
+        return gain_over_frequencies(net, state, known, held)
+
+    assert gain(**kind.budget_defaults) > gain() + 0.02
