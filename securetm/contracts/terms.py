@@ -132,6 +132,7 @@ class Answer:
     each: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
     survivors: tuple[str, ...] = ()
     deviation: float = 0.0  # standard deviation of the noise in every coordinate of the total, from what added it
+    words_noised: bool = False  # whether noise took the place of the words of the documents that it is about
     revealed: Mapping[str, Sequence[bytes]] = field(default_factory=dict)  # by party: its noise that the sum does not need
 
 

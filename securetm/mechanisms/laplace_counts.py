@@ -19,6 +19,7 @@ import numpy as np
 
 from securetm.contracts import (
     INF,
+    Answer,
     Array,
     Claim,
     Cohort,
@@ -113,6 +114,10 @@ class LaplaceCounts(Mechanism):
         """The same terms with real numbers under continuous noise, whose counts are not whole."""
         whole = terms.domain is Domain.INTEGER and (self.distribution == "discrete" or terms.grid > 0)
         return replace(terms, domain=Domain.INTEGER if whole else Domain.REAL)
+
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
+        """Run by the opening role: says that the answer is about noised words. Which words they were, nobody says."""
+        return replace(answer, words_noised=True) if _noised_here(terms) else answer
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """Claims for single word occurrences, whatever other parties collude."""

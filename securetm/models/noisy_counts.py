@@ -12,13 +12,14 @@ from typing import Self
 
 import numpy as np
 
-from securetm.contracts import Array, State
+from securetm.contracts import Answer, Array, State
 from securetm.models.likely_counts import likely_counts, likely_totals
 from securetm.models.public_knowledge import PublicKnowledge
 
 _NOISED = ("noised", "noised_words", "noise")  # the arrays of a state that hold noised answers; parties do not get them
 _MOST_APART = 4.0  # of totals of two rounds
 _BY_WORD = "noise_by_word"  # the noise of each word, as a multiple; only where it differs
+_AT_HOME = "words_noised"  # says that parties noised the words of their documents; only where they did
 
 
 @dataclass(frozen=True)
@@ -116,15 +117,26 @@ def public_words(state: State) -> tuple[Array | None, Array | None]:
     return (None, None) if public is None else (public.frequencies, public.vectors)
 
 
+def noised_at_home(answer: Answer) -> State:
+    """What a state keeps of an answer about documents whose words were noised at home: that they were."""
+    return {_AT_HOME: np.ones(1)} if answer.words_noised else {}
+
+
+def behind_noise(state: State) -> bool:
+    """Whether noise was in the sums that a state is made of, or in the words that were counted."""
+    return "noise" in state or _AT_HOME in state
+
+
 def told_to_parties(state: State) -> State:
     """A state without the noised answers: parties get the counts that were made of them."""
-    return {name: array for name, array in state.items() if name not in (*_NOISED, _BY_WORD)}
+    return {name: array for name, array in state.items() if name not in (*_NOISED, _BY_WORD, _AT_HOME)}
 
 
 def noised_fit(state: State, topics: int, words: int) -> bool:
     """Whether a state has all noised answers with the shapes that such a table gives, or none."""
     like = dict(zip(_NOISED, ((topics, words), (words,), (4,)), strict=True))
     found = {name: state[name].shape for name in _NOISED if name in state}
-    by_word = state.get(_BY_WORD)
-    known = by_word is None or (bool(found) and by_word.shape == (words,) and by_word.dtype == np.float64)
-    return known and found in ({}, like) and all(state[name].dtype == np.float64 for name in found)
+    known = _BY_WORD not in state or (bool(found) and state[_BY_WORD].shape == (words,))
+    known = known and (_AT_HOME not in state or state[_AT_HOME].shape == (1,))
+    beside = [name for name in (_BY_WORD, _AT_HOME) if name in state]
+    return known and found in ({}, like) and all(state[name].dtype == np.float64 for name in (*found, *beside))

@@ -22,7 +22,7 @@ from securetm.models.gibbs.document_completion import Completion
 from securetm.models.gibbs.draws import MOST_TOPICS
 from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.gibbs.likely_shares import likely_shares
-from securetm.models.noisy_counts import NoisedCounts, noised_fit, told_to_parties
+from securetm.models.noisy_counts import NoisedCounts, behind_noise, noised_fit, told_to_parties
 from securetm.models.public_knowledge import public_fits, without_public
 
 _LEAST, _MOST = 1e-9, 1e15  # a count that noise left is clamped to that range
@@ -115,8 +115,12 @@ class CountedTopics(Estimator):
         return LdaDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
 
     def _predicting(self, state: State) -> tuple[Array, Array]:
-        """Words x topics by which other words are predicted, and topics' sizes. Counts behind noise are likely ones already."""
-        if NoisedCounts.kept_in(state) is not None:
+        """Words x topics by which other words are predicted, and topics' sizes.
+
+        Counts behind noise are likely ones already. Where words were noised at home, how often one occurs tells little of how
+        sure its topics are.
+        """
+        if behind_noise(state):
             return self._by_word(state), self.smoothed(state).sum(axis=1)
         joint = likely_shares(self.found_counts(state))
         sizes = joint.sum(axis=1)

@@ -17,7 +17,7 @@ from securetm.errors import check_setting
 from securetm.models.earlier_counts import earlier_counts
 from securetm.models.gibbs.counted_topics import CountedTopics
 from securetm.models.gibbs.draws import Assignments, CountTable, SampledDocuments
-from securetm.models.noisy_counts import likely_after
+from securetm.models.noisy_counts import likely_after, noised_at_home
 
 MOST_COUNTED = 1e12  # no corpus gives a larger count, and products of larger numbers would not be finite
 PASSES = 100  # of folding in, where a document's topics do not settle earlier
@@ -67,7 +67,7 @@ class Counting(CountedTopics):
         counts = np.asarray(answer.total["counts"], dtype=np.float64)
         earlier = earlier_counts(state)
         found = likely_after(state, counts, answer.deviation, state["counts"] - earlier)
-        return {**after, **found, "counts": found["counts"] + earlier}
+        return {**after, **found, **noised_at_home(answer), "counts": found["counts"] + earlier}
 
     def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Also with the priors that were learned."""

@@ -45,7 +45,7 @@ class NMF(FactoredTopics):
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
     budget_defaults: ClassVar[Mapping[str, Any]] = {"alone": 0.5, "equal_rows": True}
-    budget_rounds: ClassVar[int] = 3
+    budget_rounds: ClassVar[int] = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()

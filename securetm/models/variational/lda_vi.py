@@ -20,7 +20,7 @@ from securetm.models.earlier_counts import earlier_counts
 from securetm.models.gibbs.counted_topics import CountedTopics
 from securetm.models.gibbs.draws import on_ranges
 from securetm.models.gibbs.lda_documents import LdaDocuments
-from securetm.models.noisy_counts import Totals, likely_after
+from securetm.models.noisy_counts import Totals, likely_after, noised_at_home
 from securetm.models.variational.lda_vi_kernels import expected, lengths_of, settle
 from securetm.models.word_weights import EXPONENTS, exponents_for, unweighted, weights_in
 
@@ -104,6 +104,7 @@ class VariationalLDA(CountedTopics):
         told = Totals(stretch**2, rescaled=self.totals > 0 and state["step"][0] == 1)
         counts = _stretched(answer.total["counts"] / weights, 1.0 / stretch)
         found = likely_after(state, counts, answer.deviation / weights, before, kept, told)
+        found = {**found, **noised_at_home(answer)}
         return {**after, **found, "counts": kept * before + found["counts"] + earlier}
 
     def weight_of_totals(self, state: State) -> float:

@@ -212,7 +212,7 @@ def noised(model: NMF, rounds: int, documents: BagOfWords, noise: float) -> Stat
 
 
 @pytest.mark.parametrize("noise", [0.6, 3.73])  # epsilon 8 and 1, at delta 1e-5
-def test_few_short_texts_behind_noise_are_predicted_as_well_as_by_noised_frequencies(noise: float) -> None:
+def test_few_short_texts_behind_noise_are_predicted_about_as_well_as_by_noised_frequencies(noise: float) -> None:
     """With the settings and rounds of a budget. Frequencies get the whole budget for one sum of words in rows of length 1."""
     documents, model = titles(1_500, seed=1)[0], NMF(n_topics=4, **NMF.budget_defaults)
     rows = documents.counts.toarray() / np.linalg.norm(documents.counts.toarray(), axis=1, keepdims=True)
@@ -223,7 +223,7 @@ def test_few_short_texts_behind_noise_are_predicted_as_well_as_by_noised_frequen
     state = noised(model, NMF.budget_rounds or NMF.federated_rounds, documents, noise)
     predicted = float(model.log_likelihood(state, seen, unseen).sum() / unseen.counts.sum())
     own = float((unseen.counts @ np.log(model.frequencies(state))).sum() / unseen.counts.sum())
-    assert predicted > by_frequencies - 0.01  # half of the rounds' answers go to topics
+    assert predicted > by_frequencies - 0.02  # a part of each answer goes to topics
     assert predicted > own  # topics that began at random take nothing away
 
 
