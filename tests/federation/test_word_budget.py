@@ -34,8 +34,6 @@ from securetm.federation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import COMMON, SqliteStore
 from securetm.mechanisms.mechanism_errors import RawCounts
-from securetm.models.stored_model import read_any
-from securetm.profiles import model_class
 from securetm.reports.budget_tables import show_report
 from securetm.reports.explanation import explain
 from securetm.reports.terminal import show_explanation, show_run
@@ -62,7 +60,7 @@ def twice(tmp_path: Path) -> str:
 
 def plan_of(folder: Path, profile: str = "iftm", **more: Any) -> Any:
     words = {"vocabulary__source": "file", "vocabulary__file": public_words(folder)}
-    return small_plan(profile=profile, **{"model": dict(MODEL), **words, "training__rounds": 3, **more})
+    return small_plan(profile=profile, model=dict(MODEL), **{**words, "training__rounds": 3, **more})
 
 
 def ran(folder: Path, name: str, plan: Any, corpora: Mapping[str, Corpus]) -> tuple[RunFolder, dict[str, Any]]:
@@ -73,30 +71,6 @@ def ran(folder: Path, name: str, plan: Any, corpora: Mapping[str, Corpus]) -> tu
 def entries(folder: RunFolder, name: str = "north") -> list[Any]:
     with Ledger.read(folder.ledger(name)) as ledger:
         return [entry.content for entry in ledger.entries() if entry.content["kind"] == "spent"]
-
-
-@pytest.mark.parametrize("model", ["lda", "lda-vi"])
-def test_the_model_remembers_that_words_were_noised_at_home(model: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    """So it predicts by its table as it is, also when it is read again; parties are asked about the table alone."""
-    choice = {"name": model, "n_topics": 4}
-    folder, _ = ran(tmp_path, "run", plan_of(tmp_path, model=choice, training__rounds=20, privacy__epsilon=5.0), five)
-    made, state, words = read_any(folder.model, model_class)
-    exact = {name: array for name, array in state.items() if name != "words_noised"}
-    assert set(state) - set(exact) == {"words_noised"}
-    assert set(made.for_party(state, "north")) == set(made.for_party(exact, "north"))
-    assert made.fits(state, len(words))
-    assert not made.fits({**state, "words_noised": np.ones(2)}, len(words))
-    gained = 0.0
-    for corpus in five.values():
-        seen, unseen = corpus.project(words).halves(0)
-        gained += float(np.sum(made.log_likelihood(state, seen, unseen) - made.log_likelihood(exact, seen, unseen)))
-    assert gained > 0
-
-
-def test_without_noise_on_words_no_model_says_so(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    folder = begin(tmp_path / "run", plan_of(tmp_path, "open"), corpora)
-    execute(folder, Unwatched())
-    assert "words_noised" not in read_any(folder.model, model_class)[1]
 
 
 def test_three_rounds_are_charged_once_and_say_so(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
