@@ -30,7 +30,7 @@ PARTIES, TOPICS, WORDS = 5, 20, 500
 ALPHA, ETA, SHORTEST, LONGEST = 0.1, 0.05, 10, 30
 EPSILON, DELTA = 1.0, 1e-6  # delta must be below one over the documents of a party
 DOCUMENTS = (2_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-LARGEST = {PLAIN: 100_000}  # where a case beyond it takes many minutes of a core
+LARGEST = {PLAIN: 300_000}  # where a case beyond it takes many minutes of a core
 JUDGES = 2_000  # documents that nobody trains on
 MET = 0.02  # log-likelihood per word within which a model with noise has met the one without
 

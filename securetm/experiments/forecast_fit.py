@@ -106,7 +106,7 @@ def ends(apart: Sequence[Array]) -> Row:
     """The ends of the band, what is sure and what hardly is, and quantiles of all: each family weighs alike."""
     tails = (1 - TAKEN_IN) / 2
     below, above, hardly = _quantiles(apart, (tails, 1 - tails, 1 - _FAR))
-    surely = min(below, *(float(np.quantile(one, _FAR)) for one in apart))
+    surely = min(below, *(float(one.min()) for one in apart))
     kept = _quantiles(apart, np.linspace(0, 1, _STEPS + 1))
     named = {"below": below, "above": above, "surely": surely, "hardly": hardly}
     return {**{name: round(value, 4) for name, value in named.items()}, "apart": [round(value, 4) for value in kept]}

@@ -128,7 +128,8 @@ def model_of(trial: ForecastTrial) -> TopicModel:
         return NMF(n_topics=trial.topics, **(NMF.budget_defaults if trial.epsilon else {}))
     noise = noise_of_one_round(trial.epsilon, DELTA) / for_rounds(trial) ** 0.5 if trial.epsilon else 0.0
     asked = trial.model in _STARTED
-    totals = totals_for(trial.documents, trial.topics, trial.words, noise, after_pairs=asked) if noise else 0.0
+    known = {"plain": trial.model == PLAIN, "after_pairs": asked}
+    totals = totals_for(trial.documents, trial.topics, trial.words, noise, **known) if noise else 0.0
     return VariationalLDA(n_topics=trial.topics, **{**VariationalLDA.budget_defaults, "totals": totals})
 
 

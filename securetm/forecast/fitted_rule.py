@@ -49,7 +49,7 @@ class FittedCurve:
     numbers: tuple[float, ...]
     below: float  # the lower end of the band
     above: float
-    surely: float  # of an outcome, which at most one in ten undercuts on the corpus on which the rule promised far too much
+    surely: float  # how far outcomes lie above the rule at least: none lay lower, on any corpus left out
     hardly: float  # of an outcome, which at most one in ten exceeds
     apart: tuple[float, ...]  # quantiles of the distances, at equal steps from the least to the most
 
