@@ -32,12 +32,12 @@ def named_toml(folder: str, name: str, *, below: str = "", kind: str) -> Path:
     """The TOML file called `name`: a path if it looks like one, else a name in that data folder."""
     if name.endswith(".toml") and Path(name).is_file():
         return Path(name)
-    known = toml_names(folder, below)
     if name.endswith(".toml") or Path(name).name != name:
-        raise NoSuchToml(kind, name, known)
-    if name not in known:
-        raise NotFound(kind, name, known)
-    return data_folder(folder) / below / f"{name}.toml"
+        raise NoSuchToml(kind, name, toml_names(folder, below))
+    path = data_folder(folder) / below / f"{name}.toml"
+    if not path.is_file():
+        raise NotFound(kind, name, toml_names(folder, below))
+    return path
 
 
 def user_cache() -> Path:

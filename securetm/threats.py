@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from securetm.contracts import Adversary, Claim, Requirement, ThreatModel, Unit
 from securetm.errors import BadSetting
 from securetm.resources import named_toml, toml_names
 from securetm.setting_mistakes import placed
-from securetm.toml_settings import from_table, read_toml, require, require_at_least
+from securetm.toml_settings import from_table, parsed_toml, require, require_at_least, toml_bytes
 from securetm.wording import colluding_parties
 
 CHANNELS: Mapping[str, str] = {  # of the transcript: every message between two roles is on one of these
@@ -49,7 +50,13 @@ def read_threat_model(name: str | Path) -> ThreatModel:
     """The threat model of that name, or in that file, with everything in it checked."""
     path = named_toml("threat_models", str(name), kind="threat model")
     with placed(path):
-        return threat_model_from(read_toml(path), path)
+        return _read(toml_bytes(path), path)
+
+
+@lru_cache(maxsize=64)
+def _read(content: bytes, path: Path) -> ThreatModel:
+    """The same file is read again and again while the noise of a plan is searched for."""
+    return threat_model_from(parsed_toml(content, str(path)), path)
 
 
 def threat_model_from(table: Mapping[str, Any], path: Path) -> ThreatModel:

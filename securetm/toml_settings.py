@@ -25,8 +25,13 @@ _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true o
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file."""
+    return parsed_toml(toml_bytes(path), str(path))
+
+
+def toml_bytes(path: Path) -> bytes:
+    """What such a file holds."""
     try:
-        return parsed_toml(path.read_bytes(), str(path))
+        return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError) as problem:
         raise NoSuchPath(str(path)) from problem
     except OSError as problem:

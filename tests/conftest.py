@@ -20,7 +20,7 @@ gc.disable()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ("tests.distribution", "tests.repeatable", "tests.skips")
+pytest_plugins = ("tests.calibrations", "tests.distribution", "tests.repeatable", "tests.skips")
 
 # How long an example takes says how busy the machine is. The same examples come each time: whoever looks for new ones gives
 # `--hypothesis-profile=search`.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from securetm.cli import budget_commands, corpus_commands, keys_commands
 from securetm.cli.adapt_command import adapt
@@ -78,3 +80,9 @@ def _everything(
 ) -> None:
     """Topic models trained across organisations that may not show each other their documents."""
     del debug, version
+
+
+@cache
+def commands() -> Any:
+    """All commands, as what parses a command line. To make them takes longer than many a command."""
+    return get_command(app)

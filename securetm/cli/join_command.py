@@ -59,12 +59,15 @@ def _prepared(party: Path, passphrase_file: Path | None) -> Joining:
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc
     from securetm.credentials.secrecy import keep_out_of_core_dumps
+    from securetm.party_policy import PartyFile
+
+    keep_out_of_core_dumps()
+    PartyFile.read(party)  # a mistake in it is told at once; what follows takes seconds to load
     from securetm.federation.joining.joining_party import prepare
     from securetm.reports.key_tables import show_warnings
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import screen
 
-    keep_out_of_core_dumps()
     with LateBars(screen()) as bars:
         joining = prepare(party, lambda folder: passphrase_for(folder, passphrase_file), bars)
     show_warnings(ending_soon(joining.roster, now_utc()))

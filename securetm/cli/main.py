@@ -44,12 +44,12 @@ def _run(arguments: list[str], debug: bool) -> int:
     """Runs the command and returns its exit code. Reports what typer calls a misuse."""
     import typer
 
-    from securetm.cli.application import app
+    from securetm.cli.application import commands
 
     # by version, typer has a copy of click or depends on it, so the base class of misuses is found through one of them
     misused: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     try:
-        code = app(arguments, prog_name="securetm", standalone_mode=False)
+        code = commands()(arguments, prog_name="securetm", standalone_mode=False)
     except misused as misuse:
         return _report(_sentence(misuse), _help_hint(misuse), MISUSE, debug)
     except typer.Abort:

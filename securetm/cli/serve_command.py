@@ -36,13 +36,14 @@ def serve(
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc
     from securetm.credentials.secrecy import keep_out_of_core_dumps
-    from securetm.federation.coordinator_files import CoordinatorFiles
-    from securetm.federation.serving.operating import operated
     from securetm.plan_reading import read_plan
-    from securetm.reports.key_tables import show_warnings
 
     keep_out_of_core_dumps()
-    chosen = read_plan(plan, plan_settings(set_ or []))
+    chosen = read_plan(plan, plan_settings(set_ or []))  # a mistake in it is told at once; what follows takes seconds to load
+    from securetm.federation.coordinator_files import CoordinatorFiles
+    from securetm.federation.serving.operating import operated
+    from securetm.reports.key_tables import show_warnings
+
     files = CoordinatorFiles.read(chosen.coordinator, plan.parent, lambda folder: passphrase_for(folder, passphrase_file))
     show_warnings(ending_soon(files.roster, now_utc()))
     command = shlex.join(["securetm", "serve", str(plan), *(part for pair in set_ or [] for part in ("--set", pair))])

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from securetm.errors import SecuretmError
-from securetm.federation.party import Party
 from securetm.federation.running_errors import WorkerDied
+
+if TYPE_CHECKING:  # a worker imports what its party needs, and nothing before
+    from securetm.federation.party import Party
 
 
 @dataclass

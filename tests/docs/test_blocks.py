@@ -9,7 +9,11 @@ import pytest
 from .blocks import DOCS, LANGUAGES, ROOT, blocks, commands, matches, run_page
 
 WRITTEN = sorted(DOCS.rglob("*.md"))
-LONG = ("models.md", "five-processes.md", "embeddings.md", "compare-runs.md")  # they train federation after federation
+# They train federation after federation, or start process after process.
+LONG = (
+    *("models.md", "five-processes.md", "embeddings.md", "compare-runs.md"),
+    *("audit-a-run.md", "add-a-model.md", "several-processes.md"),
+)
 PAGES = [pytest.param(page, marks=pytest.mark.slow if page.name in LONG else ()) for page in WRITTEN if blocks(page)]
 SLOW = [page for page in WRITTEN if blocks(page, slow=True)]
 

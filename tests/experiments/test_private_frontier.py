@@ -42,6 +42,8 @@ from securetm.experiments.kept_rows import KeptRows, Key, made
 from securetm.experiments.private_frontier import beside_row, federation_row, settings_of
 from securetm.experiments.threshold_lda_vi import above_threshold, shrunken
 
+from .squares import squared
+
 FORMS = (CENTRAL, DISTRIBUTED, LOCAL)
 SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
 
@@ -106,10 +108,6 @@ def test_cases_are_chosen_by_their_fields() -> None:
         chosen(cases, ["colour=red"])
 
 
-def _squared(key: Key) -> Row:
-    return {"square": key["n"] ** 2}
-
-
 def _never(key: Key) -> Row:
     raise AssertionError(key)
 
@@ -118,10 +116,10 @@ def _never(key: Key) -> Row:
 def test_kept_rows_are_not_made_again(workers: int, tmp_path: Path) -> None:
     keys: list[dict[str, Any]] = [{"n": n} for n in range(4)]
     file, told = tmp_path / "rows.jsonl", list[tuple[int, int]]()
-    made(keys[:2], _squared, KeptRows(file))
+    made(keys[:2], squared, KeptRows(file))
     with file.open("a", encoding="utf-8") as torn:
         torn.write('{"key": {"n": 2}, "row": {"squ')  # where it was killed
-    rows = made(keys, _squared, KeptRows(file), workers, lambda done, total: told.append((done, total)))
+    rows = made(keys, squared, KeptRows(file), workers, lambda done, total: told.append((done, total)))
     assert [row["square"] for row in rows] == [0, 1, 4, 9]
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert made(keys, _never, KeptRows(file)) == rows

@@ -19,6 +19,7 @@ from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import SHARED, SUBJECTS, small_plan
 
 PROFILES = ["masked", "masked_strict", "bfv", "ckks"]
@@ -43,7 +44,7 @@ def weights(folder: RunFolder) -> Array:
     return read_arrays(folder.model, bare=True)[0]["weights"]
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", quick(PROFILES, "masked", "bfv", "ckks"))
 def test_it_ends_where_plain_sums_end(profile: str, five: Mapping[str, Corpus], words: Path, tmp_path: Path) -> None:
     public = {"vocabulary__source": "file", "vocabulary__file": str(words)}
     plain, open_folder = ran(tmp_path / "open", five, **public)

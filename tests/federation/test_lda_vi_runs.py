@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from securetm.profiles import cohort_of, read_profile
 from securetm.route import compile_route
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import small_plan
 from .private import private_plan
 
@@ -59,8 +61,10 @@ def test_a_federation_expects_what_one_machine_expects(
     assert result["quality"]["held_out"] < min(figures["held_out_everywhere"] for figures in result["alone"].values())
 
 
-@pytest.mark.parametrize("model", ["lda", "lda-vi"])
-@pytest.mark.parametrize("profile", PRIVATE)
+@pytest.mark.parametrize(
+    ("profile", "model"),
+    quick(product(PRIVATE, ("lda", "lda-vi")), ("dp-local", "lda-vi"), ("dp-central", "lda"), ("dp-distributed", "lda-vi")),
+)
 def test_a_budget_lasts_for_the_rounds_and_nothing_is_amplified(
     profile: str, model: str, five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from securetm.federation.store import read_arrays
 from securetm.models.moments.moments import Moments
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import small_plan
 from .private import private_plan
 from .test_lda_vi_runs import PRIVATE, together
@@ -42,8 +44,10 @@ def test_a_federation_learns_to_the_last_bit_what_one_machine_learns(
     assert result["topics_beyond_noise"] >= 2
 
 
-@pytest.mark.parametrize("unit", ["document", "person"])
-@pytest.mark.parametrize("profile", PRIVATE)
+@pytest.mark.parametrize(
+    ("profile", "unit"),
+    quick(product(PRIVATE, ("document", "person")), ("dp-central", "person"), ("dp-distributed", "document")),
+)
 def test_a_budget_is_spent_by_document_or_person(profile: str, unit: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
     if unit == "person":
         five = {name: replace(corpus, persons=np.arange(len(corpus)) // 2) for name, corpus in five.items()}

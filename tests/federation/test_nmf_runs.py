@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from securetm.federation.store import read_arrays
 from securetm.models.nmf.nmf import NMF
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import small_plan
 from .killed_run import ended
 from .private import private_plan
@@ -26,6 +28,8 @@ from .test_lda_vi_runs import PRIVATE, together
 from .test_simulation import untrained
 
 ROUNDS = 6
+UNITS = ("document", "person")
+STEPS: tuple[dict[str, Any], ...] = ({}, {"server": "yogi"}, {"mutual_information": 0.0, "server": "adagrad"})
 
 
 @pytest.mark.parametrize(("profile", "apart"), [("open", 1e-9), ("masked", 1e-2)])
@@ -43,8 +47,10 @@ def test_a_federation_learns_what_one_machine_learns(
     assert result["quality"]["held_out"] < min(figures["held_out_everywhere"] for figures in result["alone"].values())
 
 
-@pytest.mark.parametrize("unit", ["document", "person"])
-@pytest.mark.parametrize("profile", PRIVATE)
+@pytest.mark.parametrize(
+    ("profile", "unit"),
+    quick(product(PRIVATE, UNITS), ("dp-local", "person"), ("dp-central", "document"), ("dp-distributed", "document")),
+)
 def test_a_budget_is_spent_by_document_or_person(profile: str, unit: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
     if unit == "person":
         five = {name: Corpus.from_tokens(
@@ -58,8 +64,9 @@ def test_a_budget_is_spent_by_document_or_person(profile: str, unit: str, five: 
     assert len(result["topics"]) == 3
 
 
-@pytest.mark.parametrize("settings", [{}, {"server": "yogi"}, {"mutual_information": 0.0, "server": "adagrad"}])
-@pytest.mark.parametrize("profile", ["open", "masked"])
+@pytest.mark.parametrize(
+    ("profile", "settings"), quick(product(("open", "masked"), STEPS), *zip(("open", "masked", "open"), STEPS, strict=True))
+)
 def test_local_steps_learn(profile: str, settings: dict[str, Any], five: Mapping[str, Corpus], tmp_path: Path) -> None:
     model = {"name": "fednmf", "n_topics": 4, "local_epochs": 2, **settings}
     plan = small_plan(profile=profile, model=model, training__rounds=12)

@@ -51,8 +51,8 @@ def unbroken(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_pat
 
 MOMENTS = [
     ("round", 1),
-    ("round", 7),
     ("fsync", 26),
+    pytest.param("round", 7, marks=pytest.mark.slow),
     pytest.param("fsync", 3, marks=pytest.mark.slow),
     pytest.param("fsync", 61, marks=pytest.mark.slow),
 ]

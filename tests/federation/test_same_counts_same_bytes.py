@@ -24,6 +24,7 @@ from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.plans import Plan
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import small_plan
 from .private import PUBLIC, public_words
 
@@ -101,7 +102,7 @@ def with_noise_that_makes_up_for_it(
     return met
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", quick(MODELS, "lda", "lda-matched", "nmf"))
 def test_other_words_behind_the_same_noised_ones_are_the_same_bytes(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

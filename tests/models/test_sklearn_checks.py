@@ -79,7 +79,7 @@ MODELS = [
     WholeVariationalLDA(n_topics=3),
     WholeNMF(n_topics=3),
     securetm.ProdLDA(n_topics=3, hidden=8, batch=32),
-    securetm.NeuralLDA(n_topics=3, hidden=8, batch=32),
+    pytest.param(securetm.NeuralLDA(n_topics=3, hidden=8, batch=32), marks=pytest.mark.slow),  # a network as ProdLDA
     pytest.param(WholeFedNMF(n_topics=3), marks=pytest.mark.slow),
 ]
 

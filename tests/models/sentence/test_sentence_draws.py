@@ -3,6 +3,7 @@
 import inspect
 import sys
 import types
+from itertools import product
 
 import numpy as np
 import pytest
@@ -34,9 +35,13 @@ def case(name):
     return document, np.random.default_rng(k).integers(0, 6, (k, 4)).astype(float), alpha, copies
 
 
-@SAMPLERS
-@pytest.mark.parametrize("counted", [False, True])
-@pytest.mark.parametrize("name", SMALL)
+def by_turns():
+    """Every document with both samplers, counted or not by turns; the slow suite has every triple."""
+    for place, (name, counted, sampler) in enumerate(product(SMALL, (False, True), SWEEPS)):
+        yield pytest.param(name, counted, sampler, marks=() if place % 4 in (0, 3) else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("name", "counted", "sampler"), by_turns())
 def test_a_document_draws_from_its_exact_posterior(name, counted, sampler):
     document, others, alpha, copies = case(name)
     model = SentenceLDA(n_topics=len(others), eta=ETA, sweeps=SWEEPS[sampler], sampler=sampler)
