@@ -30,7 +30,7 @@ print(*profile_names(), *threat_model_names(), *audit_plan_names(), sep=";")
 
 
 WORDS = ("min_documents=1", "max_share=1", "most_candidates=500")
-SETTINGS = f"--topics 2 --rounds 1 {' '.join(f'--set vocabulary.{word}' for word in WORDS)}"
+SETTINGS = f"--topics 2 --rounds 1 --no-comparison {' '.join(f'--set vocabulary.{word}' for word in WORDS)}"
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,8 @@ def _read(page: Path) -> _Page:
 def faults(site: Path) -> list[str]:
     """Every fault of the site, as `page: what is wrong`."""
     site = site.resolve()
-    _read.cache_clear()
+    for kept in (_read, _target, _known):
+        kept.cache_clear()
     pages = [page for page in sorted(site.rglob("*.html")) if page.name != "404.html"]
     return [f"{page.relative_to(site)}: {fault}" for page in pages for fault in _faults_of(page, site)]
 
@@ -75,8 +76,19 @@ def _outside(link: str) -> str:
 
 def _inside(link: str, page: Path, site: Path) -> str:
     parts = urlsplit(link)
-    target = Path(normpath(page.parent / unquote(parts.path))) if parts.path else page
+    target = _target(page.parent, parts.path) if parts.path else page
+    return _known(link, target, unquote(parts.fragment), site)
+
+
+@cache
+def _target(folder: Path, path: str) -> Path:
+    return Path(normpath(folder / unquote(path)))
+
+
+@cache
+def _known(link: str, target: Path, anchor: str, site: Path) -> str:
+    """What is wrong with a link that most pages have, as they share their navigation."""
     if not target.is_relative_to(site) or not target.is_file():
         return f"{link} leads to no file of the site"
-    known = target.suffix != ".html" or not parts.fragment or unquote(parts.fragment) in _read(target).anchors
+    known = target.suffix != ".html" or not anchor or anchor in _read(target).anchors
     return "" if known else f"{link} leads to no anchor of its page"

@@ -131,7 +131,7 @@ def test_a_shard_cut_short_after_it_was_checked_is_named(tmp_path: Path) -> None
         stored.view.read(np.arange(3, 6))
 
 
-@pytest.mark.parametrize("profile", ["masked", "dp-distributed"])
+@pytest.mark.parametrize("profile", [pytest.param("masked", marks=pytest.mark.slow), "dp-distributed"])
 def test_a_federation_learns_the_same(profile: str, tmp_path: Path) -> None:
     """From lines of JSON, from one file of blocks and from seven, whatever is drawn."""
     source = written(tmp_path / "notes.jsonl", 600)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mkdocs.exceptions import PluginError
 
 from docs.generate import cluster_page, scale_page
 from docs.generate.choice_page import FILE as FILE_OF_CHOICE
@@ -16,6 +17,7 @@ from docs.generate.choice_page import PICTURE, choice_page, picture
 from docs.generate.command_page import FILE, command_page
 from docs.generate.error_pages import error_pages
 from docs.generate.folder_pages import profiles
+from docs.generate.hook import on_post_build
 from docs.generate.site_links import faults
 from securetm.errors import error_classes
 
@@ -42,7 +44,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_site_is_built_and_its_links_lead_somewhere(site: Path) -> None:
-    assert faults(site) == []
     for name in ("index", "quickstart", "reference/errors/BadSetting", "profiles/masked", "protocols/masked_sum"):
         assert (site / f"{name}.html").is_file()
 
@@ -92,6 +93,12 @@ def test_a_fault_of_a_page_is_found(tmp_path: Path, written: str, fault: str) ->
     (tmp_path / "page.html").write_text(f'<p id="here">{written}</p>', "utf-8")
     (found,) = faults(tmp_path)
     assert fault in found
+
+
+def test_a_site_with_a_fault_is_not_built(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text('<a href="gone.html">x</a>', "utf-8")
+    with pytest.raises(PluginError, match=r"gone\.html leads to no file"):
+        on_post_build({"site_dir": str(tmp_path)})
 
 
 def test_what_is_right_is_no_fault(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from securetm.corpus.partitions import equal
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.federation.simulation import federate
 
+from ..quick_part import quick
+
 WORDS = 1500
 
 
@@ -33,7 +35,11 @@ def words(parties: Mapping[str, Corpus], tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("model", "profile"),
-    [("lda", "dp-distributed"), ("lda", "dp-local"), ("lda-vi", "dp-central"), ("sentence-lda", "dp-distributed")],
+    quick(
+        [("lda", "dp-distributed"), ("lda", "dp-local"), ("lda-vi", "dp-central"), ("sentence-lda", "dp-distributed")],
+        ("lda-vi", "dp-central"),
+        ("sentence-lda", "dp-distributed"),
+    ),
 )
 def test_few_documents_behind_much_noise_predict_as_well_as_a_guess(
     model: str, profile: str, parties: Mapping[str, Corpus], words: Path, tmp_path: Path

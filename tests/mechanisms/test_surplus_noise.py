@@ -79,7 +79,7 @@ def variance(vector: Array) -> float:
 # ---- how much is measured out ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("members", [2, 3, 5, 6, 10, 41, 200])
+@pytest.mark.parametrize("members", [2, 3, 5, 6, 10, 41, pytest.param(200, marks=pytest.mark.slow)])
 def test_whoever_remains_honest_noise_is_as_promised_and_little_more(members: int) -> None:
     for threshold in range(2, members + 1):
         for colluding in range(threshold - 1):

@@ -275,6 +275,7 @@ def test_a_screen_reader_finds_landmarks_tables_and_the_map(opened: Tab) -> None
         assert all(node.get("name", {}).get("value") for node in nodes if node["role"]["value"] == role), role
 
 
+@pytest.mark.slow
 def test_two_hundred_topics_over_fifty_thousand_words(tab: Tab, tmp_path: Path) -> None:
     path = written(tmp_path / "large.html", topics=200, words=50_000)
     assert path.stat().st_size < 3e6
