@@ -20,7 +20,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.counted_documents import NO_ORDER
 from securetm.corpus.synthetic import LdaNodes, SyntheticNodes, lda_nodes
 from securetm.experiments.bench_frame import OnProgress, Row
-from securetm.experiments.contenders import PLAIN, curve_contenders, shown_as
+from securetm.experiments.contenders import curve_contenders, shown_as
 from securetm.experiments.federations import federated
 from securetm.experiments.frontier_cases import CENTRAL, NO_NOISE
 from securetm.experiments.judged_documents import per_word
@@ -30,7 +30,6 @@ PARTIES, TOPICS, WORDS = 5, 20, 500
 ALPHA, ETA, SHORTEST, LONGEST = 0.1, 0.05, 10, 30
 EPSILON, DELTA = 1.0, 1e-6  # delta must be below one over the documents of a party
 DOCUMENTS = (2_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-LARGEST = {PLAIN: 300_000}  # where a case beyond it takes many minutes of a core
 JUDGES = 2_000  # documents that nobody trains on
 MET = 0.02  # log-likelihood per word within which a model with noise has met the one without
 
@@ -46,8 +45,7 @@ def reproduce(
 ) -> Row:
     """Trains every contender with noise and without on each number of documents; the largest first, where workers share."""
     sizes = sorted(documents, reverse=True)
-    tried = [(size, name) for size in sizes for name in models if size <= LARGEST.get(name, size)]
-    keys = [_key(name, size, profile) for size, name in tried for profile in (CENTRAL, NO_NOISE)]
+    keys = [_key(name, size, profile) for size in sizes for name in models for profile in (CENTRAL, NO_NOISE)]
     rows = made(keys, row, KeptRows(keep), workers, on_progress)
     rows.sort(key=lambda one: (one["model"], one["profile"], one["documents"]))
     facts: Row = {"parties": PARTIES, "topics": TOPICS, "words": WORDS, "epsilon": EPSILON, "delta": DELTA}
