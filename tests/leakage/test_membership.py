@@ -30,6 +30,8 @@ from securetm.leakage.parts.membership_game import INSIDE, allowed, found, order
 from securetm.leakage.parts.shadow_models import rounds_read, shadows_of, training
 from securetm.leakage.recorded import public_facts, questions_of, view_of
 from securetm.leakage.verdicts import NOT_REFUTED, REFUTED
+from securetm.models.given_documents import as_documents
+from securetm.models.neural.neural_lda import NeuralLDA
 from securetm.plan_reading import plan_from_tables
 from securetm.profiles import read_profile
 from securetm.stages import Unwatched
@@ -199,6 +201,23 @@ def test_a_network_that_was_trained_too_long_remembers_who_was_in_it(made: Made)
     told, chance = (_told(eyes, truth, "membership", effort) for eyes in (view, of_chance(view, 1)))
     assert _order(told, RATIO).low > 0.65
     assert _order(chance, RATIO).low < 0.5 < _order(chance, RATIO).high
+
+
+def test_the_fit_to_a_network_is_that_of_its_encoder(made: Made) -> None:
+    """An encoder may remember a document; the topics by which neural-lda predicts other words do not know it."""
+    folder, effort = made("open", "neural-lda", 2), {"rounds": 1, "shadows": 10}
+    view, _ = _put(folder, "membership", READER, effort)
+    model, state = folder.agreement.model, view.model_state()
+    assert isinstance(model, NeuralLDA)
+    documents = as_documents(view.question, view.vocabulary())
+    by_encoder, by_topics = (
+        model.encoded_likelihood(state, documents, documents),
+        model.log_likelihood(state, documents, documents),
+    )
+    told = attack_called("membership").attack(view, effort)
+    assert isinstance(told, Mapping)
+    np.testing.assert_allclose(told["loss"], by_encoder / view.question.sum(axis=1), rtol=1e-6)
+    assert np.abs(by_topics - by_encoder).max() > 1e-3
 
 
 def test_whoever_prepares_has_seen_nothing(made: Made) -> None:
