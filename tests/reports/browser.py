@@ -70,11 +70,12 @@ class Tab:
         return dict(json.loads(message))
 
     def open(self, page: Path) -> None:
-        """Goes to the page and waits until it is there."""
+        """Goes to the page and waits until it is there and drawn: before its first frame a click is lost."""
         self.events.clear()
         self.call("Page.navigate", url=page.as_uri())
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self._read())
+        self.call("Page.captureScreenshot", clip={"x": 0, "y": 0, "width": 1, "height": 1, "scale": 1})
 
     def requested(self) -> list[str]:
         """Every address that was asked for since the page was opened."""

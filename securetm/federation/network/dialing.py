@@ -8,6 +8,7 @@ from __future__ import annotations
 import queue
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ FINISHED = "Finished"  # the reason that a party is told when the run has ended
 AGAIN = frozenset(kind.__name__ for kind in (AlreadyConnected, Closing, TooSlow, WrongFrame))  # the party dials again
 _HELLO_SECONDS = 20.0
 _UNACCEPTED = 5  # handshakes in a row that the coordinator ends, before the party gives up
+_UNACCEPTED_SECONDS = 2.0  # that they must last
 _LIMITS: Mapping[str, Any] = {
     "grpc.max_receive_message_length": LARGEST_FRAME,
     "grpc.max_send_message_length": LARGEST_FRAME,
@@ -98,6 +100,7 @@ class Dialer:
     _answered: _Answered | None = None
     _failures: int = 0
     _unaccepted: int = 0
+    _unaccepted_since: float = 0.0
     _welcomed: bool = False  # by this coordinator, since the process began
 
     def run(self, handle: Callable[[bytes], bytes | memoryview], stop: threading.Event) -> bool:
@@ -139,13 +142,30 @@ class Dialer:
     def _diagnose(self, lost: StreamLost) -> None:
         """Raises why no stream came about, if a further attempt would not cure it.
 
-        A coordinator that is just starting, or overloaded, ends handshakes too. So it has to happen several times in a row.
+        A coordinator that is just starting, or overloaded, ends handshakes too.
         """
         self.events.refused("coordinator", lost.why)
         problem = diagnosed(self.roster)
-        self._unaccepted = self._unaccepted + 1 if isinstance(problem, CertificateNotAccepted) else 0
-        if problem is not None and (not self._unaccepted or (self._unaccepted >= _UNACCEPTED and not self._welcomed)):
+        if isinstance(problem, CertificateNotAccepted):
+            if not self._is_turned_away(lost.why):
+                return
+        else:
+            self._unaccepted = 0
+        if problem is not None:
             raise problem from lost
+
+    def _is_turned_away(self, why: str) -> bool:
+        """Whether handshakes ended several times in a row, and for seconds: a quick party may dial often while an end starts.
+
+        Where time ran out, the end is busy. One that does not accept a certificate ends the handshake at once.
+        """
+        if _ran_out_of_time(why):
+            return False
+        if not self._unaccepted:
+            self._unaccepted_since = time.monotonic()
+        self._unaccepted += 1
+        lasts = time.monotonic() - self._unaccepted_since >= _UNACCEPTED_SECONDS
+        return lasts and self._unaccepted >= _UNACCEPTED and not self._welcomed
 
     def _ended(self, reason: str) -> bool:
         """Returns whether the run has ended. Raises a rejection that a further attempt would not cure."""
@@ -185,6 +205,11 @@ class Dialer:
             raise StreamLost("this party leaves")
         conversation.send(frames_of(begin.number, answered.reply))
         self.events.carried("coordinator", 0, len(answered.reply))
+
+
+def _ran_out_of_time(why: str) -> bool:
+    """Whether a stream was given up, here or by grpc, after a wait."""
+    return why.startswith(("CANCELLED", "DEADLINE_EXCEEDED")) or "timed out" in why.lower()
 
 
 @dataclass(eq=False)
