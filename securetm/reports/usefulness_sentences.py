@@ -29,7 +29,16 @@ def of_use(result: Mapping[str, Any]) -> str:
     )
     private = any(spent["epsilon"] is not None for spent in result["spent"])
     helps = "a larger epsilon, or fewer words, topics or rounds" if private else "more rounds, fewer topics, or another model"
-    return f"{worse}: {said} What helps: more documents, {helps}."
+    return f"{worse}: {said} What helps: more documents, {helps}.{_for_short_texts(result, private)}"
+
+
+def _for_short_texts(result: Mapping[str, Any], private: bool) -> str:
+    """What a plan may say that left its start open: topics of general word vectors may fit short texts badly."""
+    told = result.get("start") or {}
+    if not private or told.get("topics") != "public":
+        return ""
+    stated = "--set training.documents=N --set training.document_length=5"
+    return f" Texts of about five words have topics of their own to begin with: {stated}, if that is no secret."
 
 
 def start_said(result: Mapping[str, Any]) -> str:

@@ -112,3 +112,15 @@ def test_perplexity_does_not_make_a_model_useful_that_read_the_whole_text(
     assert result["baseline"]["from_whole_texts"] is True
     assert result["useful"] is False or "made of all its words" in of_use(result)
     assert "made of all its words" in of_use({**result, "useful": None})
+
+
+@pytest.mark.parametrize(
+    ("topics", "epsilon", "said"), [("public", 1.0, True), ("public", None, False), ("moments", 1.0, False)]
+)
+def test_a_private_model_of_no_use_is_told_what_short_texts_may_begin_with(
+    topics: str, epsilon: float | None, said: bool
+) -> None:
+    told = {"model": 560.0, "word_frequencies": 438.0, "uniform": 2_000.0, "documents": 9, "gain": {"low": -0.3, "high": -0.2}}
+    result = {"baseline": told, "useful": False, "spent": [{"epsilon": epsilon}], "start": {"topics": topics}}
+    assert ("training.document_length=5" in of_use(result)) is said
+    assert "What helps: more documents" in of_use({**result, "start": None})  # a run of an earlier version
