@@ -65,7 +65,7 @@ COMMANDS: dict[str, set[str]] = {
     f"{SHORT} --profile open --model prodlda --topics 2": {*RUN, "torch"},
 }
 
-REPEATED = (f"{SHORT} --profile masked --model lda --topics 2",)  # as without masks
+REPEATED = (f"{SHORT} --profile masked --model lda --topics 2", "check masked")  # as without masks, and as explained
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ WRITTEN = sorted(DOCS.rglob("*.md"))
 # They train federation after federation, or start process after process.
 LONG = (
     *("models.md", "five-processes.md", "embeddings.md", "compare-runs.md"),
-    *("audit-a-run.md", "add-a-model.md", "several-processes.md"),
+    *("audit-a-run.md", "add-a-model.md", "several-processes.md", "choose-epsilon.md"),
 )
 PAGES = [pytest.param(page, marks=pytest.mark.slow if page.name in LONG else ()) for page in WRITTEN if blocks(page)]
 SLOW = [page for page in WRITTEN if blocks(page, slow=True)]

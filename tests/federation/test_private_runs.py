@@ -29,6 +29,7 @@ from securetm.federation.store import PartyStore
 from securetm.federation.transcript import Transcript
 from securetm.stages import Unwatched
 
+from ..quick_part import quick
 from .conftest import FIVE, small_plan, texts
 from .killed_run import ended
 from .played import Played
@@ -54,7 +55,7 @@ def shape_of(folder: RunFolder) -> list[tuple[Any, ...]]:
     return rows
 
 
-@pytest.mark.parametrize("profile", PRIVATE)
+@pytest.mark.parametrize("profile", quick(PRIVATE, "dp-distributed"))
 def test_the_form_of_a_run_says_nothing_of_the_documents(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """Other documents, and more of them: the same messages of the same lengths in the same order."""
     other = {name: Corpus.from_strings(texts(FIVE["south"], 130, 99), name=name) for name in five}
@@ -169,7 +170,7 @@ def test_a_hostile_model_cannot_make_a_party_say_more_than_noise(five: Mapping[s
 # ---- what is spent -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("profile", PRIVATE)
+@pytest.mark.parametrize("profile", quick(PRIVATE, "dp-distributed"))  # the others in runs of other models
 def test_a_budget_of_three_lasts_for_the_rounds_and_is_not_exceeded(
     profile: str, five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
