@@ -96,7 +96,7 @@ def test_what_belongs_to_another_run_version_or_limit_is_not_used(
 ) -> None:
     read = read_audit_plan(plan)
     kept = _kept(read, run)
-    audit(read, run.path, kept=kept)
+    audit(read, run.path, kept=kept, workers=1)
     again = _kept(read, run)
     assert len(again) == 2
     assert len(Unfinished(read, run, 1.0, 5)) == 0
@@ -108,13 +108,13 @@ def test_what_belongs_to_another_run_version_or_limit_is_not_used(
 def test_a_damaged_file_is_refused_by_name(run: RunFolder, plan: Path) -> None:
     read = read_audit_plan(plan)
     kept = _kept(read, run)
-    audit(read, run.path, kept=kept)
+    audit(read, run.path, kept=kept, workers=1)
     table = json.loads(kept.path.read_bytes())
     for rows in table["trials"].values():
         rows[0]["verdict"] = 3
     kept.path.write_text(json.dumps(table))
     with pytest.raises(DamagedStore, match=r"two\.unfinished"):
-        audit(read, run.path, kept=_kept(read, run))
+        audit(read, run.path, kept=_kept(read, run), workers=1)
     kept.path.write_text("{")
     with pytest.raises(DamagedStore, match=r"two\.unfinished"):
         _kept(read, run)
