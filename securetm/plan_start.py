@@ -35,8 +35,7 @@ def _is_open(plan: Plan, profile: Profile) -> bool:
     chosen, model = plan.training, make_model(plan.model.name, plan.model.settings)
     said = chosen.start or chosen.vectors or chosen.continue_from
     told = bool(chosen.documents and chosen.document_length) and plan.privacy.unit != Unit.PERSON.value
-    fitted = bool(model.budget_rounds) and "totals" in plan.model.settings  # the rule was seen where totals are asked for
-    by_rule = fitted and model.starts_public and not model.needs_public
+    by_rule = model.short_by_pairs and bool(model.budget_rounds) and model.starts_public and not model.needs_public
     asked = hides_documents(profile.budget) and profile.aggregation.opened_by == "coordinator"
     return not said and told and by_rule and asked
 

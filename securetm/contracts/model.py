@@ -124,6 +124,7 @@ class TopicModel(Protocol):
     federated_rounds: ClassVar[int] = 1000  # of training, where a plan does not say
     budget_defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ further where documents or persons have a budget
     budget_rounds: ClassVar[int] = 0  # of training there, where a plan does not say; 0: as without a budget
+    short_by_pairs: ClassVar[bool] = False  # begins by the rule for short texts at topics of pairs of words
     most_rounds: ClassVar[int] = 0  # after which nothing more can be learned, whatever a plan says; 0: no such number
     federated_epochs: ClassVar[float] = 0.0  # instead of rounds, where the number of documents is public; 0: rounds
     party_models: ClassVar[bool] = False  # whether each party trains a model of its own, and is asked about another state

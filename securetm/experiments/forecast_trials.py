@@ -59,7 +59,7 @@ _WITHOUT = 20  # rounds where there is no noise
 _VAGUE = 2.5  # deviations of what blurs the vectors of made-up words: then they know as little as public ones do
 _MOST_SHARE = 0.5  # of documents that a word of a public list is in
 _STARTED = (STARTED, STARTED_PLAIN)  # lda-vi at topics that `moments` finds first
-_OTHERS = 10  # rounds of `lda`, which no rule asks, and of factors without noise
+_OTHERS = 10  # rounds of `lda` and of factors without noise
 
 
 @dataclass(frozen=True)
@@ -137,12 +137,12 @@ def rounds_of(trial: ForecastTrial, documents: int, words: int) -> int:
     """How often the model asks."""
     if trial.model == MOMENTS:
         return 1
-    if trial.model == LDA_COUNTS or (trial.model, trial.epsilon) == (FACTORS, None):
+    if trial.model in (LDA_COUNTS, FACTORS) and trial.epsilon is None:
         return _OTHERS
     if trial.epsilon is None:
         return _WITHOUT
     noise = noise_of_one_round(trial.epsilon, DELTA) / for_rounds(trial) ** 0.5
-    rule = FROM_PLAIN if trial.model in (PLAIN, FACTORS) else FROM_PUBLIC
+    rule = FROM_PLAIN if trial.model in (PLAIN, LDA_COUNTS, FACTORS) else FROM_PUBLIC
     return rounds_for(documents, trial.topics, words, noise, rule)
 
 

@@ -36,7 +36,7 @@ def test_on_corpora_left_out_outcomes_lie_in_their_band_and_of_use_is_never_wron
     told = summary(result["judged"])
     assert {row["corpus"] for row in told} == {*TEXTS, "all"}
     for row in told:
-        assert row["held_out_inside"] >= 0.7
+        assert row["held_out_inside"] >= 0.65
         assert row["classification_inside"] >= 0.7
         assert row["wrongly_of_use"] == 0
     assert {row["epsilon"] for row in result["judged"]} >= {0.5, 1.0, 3.0, 8.0}

@@ -35,6 +35,14 @@ def test_short_texts_that_stand_out_of_the_noise_begin_at_topics_of_moments() ->
     assert plan_from_tables(json.loads(json.dumps(begun.tables())), "again") == begun
 
 
+@pytest.mark.parametrize("model", ["lda", "sentence-lda"])
+def test_sampled_topics_begin_so_too_and_are_asked_a_few_times(model: str) -> None:
+    """A hundred rounds of noise would drown them; without a budget they are asked as ever."""
+    told = plan("dp-central", model, documents=MANY, document_length=5.0)
+    assert (told.training.start, told.training.rounds) == ("moments", plan(documents=MANY, document_length=5.0).training.rounds)
+    assert [plan(profile, model).training.rounds for profile in ("dp-central", "masked")] == [5, 100]
+
+
 def test_words_totals_weigh_by_the_noise_that_the_first_question_leaves() -> None:
     """Rounds have the budget that the question before them leaves, so their totals stand out of more noise."""
     noise = noise_of_one_round(1.0, 1e-5)

@@ -40,6 +40,8 @@ class LDA(Counting):
     name: ClassVar[str] = "lda"
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "sweeps": 5}
     federated_rounds: ClassVar[int] = 100
+    budget_rounds: ClassVar[int] = 5
+    short_by_pairs: ClassVar[bool] = True
 
     sampler: str = "auto"  # gibbs, or mh: both draw from the same distribution; auto: whichever learns faster
     cycles: int = 1  # of mh: pairs of proposals for a token in a sweep

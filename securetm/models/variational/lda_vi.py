@@ -60,6 +60,7 @@ class VariationalLDA(CountedTopics):
         "shares_alpha": 0.5,
     }
     budget_rounds: ClassVar[int] = 3
+    short_by_pairs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
