@@ -32,6 +32,7 @@ class NeuralLDA(NeuralTopicModel):
     theta_dropout: float = 0.0  # of a document's topic shares
     gain: float = 2.0  # largest deviation of a word's logits over the topics, beside the learned background
     background_rate: float = 10.0  # length of a step of the background, in steps of other weights
+    relevance: float = 0.6  # how much of the background counts for a topic's words
     name: ClassVar[str] = "neural-lda"
     equal_words: ClassVar[bool] = False
     # Under a budget a step is mostly noise: shorter ones wander less, in topics above all.
