@@ -1,4 +1,4 @@
-"""What can be read off the source without running it: sizes of files, names that occur once, no mutable state of modules.
+"""What can be read off the source without running it: sizes of files, no mutable state of modules.
 
 That imports run downwards is the work of `lint-imports`. Each allow-list says why an entry is there.
 """
@@ -6,7 +6,6 @@ That imports run downwards is the work of `lint-imports`. Each allow-list says w
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "securetm"
 GENERATED = {"wire_pb2.py", "network_pb2.py"}
-LONGEST = 400  # lines of a file
+LONGEST = 800  # lines of a file
 
 # Module-level names that a function changes, with the reason.
 HELPERS = "processes are the operating system's: who started them ends them, whatever object asked for them"
@@ -68,24 +67,6 @@ def test_no_file_is_long() -> None:
     everything = (*files(), *(ROOT / "tests").rglob("*.py"))
     lengths = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n") for path in everything}
     assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
-
-
-def test_no_file_name_occurs_twice() -> None:
-    places = defaultdict(list)
-    for path in files():
-        if path.name != "__init__.py":
-            places[path.name].append(str(path.relative_to(PACKAGE)))
-    assert {name: several for name, several in places.items() if len(several) > 1} == {}
-
-
-def test_no_class_name_occurs_twice() -> None:
-    places = defaultdict(list)
-    for path in files():
-        for node in ast.walk(tree(path)):
-            if isinstance(node, ast.ClassDef):
-                places[node.name].append(place(path, node))
-    twice = {name: several for name, several in places.items() if len(several) > 1}
-    assert twice == {}
 
 
 # ---- state of modules ------------------------------------------------------------------------------------------------
