@@ -20,6 +20,7 @@ from securetm.contracts.model import (
     Reads,
     TopicModel,
 )
+from securetm.contracts.origin import Origin, OriginKind, PaidEntry, StartingInput, origin_of_product
 from securetm.contracts.requirements import Adversary, Budget, Profile, Requirement, ThreatModel
 from securetm.contracts.terms import (
     INF,
@@ -74,6 +75,9 @@ __all__ = [
     "Needs",
     "NoiseBy",
     "Noised",
+    "Origin",
+    "OriginKind",
+    "PaidEntry",
     "Parcel",
     "Perturbed",
     "Profile",
@@ -86,10 +90,12 @@ __all__ = [
     "Rows",
     "Sampling",
     "Session",
+    "StartingInput",
     "State",
     "Store",
     "Terms",
     "ThreatModel",
     "TopicModel",
     "Unit",
+    "origin_of_product",
 ]
