@@ -101,7 +101,8 @@ def _evidence(name: str) -> Iterator[str]:
         for adversary in model["adversaries"]:
             yield from _required(adversary)
         for claim in model["accepts"]:
-            yield f"Accepted: “{claim['claim']}” may fail, since {claim['reason']}."
+            failing = f"Accepted: “{claim['claim']}” may fail, since {claim['reason']}."
+            yield f"Not required, and promised all the same: “{claim['claim']}”." if claim["promised"] else failing
             yield _results(claim)
 
 

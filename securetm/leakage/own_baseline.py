@@ -33,12 +33,14 @@ def baseline_plan(given: RunFolder, profile: str, rounds: int = 0) -> Plan:
     chosen, tables = read_profile(profile), given.agreement.plan.tables()
     words = tables["vocabulary"]
     source = words["source"] if words["source"] in chosen.vocabularies else ""
+    training = {**tables["training"], **({"rounds": rounds, "epochs": 0} if rounds else {})}
     rest: dict[str, Any] = {"profile": profile, "vocabulary": {**words, "source": source}}
     if chosen.budget is None:
         rest["privacy"] = {}
-    if rounds:
-        rest["training"] = {**tables["training"], "rounds": rounds, "epochs": 0}
-    return plan_from_tables({**tables, **rest}, f"the baseline of {given.path.resolve().name} under {profile}")
+        training["persons"] = 0  # a number of persons means something only where the budget is theirs
+    return plan_from_tables(
+        {**tables, **rest, "training": training}, f"the baseline of {given.path.resolve().name} under {profile}"
+    )
 
 
 def check_baseline(given: RunFolder, profile: str, where: str) -> None:

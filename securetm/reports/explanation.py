@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.agreement import begins_public
-from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, Unit
+from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, ThreatModel, Unit
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.experiments.committed_frontier import frontier_says
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
@@ -90,6 +90,7 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
     profile = read_profile(name)
     noise, parties = noise_place(profile), count_of_parties(profile, parties)
     threats = read_threat_model(profile.threat_model)
+    promised = promised_of(claims_of(profile, cohort_of(profile, tuple(f"party {n}" for n in range(parties)))), threats)
     return {
         "profile": profile.name,
         "title": profile.title,
@@ -101,7 +102,7 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "start": _start(profile),
         "recommended": frontier_says(profile.name),
         "still_shows": list(noise.still if noise is not NoisePlace.NONE or profile.aggregation.channel == "sealed" else ()),
-        "accepted": [{"claim": what, "reason": reason} for what, reason in threats.accepts],
+        "accepted": [{"claim": what, "reason": reason} for what, reason in threats.accepts if what not in promised],
         "out_of_scope": list(threats.out_of_scope),
         "vocabularies": list(profile.vocabularies),
         "minimum_parties": profile.minimum_parties,
@@ -111,6 +112,12 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "parts": [{"kind": of.kind, "name": part, "package": of.find(part).package} for of, part, _ in parts_of(profile)],
         "audits": [plan.title for plan in map(read_audit_plan, audit_plan_names()) if profile.name in plan.profiles],
     }
+
+
+def promised_of(claims: Iterable[Claim], threats: ThreatModel) -> frozenset[str]:
+    """What a profile promises against adversaries of this threat model: nobody may then say that it is accepted to fail."""
+    named = {one.name for one in threats.adversaries}
+    return frozenset(one.what for one in claims if one.against in named)
 
 
 def _start(profile: Profile) -> str:

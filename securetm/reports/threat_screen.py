@@ -30,8 +30,9 @@ def show_threats(facts: Mapping[str, Any], to: Console) -> None:
         to.print(f"\n[bold]{escape(threats['name'])}[/bold], {own}: {escape(threats['title'])}")
         for adversary in threats["adversaries"]:
             _show_adversary(adversary, to)
-        if threats["accepts"]:
-            to.print(_accepts(threats))
+        for promised in (True, False):
+            if accepted := [one for one in threats["accepts"] if one["promised"] is promised]:
+                to.print(_accepts(accepted, promised=promised))
     required = (wanted for threats in facts["threat_models"] for one in threats["adversaries"] for wanted in one["required"])
     for sentence in outside_claims(facts["refusals"], any(wanted["lies"] for wanted in required)):
         to.print(sentence, markup=False)
@@ -53,10 +54,14 @@ def _show_adversary(adversary: Mapping[str, Any], to: Console) -> None:
     to.print(table)
 
 
-def _accepts(threats: Mapping[str, Any]) -> Table:
-    table = _empty("Knowingly accepted that this may not hold", "claim, and the reason")
-    for accepted in threats["accepts"]:
-        _rows(table, escape(f"“{accepted['claim']}”: {accepted['reason']}"), _results(accepted))
+def _accepts(accepts: Sequence[Mapping[str, Any]], *, promised: bool) -> Table:
+    """What the threat model would do without: promised by this profile all the same, or knowingly accepted that it may fail."""
+    if promised:
+        table = _empty("Not required, and promised by this profile all the same", "claim")
+    else:
+        table = _empty("Knowingly accepted that this may not hold", "claim, and the reason")
+    for one in accepts:
+        _rows(table, escape(f"“{one['claim']}”" + ("" if promised else f": {one['reason']}")), _results(one))
     return table
 
 

@@ -21,6 +21,7 @@ from securetm.leakage.staleness import changed_since, trials_by_hash
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, standing
 from securetm.profiles import cohort_of, count_of_parties, read_profile
 from securetm.reports.audit_wording import figure
+from securetm.reports.explanation import promised_of
 from securetm.reports.part_tables import parts_of
 from securetm.reports.threat_refusals import LIES, lies_on, refusal_facts, rests_on_refusing
 from securetm.threats import Gap, gaps, read_threat_model, threat_model_names
@@ -109,7 +110,8 @@ def _kept_results(kept: Sequence[Evidence], plans: Sequence[AuditPlan]) -> list[
 
 
 def _facts(threats: ThreatModel, known: _Known) -> dict[str, Any]:
-    required, missing = threats.requires, gaps(threats, frozenset(claim for _, claim in known.claims))
+    made = frozenset(claim for _, claim in known.claims)
+    required, missing, promised = threats.requires, gaps(threats, made), promised_of(made, threats)
     return {
         "name": threats.name,
         "title": threats.title,
@@ -126,7 +128,8 @@ def _facts(threats: ThreatModel, known: _Known) -> dict[str, Any]:
             for one in threats.adversaries
         ],
         "accepts": [
-            {"claim": what, "reason": reason, **_attempts(Claim(what, ""), (), known)} for what, reason in threats.accepts
+            {"claim": what, "reason": reason, "promised": what in promised, **_attempts(Claim(what, ""), (), known)}
+            for what, reason in threats.accepts
         ],
         "out_of_scope": list(threats.out_of_scope),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tomllib
 from pathlib import Path
 
@@ -256,6 +257,29 @@ def test_a_run_of_the_plan_has_the_parties_of_the_plan(tmp_path: Path) -> None:
     assert (refused.code, "contradicts the documents" in refused.err, "parties" in refused.err) == (2, True, True)
     by_column = securetm(*begun, "--partition", "column", "--out", str(tmp_path / "other"))
     assert (by_column.code, "the column of the corpus names" in by_column.err) == (2, True)
+
+
+def test_a_run_of_a_plan_for_persons_can_be_audited(tmp_path: Path) -> None:
+    """Its baseline has no budget of persons, and so no number of them."""
+    rows = [json.loads(line) for line in _documents(tmp_path, 40).splitlines()]
+    named = "".join(json.dumps({**row, "who": f"{row['party']} {n // 2}"}) + "\n" for n, row in enumerate(rows))
+    (tmp_path / "notes.jsonl").write_text(named, "utf-8")
+    plan, run = tmp_path / "plan.toml", tmp_path / "run"
+    notes = ("--corpus", str(tmp_path / "notes.jsonl"), "--person", "who", "--language", "english", "--out", str(plan))
+    said = securetm("choose", "--parties", "5", "--documents", "200", "--per-person", "2", *SIZES[6:], *READER, *notes)
+    assert said.code == 0, said.err
+    assert "persons = 100" in plan.read_text("utf-8")
+    ran = securetm("run", str(plan), "--record", "--no-comparison", "--out", str(run))
+    assert ran.code == 0, ran.err
+    audited = securetm("audit", "quick", "--run", str(run), "--minutes", "0.2", "--workers", "1", "--json")
+    assert audited.code == 0, audited.err
+    assert audited.json["findings"]
+    assert not any("means nothing" in one for one in audited.json["not_tried"])
+
+
+def _documents(place: Path, number: int) -> str:
+    write_documents(place / "documents.jsonl", number)
+    return (place / "documents.jsonl").read_text("utf-8")
 
 
 def test_one_organisation_is_no_federation_and_an_option_is_called_by_its_name() -> None:

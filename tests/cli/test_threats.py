@@ -95,6 +95,19 @@ def test_what_nobody_claims_cannot_be_refuted(tmp_path: Path) -> None:
     assert accepted[SUMS]["result"] == "refuted"
 
 
+@pytest.mark.parametrize("profile", ["dp-distributed", "fortress", "dp-local", "masked", "open"])
+def test_what_a_profile_promises_is_nowhere_said_to_be_accepted_to_fail(profile: str, tmp_path: Path) -> None:
+    """`private_answers` would do without “sees only sums”, which `dp-distributed` promises."""
+    facts = securetm("explain", profile, "--json").json
+    promised = {one.partition(",")[0].partition(" per ")[0] for view in facts["views"] for one in view["protected_by"]}
+    assert not promised & {one["claim"] for one in facts["accepted"]}
+    told = threats(profile, tmp_path).json["threat_models"][0]["accepts"]
+    assert {one["claim"] for one in told if one["promised"]} == promised & {one["claim"] for one in told}
+    assert (profile == "dp-distributed") <= (SUMS in {one["claim"] for one in told if one["promised"]})
+    shown = " ".join(threats(profile, tmp_path).err.split())
+    assert ("Not required, and promised by this profile all the same" in shown) is any(one["promised"] for one in told)
+
+
 def test_what_was_never_tried_is_said(tmp_path: Path) -> None:
     said = threats("masked", tmp_path)
     claim = only_claim(said.json)
