@@ -45,6 +45,21 @@ class RunChanged(Misuse):
     hint = "a run keeps its profile, because that fixes in advance what it spends; begin another run"
 
 
+class NoBudgetYet(Misuse):
+    """{path} has no budget yet: only runs without a bound were entered in it"""
+
+    path: str
+    hint = "the first run under a profile with a budget gives the ledger that budget; change it after that"
+
+
+class AnsweredOtherwise(SecuretmError):
+    """{run} gave another answer to what entry {entry} of its ledger paid for"""
+
+    run: str
+    entry: int
+    hint = "nothing was sent: put the newest copy of the party's store back, or go on with the next question"
+
+
 class LedgerEnded(Misuse):
     """{path} takes no more entries: {successor} succeeds it"""
 

@@ -1,4 +1,8 @@
-"""Adds up the entries of a ledger by run, and decides whether more fits the budget. It reads no file and trusts the entries."""
+"""Adds up the entries of a ledger by run, and decides whether more fits the budget. It reads no file and trusts the entries.
+
+A run without a bound takes nothing of the budget: what later runs add is bounded whatever it showed. It makes the total
+unbounded, which `all_runs` says.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,28 @@ from securetm.accounting.ledger.privacy_filter import ALONE, Cost, Orders, cost_
 from securetm.accounting.spends import Spend, event_as_text, event_from_text
 from securetm.contracts import Budget, Unit
 
-OPENED, BUDGET, SPENT, ENDED = "opened", "budget", "spent", "ended"
+OPENED, BUDGET, SPENT, ANSWERED, UNBOUNDED, ENDED = "opened", "budget", "spent", "answered", "unbounded", "ended"
+EARLIER = "earlier"  # in place of a question: of all that a run spent in a ledger before this one
 
 as_text = lru_cache(maxsize=256)(event_as_text)
 _from_text = lru_cache(maxsize=256)(event_from_text)
 
 
 @dataclass
+class PaidAnswer:
+    """One answer that was paid for. It leaves only once its digest is in the ledger, so without one it never left."""
+
+    entry: int  # that paid for it
+    question: str
+    number: int
+    members: str  # digest of who was asked, by their identities
+    asked: str  # digest of everything that was asked
+    answer: str = ""  # digest of the answer with the noise in it, before anything masks or encrypts it
+
+
+@dataclass
 class RunAccount:
-    """One run: the profile it began under, and how many answers of each kind it gave."""
+    """One run: the profile it began under, how many answers of each kind it gave, and whether it has a bound at all."""
 
     run: str
     profile: str
@@ -30,6 +47,22 @@ class RunAccount:
     began: str
     entries: int = 0
     answers: Counter[Spend] = field(default_factory=Counter)
+    unbounded: str = ""  # why what it released has no bound; empty where it has one
+    paid: list[PaidAnswer] = field(default_factory=list)  # in their order
+
+    @property
+    def succeeds(self) -> bool:
+        """Whether its answers were paid for in an earlier ledger, which knows which ones they were."""
+        return any(one.question == EARLIER for one in self.paid)
+
+    def paid_for(self, question: str, number: int, members: str) -> PaidAnswer | None:
+        """The last answer to that question and number, by these members, that was paid for."""
+        wanted = question, number, members
+        return next((one for one in reversed(self.paid) if (one.question, one.number, one.members) == wanted), None)
+
+    def latest(self, question: str) -> int:
+        """The highest number of that question that was paid for; -1 if there is none."""
+        return max((one.number for one in self.paid if one.question == question), default=-1)
 
     def spends(self, more: Counter[Spend] | None = None) -> list[Spend]:
         """What the run spent, and `more` in addition."""
@@ -45,9 +78,11 @@ class Accounts:
 
     def __init__(self) -> None:
         self.owner = self.corpus = ""
+        self.has_budget = False  # a ledger that was opened by a run without a bound gets its budget later
         self.budget = Budget(Unit.DOCUMENT, 0.0, 0.0)
         self.orders: Orders = ()
         self.ended = ""  # the ledger that succeeds this one
+        self.number = 0  # of the entry that was taken last
         self.runs: dict[str, RunAccount] = {}
         self._cost = nothing(())  # of all entries of all runs, for the filter
         self._ahead: Counter[Spend] = Counter()  # further answers that are known to fit a single run, all together
@@ -55,6 +90,7 @@ class Accounts:
 
     def take(self, entry: Entry) -> None:
         """Adds one entry."""
+        self.number = entry.number
         _TAKEN[entry.content["kind"]](self, entry.content)
 
     def fits(self, run: str, kind: Spend, count: int) -> bool:
@@ -72,14 +108,15 @@ class Accounts:
     def spent(self, run: str = "", kind: Spend | None = None, count: int = 0) -> Total:
         """What all runs spend together, with `count` more answers of this kind by `run`."""
         more = Counter({kind: count}) if kind else Counter()
-        if len(self.runs.keys() | ({run} if kind else set())) < 2:
-            alone = total(self._spends(run or next(iter(self.runs), ""), more), ALONE * self.budget.delta)
+        bounded = {name for name, account in self.runs.items() if account.answers}
+        if len(bounded | ({run} if kind else set())) < 2:
+            alone = total(self._spends(run or next(iter(bounded), ""), more), ALONE * self.budget.delta)
             return replace(alone, delta=self.budget.delta)
         cost = self._cost.plus(cost_of(kind, self.orders), count) if kind else self._cost
         return Total(self._filtered(cost), self.budget.delta, f"Renyi filter at orders {', '.join(map(str, self.orders))}")
 
     def _others(self, run: str) -> bool:
-        return any(name != run for name in self.runs)
+        return any(name != run and account.answers for name, account in self.runs.items())
 
     def _filtered(self, cost: Cost) -> float:
         return filter_epsilon(cost, self.orders, self.budget)
@@ -118,25 +155,45 @@ class Accounts:
 
     def _opened(self, content: Content) -> None:
         self.owner, self.corpus = str(content["party"]), str(content["corpus"])
-        self.orders = tuple(int(order) for order in content["orders"])
-        self._cost = nothing(self.orders)
-        self._set_budget(content)
+        if "epsilon" in content:
+            self._set_budget(content)
 
     def _set_budget(self, content: Content) -> None:
-        self.budget = Budget(Unit(content["unit"]), float(content["epsilon"]), float(content["delta"]))
+        if not self.has_budget:
+            self.orders = tuple(int(order) for order in content["orders"])
+            self._cost = nothing(self.orders)
+        self.budget, self.has_budget = Budget(Unit(content["unit"]), float(content["epsilon"]), float(content["delta"])), True
         self._ahead.clear()
         self._beyond.clear()
 
     def _end(self, content: Content) -> None:
         self.ended = str(content["successor"])
 
-    def _spent(self, content: Content) -> None:
-        kind = Spend(_from_text(content["event"]), content["slack"])
-        count = int(content["count"])
+    def _account(self, content: Content) -> RunAccount:
         about = dict(content["about"])
         began = content["run"], str(about.get("profile", "")), str(about.get("digest", "")), str(content["time"])
         account = self.runs.setdefault(content["run"], RunAccount(*began))
         account.entries += 1
+        return account
+
+    def _unbounded(self, content: Content) -> None:
+        self._account(content).unbounded = str(content["why"])
+
+    def _answered(self, content: Content) -> None:
+        account = self.runs[content["run"]]
+        paid = next(one for one in reversed(account.paid) if one.entry == content["entry"])
+        if paid.answer:
+            raise ValueError("an answer has two digests")
+        paid.answer = str(content["digest"])
+        account.entries += 1
+
+    def _spent(self, content: Content) -> None:
+        if not self.has_budget:
+            raise ValueError("an answer is paid for before there is a budget")
+        kind = Spend(_from_text(content["event"]), content["slack"])
+        count, about, account = int(content["count"]), dict(content["about"]), self._account(content)
+        what = (str(about.get("question", "")), int(about.get("number", 0)), str(about.get("members", "")))
+        account.paid.append(PaidAnswer(self.number, *what, str(about.get("asked", ""))))
         account.answers[kind] += count
         self._cost = self._cost.plus(cost_of(kind, self.orders), count)
         if self._ahead[kind] >= count:
@@ -145,4 +202,11 @@ class Accounts:
             self._ahead.clear()
 
 
-_TAKEN = {OPENED: Accounts._opened, BUDGET: Accounts._set_budget, SPENT: Accounts._spent, ENDED: Accounts._end}
+_TAKEN = {
+    OPENED: Accounts._opened,
+    BUDGET: Accounts._set_budget,
+    SPENT: Accounts._spent,
+    ANSWERED: Accounts._answered,
+    UNBOUNDED: Accounts._unbounded,
+    ENDED: Accounts._end,
+}

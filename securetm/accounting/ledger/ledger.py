@@ -1,4 +1,5 @@
-"""A party's own record of what it spent. The party checks the budget, enters an answer, and only then sends it.
+"""A party's own record of what it released. It checks the budget, enters that an answer is paid for, computes it, enters the
+answer's digest, and only then sends it. What has no bound is entered too, once for each run.
 
 There is one file for each corpus, used by all runs and profiles. It never leaves the party. Peers countersign its head, so that
 a ledger which was rolled back is detected. `privacy_filter` defines how spends add up; protocols/privacy_ledger.md says what
@@ -15,17 +16,30 @@ from types import TracebackType
 from typing import Self
 
 from securetm.accounting.composition import Total
-from securetm.accounting.ledger.accounts import BUDGET, ENDED, OPENED, SPENT, Accounts, RunAccount, as_text
+from securetm.accounting.ledger.accounts import (
+    ANSWERED,
+    BUDGET,
+    ENDED,
+    OPENED,
+    SPENT,
+    UNBOUNDED,
+    Accounts,
+    PaidAnswer,
+    RunAccount,
+    as_text,
+)
 from securetm.accounting.ledger.hash_chain import Content, Entry
 from securetm.accounting.ledger.ledger_file import VERSION, LedgerFile, closed_if_refused
 from securetm.accounting.ledger.privacy_filter import orders_for
 from securetm.accounting.ledger_errors import (
+    AnsweredOtherwise,
     BudgetExhausted,
     LedgerEnded,
     LedgerOfAnother,
     LedgerReplaced,
     LedgerRolledBack,
     LedgerTampered,
+    NoBudgetYet,
     RunChanged,
     UnitsDiffer,
 )
@@ -61,13 +75,18 @@ class Ledger:
                 self.check_against(number, head)
 
     @staticmethod
-    def open(path: Path, owner: str, budget: Budget, corpus: str = "") -> Ledger:
-        """The owner's ledger, whole and checked; a new one if there is none. Another budget than before becomes an entry."""
-        where = "the ledger's budget"
-        require(0 < budget.epsilon < float("inf"), where, "epsilon", budget.epsilon, "must be a finite number above 0")
-        require(0 <= budget.delta < 1, where, "delta", budget.delta, "must be at least 0 and below 1")
-        opening = {"kind": OPENED, "version": VERSION, "party": owner, "corpus": corpus, "orders": orders_for(budget)}
-        ledger = Ledger(LedgerFile.write(path, {**opening, **_written(budget), "time": _now()}))
+    def open(path: Path, owner: str, budget: Budget | None, corpus: str = "") -> Ledger:
+        """The owner's ledger, whole and checked; a new one if there is none. Another budget than before becomes an entry.
+
+        With None it has the budget that it had, if any: a run without a bound spends none.
+        """
+        opening = {"kind": OPENED, "version": VERSION, "party": owner, "corpus": corpus}
+        if budget is not None:
+            where = "the ledger's budget"
+            require(0 < budget.epsilon < float("inf"), where, "epsilon", budget.epsilon, "must be a finite number above 0")
+            require(0 <= budget.delta < 1, where, "delta", budget.delta, "must be at least 0 and below 1")
+            opening |= {**_written(budget), "orders": orders_for(budget)}
+        ledger = Ledger(LedgerFile.write(path, {**opening, "time": _now()}))
         with closed_if_refused(ledger._file):
             ledger._admit(owner, corpus, budget)
         return ledger
@@ -76,8 +95,12 @@ class Ledger:
     def reopen(path: Path, epsilon: float | None = None) -> Ledger:
         """The ledger in that file under its own owner and budget, or under another epsilon."""
         with Ledger.read(path) as ledger:
-            owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget
-        return Ledger.open(path, owner, budget if epsilon is None else replace(budget, epsilon=epsilon), corpus)
+            owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget if ledger.has_budget else None
+        if epsilon is not None:
+            if budget is None:
+                raise NoBudgetYet(str(path))
+            budget = replace(budget, epsilon=epsilon)
+        return Ledger.open(path, owner, budget, corpus)
 
     @staticmethod
     def read(path: Path) -> Ledger:
@@ -97,8 +120,13 @@ class Ledger:
         return self._accounts.corpus
 
     @property
+    def has_budget(self) -> bool:
+        """Whether a budget was ever given: a run without a bound opens a ledger without one."""
+        return self._accounts.has_budget
+
+    @property
     def budget(self) -> Budget:
-        """The budget in force."""
+        """The budget in force; of epsilon 0 where none was given."""
         return self._accounts.budget
 
     @property
@@ -114,7 +142,7 @@ class Ledger:
         assert opened is not None  # every ledger begins with its opening
         return opened
 
-    # ---- check, enter, then send
+    # ---- check, enter, compute, enter the digest, then send
 
     def record(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> None:
         """Enters an answer whether or not it fits the budget. The entry is on disk when this returns."""
@@ -123,16 +151,45 @@ class Ledger:
             self._append(run, spend, about)
         self._catch_up()
 
-    def charge(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> None:
+    def charge(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> int:
         """Checks and enters an answer in one transaction, so that two processes cannot both spend what is left.
 
-        `about` names the profile, its digest, the unit, the question and the serial number. An answer counts as spent even if
-        the process crashes before it is sent.
+        `about` names the profile, its digest, the unit, the question, its number and its serial number, and digests of who was
+        asked (`members`) and of everything that was asked (`asked`). An answer counts as spent even if the process crashes
+        before it is sent. Returns the number of the entry.
         """
         with self._file.appending():
             self._catch_up()
             self._check_affordable(run, spend)
             self._append(run, spend, about)
+            entered = self._file.number + 1
+        self._catch_up()
+        return entered
+
+    def answered(self, run: str, entry: int, answer: bytes) -> None:
+        """Enters the digest of the answer that this entry paid for, before it leaves. Another answer than before is refused."""
+        with self._file.appending():
+            self._catch_up()
+            self._check_open()
+            account = self._accounts.runs.get(run)
+            paid = next((one for one in account.paid if one.entry == entry), None) if account else None
+            require(paid is not None, "an answer", "entry", entry, "must be one that this run paid for")
+            assert paid is not None
+            if paid.answer and paid.answer != answer.hex():
+                raise AnsweredOtherwise(run, entry)
+            if not paid.answer:
+                self._file.append({"kind": ANSWERED, "run": run, "entry": entry, "digest": answer.hex(), "time": _now()})
+        self._catch_up()
+
+    def release(self, run: str, why: str, about: Mapping[str, str | int]) -> None:
+        """Enters that what this run releases has no bound, and why. Entered once for each run, before its first answer leaves."""
+        with self._file.appending():
+            self._catch_up()
+            self._check_open()
+            self._check_profile(run, about)
+            account = self._accounts.runs.get(run)
+            if account is None or not account.unbounded:
+                self._file.append({"kind": UNBOUNDED, "run": run, "why": why, "about": dict(about), "time": _now()})
         self._catch_up()
 
     def end(self, successor: str) -> None:
@@ -146,7 +203,10 @@ class Ledger:
     # ---- what was spent
 
     def spent(self) -> Total:
-        """What all runs spent together, by the rule for a single run or for several."""
+        """What all runs with a bound spent of the budget, by the rule for a single run or for several.
+
+        It decides what else fits. What all runs together may have told is `all_runs`.
+        """
         self._catch_up()
         if self._spent is None or self._spent[0] != self._file.number:
             self._spent = self._file.number, self._accounts.spent()
@@ -162,6 +222,17 @@ class Ledger:
         self._catch_up()
         account = self._accounts.runs.get(run)
         return tuple(account.spends()) if account else ()
+
+    def paid(self, run: str, question: str, number: int, members: str) -> PaidAnswer | None:
+        """The answer to that question and number, by these members, that this run paid for last."""
+        self._catch_up()
+        account = self._accounts.runs.get(run)
+        return account.paid_for(question, number, members) if account else None
+
+    def account(self, run: str) -> RunAccount | None:
+        """The account of that run, if it entered anything."""
+        self._catch_up()
+        return self._accounts.runs.get(run)
 
     def runs(self) -> tuple[RunAccount, ...]:
         """The account of each run, in the order in which the runs began."""
@@ -238,18 +309,19 @@ class Ledger:
                     unreadable = f"entry {entry.number} cannot be understood ({type(problem).__name__})"
                     raise LedgerTampered(str(self._file.path), entry.number, unreadable) from problem
 
-    def _admit(self, owner: str, corpus: str, budget: Budget) -> None:
+    def _admit(self, owner: str, corpus: str, budget: Budget | None) -> None:
         path, now = str(self._file.path), self.budget
         if (self.owner, self.corpus) != (owner, corpus):
             raise LedgerOfAnother(path, _whose(self.owner, self.corpus), _whose(owner, corpus))
-        if now.unit is not budget.unit:
-            raise UnitsDiffer(path, now.unit.value, budget.unit.value)
-        if now == budget:
+        if budget is None or now == budget:
             return
+        if self.has_budget and now.unit is not budget.unit:
+            raise UnitsDiffer(path, now.unit.value, budget.unit.value)
         with self._file.appending():
             self._catch_up()
             before = {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
-            self._file.append({"kind": BUDGET, "before": before, **_written(budget), "time": _now()})
+            more = {"before": before} if self.has_budget else {"orders": orders_for(budget)}
+            self._file.append({"kind": BUDGET, **more, **_written(budget), "time": _now()})
         self._catch_up()
 
     def _check_affordable(self, run: str, spend: Spend) -> None:
@@ -262,14 +334,17 @@ class Ledger:
         raise BudgetExhausted(run, count, budget.unit.value, spent.epsilon, would.epsilon, budget.epsilon, budget.delta)
 
     def _append(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> None:
-        if self.ended:
-            raise LedgerEnded(str(self._file.path), self.ended)
+        self._check_open()
         unit = self.budget.unit.value
         if about.get("unit", unit) != unit:
             raise UnitsDiffer(str(self._file.path), unit, str(about["unit"]))
         self._check_profile(run, about)
         what = {"event": as_text(spend.event), "slack": spend.failure_probability, "count": spend.count}
         self._file.append({"kind": SPENT, "run": run, **what, "unit": unit, "about": dict(about), "time": _now()})
+
+    def _check_open(self) -> None:
+        if self.ended:
+            raise LedgerEnded(str(self._file.path), self.ended)
 
     def _check_profile(self, run: str, about: Mapping[str, str | int]) -> None:
         """Refuses another profile than the run began with, because the profile fixes in advance what a run spends."""

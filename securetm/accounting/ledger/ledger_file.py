@@ -27,7 +27,7 @@ from securetm.accounting.ledger_errors import (
 from securetm.errors import SecuretmError
 from securetm.private_files import check_database, copy_private, make_folder, private_file, sync
 
-VERSION = 1
+VERSION = 2
 WAIT = 60.0  # seconds for another process to finish its entry
 _SQLITE = b"SQLite format 3\x00"
 _NOT_NEXT = "NEW.number IS NOT (SELECT ifnull(max(number), 0) + 1 FROM entries)"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from securetm.accounting.ledger.accounts import RunAccount
+from securetm.accounting.ledger.accounts import EARLIER, RunAccount
 from securetm.accounting.ledger.ledger import Ledger
 from securetm.accounting.ledger_errors import UnitsDiffer
 from securetm.accounting.spends import Spend
@@ -23,28 +23,37 @@ def continue_from(sources: Sequence[Path], path: Path, owner: str) -> None:
     Each document has one source, and the new ledger holds all that this source holds. So it bounds what the document spent.
     """
     ended = [_ended(source, path) for source in sources]
-    budgets = [budget for budget, _ in ended]
-    for source, budget in zip(sources, budgets, strict=True):
+    given = [(source, budget) for source, (budget, _) in zip(sources, ended, strict=True) if budget is not None]
+    budgets = [budget for _, budget in given]
+    for source, budget in given:
         if budget.unit is not budgets[0].unit:
             raise UnitsDiffer(str(source), budget.unit.value, budgets[0].unit.value)
-    least = Budget(budgets[0].unit, min(one.epsilon for one in budgets), min(one.delta for one in budgets))
-    with Ledger.open(path, owner, least) as ledger:
+    with Ledger.open(path, owner, _least(budgets)) as ledger:
         for account in _most(ended):
-            about = {"profile": account.profile, "digest": account.digest, "unit": least.unit.value, "question": "earlier"}
+            about = {"profile": account.profile, "digest": account.digest, "question": EARLIER}
             for spend in account.spends():
                 ledger.record(account.run, spend, about)
+            if account.unbounded:
+                ledger.release(account.run, account.unbounded, about)
 
 
-def _ended(source: Path, successor: Path) -> tuple[Budget, tuple[RunAccount, ...]]:
+def _least(budgets: Sequence[Budget]) -> Budget | None:
+    if not budgets:
+        return None
+    return Budget(budgets[0].unit, min(one.epsilon for one in budgets), min(one.delta for one in budgets))
+
+
+def _ended(source: Path, successor: Path) -> tuple[Budget | None, tuple[RunAccount, ...]]:
     with Ledger.reopen(source) as ledger:
         ledger.end(str(successor))  # from here on nobody can spend from it
-        return ledger.budget, ledger.runs()
+        return ledger.budget if ledger.has_budget else None, ledger.runs()
 
 
-def _most(ended: Sequence[tuple[Budget, tuple[RunAccount, ...]]]) -> list[RunAccount]:
+def _most(ended: Sequence[tuple[Budget | None, tuple[RunAccount, ...]]]) -> list[RunAccount]:
     merged: dict[str, RunAccount] = {}
     for _, histories in ended:
         for account in histories:
             before = merged.get(account.run, replace(account, answers=Counter[Spend]()))
-            merged[account.run] = replace(before, answers=before.answers | account.answers)
+            unbounded = before.unbounded or account.unbounded
+            merged[account.run] = replace(before, answers=before.answers | account.answers, unbounded=unbounded)
     return list(merged.values())
