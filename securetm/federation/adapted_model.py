@@ -1,6 +1,7 @@
 """A party's own adapted model in a folder of its own, which is read like the folder in which a finished model landed.
 
-Everything in it was made of the party's own documents, so it is as secret as these. Nothing of it was sent.
+Everything in it was made of the party's own documents, so it is as secret as these. Nothing of it was sent, and nothing of it
+may leave: there is no `release/` in it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from securetm.federation.adapting import Adapted, adapt, rounds_of_adapting
 from securetm.federation.adapting_errors import TooFewToAdapt
 from securetm.federation.finished import FinishedRun
 from securetm.federation.finishing import WORDS
-from securetm.federation.folder import MODEL, check_free
+from securetm.federation.folder import check_free
 from securetm.federation.joining_result import REPORT, VERSION
 from securetm.federation.moved_topics import moved
+from securetm.federation.release import MODEL
 from securetm.federation.store import write_bytes, write_json
 from securetm.models.quality import named_topics, perplexity_with_interval
 from securetm.models.stored_model import write_model

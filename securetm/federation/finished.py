@@ -16,8 +16,9 @@ from securetm.corpus.tokeniser import Tokeniser
 from securetm.data_frames import library
 from securetm.errors import NotFound
 from securetm.federation.file_digests import RUN, check, is_bound
-from securetm.federation.folder import MODEL, RESULT, RunFolder, reopen
+from securetm.federation.folder import RESULT, RunFolder, reopen
 from securetm.federation.joining_result import REPORT
+from securetm.federation.release import MODEL, released_model
 from securetm.federation.running_errors import ChangedFile, DamagedStore, NotARun
 from securetm.federation.sources import embed_of
 from securetm.federation.store import read_json
@@ -42,15 +43,18 @@ def load(path: str | Path) -> LearnedModel:
     """
     place = Path(path)
     if place.is_dir():
-        return FinishedRun.open(place)
+        if any((place / record).is_file() for record in (RUN, REPORT)) or not (place / MODEL).is_file():
+            return FinishedRun.open(place)
+        place = place / MODEL  # what was released of a run, without the run
     if not place.exists():
-        raise NotFound("run or model file", str(place), ("the folder of a run, and model.safetensors in it",))
+        raise NotFound("run or model file", str(place), ("the folder of a run, and release/model.safetensors in it",))
     return SavedModel(place.name, *_read(place), read_tokeniser(place))
 
 
 def model_of(path: Path) -> Path:
-    """Returns the file of the model in the folder of a finished run, or of what a party has of one."""
-    return reopen(path).model if (path / RUN).is_file() else path / MODEL
+    """Returns the file of the model in a folder: what was released of a run, or an adapted model, which may not leave."""
+    released = released_model(path)
+    return released if released.is_file() else path / MODEL
 
 
 def _read(path: Path, plan: Plan | None = None) -> tuple[Any, State, tuple[str, ...]]:
@@ -166,13 +170,13 @@ class FinishedRun(LearnedModel):
         """Opens the folder in a party's home in which the model of a run landed."""
         check_private(path)
         report = read_json(path / REPORT)
-        if not (path / MODEL).is_file():
+        if not model_of(path).is_file():
             raise NotARun(str(path), "finished model")
         try:
             plan, name = plan_from_tables(report["plan"], str(path / REPORT)), f"{report['federation']} {report['party']}"
         except (KeyError, TypeError, AttributeError) as problem:
             raise DamagedStore(str(path / REPORT), "it is not the report of a party") from problem
-        model, state, vocabulary = _read(path / MODEL, plan)
+        model, state, vocabulary = _read(model_of(path), plan)
         return cls(name, model, state, vocabulary, plan, folder=path)
 
     def labels(self) -> TopicLabels:

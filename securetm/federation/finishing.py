@@ -9,11 +9,10 @@ import numpy as np
 
 from securetm.contracts import State
 from securetm.federation import wire
-from securetm.federation.folder import MODEL
 from securetm.federation.party_state import PartyState
 from securetm.federation.refusal_errors import BadState
+from securetm.federation.release import release
 from securetm.federation.store import write_bytes
-from securetm.models.stored_model import write_model
 
 WORDS = "vocabulary.txt"
 
@@ -26,7 +25,7 @@ def keep_model(own: PartyState, finish: wire.Finish) -> tuple[bytes, ...]:
     state = _checked(own, finish.state) if own.learner is None else _own(own, finish.state)
     if finish.rounds:  # without a round there is nothing that a model could know
         write_bytes(own.store.folder / WORDS, "\n".join(questions.vocabulary).encode())
-        write_model(own.store.folder / MODEL, model, state, questions.vocabulary)
+        release(own.store.folder, model, state, questions.vocabulary)
     own.finished = finish.rounds
     return ()
 

@@ -21,6 +21,7 @@ from securetm.errors import CannotWrite
 from securetm.federation.file_digests import KEPT, RUN, bind, check
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
 from securetm.federation.paying import calibrated
+from securetm.federation.release import released_model
 from securetm.federation.running_errors import DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import PartyStore, read_json, write_json
@@ -34,7 +35,7 @@ from securetm.sessions.identities import public_identity
 from securetm.toml_settings import require
 from securetm.version import __version__
 
-RESULT, MODEL, LEDGERS = "result.json", "model.safetensors", "ledgers"
+RESULT, LEDGERS = "result.json", "ledgers"
 EARLIER = "earlier.safetensors"  # the model that the training went on from
 VERSION = 1
 
@@ -62,9 +63,8 @@ class RunFolder:
 
     @property
     def model(self) -> Path:
-        """The file of the finished shared model: the coordinator's, or the first party's if the coordinator never sees one."""
-        seen = self.agreement.profile.aggregation.opened_by == "coordinator"
-        return (self.coordinator if seen else self.party(self.members[0])) / MODEL
+        """The file of the finished shared model; that of a coordinator who never sees one is not there."""
+        return released_model(self.path)
 
     @property
     def coordinator(self) -> Path:

@@ -17,10 +17,10 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.agreement import Agreement
 from securetm.contracts import State
 from securetm.federation.finishing import WORDS
-from securetm.federation.folder import MODEL
 from securetm.federation.local_training import judge, keep_figures, kept_figures
 from securetm.federation.moved_topics import moved_since
 from securetm.federation.party import Party
+from securetm.federation.release import released_model
 from securetm.federation.store import read_arrays, write_json
 from securetm.federation.topic_labels import LABELS, TopicLabels
 from securetm.models.quality import named_topics
@@ -33,7 +33,7 @@ VERSION = 1
 def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Measures the finished model on the party's own documents, and writes the report."""
     folder, rounds = party.store.folder, party.finished or 0
-    state = read_arrays(folder / MODEL, bare=True)[0] if rounds else {}
+    state = read_arrays(released_model(folder), bare=True)[0] if rounds else {}
     with party.failure_log.logged():
         _keep_labels(party, folder)
     with party.failure_log.logged():

@@ -16,8 +16,9 @@ from typing import Any
 from securetm.errors import BadSetting, CannotWrite, SecuretmError
 from securetm.federation.file_digests import KEPT, RUN, check
 from securetm.federation.finishing import WORDS
-from securetm.federation.folder import LEDGERS, MODEL, RESULT, alone_in, result_of
+from securetm.federation.folder import LEDGERS, RESULT, alone_in, result_of
 from securetm.federation.joining_result import REPORT
+from securetm.federation.release import RELEASE
 from securetm.federation.running_errors import DamagedStore, NotARun, RunHoldsLedgers
 from securetm.federation.serving.served_folder import LOG
 from securetm.federation.store import read_json
@@ -25,7 +26,7 @@ from securetm.federation.topic_labels import LABELS
 from securetm.resources import user_cache
 
 SIMULATION, COORDINATOR, PARTY = "simulation", "coordinator", "party"
-_FOLDERS = ("coordinator", "parties", "transcript", "audits")
+_FOLDERS = (RELEASE, "coordinator", "parties", "transcript", "audits")
 _FILES = (
     LABELS,
     LOG,
@@ -35,7 +36,7 @@ _FILES = (
     RUN,
 )  # the record goes last: until then it is a run
 _NAMES_FEDERATION, _HEAD = b'"federation"', 4096  # what every report says, and within how many bytes
-_AT_PARTY = (LABELS, MODEL, WORDS, REPORT)  # what it has to remember of its answers stays
+_AT_PARTY = (LABELS, WORDS, REPORT)  # what it has to remember of its answers stays
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def delete(path: Path) -> tuple[str, ...]:
     if not _is_run(path) or path.is_symlink():
         raise NotARun(str(path), "run")
     if not (path / RUN).is_file():
-        return _deleted(path, (), _AT_PARTY)
+        return _deleted(path, (RELEASE,), _AT_PARTY)
     trial = _check_ledgers(path)
     if _is_another_programs(path):
         raise NotARun(str(path), "run")

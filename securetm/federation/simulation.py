@@ -23,13 +23,14 @@ from securetm.federation.coordinator import Coordinator, Trained
 from securetm.federation.failure_log import failures_in
 from securetm.federation.federation_result import FederationResult
 from securetm.federation.file_digests import bind_all, check
-from securetm.federation.folder import MODEL, RESULT, RunFolder, alone_in, begin, result_of
+from securetm.federation.folder import RESULT, RunFolder, alone_in, begin, result_of
 from securetm.federation.learner import learned_in
 from securetm.federation.ledgers_of_documents import own_budget
 from securetm.federation.parties import InProcess, Workers
 from securetm.federation.party import Party
 from securetm.federation.paying_errors import LedgerExhausted, NoBudgetLeft
 from securetm.federation.recording_watch import RecordingWatch
+from securetm.federation.release import release
 from securetm.federation.run_result import summary
 from securetm.federation.running_errors import Interrupted, PartyFailed
 from securetm.federation.soundness import check_floor
@@ -46,7 +47,6 @@ from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.federation.word_threshold import check_words
 from securetm.federation.work_time import WorkTimer
 from securetm.models.quality import diversity, top_words
-from securetm.models.stored_model import write_model
 from securetm.plan_reading import read_plan
 from securetm.private_files import check_private
 from securetm.stages import Stages, Unwatched
@@ -185,11 +185,10 @@ def train(
         finally:
             recorded.close()
             store.close()
-    holder = folder.coordinator
     if agreement.profile.aggregation.opened_by == "parties":
-        trained, holder = _learned_by_parties(folder, trained), folder.party(folder.members[0])
+        trained = _learned_by_parties(folder, trained)
     if trained.rounds:
-        write_model(holder / MODEL, agreement.model, trained.state, trained.vocabulary)
+        release(folder.path, agreement.model, trained.state, trained.vocabulary)
     return trained
 
 

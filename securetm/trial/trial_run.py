@@ -17,8 +17,9 @@ from securetm.agreement import agree
 from securetm.contracts import Profile
 from securetm.corpus.corpus import PartyCorpus
 from securetm.credentials.member_names import COORDINATOR
-from securetm.federation.folder import MODEL, begin, reopen
+from securetm.federation.folder import begin, reopen
 from securetm.federation.joining.joining_party import documents_of
+from securetm.federation.release import MODEL
 from securetm.federation.serving.served_folder import LOG
 from securetm.federation.simulation import execute
 from securetm.federation.transcript import Transcript

@@ -144,7 +144,7 @@ def test_a_federation_learns_the_same(profile: str, tmp_path: Path) -> None:
     for name, corpus in corpora.items():
         with drawn_from(profile):
             federate(equal(corpus, 5), tmp_path / f"run-{name}", settings, comparison=False)
-        models.add((tmp_path / f"run-{name}" / "coordinator" / "model.safetensors").read_bytes())
+        models.add((tmp_path / f"run-{name}" / "release" / "model.safetensors").read_bytes())
     assert len(models) == 1
 
 

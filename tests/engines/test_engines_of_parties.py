@@ -36,7 +36,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def model_of(run: Path) -> bytes:
-    return (run / "coordinator" / "model.safetensors").read_bytes()
+    return (run / "release" / "model.safetensors").read_bytes()
 
 
 def messages(run: Path) -> list[Any]:

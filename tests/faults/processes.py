@@ -245,7 +245,7 @@ class Site:
     @property
     def model(self) -> bytes:
         """The finished model as the coordinator has it."""
-        return (self.trial.run / "coordinator" / "model.safetensors").read_bytes()
+        return (self.trial.run / "release" / "model.safetensors").read_bytes()
 
     def close(self) -> None:
         """Ends what still runs."""

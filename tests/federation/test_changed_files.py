@@ -27,7 +27,7 @@ from .conftest import small_plan
 
 LDA = {"name": "lda", "n_topics": 3, "sweeps": 1}
 WORDS = "coordinator/vocabulary.txt"
-MODEL = "coordinator/model.safetensors"
+MODEL = "release/model.safetensors"
 
 
 @pytest.fixture(scope="module")

@@ -110,7 +110,7 @@ def test_a_run_ends_in_topics_or_in_a_named_error(form: str, parties: str, profi
             federate(corpora(PARTIES[parties]), tmp_path / "run", {"profile": profile, **FORMS[form], **few})
         return
     result = federate(corpora(PARTIES[parties]), tmp_path / "run", {"profile": profile, **FORMS[form], **few})
-    state = read_arrays(tmp_path / "run/coordinator/model.safetensors", bare=True)[0]
+    state = read_arrays(tmp_path / "run/release/model.safetensors", bare=True)[0]
     assert all(np.isfinite(array).all() for array in state.values())
     assert all(len(topic) for topic in result["topics"])
 

@@ -26,7 +26,7 @@ def test_every_party_holds_the_finished_model(profile: str, five: Mapping[str, C
     execute(folder, Unwatched(), comparison=False)
     whole = folder.model.read_bytes()
     for name in folder.members:
-        assert (folder.party(name) / "model.safetensors").read_bytes() == whole
+        assert (folder.party(name) / "release/model.safetensors").read_bytes() == whole
         assert (folder.party(name) / "vocabulary.txt").read_bytes() == folder.words.read_bytes()
 
 
@@ -37,7 +37,7 @@ def test_a_noised_model_is_read_again_at_every_party(five: Mapping[str, Corpus],
     whole = load(folder.model)
     assert "noise" in whole.state
     for name in folder.members:
-        assert np.array_equal(load(folder.party(name) / "model.safetensors").components_, whole.components_)
+        assert np.array_equal(load(folder.party(name) / "release/model.safetensors").components_, whole.components_)
 
 
 def finished(stage: Stage) -> dict[str, np.ndarray]:
@@ -54,7 +54,7 @@ def test_a_state_that_is_no_model_is_refused_and_nothing_is_written(stage: Stage
         {**state, "weights": np.full_like(state["weights"], np.nan)},
     ):
         assert stage.says(wire.Finish(wrong, 3)) == wire.Refusal("BadState")
-    assert not (stage.party.store.folder / "model.safetensors").exists()
+    assert not (stage.party.store.folder / "release/model.safetensors").exists()
     assert stage.party.finished is None
     assert stage.says(wire.Finish(state, 3)) == wire.Accepted()
     assert stage.party.finished == 3
@@ -67,7 +67,7 @@ def test_no_model_comes_before_the_words(uninvited: Stage) -> None:
 
 def test_a_training_without_rounds_leaves_no_model(stage: Stage) -> None:
     assert stage.says(wire.Finish(finished(stage), 0)) == wire.Accepted()
-    assert not (stage.party.store.folder / "model.safetensors").exists()
+    assert not (stage.party.store.folder / "release/model.safetensors").exists()
     assert stage.party.finished == 0
 
 

@@ -60,7 +60,7 @@ def test_model_words_figures_and_report_land_at_every_party(organisations: Organ
     assert joined.problems == {}
     for name in NAMES:
         report = joined.reports[name]
-        model = load(Path(report["directory"]) / "model.safetensors")
+        model = load(Path(report["directory"]) / "release/model.safetensors")
         assert model.vocabulary == result.vocabulary
         assert all(np.array_equal(model.state[part], result.state[part]) for part in result.state)
         assert report["rounds"] == 2
@@ -76,7 +76,7 @@ def test_a_federation_goes_on_from_the_model_that_each_party_has(organisations: 
     for seed, (name, subject) in enumerate(zip(NAMES, FIVE, strict=True)):  # a year later, with other documents
         organisations.write(name, identity="next-year")
         organisations.bring(name, texts(FIVE[subject], 40, 90 + seed))
-    plans = {name: _going_on_from(folder / "model.safetensors") for name, folder in landed.items()}
+    plans = {name: _going_on_from(folder / "release/model.safetensors") for name, folder in landed.items()}
     for name, plan in plans.items():
         (organisations.file(name).parent / "plan.toml").write_text(plan, "utf-8")
     organisations.plan = plans["numpy"]
@@ -125,7 +125,7 @@ def test_the_partys_folder_is_read_like_a_run(organisations: Organisations, tmp_
     new = tmp_path / "new.jsonl"
     new.write_text('{"text": "river water lake boat fish"}\n', "utf-8")
     assert finished.transform(finished.read(new, None)).shape == (1, 3)
-    (folder / "model.safetensors").unlink()
+    (folder / "release/model.safetensors").unlink()
     with pytest.raises(NotARun):
         FinishedRun.open(folder)
 

@@ -42,7 +42,7 @@ def test_a_party_deletes_its_results_and_keeps_what_it_has_to_remember(tmp_path:
     assert folder == Path(report["directory"])
     left = delete(folder)
     assert any(name.endswith(".sqlite") for name in left)  # its counters: the same question would be answered twice without
-    assert not {REPORT, "model.safetensors", "vocabulary.txt"} & set(left)
+    assert not {REPORT, "release", "vocabulary.txt"} & set(left)
     assert runs_in(home) == []
 
 

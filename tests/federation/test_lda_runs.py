@@ -31,7 +31,7 @@ def plan_of(profile: str) -> Plan:
 
 
 def learned(folder: Path) -> Mapping[str, Any]:
-    return read_arrays(folder / "coordinator/model.safetensors", bare=True)[0]
+    return read_arrays(folder / "release/model.safetensors", bare=True)[0]
 
 
 def together(parties: Mapping[str, Corpus], plan: Plan, vocabulary: tuple[str, ...]) -> BagOfWords:

@@ -56,7 +56,7 @@ def test_a_federation_expects_what_one_machine_expects(
     model = agree(plan).model
     assert isinstance(model, VariationalLDA)
     alone = model.fit(together(five, plan, vocabulary), epochs=ROUNDS, seed=plan.seed).learned.state
-    federated = read_arrays(tmp_path / "run/coordinator/model.safetensors", bare=True)[0]
+    federated = read_arrays(tmp_path / "run/release/model.safetensors", bare=True)[0]
     np.testing.assert_allclose(federated["counts"], alone["counts"], atol=apart)
     assert result["quality"]["held_out"] < min(figures["held_out_everywhere"] for figures in result["alone"].values())
 

@@ -34,7 +34,7 @@ def plan_of(profile: str = "open", name: str = "lda", **settings: Any) -> Plan:
 
 
 def learned(folder: Path) -> Mapping[str, Any]:
-    return read_arrays(folder / "coordinator/model.safetensors", bare=True)[0]
+    return read_arrays(folder / "release/model.safetensors", bare=True)[0]
 
 
 def test_it_can_be_named_in_two_ways() -> None:

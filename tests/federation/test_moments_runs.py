@@ -37,7 +37,7 @@ def test_a_federation_learns_to_the_last_bit_what_one_machine_learns(
     model = agree(plan).model
     assert isinstance(model, Moments)
     alone = model.fit(together(five, plan, vocabulary), epochs=1, seed=plan.seed).learned.state
-    federated = read_arrays(tmp_path / "run/coordinator/model.safetensors", bare=True)[0]
+    federated = read_arrays(tmp_path / "run/release/model.safetensors", bare=True)[0]
     for name in EXACT:
         np.testing.assert_array_equal(federated[name], alone[name])
     assert np.isclose(sum(result["topic_prevalence"]), 1.0, atol=1e-3)

@@ -42,7 +42,7 @@ def test_a_federation_learns_what_one_machine_learns(
     model = agree(plan).model
     assert isinstance(model, NMF)
     alone = model.fit(together(five, plan, vocabulary), epochs=ROUNDS, seed=plan.seed).learned.state
-    federated = read_arrays(tmp_path / "run/coordinator/model.safetensors", bare=True)[0]
+    federated = read_arrays(tmp_path / "run/release/model.safetensors", bare=True)[0]
     np.testing.assert_allclose(federated["weights"], alone["weights"], atol=apart)
     assert result["quality"]["held_out"] < min(figures["held_out_everywhere"] for figures in result["alone"].values())
 
@@ -85,6 +85,6 @@ def test_topic_weights_outlive_a_kill(moment: str, moments: int, five: Mapping[s
     settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
     assert ended(tmp_path / "killed", "begin", moment, moments, str(tmp_path), settings) == -signal.SIGKILL
     execute(reopen(tmp_path / "killed"), Unwatched())
-    one, other = (read_arrays(tmp_path / run / "coordinator/model.safetensors", bare=True)[0] for run in ("unbroken", "killed"))
+    one, other = (read_arrays(tmp_path / run / "release/model.safetensors", bare=True)[0] for run in ("unbroken", "killed"))
     for name, array in one.items():
         np.testing.assert_array_equal(other[name], array)

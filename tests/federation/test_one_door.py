@@ -175,7 +175,7 @@ def test_the_coordinators_store_has_no_room_for_a_partys_own_figures(folder: Run
 
 def test_the_coordinator_holds_no_other_file(folder: RunFolder) -> None:
     kept = {path.name for path in folder.coordinator.iterdir()} - {"rounds.sqlite-wal", "rounds.sqlite-shm"}
-    assert kept == {"rounds.sqlite", "vocabulary.txt", "model.safetensors", "checkpoint.safetensors", "best.safetensors"}
+    assert kept == {"rounds.sqlite", "vocabulary.txt", "checkpoint.safetensors", "best.safetensors"}
     assert {path.name for path in (folder.path / "parties").iterdir()} == {folder.party(m).name for m in folder.members}
 
 

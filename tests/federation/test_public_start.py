@@ -61,7 +61,7 @@ def test_a_private_run_says_where_it_began_and_what_no_document_made(
     assert result["start"] == {"topics": "public", "vectors": "vectors.txt", **known, "lacking": False}
     assert result["control"]["held_out"] > 1
     assert set(result["control"]) == {"npmi", "held_out", "diversity"}
-    state = read_arrays(tmp_path / "run/coordinator/model.safetensors", bare=True)[0]
+    state = read_arrays(tmp_path / "run/release/model.safetensors", bare=True)[0]
     public = PublicKnowledge.kept_in(state)
     assert public is not None
     for number, subject in enumerate(list(FIVE.values())[:3]):
@@ -152,7 +152,7 @@ def test_a_coordinator_and_parties_of_their_own_begin_at_public_topics(vectors: 
     assert joined.problems == {}
     assert PublicKnowledge.kept_in(result.state) is not None
     for name in NAMES:
-        landed = read_arrays(Path(joined.reports[name]["directory"]) / "model.safetensors", bare=True)[0]
+        landed = read_arrays(Path(joined.reports[name]["directory"]) / "release/model.safetensors", bare=True)[0]
         assert all(np.array_equal(landed[part], result.state[part]) for part in result.state)
 
 

@@ -48,7 +48,7 @@ def speakers() -> Mapping[str, Corpus]:
 
 
 def learned(folder: Path) -> Mapping[str, Any]:
-    return read_arrays(folder / "coordinator/model.safetensors", bare=True)[0]
+    return read_arrays(folder / "release/model.safetensors", bare=True)[0]
 
 
 def together(parties: Mapping[str, Corpus], plan: Plan, vocabulary: tuple[str, ...]) -> Corpus:

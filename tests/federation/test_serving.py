@@ -76,7 +76,7 @@ class Site:
 
     @property
     def model(self) -> bytes:
-        return (self.path / "coordinator" / "model.safetensors").read_bytes()
+        return (self.path / "release" / "model.safetensors").read_bytes()
 
 
 @pytest.fixture

@@ -38,5 +38,5 @@ def test_the_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             running.wait()
     said = (tmp_path / "log").read_text("utf-8")
     assert "securetm: 2 rounds, kept in" in said, said[-3_000:]
-    homes = sorted((tmp_path / "trial" / "parties").glob("*/home/data/*/runs/*/model.safetensors"))
+    homes = sorted((tmp_path / "trial" / "parties").glob("*/home/data/*/runs/*/release/model.safetensors"))
     assert len(homes) == 5, said[-3_000:]

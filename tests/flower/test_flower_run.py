@@ -39,7 +39,7 @@ def test_five_organisations_end_with_the_model_of_the_simulation(tmp_path: Path)
         flower = running.enter_context(deployed(tmp_path / "flower", list(sockets.values())))
         said = flower.run(SERVER, trial.plan)
     assert (trial.run / "result.json").is_file(), said
-    same(trial.run / "coordinator" / "model.safetensors", simulated)
+    same(trial.run / "release" / "model.safetensors", simulated)
 
 
 def made(path: Path) -> TrialFolder:

@@ -56,4 +56,4 @@ def test_five_simulated_nodes_end_with_the_model_of_the_simulation(tmp_path: Pat
         else:
             pytest.skip("Ray does not start here: it gives its own processes seconds, and this machine is too busy")
     assert (out / "result.json").is_file(), said
-    assert (out / "coordinator" / "model.safetensors").read_bytes() == simulated.model.read_bytes()
+    assert (out / "release" / "model.safetensors").read_bytes() == simulated.model.read_bytes()

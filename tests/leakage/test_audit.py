@@ -99,7 +99,7 @@ def test_a_mask_that_is_left_out_is_caught(tmp_path: Path, documents_file: Path,
 def test_a_run_that_never_ended_is_not_called_damaged(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
     folder = tmp_path / "run"
     shutil.copytree(recorded("open", 8, 1).path, folder)
-    (folder / "coordinator" / "model.safetensors").unlink()
+    (folder / "release" / "model.safetensors").unlink()
     plan = write_plan(tmp_path / "ended.toml", documents_file)
     with pytest.raises(NotFinished, match="its training has not ended") as told:
         audit(plan, folder)
@@ -222,7 +222,7 @@ def test_an_effort_that_no_attack_asks_for_is_the_plans_fault(tmp_path: Path, do
         audit(plan)
 
 
-@pytest.mark.parametrize("lost", ["transcript/messages.sqlite", "coordinator/vocabulary.txt", "coordinator/model.safetensors"])
+@pytest.mark.parametrize("lost", ["transcript/messages.sqlite", "coordinator/vocabulary.txt", "release/model.safetensors"])
 def test_a_run_that_is_not_whole_is_refused_before_anything_is_trained(
     lost: str, tmp_path: Path, documents_file: Path, recorded: Recorded
 ) -> None:

@@ -120,4 +120,4 @@ def test_one_comes_one_leaves_and_one_has_a_new_identity(tmp_path: Path, monkeyp
     assert {one["party"] for one in seen if one["event"] == "connected"} == {*now}
     assert "CertificateNotInRoster" in (trial.logs / f"{gone}.err").read_text()
     models = {path.read_bytes() for name in now for path in (trial.parties / name).rglob("model.safetensors")}
-    assert models == {(trial.hub / "run" / "coordinator" / "model.safetensors").read_bytes()}
+    assert models == {(trial.hub / "run" / "release" / "model.safetensors").read_bytes()}

@@ -19,8 +19,9 @@ from securetm.errors import TooFewParties
 from securetm.federation.attendance import Attendance, NewSessionWanted
 from securetm.federation.coordinator import HANDED_OUT, Coordinator, Trained
 from securetm.federation.file_digests import bind_all, check
-from securetm.federation.folder import MODEL, RESULT, RunFolder, alone_in, result_of
+from securetm.federation.folder import RESULT, RunFolder, alone_in, result_of
 from securetm.federation.recording_watch import RecordingWatch
+from securetm.federation.release import release
 from securetm.federation.running_errors import PartiesMissing
 from securetm.federation.serving.served_result import served_result
 from securetm.federation.serving.standing import FINISHED, HANDING_OUT, STOPPED, WAITING, Observed, Standing, StandingWatch
@@ -29,7 +30,6 @@ from securetm.federation.store import CoordinatorStore, json_bytes, write_bytes
 from securetm.federation.training import CHECKPOINT, rounds_kept
 from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.federation.work_time import WorkTimer
-from securetm.models.stored_model import write_model
 from securetm.plans import ALL, CoordinatorChoice
 from securetm.sessions.session_errors import SurvivorsMissing
 from securetm.stages import Unwatched
@@ -117,7 +117,7 @@ class Serving:
         with WorkTimer(Transcript(self.folder.path / "transcript"), Unwatched()) as timer:
             trained = before or self._trained()
             if trained.rounds and self._sees_the_model:
-                write_model(self.folder.coordinator / MODEL, self.folder.agreement.model, trained.state, trained.vocabulary)
+                release(self.folder.path, self.folder.agreement.model, trained.state, trained.vocabulary)
             result = served_result(self.folder, trained, timer, self.standing.spent)
         content = json_bytes(result)
         bind_all(self.folder.path, {RESULT: content})

@@ -18,8 +18,9 @@ from msgspec.structs import replace
 
 from securetm.contracts import Profile
 from securetm.federation.file_digests import ADDED, RUN, check_all, is_bound, read_digests
-from securetm.federation.folder import MODEL, VERSION, RunFolder, reopen, result_of
+from securetm.federation.folder import VERSION, RunFolder, reopen, result_of
 from securetm.federation.joining_result import REPORT
+from securetm.federation.release import released_model
 from securetm.federation.running_errors import DamagedStore, NotARun
 from securetm.federation.store import read_json
 from securetm.federation.transcript import Transcript
@@ -199,7 +200,7 @@ def _of_party(path: Path) -> ReportSources:
             {},
             ({"party": report["party"], **spent},) if spent else (),
             _sha256(path / REPORT),
-            _sha256(path / MODEL),
+            _sha256(released_model(path)),
             roster_digest=str(report["roster"]),
             told={str(name): int(number) for name, number in report["answered"].items()},
             audits=_audits(path),

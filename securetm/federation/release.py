@@ -1,0 +1,48 @@
+"""What may leave of a run: the folder `release/` in the run's folder, with the model, its topics, and the statement about them.
+
+A run's other files may not leave: some hold documents, some figures of single parties that no guarantee covers. Every role
+has the same folder: a simulation and a coordinator in the run's folder, a party in the folder of the run in its home.
+The model lies here and nowhere else, so that nobody looks for it beside files that must stay.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+
+from securetm.contracts import State, TopicModel
+from securetm.federation.store import write_bytes
+from securetm.models.quality import named_topics
+from securetm.models.stored_model import write_model
+from securetm.private_files import private_folder
+
+RELEASE, MODEL, TOPICS = "release", "model.safetensors", "topics.csv"
+_TOP_WORDS = 20
+_COLUMNS = ("topic", "rank", "word", "weight")
+
+
+def released_model(folder: Path) -> Path:
+    """The file of the model in the folder of a run, or of what a party has of one."""
+    return folder / RELEASE / MODEL
+
+
+def release(folder: Path, model: TopicModel, state: State, vocabulary: tuple[str, ...]) -> None:
+    """Writes the model and its topics into the folder's `release/`. Written again, they are the same."""
+    private_folder(folder / RELEASE)
+    write_model(released_model(folder), model, state, vocabulary)
+    write_bytes(folder / RELEASE / TOPICS, _topics(model, state, vocabulary).encode())
+
+
+def _topics(model: TopicModel, state: State, vocabulary: tuple[str, ...]) -> str:
+    """The heaviest words of each topic as CSV; topics count from 0, as in `--json`."""
+    weights = np.asarray(model.topics(state))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for topic, (words, row) in enumerate(zip(named_topics(weights, vocabulary, _TOP_WORDS), weights, strict=True)):
+        heaviest = np.sort(row)[::-1]
+        writer.writerows((topic, rank, word, f"{heaviest[rank - 1]:.8g}") for rank, word in enumerate(words, 1))
+    return text.getvalue()
