@@ -11,6 +11,7 @@ import sys
 import traceback
 
 from securetm.errors import FAILURE, MISUSE, BadSetting, SecuretmError, SettingMistakes, SystemRefused, did_you_mean
+from securetm.interrupts import never_lost
 
 _INTERRUPTED = 130  # typer's exit code for Ctrl-C, which it does not report
 _LONGEST = 2_000  # characters of a sentence, which may quote what somebody typed
@@ -23,7 +24,8 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # escapes characters that the terminal or file cannot encode
     try:
-        code = _run(arguments or ["--help"], debug)
+        with never_lost():
+            code = _run(arguments or ["--help"], debug)
     except SettingMistakes as several:
         code = max(_report(str(one), _advice(one, arguments[:1]), one.exit_code, debug) for one in several.mistakes)
     except SecuretmError as failure:
@@ -69,6 +71,9 @@ def _advice(failure: SecuretmError, command: list[str]) -> str:
 
 
 def _interrupted(debug: bool) -> int:
+    # Python ends by the signal itself, and without our exit code, if the interrupt passed through an `exec`, such as that of
+    # a dataclass being made while libraries load. It forgets about that at the next one.
+    exec("")  # noqa: S102
     return _report("interrupted", "nothing that was kept is lost", FAILURE, debug)
 
 
