@@ -6,7 +6,6 @@ What all parties agree on is in the plan (`plans.py`), who they are in the roste
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from securetm.contracts import Budget
+from securetm.data_homes import party_home
 from securetm.engines.engine_choice import EngineChoice
 from securetm.errors import Misuse, NotFound
 from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
@@ -147,10 +147,7 @@ class PartyFile:
     @property
     def home_folder(self) -> Path:
         """The party's home."""
-        if self.home:
-            return self.place(self.home)
-        shared = os.environ.get("XDG_DATA_HOME") or str(Path("~/.local/share").expanduser())
-        return Path(shared) / "securetm" / re.sub(r"[^A-Za-z0-9._-]+", "-", self.name)
+        return party_home(self.name, self.home, self.path.parent)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from securetm.corpus.public_words import frequent_words, language_code
 from securetm.corpus.sentence_models import USUAL
 from securetm.corpus.text_embeddings import MAX_TOKENS, TextEmbedder
 from securetm.corpus.tokeniser import Tokeniser
+from securetm.data_homes import COORDINATOR_OUT
 from securetm.errors import BadSetting
 from securetm.models.moments.start_share import MOST_START
 from securetm.models.stored_model import words_of_model
@@ -332,7 +333,7 @@ class CoordinatorChoice:
     listen: str = "127.0.0.1:8470"  # address and port for the parties; 0.0.0.0 is every address of this machine
     roster: str = "roster.toml"  # the file of who takes part
     keys: str = ""  # the folder `keys` in the coordinator's home; nothing: where `securetm keys new coordinator` makes it
-    out: str = "federation"  # the folder of the run; the same command goes on with it
+    out: str = COORDINATOR_OUT  # the folder of the run; the same command goes on with it
     deadline: float = 120.0  # seconds in which a party must answer one message
     survivors: str | int = ALL  # fewest parties with which a round may end: all, or a number
     patience: float = 3600.0  # seconds to wait for parties that are missing

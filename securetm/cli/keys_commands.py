@@ -59,7 +59,8 @@ def new(
     The keys lie in the organisation's home for its owner alone; the request holds no secret.
     """
     from securetm.cli.passphrases import new_passphrase
-    from securetm.credentials.enrolment import data_home, new_keys
+    from securetm.credentials.enrolment import new_keys
+    from securetm.data_homes import data_home
 
     place = home or data_home() / name
     made = new_keys(place, name, new_passphrase(passphrase_file, passphrase))

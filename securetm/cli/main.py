@@ -9,10 +9,14 @@ import io
 import os
 import sys
 import traceback
+from typing import TYPE_CHECKING
 
-from securetm.errors import FAILURE, MISUSE, BadSetting, SecuretmError, SettingMistakes, SystemRefused, did_you_mean
 from securetm.interrupts import never_lost
 
+if TYPE_CHECKING:
+    from securetm.errors import SecuretmError, SystemRefused
+
+_MISUSE, _FAILURE = 2, 3  # as in errors/, which a probe of health does not load
 _INTERRUPTED = 130  # typer's exit code for Ctrl-C, which it does not report
 _LONGEST = 2_000  # characters of a sentence, which may quote what somebody typed
 
@@ -26,24 +30,31 @@ def main() -> None:
     try:
         with never_lost():
             code = _run(arguments or ["--help"], debug)
-    except SettingMistakes as several:
-        code = max(_report(str(one), _advice(one, arguments[:1]), one.exit_code, debug) for one in several.mistakes)
-    except SecuretmError as failure:
-        code = _report(str(failure), _advice(failure, arguments[:1]), failure.exit_code, debug)
     except KeyboardInterrupt:
         code = _interrupted(debug)
     except BrokenPipeError:
         code = _reader_gone()
-    except OSError as problem:
-        refused = _system_error(problem)
-        code = _report(str(refused), refused.advice(), refused.exit_code, debug)
-    except Exception as fault:  # noqa: BLE001 - reported in a sentence; --debug shows the traceback
-        code = _report(f"unexpected: {type(fault).__name__}", "repeat with --debug and report what it shows", FAILURE, debug)
+    except Exception as problem:  # noqa: BLE001 - reported in a sentence; --debug shows the traceback
+        code = _reported(problem, arguments[:1], debug)
     sys.exit(code)
+
+
+def _reported(problem: Exception, command: list[str], debug: bool) -> int:
+    """Reports what went wrong, and returns the exit code."""
+    from securetm.errors import SecuretmError, SettingMistakes
+
+    if isinstance(problem, SettingMistakes):
+        return max(_report(str(one), _advice(one, command), one.exit_code, debug) for one in problem.mistakes)
+    failure = _system_error(problem) if isinstance(problem, OSError) else problem
+    if isinstance(failure, SecuretmError):
+        return _report(str(failure), _advice(failure, command), failure.exit_code, debug)
+    return _report(f"unexpected: {type(failure).__name__}", "repeat with --debug and report what it shows", _FAILURE, debug)
 
 
 def _run(arguments: list[str], debug: bool) -> int:
     """Runs the command and returns its exit code. Reports what typer calls a misuse."""
+    if _works(arguments):
+        return 0
     import typer
 
     from securetm.cli.application import commands
@@ -53,14 +64,35 @@ def _run(arguments: list[str], debug: bool) -> int:
     try:
         code = commands()(arguments, prog_name="securetm", standalone_mode=False)
     except misused as misuse:
-        return _report(_sentence(misuse), _help_hint(misuse), MISUSE, debug)
+        return _report(_sentence(misuse), _help_hint(misuse), _MISUSE, debug)
     except typer.Abort:
         return _interrupted(debug)
     return _interrupted(debug) if code == _INTERRUPTED else int(code or 0)
 
 
+def _works(arguments: list[str]) -> bool:
+    """Answers `securetm health FILE` before any library loads. False where something else is asked, or the file is wrong."""
+    if len(arguments) != 2 or arguments[0] != "health" or arguments[1].startswith("-"):
+        return False
+    import tomllib
+    from pathlib import Path
+
+    from securetm.federation.at_work import check_works
+    from securetm.reports.printable import printable
+
+    file = Path(arguments[1])
+    try:
+        said = check_works(file, tomllib.loads(file.read_text("utf-8")))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return False  # the command itself says what is wrong with the file
+    sys.stdout.write(f"{printable(said)}\n")
+    return True
+
+
 def _advice(failure: SecuretmError, command: list[str]) -> str:
     """What to do about it; `securetm run` takes some settings of its plan as options, too."""
+    from securetm.errors import BadSetting
+
     advice = failure.advice()
     if not isinstance(failure, BadSetting) or failure.instead or command != ["run"]:
         return advice
@@ -74,7 +106,7 @@ def _interrupted(debug: bool) -> int:
     # Python ends by the signal itself, and without our exit code, if the interrupt passed through an `exec`, such as that of
     # a dataclass being made while libraries load. It forgets about that at the next one.
     exec("")  # noqa: S102
-    return _report("interrupted", "nothing that was kept is lost", FAILURE, debug)
+    return _report("interrupted", "nothing that was kept is lost", _FAILURE, debug)
 
 
 def _reader_gone() -> int:
@@ -83,11 +115,13 @@ def _reader_gone() -> int:
 
     for stream in (sys.stdout, sys.stderr):
         to_nowhere(stream.fileno())
-    return FAILURE
+    return _FAILURE
 
 
 def _system_error(problem: OSError) -> SystemRefused:
     """The error for an OSError that no lower layer has turned into one of ours."""
+    from securetm.errors import SystemRefused
+
     path = os.fsdecode(problem.filename) if isinstance(problem.filename, str | bytes) else "a file"
     return SystemRefused(path, "cannot be used", problem.strerror or type(problem).__name__)
 
@@ -97,6 +131,8 @@ def _sentence(misuse: BaseException) -> str:
 
 
 def _help_hint(misuse: BaseException) -> str:
+    from securetm.errors import did_you_mean
+
     context = getattr(misuse, "ctx", None)
     meant = did_you_mean(getattr(misuse, "option_name", ""), getattr(misuse, "possibilities", None) or ())
     return f"{meant}see {context.command_path if context else 'securetm'} --help"

@@ -166,10 +166,10 @@ def _operator(home: Path | None, path: Path, passphrase_file: Path | None, asked
     """The operator, with the passphrase of the keys that are there or that will be made."""
     from securetm.cli.passphrases import new_passphrase, passphrase_for
     from securetm.credentials.acceptance import KEYS
-    from securetm.credentials.enrolment import data_home
     from securetm.credentials.key_files import REQUEST
     from securetm.credentials.member_names import COORDINATOR
     from securetm.credentials.roster_operator import RosterOperator
+    from securetm.data_homes import data_home
 
     place = home or data_home() / COORDINATOR
     there = (place / KEYS / REQUEST).exists()

@@ -5,7 +5,6 @@ A home is a folder of one organisation: its keys, and the roster that it accepte
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,11 +17,6 @@ from securetm.credentials.key_requests import KeyRequest, make_request, request_
 from securetm.credentials.member_names import check_name
 from securetm.credentials.strict_toml import bytes_of
 from securetm.private_files import private_folder
-
-
-def data_home() -> Path:
-    """The folder in which homes lie, unless a command names another place."""
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "securetm"
 
 
 def new_keys(home: Path, name: str, passphrase: Passphrase | None = None) -> KeyRequest:

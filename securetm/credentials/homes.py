@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from securetm.credentials.acceptance import KEYS, fits, waiting_request
-from securetm.credentials.enrolment import data_home
 from securetm.credentials.key_errors import KeysMissing, NoHome
 from securetm.credentials.key_files import REQUEST
 from securetm.credentials.key_requests import request_in
 from securetm.credentials.member_names import COORDINATOR
 from securetm.credentials.roster import FederationRoster
+from securetm.data_homes import data_home
 
 _MOST_NAMED = 5
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from securetm.credentials.acceptance import KEYS, check_accepted
 from securetm.credentials.authority import AUTHORITY, authority_pem
 from securetm.credentials.diagnosis import check_own, now_utc
-from securetm.credentials.enrolment import data_home
 from securetm.credentials.key_files import Keys, Passphrase
 from securetm.credentials.member_names import COORDINATOR
 from securetm.credentials.roster import FederationRoster
 from securetm.credentials.roster_file import read_roster
+from securetm.data_homes import data_home
 from securetm.plans import CoordinatorChoice
 from securetm.toml_settings import require
 

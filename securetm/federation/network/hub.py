@@ -13,6 +13,7 @@ import threading
 from collections.abc import Collection, Coroutine, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -24,6 +25,7 @@ from securetm.credentials.key_files import Keys
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, SecuretmError
+from securetm.federation import at_work
 from securetm.federation import network_pb2 as pb
 from securetm.federation.network.admission import Admission
 from securetm.federation.network.ends import Agreed, NetworkEvents, NobodyWatches
@@ -76,6 +78,7 @@ class Hub:
     listen: str = "0.0.0.0:0"
     events: NetworkEvents = field(default_factory=NobodyWatches)
     authorities: tuple[bytes, ...] = ()  # that issued the certificates: with them an old certificate is refused by name
+    pulse: Path | None = None  # the folder in which a stamp says that the loop moves; none: nobody on this machine asks
 
     def __post_init__(self) -> None:
         self._epoch = OperatingSystem().bytes(EPOCH)
@@ -154,10 +157,19 @@ class Hub:
         except RuntimeError as problem:
             raise CannotListen(self.listen) from problem
         await self._server.start()
+        self._pulse = asyncio.ensure_future(self._beats())
         return port
+
+    async def _beats(self) -> None:
+        while self.pulse is not None:
+            at_work.beat(self.pulse)
+            await asyncio.sleep(at_work.EVERY)
 
     async def _close(self, reason: str) -> None:
         self._closing = reason
+        self._pulse.cancel()
+        if self.pulse is not None:
+            at_work.end(self.pulse)
         await self._health.enter_graceful_shutdown()
         for seat in self._seats.values():
             seat.fail(HubClosed())

@@ -41,7 +41,9 @@ def operated(
     folder = served_folder(out, agreement, roster.federation, roster.keys, with_content=with_content)
     standing = standing_of(folder, beside)
     agreed = Agreed(agreement.digest, agreement.profile.digest)
-    hub = Hub(files.keys, roster, agreed, SpoolRoom(folder.path / _SPOOL), choice.listen, standing, files.authorities)
+    hub = Hub(
+        files.keys, roster, agreed, SpoolRoom(folder.path / _SPOOL), choice.listen, standing, files.authorities, folder.path
+    )
     ended = False
     port = hub.start()
     try:

@@ -1,0 +1,61 @@
+"""The probe of health: who works, who hangs, who ended, and that nothing heavy is loaded to say it."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from securetm.federation.at_work import PULSE, beat, check_works, end
+from securetm.federation.folder import alone_in
+from securetm.federation.serving_errors import NotAtWork
+
+PLAN = {"coordinator": {"out": "run"}}
+PARTY = {"name": "north", "home": "home", "data": {"identity": "notes"}}
+LIGHT = """
+import sys
+from securetm.cli.main import main
+sys.argv = ["securetm", "health", sys.argv[1]]
+try:
+    main()
+finally:
+    assert not {"typer", "rich", "numpy", "grpc", "cryptography", "asyncio", "msgspec"} & set(sys.modules), sorted(sys.modules)
+"""
+
+
+def test_a_coordinator_works_while_it_holds_its_run_and_its_network_moves(tmp_path: Path) -> None:
+    plan, run = tmp_path / "plan.toml", tmp_path / "run"
+    run.mkdir()
+    with pytest.raises(NotAtWork, match="no process has worked on the run"):
+        check_works(plan, PLAN)
+    with alone_in(run):
+        with pytest.raises(NotAtWork, match="about to begin or to end"):
+            check_works(plan, PLAN)
+        beat(run)
+        assert check_works(plan, PLAN) == f"The coordinator of {plan} works."
+        for hangs in (-3_600.0, 3_600.0):  # the second is a stamp of another machine's clock
+            (run / PULSE).write_bytes(struct.pack("<d", time.monotonic() + hangs))
+            with pytest.raises(NotAtWork, match="has not moved"):
+                check_works(plan, PLAN)
+        end(run)
+        with pytest.raises(NotAtWork, match="about to begin or to end"):
+            check_works(plan, PLAN)
+    with pytest.raises(NotAtWork, match="no process works on the run"):
+        check_works(plan, PLAN)
+
+
+def test_a_probe_answers_before_any_library_loads(tmp_path: Path) -> None:
+    file, data = tmp_path / "PARTY.toml", tmp_path / "home" / "data" / "notes"
+    data.mkdir(parents=True)
+    file.write_text('name = "north"\nhome = "home"\n[data]\nsource = "notes.jsonl"\nidentity = "notes"\n')
+    command = [sys.executable, "-c", LIGHT, str(file)]
+    with alone_in(data):
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (said.returncode, said.stdout) == (0, f"The party of {file} works.\n"), said.stderr
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert said.returncode == 3
+    assert "no process works on data set notes" in said.stderr
