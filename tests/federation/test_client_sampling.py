@@ -71,9 +71,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been(five: Mapping[str, Corpus], tmp
     execute(reopen(tmp_path / "unbroken"), Unwatched(), comparison=False)
     assert ended(tmp_path / "broken", "resume", "round", 3) != 0
     execute(reopen(tmp_path / "broken"), Unwatched(), comparison=False)
-    models = [
-        read_arrays(tmp_path / name / "release" / "model.safetensors", bare=True)[0] for name in ("unbroken", "broken")
-    ]
+    models = [read_arrays(tmp_path / name / "release" / "model.safetensors", bare=True)[0] for name in ("unbroken", "broken")]
     assert all(np.array_equal(models[0][key], models[1][key]) for key in models[0])
 
 

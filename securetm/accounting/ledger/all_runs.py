@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from securetm.accounting.ledger.accounts import RunAccount
 from securetm.accounting.ledger.ledger import Ledger
 from securetm.contracts import Unit
 from securetm.wording import upward
@@ -59,7 +58,7 @@ class AllRuns:
 
 
 def all_runs(path: Path) -> AllRuns | None:
-    """What all runs in that ledger, and in the one beside it, told together for each unit of that ledger; None without a file."""
+    """What all runs in that ledger and in the one beside it told together, by unit; None without a file."""
     if not path.is_file():
         return None
     of_words = path.name.endswith(WORDS)

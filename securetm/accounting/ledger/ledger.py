@@ -182,7 +182,7 @@ class Ledger:
         self._catch_up()
 
     def release(self, run: str, why: str, about: Mapping[str, str | int]) -> None:
-        """Enters that what this run releases has no bound, and why. Entered once for each run, before its first answer leaves."""
+        """Enters that what this run releases has no bound, and why: once for each run, before its first answer leaves."""
         with self._file.appending():
             self._catch_up()
             self._check_open()
