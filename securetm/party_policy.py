@@ -57,7 +57,7 @@ class PolicyChoice:
     least_parties: int = 0  # in a sum over documents
     most_epsilon: float = 0.0  # that one run may spend, of each document or person
     questions: tuple[str, ...] = ()  # that may be asked of the documents
-    coordinators: tuple[str, ...] = ()  # who may coordinate, by the fingerprint that `securetm keys show` prints
+    coordinators: tuple[str, ...] = ()  # who may coordinate, by the identity's fingerprint, as in `securetm keys show`
 
     def __post_init__(self) -> None:
         """Refuses what can never hold."""
@@ -84,9 +84,9 @@ class PolicyChoice:
         """Whether this question may run on the documents."""
         return not self.questions or name in self.questions
 
-    def allows_coordinator(self, fingerprints: Collection[str]) -> bool:
-        """Whether the owner of these fingerprints may coordinate. Blanks and dashes in a fingerprint do not matter."""
-        return not self.coordinators or bool(set(map(_bare, self.coordinators)) & set(map(_bare, fingerprints)))
+    def allows_coordinator(self, fingerprint: str) -> bool:
+        """Whether the owner of this identity may coordinate. Blanks and dashes in a fingerprint do not matter."""
+        return not self.coordinators or _bare(fingerprint) in map(_bare, self.coordinators)
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,8 @@ def test_an_empty_policy_allows_and_a_list_allows_what_it_names() -> None:
     assert PolicyChoice().allows_profile("open", b"\1" * 32)
     assert not PolicyChoice(profiles=("masked",)).allows_profile("open", b"\1" * 32)
     assert PolicyChoice(profiles=("01" * 32,)).allows_profile("open", b"\1" * 32)
-    assert PolicyChoice(coordinators=("11111-22222",)).allows_coordinator(["11111 22222"])
-    assert not PolicyChoice(coordinators=("11111-22222",)).allows_coordinator(["11111 22223"])
+    assert PolicyChoice(coordinators=("11111-22222",)).allows_coordinator("11111 22222")
+    assert not PolicyChoice(coordinators=("11111-22222",)).allows_coordinator("11111 22223")
 
 
 def test_the_data_set_has_the_budget_that_its_owner_wrote() -> None:

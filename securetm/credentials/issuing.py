@@ -68,7 +68,7 @@ class Issuing:
         if before and request.certificate is None and fits(before, request):
             return roster  # the same request again
         member = self._member(request, roster.address)
-        gone = before.fingerprints - member.fingerprints if before else frozenset()
+        gone = before.revocable - member.revocable if before else frozenset()
         return replace(_with_member(roster, member), revoked=roster.revoked | gone)
 
     def _member(self, request: KeyRequest, address: str) -> Member:
@@ -93,8 +93,8 @@ def without_member(roster: FederationRoster, name: str) -> FederationRoster:
 def with_revoked(roster: FederationRoster, name: str) -> FederationRoster:
     """The roster with all keys of that party revoked, or with one fingerprint revoked. Whoever has it leaves."""
     known = parsed_fingerprint(name)
-    gone = [one for one in roster.everybody if known in one.fingerprints] if known else [roster.member(name)]
-    revoked = roster.revoked.union(*(one.fingerprints for one in gone), {known} if known else ())
+    gone = [one for one in roster.everybody if known in one.revocable] if known else [roster.member(name)]
+    revoked = roster.revoked.union(*(one.revocable for one in gone), {known} if known else ())
     for one in gone:
         roster = without_member(roster, one.name)
     return replace(roster, revoked=revoked, signatures={})

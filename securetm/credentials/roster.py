@@ -32,7 +32,12 @@ class Member:
     certificate: Certificate
 
     @property
-    def fingerprints(self) -> frozenset[str]:
+    def fingerprint(self) -> str:
+        """Of its identity, by which people know this member wherever it is shown or typed. It outlasts certificates."""
+        return fingerprint_of(self.identity)
+
+    @property
+    def revocable(self) -> frozenset[str]:
         """Everything of this member that can be revoked: its identity, its TLS key and its certificate."""
         return frozenset(map(fingerprint_of, (self.identity, self.certificate.public_key, self.certificate.der)))
 
@@ -154,5 +159,5 @@ def _check_revocations(roster: FederationRoster) -> None:
         len(roster.revoked) <= MOST_REVOKED, "the roster", "revoked", len(roster.revoked), f"must be at most {MOST_REVOKED:,}"
     )
     for one in roster.everybody:
-        if one.fingerprints & roster.revoked:
+        if one.revocable & roster.revoked:
             raise MemberRevoked(roster.federation, one.name)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from securetm.credentials.certificates import day_and_time
-from securetm.credentials.fingerprints import fingerprint_of
 from securetm.credentials.member_names import COORDINATOR
 from securetm.credentials.roster import FederationRoster, Member
 
@@ -33,8 +32,8 @@ def _changes(before: dict[str, Member], after: dict[str, Member], revoked: froze
     for name in sorted({*before, *after}, key=lambda name: (name != COORDINATOR, name)):
         member = after.get(name) or before[name]
         what = _what(before.get(name), after.get(name))
-        what = "revoked" if what == "left" and member.fingerprints & revoked else what
-        yield RosterChange(name, what, fingerprint_of(member.identity), day_and_time(member.certificate.until))
+        what = "revoked" if what == "left" and member.revocable & revoked else what
+        yield RosterChange(name, what, member.fingerprint, day_and_time(member.certificate.until))
 
 
 def _what(before: Member | None, after: Member | None) -> str:

@@ -48,9 +48,7 @@ def shown_file(path: Path) -> Facts:
 
 def shown_roster(roster: FederationRoster) -> list[Facts]:
     """A row for each member's identity, and one for the roster itself."""
-    rows = [
-        {**_certificate_row(one), "what": "identity", "fingerprint": fingerprint_of(one.identity)} for one in roster.everybody
-    ]
+    rows = [{**_certificate_row(one), "what": "identity", "fingerprint": one.fingerprint} for one in roster.everybody]
     return [*rows, _roster_row(roster)]
 
 

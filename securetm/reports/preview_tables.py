@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from securetm.reports.join_screen import size
+from securetm.reports.key_tables import in_lines
 from securetm.reports.printable import printable
 
 
@@ -18,7 +19,7 @@ def preview_tables(shown: Mapping[str, Any]) -> Group:
     head = Table.grid(padding=(0, 2))
     head.add_row("party", printable(f"{shown['party']}, data set {shown['data_set']} ({shown['documents']:,} documents)"))
     head.add_row("federation", printable(f"{shown['federation']}: {', '.join(shown['members'])}"))
-    head.add_row("coordinator", f"{shown['coordinator']['address']}\n{shown['coordinator']['fingerprint']}")
+    head.add_row("coordinator", f"{shown['coordinator']['address']}\n{in_lines(shown['coordinator']['fingerprint'])}")
     head.add_row("engine", printable(_engine(shown["engine"])))
     head.add_row("profile", f"{shown['profile']} ({shown['profile_digest'][:16]}…), model {shown['model']}")
     return Group(

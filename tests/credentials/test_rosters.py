@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from securetm.credentials.certificate_errors import CertificateNotEc, CertificateUnreadable
-from securetm.credentials.fingerprints import fingerprint, fingerprint_of, parsed_fingerprint, same_fingerprint
+from securetm.credentials.revocable import fingerprint, fingerprint_of, parsed_fingerprint, same_fingerprint
 from securetm.credentials.roster import MOST_MEMBERS, MOST_REVOKED, FederationRoster, check_address
 from securetm.credentials.roster_errors import (
     BadRosterSignature,
@@ -221,7 +221,7 @@ def test_a_member_needs_a_certificate_of_the_right_form(three: Federation) -> No
 
 @pytest.mark.parametrize("what", [0, 1, 2])
 def test_who_is_revoked_is_not_listed(three: Federation, what: int) -> None:
-    revoked = sorted(three.roster.member("north").fingerprints)[what]
+    revoked = sorted(three.roster.member("north").revocable)[what]
     with pytest.raises(MemberRevoked, match="north"):
         replace(three.roster, revoked=frozenset({revoked}), signatures={})
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from securetm.credentials.roster_changes import changes
 from securetm.errors import OpenToOthers
 from securetm.federation import wire
 from securetm.federation.finished import FinishedRun, load
@@ -176,7 +177,9 @@ def test_a_plan_that_the_policy_does_not_allow_is_refused_before_documents_are_r
 def test_a_profile_is_allowed_by_its_digest_and_a_coordinator_by_its_fingerprint(organisations: Organisations) -> None:
     ready = organisations.prepared("numpy")
     digest = ready.agreement.profile.digest.hex()
-    shown = "".join(ready.roster.coordinator.certificate.fingerprint.split())
+    shown = "".join(preview(ready)["coordinator"]["fingerprint"].split())
+    (accepted,) = [one for one in changes(None, ready.roster) if one.name == "coordinator"]
+    assert shown == "".join(accepted.identity.split())  # what `keys accept` and `keys roster show` print
     organisations.write("numpy", policy=f'profiles = ["{digest}"]\ncoordinators = ["{shown}"]')
     assert organisations.prepared("numpy").agreement.digest == ready.agreement.digest
 

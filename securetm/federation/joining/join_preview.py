@@ -63,7 +63,7 @@ def preview(joining: Joining) -> dict[str, Any]:
     return {
         **joining.facts(),
         "model": agreement.plan.model.name,
-        "coordinator": {"address": roster.address, "fingerprint": roster.coordinator.certificate.fingerprint},
+        "coordinator": {"address": roster.address, "fingerprint": roster.coordinator.fingerprint},
         "members": list(roster.members),
         "documents": len(joining.corpus),
         "engine": joining.file.engine.facts(),

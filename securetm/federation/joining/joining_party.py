@@ -159,12 +159,12 @@ def check_policy(file: PartyFile, agreement: Agreement, roster: FederationRoster
 
 
 def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: FederationRoster) -> None:
-    parties, shown = agreement.plan.federation.cohort or len(roster.members), sorted(roster.coordinator.fingerprints)
+    parties, shown = agreement.plan.federation.cohort or len(roster.members), roster.coordinator.fingerprint
     if parties < policy.least_parties:
         raise NotAllowedHere("a sum over", f"{parties} parties", "plan or roster", f"{policy.least_parties} and more")
     if not policy.allows_coordinator(shown):
         allowed = _listed(policy.coordinators)
-        raise NotAllowedHere("a coordinator with one of the fingerprints", _listed(shown), "roster", allowed)
+        raise NotAllowedHere("a coordinator with the fingerprint", shown, "roster", allowed)
 
 
 def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> PartyCorpus:
