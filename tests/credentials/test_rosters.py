@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from securetm.credentials.certificate_errors import CertificateNotEc, CertificateUnreadable
-from securetm.credentials.revocable import fingerprint, fingerprint_of, parsed_fingerprint, same_fingerprint
+from securetm.credentials.fingerprints import fingerprint, fingerprint_of, parsed_fingerprint, same_fingerprint
 from securetm.credentials.roster import MOST_MEMBERS, MOST_REVOKED, FederationRoster, check_address
 from securetm.credentials.roster_errors import (
     BadRosterSignature,
