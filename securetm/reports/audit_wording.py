@@ -250,6 +250,17 @@ def compared(finding: Finding) -> str:
     return f"by chance {chance}; an ideal attacker, never wrong, at most {ideal_most(finding)}"
 
 
+def ideal(finding: Finding) -> str:
+    """What an attacker who is never wrong would have reached with as many tries, as a clause."""
+    found = finding.outcome.measured
+    if found.value is None:
+        return ""
+    if found.of is not None:
+        most = shown(found.ceiling, scale_of(found))
+        return f"an ideal attacker, never wrong, would surely have reached {most} by as many tries"
+    return f"an ideal attacker, never wrong, could have shown {ideal_most(finding)} at most"
+
+
 def ideal_most(finding: Finding) -> str:
     """The most that an ideal attacker could show, in the unit of the measure."""
     found = finding.outcome.measured

@@ -23,8 +23,8 @@ from securetm.reports.signed.made_report import signed_report
 from securetm.reports.signed.paper_markdown import in_markdown
 from securetm.reports.signed.paper_page import in_html
 from securetm.reports.signed.paper_pdf import in_pdf
-from securetm.reports.signed.report_facts import SignedReport
-from securetm.reports.signed.report_paper import paper
+from securetm.reports.signed.report_facts import OTHER_MODEL, SAME_MODEL, THIS_RUN, SignedReport
+from securetm.reports.signed.report_paper import TextTable, paper
 from securetm.reports.signed.report_sources import ReportSources
 
 from .audits import AUDIT, CLAIM, IDLE, LEAK, changed
@@ -90,21 +90,24 @@ def texts(of: SignedReport) -> dict[str, str]:
 
 def test_a_promise_that_an_attack_broke_is_told_from_a_leak_that_nobody_promised_to_close() -> None:
     broken = report("masked", changed(CLAIM, verdict=REFUTED, measured=LEAK.outcome.measured))
-    assert (broken.answers[READ].standing, broken.answers[READ].short) == (BROKEN, "Yes, against what is promised.")
+    assert (broken.answers[READ].standing, broken.answers[READ].short) == (
+        BROKEN,
+        "Yes, against what is promised, on this run.",
+    )
     assert broken.recommendation == "Do not hand over this model, and stop the training."
     leak = report("masked", LEAK)
-    assert (leak.answers[READ].standing, leak.answers[READ].short) == (OPEN, "Yes, in part.")
+    assert (leak.answers[READ].standing, leak.answers[READ].short) == (OPEN, "Yes, in part, on this run.")
     assert leak.recommendation == "Hand over this model only to people who may read the documents."
     held = report("masked", CLAIM)
-    assert (held.answers[READ].standing, held.answers[READ].short) == (HELD, "Not by anything that was tried.")
-    assert held.headline.startswith("Five questions: 1 held (what was tried did not succeed) and 4 not tested")
+    assert (held.answers[READ].standing, held.answers[READ].short) == (HELD, "1 attempt on this run failed.")
+    assert held.headline.startswith("Five questions: 1 held (what was tried failed; that is no proof) and 4 not tested")
     assert held.headline.endswith("1 attempt was made on this run: 1 held.")
 
 
 def test_without_an_audit_it_says_what_was_not_tried() -> None:
     of = report("masked")
     assert [one.standing for one in of.answers] == [NOT_TESTED] * 5
-    assert of.answers[READ].short == "It is promised that not; not tried."
+    assert of.answers[READ].short == "Not tried; it rests on what is promised."
     assert of.answers[PARTY].short == "Assume yes."
     assert "Nothing was tried on this run: no audit of it was made." in of.headline
     assert any("its messages were not kept (--record)" in one for one in of.not_tried)
@@ -145,10 +148,10 @@ def test_two_who_work_together_are_never_said_to_get_less_than_one_of_them() -> 
     assert answer.standing == OPEN
     assert answer.short == "Then something gets out that nobody promised to keep in."
     assert "two parties that tell each other, or the coordinator" in answer.sentence
-    assert "at least this (“Can the coordinator read my documents?”): Yes, in part." in answer.sentence
-    assert "got no more" in answer.sentence
+    assert "at least this (“Can the coordinator read my documents?”): Yes, in part, on this run." in answer.sentence
+    assert "Beside that: 1 attempt on this run failed." in answer.sentence
     alone = report("masked", helped).answers[COLLUDE]
-    assert (alone.standing, alone.short) == (HELD, "Nothing that was tried succeeded.")
+    assert (alone.standing, alone.short) == (HELD, "1 attempt on this run failed.")
 
 
 def test_the_figure_of_what_got_out_stands_in_the_answer_itself() -> None:
@@ -179,10 +182,106 @@ def test_kept_results_answer_where_the_run_was_not_tried_and_stale_ones_only_whe
     same, other = of.answers[READ].tried
     assert (same.place, same.standing, same.stale) == ("same profile and model", HELD, True)
     assert (other.place, other.standing, other.model) == ("same profile, another model", OPEN, "lda")
-    assert of.answers[READ].standing == OPEN
-    (own_evidence / "masked--lda.json").unlink()
-    assert report("masked").answers[READ].standing == NOT_TESTED
+    assert of.answers[READ].standing == NOT_TESTED
     assert "tried on another version of the software" in report("masked").answers[READ].sentence
+
+
+def keep(folder: Path, *findings: Finding) -> None:
+    """Keeps these findings, which are of one profile and model, as trials of our own."""
+    run = findings[0].run
+    kept = tuple(to_keep(changed(one, bound={"trial": "x"}, epsilon=one.run.epsilon)) for one in findings)
+    write_evidence(Evidence(run.profile, run.model, "full", kept), folder)
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if no kept result were stale."""
+    monkeypatch.setattr(report_sources, "changed_since", lambda *_: ())
+
+
+@pytest.mark.usefixtures("fresh")
+def test_another_model_never_heads_an_answer(own_evidence: Path) -> None:
+    """An `lda` run is not headed by documents that were rebuilt from sums of `prodlda`; they are told beside the answer."""
+    keep(own_evidence, changed(LEAK, model="prodlda"))
+    of = signed_report(sources("masked", model="lda"))
+    answer, figure_of_it = of.answers[READ], figure(LEAK.outcome.measured)
+    assert (answer.standing, answer.short) == (NOT_TESTED, "Not tried; it rests on what is promised.")
+    assert figure_of_it not in answer.short + answer.sentence + of.headline
+    (beside,) = answer.tried
+    assert (beside.place, beside.model, beside.figure) == (OTHER_MODEL, "prodlda", figure_of_it)
+    assert all("no answer for this model" in text for text in texts(of).values())
+    assert any("on trials of other models only, for “Can the coordinator" in one.follows for one in of.rules)
+    keep(own_evidence, changed(CLAIM, model="lda"))
+    same = signed_report(sources("masked", model="lda")).answers[READ]
+    assert (same.standing, same.short) == (HELD, "1 attempt in our trials of this profile and model failed.")
+    assert [one.place for one in same.tried] == [SAME_MODEL, OTHER_MODEL]
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_promise_that_was_broken_with_another_model_stops_the_hand_over_all_the_same(own_evidence: Path) -> None:
+    keep(own_evidence, changed(CLAIM, verdict=REFUTED, measured=LEAK.outcome.measured, model="prodlda"))
+    assert signed_report(sources("masked", model="lda")).recommendation.startswith("Do not hand over this model")
+
+
+@pytest.mark.usefixtures("fresh")
+def test_what_was_tried_on_this_run_is_said_before_all_else(own_evidence: Path) -> None:
+    keep(own_evidence, LEAK)
+    answer = report("masked", CLAIM).answers[READ]
+    assert answer.standing == OPEN
+    assert answer.short == "1 attempt on this run failed; yes, in part, in our trials of this profile and model."
+    assert answer.sentence.index("on this run") < answer.sentence.index("in our trials")
+    assert [one.place for one in answer.tried] == [THIS_RUN, SAME_MODEL]
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize(
+    ("epsilon", "unit", "claimed"),
+    [
+        (SPENT["epsilon"], "document", ""),
+        (6.607284489651096, "document", "epsilon = 6.608 per document"),
+        (SPENT["epsilon"], "person", "epsilon = 2 per person"),
+        (None, "", "no epsilon"),
+    ],
+)
+def test_what_failed_at_another_epsilon_or_unit_is_not_held(
+    own_evidence: Path, epsilon: float | None, unit: str, claimed: str
+) -> None:
+    """The run spends 2 per document: that an attack failed against other noise says nothing about this one."""
+    tried = changed(CLAIM, profile="dp-distributed", epsilon=epsilon, epsilon_unit=unit)
+    keep(own_evidence, tried)
+    of = report("dp-distributed")
+    assert of.answers[READ].standing == (NOT_TESTED if claimed else HELD)
+    assert of.answers[READ].tried[0].claimed == claimed
+    for text in texts(of).values():
+        assert (f"it failed at {claimed}, which is not what this run claims" in text) is bool(claimed)
+    leak = changed(LEAK, profile="dp-distributed", epsilon=epsilon, epsilon_unit=unit)
+    keep(own_evidence, leak)
+    told = report("dp-distributed").answers[READ]
+    assert told.standing == OPEN  # what got out somewhere is not taken back, and it is said where
+    assert not claimed or f"at {claimed}" in told.sentence
+
+
+def test_a_failure_says_what_was_promised_how_hard_it_was_tried_and_what_could_have_come_out() -> None:
+    answer, found = report("masked", changed(CLAIM, spent="4 rounds, 300 documents")).answers[READ], CLAIM.outcome.measured
+    assert "Promised is: " in answer.sentence
+    assert "learns totals over several parties only, never what one party sent, even if 2 parties help" in answer.sentence
+    assert f"{figure(found)} documents rebuilt with every counted word right, {tries(found)}" in answer.sentence
+    assert "an ideal attacker, never wrong, would surely have reached 98.8\N{NO-BREAK SPACE}%" in answer.sentence
+    assert "It was tried with 4 rounds, 300 documents." in answer.sentence
+    for text in texts(report("masked", CLAIM)).values():
+        assert "an ideal attacker, never wrong, would surely have reached 98.8 % by as many tries" in text
+        assert "cannot be done" not in text
+
+
+def test_five_marks_stand_on_top_of_every_form() -> None:
+    of = report("masked", CLAIM, LEAK, changed(CLAIM, helpers=2))
+    first = paper(of).sections[0]
+    (table,) = (block for block in first.blocks if isinstance(block, TextTable))
+    assert [row[:2] for row in table.rows] == [(one.question, one.standing) for one in of.answers]
+    for text in texts(of).values():
+        places = [text.index(one.question) for one in of.answers]
+        assert places == sorted(places)
+        assert places[-1] < text.index(of.recommendation)
 
 
 def test_a_model_without_noise_is_the_same_as_one_without_protection(own_evidence: Path) -> None:
@@ -211,6 +310,27 @@ def test_a_guess_that_may_be_wrong_is_never_said_to_be_right_always() -> None:
     assert "right at most 99.97 times in 100" in " ".join(signed_report(one).spent)
     sure = with_changes(sources("dp-distributed"), spent=tuple({**SPENT, "party": name, "epsilon": 80.0} for name in KEYS))
     assert "right at most 100 times in 100" in " ".join(signed_report(sure).spent)
+
+
+def test_guesses_are_limited_by_all_runs_and_not_by_this_one_alone() -> None:
+    """Three runs of 3.2 each: this one alone would allow 96.1 times in 100, all of them 99.7."""
+    from dataclasses import replace as with_changes
+
+    def of(**known: float | bool) -> SignedReport:
+        spent = tuple({**SPENT, "party": name, "epsilon": 3.2, **known} for name in KEYS)
+        return signed_report(with_changes(sources("dp-distributed"), spent=spent))
+
+    alone, together = of(all_runs=3.2, trial=True), of(all_runs=5.8, trial=False)
+    assert "96.1 times in 100" in " ".join((*alone.spent, alone.answers[READER].limit))
+    for said in (" ".join(together.spent), together.answers[READER].limit):
+        assert "99.7 times in 100" in said
+        assert "96.1" not in said
+        assert "all runs so far" in said
+    assert "Per person it is more: 11.6 for 2 documents" in " ".join(together.spent)
+    weak = next(one for one in together.rules if "a limit that securetm chose" in one.rule)
+    assert weak.applies
+    assert together.recommendation == "Hand over this model only to people who may read the documents."
+    assert "hardly rules it out" in together.answers[READER].short
 
 
 def test_what_a_person_spends_follows_from_what_a_document_spends() -> None:

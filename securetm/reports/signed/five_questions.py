@@ -1,6 +1,8 @@
 """Five questions that people ask about a run, and which attempts answer which. It runs no attack and reads no file.
 
-An answer takes the worst of all places in which something was tried. An attempt of which nothing was learned answers nothing.
+What was tried on the run itself is said first, then what was tried on its model under its profile; the worst of these is the
+mark. Another model is shown beside them and marks nothing. An attempt of which nothing was learned answers nothing, and neither
+does one that failed at another epsilon.
 """
 
 from __future__ import annotations
@@ -13,13 +15,15 @@ from securetm.contracts import Claim
 from securetm.leakage.audit_record import DOCUMENT, Finding
 from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS, standing
 from securetm.mechanisms.noising import PRIVATE
-from securetm.reports.audit_wording import SHARE, figure, scale_of, tries
+from securetm.reports.audit_wording import SHARE, figure, ideal, scale_of, tries
 from securetm.reports.signed.plain_words import plain_claim, plain_measure
-from securetm.reports.signed.report_facts import PLACES, QuestionAnswer, Tried
+from securetm.reports.signed.report_facts import PLACES, SAME_MODEL, THIS_RUN, UNPROTECTED, QuestionAnswer, Tried
 from securetm.threats import read_threat_model
+from securetm.wording import counted
 
 COORDINATOR, PARTY, READER = "coordinator", "party", "model reader"
 PROMISED = "promised"
+_ABOUT_LIES = ("cannot speak for a party", "cannot show parties different cohorts")  # promises that say nothing of reading
 _TWO = 2
 _TOGETHER = "Two who work together"
 _TWO_MEANS = "This is about two parties that tell each other, or the coordinator, all that they know."
@@ -33,6 +37,20 @@ class Attempted:
     place: str
     finding: Finding
     stale: bool = False
+    claimed: str = ""  # the epsilon at which it was tried, where that is not this run's
+
+    @property
+    def standing(self) -> str:
+        """How it ended, for this run: a failure at another epsilon teaches nothing about this one."""
+        ended = standing(self.finding)
+        return NOT_TESTED if ended == HELD and self.claimed else ended
+
+    @property
+    def why(self) -> str:
+        """Why it taught nothing, where it did not."""
+        if standing(self.finding) == HELD:
+            return f"it failed at {self.claimed}, which is not what this run claims"
+        return self.finding.outcome.why
 
 
 @dataclass(frozen=True)
@@ -106,20 +124,21 @@ def answered(
     `limit` is what the budget proves of whoever gets the model, where it is promised against them; `weak`: hardly anything.
     """
     held_against = [one for one in claims if one.against == question.adversary and one.colluding >= question.colluding]
-    made = [] if question.active and not active else held_against
+    about = [one for one in held_against if question.active or one.what not in _ABOUT_LIES]
+    made = [] if question.active and not active else about
     fitting = [one for one in attempts if not one.finding.attempt.baseline and question.tried_by(one.finding)]
     by_place = ([one for one in fitting if one.place == place] for place in PLACES)
     tried = tuple(_told(several) for several in by_place if several)
-    ended = [one.standing for one in tried if not one.stale or one.standing in (BROKEN, OPEN)]
+    counting = [one for one in tried if one.of_this_model and (not one.stale or one.standing in (BROKEN, OPEN))]
     told = lies if question.active else NO_LIES
-    worst = min([*ended, told.standing], key=STANDINGS.index)
-    short, sentence = _in_words(question, worst, bool(made), outdated=any(one.stale for one in tried))
+    worst = min([*(one.standing for one in counting), told.standing], key=STANDINGS.index)
+    outdated = any(one.stale for one in tried if one.of_this_model)
+    short = _short(question, worst, counting, promised=bool(made))
+    sentence = _sentence(worst, counting, in_words(made), outdated=outdated)
     limited = limit if question.adversary == READER and any(one.what == PRIVATE for one in made) else ""
     if limited and weak and worst not in (BROKEN, OPEN):
         short = f"{short.rstrip('.')}; but the budget hardly rules it out."
-    return QuestionAnswer(
-        question.text, short, sentence + _worst_said(tried, worst), worst, in_words(made), tried, limited, told.said
-    )
+    return QuestionAnswer(question.text, short, sentence, worst, in_words(made), tried, limited, told.said)
 
 
 def with_what_one_can(answers: Sequence[QuestionAnswer]) -> tuple[QuestionAnswer, ...]:
@@ -138,24 +157,10 @@ def _no_less(answer: QuestionAnswer, alone: Sequence[QuestionAnswer], who: str) 
     if worst not in (BROKEN, OPEN) or answer.standing == worst:
         return replace(answer, sentence=f"{said}{answer.sentence}")
     first = next(one for one in alone if one.standing == worst)
-    more = {HELD: "What was tried beside that got no more."}.get(answer.standing, "What else could be done then was not tried.")
-    least = f"{who} can do at least this (“{first.question}”): {first.short} {first.sentence} {more}"
-    return replace(answer, short=_WHAT_IF[worst], sentence=f"{said}{least}", standing=worst)
-
-
-def _worst_said(tried: Sequence[Tried], worst: str) -> str:
-    """The figure of what succeeded, which belongs to the answer and not below it."""
-    if worst not in (BROKEN, OPEN):
-        return ""
-    shown = max((one for one in tried if one.standing == worst and one.figure), key=_share, default=None)
-    if shown is None:
-        return ""
-    of = f", {shown.tries}" if shown.tries else ""
-    return f" The most that came out: {shown.figure} {shown.measure}{of}."
-
-
-def _share(one: Tried) -> tuple[bool, float]:
-    return "%" in one.figure, one.value or 0.0
+    beside = {HELD: f"Beside that: {answer.short[:1].lower()}{answer.short[1:]}"}
+    more = beside.get(answer.standing, "What else could be done then was not tried.")
+    least = f"{who} can do at least this (“{first.question}”): {first.short} {more}"
+    return replace(answer, short=_sentence_of(_WHAT_IF[worst]), sentence=f"{said}{least}", standing=worst)
 
 
 def in_words(claims: Iterable[Claim]) -> tuple[str, ...]:
@@ -172,20 +177,20 @@ def in_words(claims: Iterable[Claim]) -> tuple[str, ...]:
 
 
 def _told(several: Sequence[Attempted]) -> Tried:
-    """The worst of the attempts in one place: first by its standing, then shares of documents, then the larger figure."""
+    """The worst of the attempts in one place: by its standing, whether it is fresh, shares of documents, the larger figure."""
 
-    def rank(one: Attempted) -> tuple[int, bool, bool, float]:
+    def rank(one: Attempted) -> tuple[int, bool, bool, bool, float]:
         found = one.finding.outcome.measured
         share = scale_of(found) == SHARE
-        return STANDINGS.index(standing(one.finding)), not share, found.unit != DOCUMENT, -(found.value or 0.0)
+        return STANDINGS.index(one.standing), one.stale, not share, found.unit != DOCUMENT, -(found.value or 0.0)
 
     worst = min(several, key=rank)
     finding = worst.finding
-    found, counts = finding.outcome.measured, Counter(standing(one.finding) for one in several)
+    found, counts = finding.outcome.measured, Counter(one.standing for one in several)
     finite = found.value is not None
     return Tried(
         worst.place,
-        standing(finding),
+        worst.standing,
         finding.about.title,
         plain_measure(found.measure),
         figure(found) if finite else "",
@@ -199,35 +204,64 @@ def _told(several: Sequence[Attempted]) -> Tried:
         finding.run.setting,
         {name: counts[name] for name in STANDINGS if counts[name]},
         worst.stale,
-        finding.outcome.why if standing(finding) == NOT_TESTED else "",
+        worst.why if worst.standing == NOT_TESTED else "",
+        worst.claimed,
+        finding.outcome.spent or finding.attempt.effort,
+        ideal(finding),
     )
 
 
-_IS_IT = {  # answers to "can somebody …?"
-    BROKEN: "Yes, against what is promised.",
-    OPEN: "Yes, in part.",
-    HELD: "Not by anything that was tried.",
-    PROMISED: "It is promised that not; not tried.",
-    NOT_TESTED: "Assume yes.",
+# ---- in words --------------------------------------------------------------------------------------------------------
+
+_WHERE = {
+    THIS_RUN: "on this run",
+    SAME_MODEL: "in our trials of this profile and model",
+    UNPROTECTED: "in our trials of this model without protection",
 }
-_WHAT_IF = {  # answers to "what if …?"
-    BROKEN: "Then a promise is broken.",
-    OPEN: "Then something gets out that nobody promised to keep in.",
-    HELD: "Nothing that was tried succeeded.",
-    PROMISED: "The promise covers it; not tried.",
-    NOT_TESTED: "Assume that documents can be read.",
-}
+_IS_IT = {BROKEN: "yes, against what is promised", OPEN: "yes, in part"}  # answers to "can somebody …?"
+_WHAT_IF = {BROKEN: "then a promise is broken", OPEN: "then something gets out that nobody promised to keep in"}
 
 
-def _in_words(question: Question, worst: str, promised: bool, *, outdated: bool) -> tuple[str, str]:
-    """The short answer, and a sentence that says how it is known. `outdated`: tried on another version of the software only."""
-    short = _WHAT_IF if question.what_if else _IS_IT
-    if worst == BROKEN:
-        return short[worst], "An attack succeeded at what the profile promises to prevent."
-    if worst == OPEN:
-        return short[worst], "An attack succeeded at something that the profile does not promise to prevent."
-    begins = f"The profile {'promises' if promised else 'does not promise'} that it cannot be done"
+def _short(question: Question, worst: str, counting: Sequence[Tried], *, promised: bool) -> str:
+    """The short answer: how it ended on this run first, and where else it ended worse."""
+    if worst == NOT_TESTED:
+        unknown = "Assume that documents can be read." if question.what_if else "Assume yes."
+        return "Not tried; it rests on what is promised." if promised else unknown
+    failed = {one.place: _failed(one) for one in counting if one.standing == HELD}
     if worst == HELD:
-        return short[worst], f"{begins}; no attack that was tried did it."
-    learned = "what was tried was tried on another version of the software" if outdated else "nothing was learned by trying"
-    return short[PROMISED if promised else NOT_TESTED], f"{begins}; {learned}."
+        return _sentence_of("; ".join(failed.values()) or "what the parties were told falsely, they refused")
+    said = (_WHAT_IF if question.what_if else _IS_IT)[worst]
+    where = next((one.place for one in counting if one.standing == worst), "")
+    shown = f"{said}, {_WHERE[where]}" if where else said
+    return _sentence_of(f"{failed[THIS_RUN]}; {shown}" if THIS_RUN in failed else shown)
+
+
+def _failed(one: Tried) -> str:
+    """How many attempts in one place failed: that is no "no"."""
+    return f"{counted((one.counts or {}).get(HELD, 1), 'attempt')} {_WHERE[one.place]} failed"
+
+
+def _sentence(worst: str, counting: Sequence[Tried], promised: Sequence[str], *, outdated: bool) -> str:
+    """What is promised, word for word, and what came out, with how hard it was tried."""
+    made = f"Promised is: {'; '.join(promised)}." if promised else "Nothing is promised about this."
+    if worst == NOT_TESTED:
+        learned = "What was tried was tried on another version of the software" if outdated else "Nothing was learned by trying"
+        return f"{made} {learned}."
+    first = next((one for one in counting if one.standing == worst and one.figure), None)
+    shown = [one for one in counting if one is first or (one.place == THIS_RUN and one.tested and one.figure)]
+    return " ".join((made, *map(_reached, shown)))
+
+
+def _reached(one: Tried) -> str:
+    """The most that came out in one place; of a failure also how hard it was tried, and what could have come out."""
+    of = f", {one.tries}" if one.tries else ""
+    most = f"The most that came out {_WHERE[one.place]}: {one.figure} {one.measure}{of}"
+    at = f", at {one.claimed}" if one.claimed else ""
+    if one.standing != HELD:
+        return f"{most}{at}."
+    spent = f" It was tried with {one.effort}." if one.effort else ""
+    return f"{most}; {one.ideal}.{spent}"
+
+
+def _sentence_of(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."

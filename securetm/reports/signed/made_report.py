@@ -7,27 +7,26 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from securetm.accounting.calculator.group_privacy import grown
-from securetm.contracts import Budget, Claim, Profile, Unit
+from securetm.contracts import Claim, Profile
 from securetm.credentials.fingerprints import fingerprint_of
 from securetm.leakage.attacks import attack_names
 from securetm.leakage.audit_record import Audit
 from securetm.leakage.verdicts import NOT_TESTED, STANDINGS, standing
 from securetm.profiles import claims_of, cohort_of
 from securetm.reports.explanation import views_of
-from securetm.reports.guess_limit import MOST_RIGHT, limit_said, right_guesses
+from securetm.reports.guess_limit import MOST_RIGHT
 from securetm.reports.signed.five_questions import QUESTIONS, answered, in_words, with_what_one_can
 from securetm.reports.signed.plain_words import COUNTED, plain_reason
 from securetm.reports.signed.recommendation import recommended, rules_for
 from securetm.reports.signed.regulator_facts import asked_by_regulators
 from securetm.reports.signed.report_facts import THIS_RUN, PartyFacts, QuestionAnswer, RoleFacts, SignedReport
 from securetm.reports.signed.report_sources import ReportSources, attempts_on, lies_to_parties
+from securetm.reports.signed.spent_facts import limit_of, right_guesses_of, spent_in_words
 from securetm.threats import CHANNELS, read_threat_model
 from securetm.version import __version__
-from securetm.wording import counted, listed, upward
+from securetm.wording import counted, listed
 
 _ROLES = {"the coordinator": "coordinator", "every other party": "party", "whoever gets the model": "model reader"}
-_SEVERAL = (2, 5, 10)  # documents of a person, of which the page says what they spend together
 _MOST_NAMED = 4
 _WITH_REASON = re.compile(r"the attack “(?P<title>.*)” \(\w+\): (?P<why>.+)")  # as leakage/untried.py writes it
 
@@ -37,9 +36,9 @@ def signed_report(sources: ReportSources) -> SignedReport:
     profile, budget = sources.profile, sources.profile.budget
     claims = claims_of(profile, cohort_of(profile, _members(sources)))
     active = any(one.name == "coordinator" and one.behaviour == "active" for one in _adversaries(profile))
-    parties, right = _parties(sources), _right_guesses(sources, budget)
+    parties, right = _parties(sources), right_guesses_of(sources.spent, budget)
     attempts = attempts_on(sources)
-    limit, lies = _limit(right), lies_to_parties(profile.name)
+    limit, lies = limit_of(sources.spent, right), lies_to_parties(profile.name)
     weak = right is not None and right > MOST_RIGHT
     asked = (answered(one, attempts, claims, active=active, limit=limit, weak=weak, lies=lies) for one in QUESTIONS)
     answers = with_what_one_can(tuple(asked))
@@ -61,7 +60,7 @@ def signed_report(sources: ReportSources) -> SignedReport:
         whose=_whose(sources),
         roles=_roles(profile, claims, len(_members(sources))),
         recorded=_recorded(sources),
-        spent=_spent(sources, budget, right),
+        spent=spent_in_words(sources.spent, budget, right),
         answers=answers,
         headline=_headline(answers, audits),
         not_tried=_not_tried(sources, audits, answers),
@@ -135,7 +134,7 @@ def _party(name: str, key: bytes, spent: Mapping[str, Any]) -> PartyFacts:
     )
 
 
-# ---- what was seen and spent --------------------------------------------------------------------------------------
+# ---- what was seen --------------------------------------------------------------------------------------------
 
 
 def _roles(profile: Profile, claims: frozenset[Claim], parties: int) -> tuple[RoleFacts, ...]:
@@ -154,52 +153,6 @@ def _recorded(sources: ReportSources) -> tuple[str, ...]:
     )
     told = tuple(f"answers to the question “{name}”: {number:,}" for name, number in sources.told.items())
     return sent or told or ("nothing: the folder holds no transcript",)
-
-
-def _right_guesses(sources: ReportSources, budget: Budget | None) -> float | None:
-    """The largest share of right guesses whether somebody was in it, where a coin is right half of the time."""
-    spent = [one for one in sources.spent if one.get("epsilon") is not None]
-    if budget is None or budget.unit is Unit.WORD or not spent:
-        return None
-    return max(right_guesses(float(one["epsilon"]), float(one["delta"])) for one in spent)
-
-
-def _limit(right: float | None) -> str:
-    return "" if right is None else limit_said(right)
-
-
-def _spent(sources: ReportSources, budget: Budget | None, right: float | None) -> tuple[str, ...]:
-    paid = [one for one in sources.spent if one.get("epsilon") is not None]
-    if budget is None or not paid:
-        return ("There is no budget: nothing limits what the results tell of one document or person.",)
-    most = max(paid, key=lambda one: float(one["epsilon"]))
-    epsilon, delta = float(most["epsilon"]), float(most["delta"])
-    whose = {Unit.WORD: "word occurrence"}.get(budget.unit, budget.unit.value)
-    head = f"At most epsilon = {upward(epsilon)} per {whose}, with delta = {delta:.3g}; {_one_in(delta)}."
-    if budget.unit is Unit.WORD:
-        return (
-            head,
-            "This hides single words. For a whole document it is that many times its words, which hides hardly anything.",
-        )
-    said = [head] if right is None else [head, f"That means: {_limit(right)[0].lower()}{_limit(right)[1:]}"]
-    if most.get("all_runs") is not None and not most.get("trial", False):
-        said.append(f"All runs over these documents so far, together: at most epsilon = {upward(float(most['all_runs']))}.")
-    if budget.unit is Unit.PERSON:
-        said.append(f"Per document it is at most the same, {upward(epsilon)}: hiding a person hides each of their documents.")
-    else:
-        said.append(f"Per person it is more: {_group(epsilon, delta)}. How many documents a person has is not known here.")
-    return tuple(said)
-
-
-def _one_in(delta: float) -> str:
-    """The chance that the limit fails, in words."""
-    return f"one chance in {round(1 / delta):,} that this limit fails" if delta > 0 else "this limit cannot fail"
-
-
-def _group(epsilon: float, delta: float) -> str:
-    """What several documents of a person spend together, by group privacy, each with its delta."""
-    bounds = ((several, grown(epsilon, delta, several)) for several in _SEVERAL)
-    return "; ".join(f"{upward(one.epsilon)} for {several} documents (delta = {one.delta:.3g})" for several, one in bounds)
 
 
 # ---- what was tried, and what was not ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The page to sign in the terminal: the recommendation, the five answers and what was not tried. The page has the rest."""
+"""The page to sign in the terminal: marks, recommendation, the five answers and what was not tried. The page has the rest."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
+from rich.table import Column, Table
 from rich.text import Text
 
-from securetm.reports.signed.report_paper import LEFT_UNTRIED, Block, Items, Paper, Paragraph, Reply
+from securetm.reports.signed.report_paper import LEFT_UNTRIED, Block, Items, Paper, Paragraph, Reply, TextTable
 
-_SHOWN = 3  # sections: recommendation, questions, what was spent; and what was not tried
+_SHOWN = 4  # sections: marks, recommendation, questions, what was spent; and what was not tried
 
 
 def show_paper(paper: Paper, to: Console) -> None:
@@ -22,7 +23,18 @@ def show_paper(paper: Paper, to: Console) -> None:
         if number < _SHOWN or section.title == LEFT_UNTRIED:
             to.print(f"\n[bold]{escape(section.title)}[/bold]")
             for block in section.blocks:
-                _show(block, to)
+                if number == 0 and isinstance(block, TextTable):
+                    to.print(_table(block))
+                else:
+                    _show(block, to)
+
+
+def _table(block: TextTable) -> Table:
+    """The marks: other tables are on the page."""
+    table = Table(*(Column(name, overflow="fold") for name in block.names))
+    for row in block.rows:
+        table.add_row(*map(Text, row))
+    return table
 
 
 def _show(block: Block, to: Console) -> None:

@@ -65,12 +65,12 @@ CLAIMS: Mapping[str, str] = {
 ENDED: Mapping[str, str] = {  # what stands on the page where an attempt is spoken of; the word behind it is that of audits
     BROKEN: "it succeeded, against what is promised (broken)",
     OPEN: "it succeeded, and nobody promised otherwise (open)",
-    HELD: "it did not succeed (held)",
+    HELD: "what was tried failed (held)",
 }
 COUNTED: Mapping[str, str] = {  # of questions, in the headline
     BROKEN: "broken (an attack did what is promised to be prevented)",
     OPEN: "open (something got out that nobody promised to keep in)",
-    HELD: "held (what was tried did not succeed)",
+    HELD: "held (what was tried failed; that is no proof)",
     NOT_TESTED: "not tested (nothing was learned)",
 }
 _LIES: Mapping[str, str] = {  # of a coordinator to a party

@@ -20,15 +20,18 @@ def rules_for(
     answers: Sequence[QuestionAnswer], profile: Profile, parties: Sequence[PartyFacts], right: float | None
 ) -> tuple[Rule, ...]:
     """All rules in their order, each with whether it applies. `right` is the share of right guesses that the budget allows."""
-    broken = any(one.standing == BROKEN for one in answers)
+    broken = any(tried.standing == BROKEN for one in answers for tried in one.tried) or any(
+        one.standing == BROKEN for one in answers
+    )
     open_ = [one.question for one in answers if one.standing == OPEN]
     untried = [one for one in answers if not any(tried.place == THIS_RUN and tried.tested for tried in one.tried)]
     budgeted = profile.budget is not None and profile.budget.unit is not Unit.WORD
     return (
-        Rule("Something that the profile promises was broken.", broken, _WITHHOLD),
+        Rule("Something that the profile promises was broken, with this model or another.", broken, _WITHHOLD),
         Rule("No budget limits what the model tells of any one document or person.", not budgeted, _AMONG),
         Rule(
-            f"The budget lets guesses whether somebody was in it be right more than {100 * MOST_RIGHT:g} times in 100.",
+            f"All runs so far let guesses whether somebody was in them be right more than {100 * MOST_RIGHT:g} times in 100: a "
+            "limit that securetm chose, and no law.",
             right is not None and right > MOST_RIGHT,
             _AMONG,
         ),
@@ -57,8 +60,11 @@ def recommended(rules: Sequence[Rule]) -> str:
 
 def _relies_on(untried: Sequence[QuestionAnswer]) -> str:
     """What whoever signs relies on where this run was not tried: trials of other runs, or none at all, question by question."""
-    elsewhere = tuple(f"“{one.question}”" for one in untried if any(tried.tested for tried in one.tried))
-    nowhere = tuple(f"“{one.question}”" for one in untried if not any(tried.tested for tried in one.tried))
+    places = {one.question: {tried.of_this_model for tried in one.tried if tried.tested} for one in untried}
+    elsewhere = tuple(f"“{question}”" for question, known in places.items() if True in known)
+    others = tuple(f"“{question}”" for question, known in places.items() if known == {False})
+    nowhere = tuple(f"“{question}”" for question, known in places.items() if not known)
     said = [f"on trials of other runs for {listed(elsewhere)}"] if elsewhere else []
+    said += [f"on what is promised, and on trials of other models only, for {listed(others)}"] if others else []
     said += [f"on what is promised, and on no trial at all, for {listed(nowhere)}"] if nowhere else []
     return f"whoever signs relies {', and '.join(said)}"

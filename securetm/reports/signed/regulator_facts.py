@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from securetm.leakage.audit_record import Finding
 from securetm.leakage.regulators import CRITERIA, NOT_TRIED, SCOPES, anonymity_of, bearing_on, outcome_of
-from securetm.reports.audit_wording import SHARE, figure, scale_of
+from securetm.reports.audit_wording import SHARE, figure, ideal, scale_of
 from securetm.reports.signed.plain_words import plain_measure
 from securetm.reports.signed.report_facts import CriterionFacts
 
@@ -32,7 +32,7 @@ def _facts(criterion: str, scope: str, outcome: str, findings: Sequence[Finding]
     worst = max((one for one in told if outcome_of(one) == outcome), key=_rank)
     found = worst.outcome.measured
     said = (worst.about.title, plain_measure(found.measure), figure(found), found.value)
-    return CriterionFacts(criterion, scope, outcome, *said, len(told))
+    return CriterionFacts(criterion, scope, outcome, *said, len(told), ideal(worst))
 
 
 def _rank(finding: Finding) -> tuple[bool, float]:

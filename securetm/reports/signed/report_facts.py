@@ -12,7 +12,7 @@ from securetm.leakage.verdicts import NOT_TESTED
 
 THIS_RUN, SAME_MODEL, OTHER_MODEL = "this run", "same profile and model", "same profile, another model"
 UNPROTECTED = "the same model, without protection"  # what a profile without noise hands on is the same
-PLACES = (THIS_RUN, SAME_MODEL, OTHER_MODEL, UNPROTECTED)
+PLACES = (THIS_RUN, SAME_MODEL, UNPROTECTED, OTHER_MODEL)  # what comes first is said first
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class RoleFacts:
 class Tried:
     """The worst that came out in one place for one question, and how many attempts were made there."""
 
-    place: str  # one of the four above
+    place: str  # one of `PLACES`
     standing: str
     attack: str
     measure: str  # in plain words
@@ -58,11 +58,19 @@ class Tried:
     counts: Mapping[str, int] | None = None  # attempts by standing
     stale: bool = False  # the software changed since
     why: str = ""  # of what tested nothing
+    claimed: str = ""  # the epsilon at which it was tried, where that is not this run's
+    effort: str = ""  # how hard it was tried
+    ideal: str = ""  # what an ideal attacker would have reached with as many tries
 
     @property
     def tested(self) -> bool:
         """Whether anything was learned."""
         return self.standing != NOT_TESTED
+
+    @property
+    def of_this_model(self) -> bool:
+        """Whether it can answer for this run: another model is not this one."""
+        return self.place != OTHER_MODEL
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,7 @@ class QuestionAnswer:
     question: str
     short: str
     sentence: str
-    standing: str  # the worst of all places; `not tested` if nothing was learned anywhere
+    standing: str  # the mark: the worst on this run and on this model; `not tested` if nothing was learned there
     promised: tuple[str, ...]
     tried: tuple[Tried, ...]
     limit: str = ""  # what the budget proves, whatever anybody tries
@@ -91,6 +99,7 @@ class CriterionFacts:
     figure: str = ""  # with its interval, as in the record
     value: float | None = None
     attempts: int = 0  # that bear on it, and learned anything
+    ideal: str = ""  # what an ideal attacker would have reached with as many tries
 
 
 @dataclass(frozen=True)

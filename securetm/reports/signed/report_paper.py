@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from securetm.leakage.regulators import CRITERIA, INFERENCE, LINKING, NOT_TRIED, SCOPES, SINGLING_OUT
+from securetm.leakage.regulators import CRITERIA, INFERENCE, LINKING, NOT_SHOWN, NOT_TRIED, SCOPES, SINGLING_OUT
 from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN
 from securetm.reports.signed.plain_words import ENDED, plain_reason
 from securetm.reports.signed.report_facts import (
@@ -26,13 +26,13 @@ from securetm.wording import counted, listed, upward
 MEANING = {
     BROKEN: "an attack did what the profile promises to prevent",
     OPEN: "an attack got something that nobody promised to protect",
-    HELD: "it was tried and did not succeed, as far as the figure says; a better attack might",
+    HELD: "what was tried failed, as far as the figure beside it says; another attack, or more effort, might succeed",
     NOT_TESTED: "nothing was learned",
 }
 _PLACES = {
     THIS_RUN: "This run",
     SAME_MODEL: "Our own trials of this profile and model",
-    OTHER_MODEL: "Our own trials of this profile with another model",
+    OTHER_MODEL: "Beside this, and no answer for this model: our own trials of this profile with another one",
     UNPROTECTED: "Our own trials without any protection, where the finished model is the same, as no noise is in it",
 }
 LEFT_UNTRIED = "What was not tried, and why"
@@ -51,6 +51,10 @@ _OPINION = (
     "The European Data Protection Board calls a model anonymous if it is insignificantly likely, for every person and with all "
     "means reasonably likely to be used, that personal data of those it learned from are extracted from it, or are obtained by "
     "queries (opinion 28/2024). Earlier guidance asks three questions (opinion 05/2014)."
+)
+_MARKS = (
+    "A mark is the worst of what was tried on this run, and on this model under this profile. None means safe: “held” says "
+    "that what was tried failed, “not tested” that nobody knows."
 )
 _LIMITS = (
     "This does not say that the model is anonymous: that is judged case by case, by whoever answers for the data and then by "
@@ -138,13 +142,14 @@ def _sections(report: SignedReport) -> Iterator[PaperSection]:
     conditions = tuple(one.follows.partition(": ")[2] for one in report.rules if one.applies and ": " in one.follows)
     danger = (Paragraph(report.danger, strong=True),) if report.danger else ()
     listed_ = (Items(conditions),) if conditions else ()
+    yield PaperSection("Five marks", (_marks(report), Paragraph(_MARKS)))
     yield PaperSection(
         "Recommendation", (Paragraph(report.recommendation, strong=True), *listed_, *danger, Paragraph(report.headline))
     )
     yield PaperSection("Five questions", tuple(map(_reply, report.answers)))
     yield PaperSection("What was spent", tuple(Paragraph(text) for text in report.spent))
     yield PaperSection("What regulators ask", tuple(_regulators(report)))
-    yield PaperSection("What was trained, and by whom", tuple(_trained(report)))
+    yield PaperSection("What was trained, and by whom", tuple(_trained(report)), folded=True)
     yield PaperSection("Fingerprints", tuple(_fingerprints(report)), folded=True)
     yield PaperSection("What each role saw", tuple(_roles(report)), folded=True)
     yield PaperSection(LEFT_UNTRIED, (Items(report.not_tried),))
@@ -155,6 +160,12 @@ def _sections(report: SignedReport) -> Iterator[PaperSection]:
         "Three words for three things", (TextTable(("word", "means"), tuple(MEANING.items()), (0.2, 0.8)),), folded=True
     )
     yield PaperSection("Signature", (Paragraph(_SIGNS, kept=True), ToFillIn(SIGNATURE_LINES)))
+
+
+def _marks(report: SignedReport) -> TextTable:
+    """One mark for each question: what it is about can be seen before anything else is read."""
+    rows = tuple((one.question, one.standing, one.short) for one in report.answers)
+    return TextTable(("question", "mark", "in short"), rows, (0.36, 0.12, 0.52))
 
 
 # ---- answers -------------------------------------------------------------------------------------------------------
@@ -173,9 +184,11 @@ def _in_words(tried: Tried) -> str:
     if not tried.tested:
         return f"{place}{helped}: {NOT_TESTED}, because {plain_reason(tried.why)}."
     of = f", {tried.tries}" if tried.tries else ""
+    at = f", at {tried.claimed}" if tried.claimed else ""
+    could = f"; {tried.ideal}" if tried.standing == HELD and tried.ideal else ""
     others = _others(tried)
     since = " The software changed since." if tried.stale else ""
-    return f"{place}{helped}: {ENDED[tried.standing]}. {_capital(tried.measure)}: {tried.figure}{of}.{others}{since}"
+    return f"{place}{helped}{at}: {ENDED[tried.standing]}. {_capital(tried.measure)}: {tried.figure}{of}{could}.{others}{since}"
 
 
 def _others(tried: Tried) -> str:
@@ -209,7 +222,8 @@ def _came_out(one: CriterionFacts) -> str:
     if one.outcome == NOT_TRIED:
         return NOT_TRIED
     worst = f", the largest of {one.attempts}" if one.attempts > 1 else ""
-    return f"{one.outcome}: {one.figure} {one.measure}{worst}"
+    could = f"; {one.ideal}" if one.outcome == NOT_SHOWN and one.ideal else ""
+    return f"{one.outcome}: {one.figure} {one.measure}{worst}{could}"
 
 
 # ---- who and what --------------------------------------------------------------------------------------------------

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as with_changes
 from glob import escape as escaped
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ from securetm.federation.running_errors import DamagedStore, NotARun
 from securetm.federation.store import read_json
 from securetm.federation.transcript import Transcript
 from securetm.leakage.audit_plans import read_audit_plan
-from securetm.leakage.audit_record import Audit
+from securetm.leakage.audit_record import Audit, Finding
 from securetm.leakage.evidence import evidence_folder, read_evidence
 from securetm.leakage.recorded import MESSAGES
 from securetm.leakage.staleness import changed_since, trials_by_hash
@@ -33,6 +35,7 @@ from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN
 from securetm.plan_reading import plan_from_tables
 from securetm.profiles import ProfileFile
 from securetm.reports.audit_file import AUDITS, read_record
+from securetm.reports.audit_wording import claimed_epsilon
 from securetm.reports.report_errors import NewerRun
 from securetm.reports.signed.five_questions import READER, Attempted, Lies
 from securetm.reports.signed.plain_words import plain_lie
@@ -40,6 +43,7 @@ from securetm.reports.signed.report_facts import OTHER_MODEL, SAME_MODEL, THIS_R
 from securetm.reports.threat_refusals import refusal_facts
 
 _BARE = "open"  # the profile without protection
+_SAME = 0.01  # epsilons that differ by less are the same claim: noise is calibrated to about that
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,25 @@ def attempts_on(sources: ReportSources) -> tuple[Attempted, ...]:
     """All attempts of which the page may speak: on this run, and the kept ones on its profile."""
     own = (Attempted(THIS_RUN, finding) for audit, _ in sources.audits for finding in audit.findings)
     bare = _unprotected(sources.model) if sources.profile.budget is None else ()
-    return (*own, *_kept(sources.profile.name, sources.model), *bare)
+    claimed = claimed_of(sources)
+    kept = (with_changes(one, claimed=_other_claim(one.finding, claimed)) for one in _kept(sources.profile.name, sources.model))
+    return (*own, *kept, *bare)
+
+
+def claimed_of(sources: ReportSources) -> tuple[float, str] | None:
+    """The epsilon of the party that spent most in this run, and its unit; None where nothing is claimed."""
+    spent = [(float(one["epsilon"]), str(one["unit"])) for one in sources.spent if one.get("epsilon") is not None]
+    return max(spent) if spent and sources.profile.budget is not None else None
+
+
+def _other_claim(finding: Finding, claimed: tuple[float, str] | None) -> str:
+    """What was claimed where it was tried, if not what this run claims: a failure against other noise says nothing."""
+    epsilon, unit = finding.run.epsilon, finding.run.epsilon_unit
+    if epsilon is None:
+        return "" if claimed is None else "no epsilon"
+    if claimed is not None and unit == claimed[1] and math.isclose(epsilon, claimed[0], rel_tol=_SAME):
+        return ""
+    return claimed_epsilon(finding).partition(",")[0]
 
 
 def _unprotected(model: str) -> Iterator[Attempted]:
