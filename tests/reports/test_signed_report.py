@@ -316,7 +316,7 @@ def test_guesses_are_limited_by_all_runs_and_not_by_this_one_alone() -> None:
     """Three runs of 3.2 each: this one alone would allow 96.1 times in 100, all of them 99.7."""
     from dataclasses import replace as with_changes
 
-    def of(**known: float | bool) -> SignedReport:
+    def of(**known: float | str | None) -> SignedReport:
         spent = tuple({**SPENT, "party": name, "epsilon": 3.2, **known} for name in KEYS)
         return signed_report(with_changes(sources("dp-distributed"), spent=spent))
 
@@ -331,6 +331,10 @@ def test_guesses_are_limited_by_all_runs_and_not_by_this_one_alone() -> None:
     assert weak.applies
     assert together.recommendation == "Hand over this model only to people who may read the documents."
     assert "hardly rules it out" in together.answers[READER].short
+    without = of(all_runs=None, unbounded_because="run march (profile 'masked' has no bound)", trial=False)
+    for said in (" ".join(without.spent), without.answers[READER].limit):
+        assert "unbounded, because of run march" in said
+    assert without.recommendation == together.recommendation
 
 
 def test_what_a_person_spends_follows_from_what_a_document_spends() -> None:

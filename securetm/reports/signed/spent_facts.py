@@ -5,6 +5,7 @@ A reader has the models of all runs that a ledger knows, and not of one alone: s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ def limit_of(spent: Spent, right: float | None) -> str:
     """What the budget proves, whatever anybody tries; empty where it proves nothing of documents."""
     if right is None:
         return ""
+    if unbounded := _unbounded(spent):
+        return f"All runs so far together are unbounded, because of {unbounded}: nothing limits a guess."
     together = " That is what the results of all runs so far tell together." if _others(_paid(spent)) else ""
     return f"{limit_said(right)}{together}"
 
@@ -49,6 +52,9 @@ def spent_in_words(spent: Spent, budget: Budget | None, right: float | None) -> 
         )
     whole, limit = max(map(_of_all_runs, paid)), limit_of(spent, right)
     said = [head] if not limit else [head, f"That means: {limit[0].lower()}{limit[1:]}"]
+    if unbounded := _unbounded(spent):
+        said.append(f"All runs over these documents so far, together: unbounded, because of {unbounded}.")
+        return tuple(said)
     if any(_is_lasting(one) for one in paid):
         said.append(f"All runs over these documents so far, together: at most epsilon = {upward(whole)}. Later runs add to it.")
     if budget.unit is Unit.PERSON:
@@ -62,13 +68,20 @@ def _paid(spent: Spent) -> Spent:
     return [one for one in spent if one.get("epsilon") is not None]
 
 
+def _unbounded(spent: Spent) -> str:
+    """The run because of which all runs together have no bound; empty where they have one."""
+    return next((str(one["unbounded_because"]) for one in spent if one.get("unbounded_because")), "")
+
+
 def _is_lasting(one: Mapping[str, Any]) -> bool:
     """Whether its ledger knows of other runs."""
     return one.get("all_runs") is not None and not one.get("trial", False)
 
 
 def _of_all_runs(one: Mapping[str, Any]) -> float:
-    """What all runs of one party's ledger spent, this one among them."""
+    """What all runs of one party's ledger spent, this one among them; infinite where one of them has no bound."""
+    if one.get("unbounded_because"):
+        return math.inf
     return max(float(one["epsilon"]), float(one["all_runs"])) if _is_lasting(one) else float(one["epsilon"])
 
 
