@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from securetm.accounting.calculator.composed_report import Spends
-    from securetm.accounting.calculator.planned_runs import Before, PlannedRuns, Spending
+    from securetm.accounting.calculator.planned_runs import Before, Often, OneLedger, PlannedRuns, Spending
     from securetm.agreement import Agreement
     from securetm.cli.budget_profile import ProfileQuestion
     from securetm.contracts import Budget
@@ -46,6 +46,7 @@ class PlanQuestion:
     vocabulary_size: int = 2000
     unit: str = ""
     documents: int | None = None
+    document_length: float = 0.0  # words of a document, about; 0: nobody says it
     documents_per_person: int | None = None
     persons: int | None = None
     parties: int | None = None
@@ -60,6 +61,7 @@ class PlanQuestion:
         for name in ("years", "runs_per_year", "audits_per_year", "runs_per_audit", "retire_after"):
             check(f"--{name.replace('_', '-')}", getattr(self, name))
         check_choice("--words", self.words, ("", *_WORDS))
+        check("--document-length", self.document_length)
         if self.years * (self.runs_per_year + self.audits_per_year * self.runs_per_audit) > MOST_RUNS:
             problem = f"makes more than {MOST_RUNS} runs with the others"
             raise refused("--years", self.years, problem, "plan fewer years, or runs and audits in a year")
@@ -100,8 +102,9 @@ class PlanQuestion:
             before,
             run.possible,
             run.notes(),
-            run.use(asked),
+            run.use(asked, self.document_length),
             run.command(asked, public=self.words == "public"),
+            run.often(asked, self.document_length),
         )
 
     def _asked(self) -> tuple[ProfileQuestion, Before]:
@@ -180,7 +183,23 @@ class _OneRun:
             "(--vocabulary RUN/coordinator/vocabulary.txt), which was paid for; `--words public` plans with a public list.",
         )
 
-    def use(self, asked: ProfileQuestion) -> Callable[[float], str]:
+    def often(self, asked: ProfileQuestion, length: float) -> Callable[[OneLedger, int], Often | None]:
+        """How often one can train so that each model is of use; nothing where nobody says how many documents there are."""
+        from securetm.cli.budget_often import RunsOfUse
+        from securetm.corpus.word_vectors import installed_vectors
+        from securetm.federation.run_forecast import forecast_with
+
+        documents, each = asked.people.documents, asked.documents_each()
+
+        def told(ledger: OneLedger, planned: int) -> Often | None:
+            if not documents:
+                return None
+            setting = forecast_with(self.agreement.with_privacy(noise=1.0), self.parties, documents, length, each).setting
+            return RunsOfUse(ledger, self.possible, setting, length, installed_vectors() is not None).often(planned)
+
+        return told
+
+    def use(self, asked: ProfileQuestion, length: float) -> Callable[[float], str]:
         """Whether the model of one run will be of use, by its noise."""
         from securetm.federation.run_forecast import forecast_with
         from securetm.reports.forecast_sentences import before_a_run
@@ -189,9 +208,9 @@ class _OneRun:
 
         def said(noise: float) -> str:
             if not documents:
-                return "Whether such a model will be of use is said if you give --documents."
+                return "Whether such models will be of use, and how often you can train, is said if you give --documents."
             at = self.agreement.with_privacy(noise=noise)
-            return f"Each of the models: {before_a_run(forecast_with(at, self.parties, documents, 0.0, each), '')}"
+            return f"Each of the models: {before_a_run(forecast_with(at, self.parties, documents, length, each), '')}"
 
         return said
 
@@ -268,7 +287,10 @@ def plan(
     model: Annotated[str | None, typer.Option(help="Topic model; if not given, the one that a run would train.")] = None,
     vocabulary_size: Annotated[int | None, typer.Option(help="Words in the vocabulary.")] = None,
     unit: Unit = "",
-    documents: Annotated[int | None, typer.Option(help="Documents of all parties, about.")] = None,
+    documents: Annotated[
+        int | None, typer.Option(help="Documents of all parties, about: then how often you can train.")
+    ] = None,
+    document_length: Annotated[float | None, typer.Option(help="Words of a document, about; 0: not said.")] = None,
     documents_per_person: EachPerson = None,
     persons: Persons = None,
     parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None,
@@ -278,7 +300,10 @@ def plan(
     html: Html = None,
     json: Json = False,
 ) -> None:
-    """Says what each of several runs over the same documents may spend under one ledger, and what is left after each."""
+    """Says what each of several runs over the same documents may spend under one ledger, and what is left after each.
+
+    With --documents it answers how often you can train and still have a model of use, by the forecast.
+    """
     from securetm.cli.budget_answer import answer
 
     given = {name: value for name, value in locals().items() if name in {part.name for part in fields(PlanQuestion)}}

@@ -47,6 +47,7 @@ RANGES = {
     "--rounds": _count(10**8, "rounds"),
     "--documents-per-person": _count(10**9, "documents"),
     "--persons": _count(10**12, "persons"),
+    "--document-length": Range(0, 1e6, "give how many words a document has, about; 0: nobody says it", things="words"),
     "--years": _count(100, "years"),
     "--runs-per-year": _count(366, "runs"),
     "--audits-per-year": Range(0, 366, "give how many audits there are in a year", things="audits"),

@@ -7,7 +7,7 @@ No document is read, and nothing is spent.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -115,6 +115,15 @@ class Before:
     spends: Spends = ()
 
 
+@dataclass(frozen=True)
+class Often:
+    """How often documents can be trained on so that each model is of use: for people, as data, and a warning."""
+
+    table: ReportTable
+    record: Mapping[str, Any]
+    too_often: str | None = None  # where more runs are planned
+
+
 class OneLedger:
     """A ledger by its own rule, which adds up the spends of runs without their entries."""
 
@@ -181,6 +190,7 @@ class PlannedRuns:
     notes: tuple[str, ...] = ()
     use: Callable[[float], str] = lambda _: ""  # whether a model with so much noise will be of use
     run: str = ""  # how the command of a run begins
+    often: Callable[[OneLedger, int], Often | None] = lambda *_: None  # how often one can train so that models are of use
 
     def report(self, progress: Stages) -> BudgetReport:
         """What each run may spend, and what is left after it."""
@@ -195,6 +205,9 @@ class PlannedRuns:
             raise BudgetTooSmall("run", budget, f"at noise {noise:g} the first run spends more than is left", instead)
         rows = self._rows(ledger, noise, lasts, progress)
         alone = total(self.spending.at(noise), ALONE * self.budget.delta).epsilon
+        progress.stage("how often a model would be of use", 1)
+        often = self.often(ledger, runs)
+        progress.step(1)
         report = composed(
             f"{counted(lasts, 'run')} of {counted(self.rounds, 'round')} under {self.profile}, one ledger of {budget}",
             self.promise,
@@ -203,12 +216,15 @@ class PlannedRuns:
             sampling="none",
             settings=self.settings,
             warnings=some(
-                sentence_delta(self.budget.delta, self.people.units, self.people.protected), self._ends(rows, runs, lasts)
+                sentence_delta(self.budget.delta, self.people.units, self.people.protected),
+                self._ends(rows, runs, lasts),
+                often.too_often if often else None,
             ),
             notes=some(self.use(noise), *self.notes, *self.people.notes(), _NOT_ALONE, _AUDITED, _RETIRED, _ALLOWED),
-            tables=(self._each(noise, alone), self._over_time(rows)),
+            tables=(*((often.table,) if often else ()), self._each(noise, alone), self._over_time(rows)),
             plots=(self._plot(rows),),
-            found={"noise": noise, "rounds": self.rounds, "epsilon_per_run": alone, "lasts_runs": lasts, "runs": rows},
+            found={"noise": noise, "rounds": self.rounds, "epsilon_per_run": alone, "lasts_runs": lasts, "runs": rows}
+            | {"how_often": dict(often.record) if often else None},
         )
         held = (
             f"After the last run the ledger holds epsilon = {upward(rows[-1]['spent'])} of {budget}, whatever the runs show. "
