@@ -1,4 +1,4 @@
-"""How a party answers one question. The order is fixed: check, pay, compute, keep, send, record.
+"""How a party answers one question. The order is fixed: check, pay, compute, keep, enter the digest, send, record.
 
 No document is read before the question is checked. A failure after that stays with the party: the reply looks like any other,
 and the documents have no part in it.
@@ -20,6 +20,7 @@ from securetm.federation import wire
 from securetm.federation.client_sampling import asked_of
 from securetm.federation.document_minimum import check_batch
 from securetm.federation.kept_answer import KeptAnswer
+from securetm.federation.paid_question import PaidQuestion
 from securetm.federation.party_session import Awaited, JoinedSession
 from securetm.federation.party_state import PartyState
 from securetm.federation.paying import spend_of
@@ -29,6 +30,7 @@ from securetm.federation.refusal_errors import (
     AnotherSample,
     AskedTooOften,
     BadState,
+    CannotTakePart,
     OutOfTurn,
     QuestionNotAllowed,
     WrongRound,
@@ -112,17 +114,24 @@ class Answering:
         ask, own, terms = self.ask, self.own, self.route.terms
         asked = digest([ask.question, list(self.cohort.members), list(own.questions.vocabulary), terms.size])
         kept = own.store.rows("SELECT asked, vector FROM answered WHERE question = ?", ask.question)
+        paid = self._paid(asked, given_once=True)
         if not kept:
             guard = self.session.guard  # a budget composes questions in a fixed order: these come before the training
-            if guard and any(guard.was_asked(own.run, question) for question in (ask.question, PAIRS, TRAIN)):
+            if guard and any(guard.was_asked(own.run, question) for question in (PAIRS, TRAIN)):
                 raise OutOfTurn(ask.serial, own.memory.last)
+            if paid is not None and paid.entry is None and paid.guard.was_asked(own.run, ask.question):
+                raise CannotTakePart()
             return self.answer_now(once=asked)
-        if kept[0][0] != asked or terms.noised is Noised.SHARE:  # the same share of noise twice is no more noise
+        never_left = paid is not None and paid.entry is not None and not paid.entry.answer
+        if kept[0][0] != asked or (terms.noised is Noised.SHARE and not never_left):  # the same share twice is no more noise
             raise AlreadyAnswered()
         if ask.keep:  # what was kept when it was answered first is gone if the session was begun again
             own.memory.keep(ask.serial)
         own.memory.last = max(own.memory.last, ask.serial)
-        return self._send(read_stored(bytes(kept[0][1]), terms, own.name), ())
+        vector = read_stored(bytes(kept[0][1]), terms, own.name)
+        if paid is not None:
+            paid.settle(vector, terms)
+        return self._send(vector, ())
 
     def answer_now(self, *, once: bytes = b"") -> tuple[Message, ...]:
         """Computes a new answer. With `once`, it is written to disk before it leaves, and never computed again."""
@@ -133,16 +142,16 @@ class Answering:
             self.session.aggregation.missed_rounds()
         documents = own.documents.for_question(ask.question)
         context = RoundContext(self.cohort, own.entropy, own.store, own.drawn, own.computed)
+        paid = self._paid(once or self._meant(), given_once=bool(once) or self.is_kept)
         if once:
-            self._pay(documents, context)
+            self._pay(paid, documents, context)
         else:  # checked before it is paid for, and written after: a question that is not paid for binds the party to nothing
             asked = (ask.question, ask.number, digest(list(self.cohort.members)), self._meant())
             own.store.check_asked(*asked)
-            if self.is_kept and (before := KeptAnswer.of(own.store, ask.question)) is not None:
-                if before.is_to(*self._kept_as(asked)):
-                    return self._again(before, context)
-                before.check_not_after(ask, self.route.terms)
-            self._pay(documents, context)
+            before = KeptAnswer.of(own.store, ask.question) if self.is_kept else None
+            if before is not None and before.is_to(*self._kept_as(asked)):
+                return self._again(before, paid, context)
+            self._pay(paid, documents, context)
             own.store.note_asked(*asked)
         begun = own.clock()
         clipped = self.clipped_answer(documents, context)
@@ -152,7 +161,7 @@ class Answering:
             vector = clipped.vector
         else:
             vector = self._kept(clipped.vector, asked, context)
-        return self._leaves(vector, context, clipped)
+        return self._leaves(vector, paid, context, clipped)
 
     @property
     def is_kept(self) -> bool:
@@ -164,15 +173,20 @@ class Answering:
         noised, names = self.route.terms.noised, self.own.agreement.profile.aggregation.names_survivors
         return self.session.guard is not None and (noised is Noised.WHOLE or (noised is Noised.SHARE and names))
 
-    def _again(self, before: KeptAnswer, context: RoundContext) -> tuple[Message, ...]:
+    def _again(self, before: KeptAnswer, paid: PaidQuestion | None, context: RoundContext) -> tuple[Message, ...]:
         """Gives the kept answer again: the same vector, the memory that came with it, and no charge."""
         terms = self.route.terms
         self.own.memory.arrays, context.surplus[:] = dict(before.memory), before.surplus
-        return self._leaves(unpack_vector(before.vector, terms, self.own.name), context, ClippedAnswer({}, 0, math.nan, 0))
+        vector = unpack_vector(before.vector, terms, self.own.name)
+        return self._leaves(vector, paid, context, ClippedAnswer({}, 0, math.nan, 0))
 
-    def _leaves(self, vector: State, context: RoundContext, clipped: ClippedAnswer) -> tuple[Message, ...]:
-        """Sends an answer that is on disk where it must not change, and records it."""
+    def _leaves(
+        self, vector: State, paid: PaidQuestion | None, context: RoundContext, clipped: ClippedAnswer
+    ) -> tuple[Message, ...]:
+        """Sends an answer that is on disk where it must not change, once the ledger has its digest, and records it."""
         ask, own = self.ask, self.own
+        if paid is not None:
+            paid.settle(vector, self.route.terms)
         if own.memory.arrays:  # they depend on the documents and on every question that they came from
             own.memory.lineage = self._meant()
         own.memory.last = ask.serial
@@ -182,14 +196,22 @@ class Answering:
             self._record(clipped, sum(map(len, parcels)))
         return parcels
 
-    def _pay(self, documents: PartyCorpus, context: RoundContext) -> None:
+    def _paid(self, asked: bytes, *, given_once: bool) -> PaidQuestion | None:
+        """Returns what the ledger knows of this question; None where no budget is spent."""
+        guard, ask, own = self.session.guard, self.ask, self.own
+        if guard is None:
+            return None
+        return PaidQuestion(guard, own.run, ask.question, ask.number, self._who().hex(), asked.hex(), given_once)
+
+    def _pay(self, paid: PaidQuestion | None, documents: PartyCorpus, context: RoundContext) -> None:
         """Charges the ledger before noise is drawn. A crash after this counts as spent.
 
         Noise that is drawn once per corpus is charged once; kept noise is used again without a charge.
         """
-        guard, own, agreement = self.session.guard, self.own, self.own.agreement
-        if guard is None or own.drawn is None:
+        own, agreement = self.own, self.own.agreement
+        if paid is None or own.drawn is None:
             return
+        paid.check_new(self.route.terms)
         kept: tuple[Mechanism, ...] = ()
         with own.failure_log.logged():  # if the kept noise cannot be read, the answer is paid for in full
             kept = self.route.drawn_before(documents, context)
@@ -200,7 +222,7 @@ class Answering:
             return
         check_rows(agreement.model, agreement.unit)
         who = {"profile": agreement.profile.name, "digest": agreement.profile.digest.hex(), "unit": agreement.unit.value}
-        guard.charge(own.run, spend, {**who, "question": self.ask.question, "serial": self.ask.serial})
+        paid.pay(spend, {**who, "serial": self.ask.serial})
         own.drawn.paid = any(mechanism.once and mechanism not in kept for mechanism in agreement.profile.mechanisms)
 
     def _meant(self) -> bytes:
@@ -238,8 +260,11 @@ class Answering:
     def _kept_as(self, asked: tuple[str, int, bytes, bytes]) -> tuple[str, int, bytes, bytes]:
         """Names the members by their identities: one that came in another's place has kept no answer, and draws new noise."""
         question, number, _, about = asked
-        who = [[member, self.own.keys.get(member, b"").hex()] for member in self.cohort.members]
-        return question, number, digest(who), about
+        return question, number, self._who(), about
+
+    def _who(self) -> bytes:
+        """Returns the digest of the members and their identities."""
+        return digest([[member, self.own.keys.get(member, b"").hex()] for member in self.cohort.members])
 
     def _send(self, vector: State, surplus: Sequence[bytes]) -> tuple[Message, ...]:
         exchange = self.session.aggregation.round(self.cohort, self.route.terms, vector, surplus)

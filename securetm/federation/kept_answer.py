@@ -13,9 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from securetm.contracts import PART, Array, Noised, State, Terms
-from securetm.federation import wire
-from securetm.federation.refusal_errors import LaterAnswered
+from securetm.contracts import PART, Array, State
 from securetm.federation.store import PartyStore, read_arrays, write_arrays
 
 _VECTOR, _MEMORY, _SURPLUS = "vector", "memory/", "surplus"
@@ -62,15 +60,6 @@ class KeptAnswer:
     def is_to(self, question: str, number: int, members: bytes, about: bytes) -> bool:
         """Whether it is the answer to that very question."""
         return self.asked == (question, number, members.hex(), about.hex())
-
-    def check_not_after(self, ask: wire.Ask, terms: Terms) -> None:
-        """Refuses an earlier number, where a share of noise protects only the sum.
-
-        Other parties may still hold their old answers to it. The difference of two sums that share these would have no more
-        noise in it than this party's two shares.
-        """
-        if terms.noised is Noised.SHARE and self.asked[1] > ask.number:
-            raise LaterAnswered(ask.question, ask.number, self.asked[1])
 
 
 def _memory_in(arrays: State) -> dict[str, Array]:

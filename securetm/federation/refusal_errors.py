@@ -80,6 +80,15 @@ class AskedOtherwise(Refused):
     hint = "a number is answered again only for the very same question, state, words and memory: go on with the next number"
 
 
+class CannotTakePart(Refused):
+    """this party cannot take part in this question: it paid for its answer, and does not have that answer any more"""
+
+    hint = (
+        "a paid share of noise is never drawn again: put the newest copy of the party's store back, "
+        "or let the others go on with the next question"
+    )
+
+
 class LaterAnswered(Refused):
     """question {question!r} number {number} is asked again, and number {later} was answered since"""
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from securetm.accounting.composition import affordable
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger.accounts import SPENT
 from securetm.accounting.ledger.hash_chain import follow
 from securetm.accounting.ledger.ledger import MOST
 from securetm.accounting.ledger.privacy_filter import ALONE
@@ -67,25 +66,41 @@ class BudgetGuard:
     _signed_by: dict[int, int] = field(default_factory=dict)  # who signed, and up to which entry
     _left: tuple[Spend, int, int] | None = None  # how many more such answers this run may give, at that length of the ledger
 
-    def charge(self, run: str, spend: Spend, about: dict[str, str | int]) -> None:
-        """Writes the spend to disk. Refuses if the others did not sign the present head, or if a budget does not suffice."""
+    def check_witnessed(self) -> None:
+        """Refuses if the others did not sign the present head: it may be an older copy that was put back."""
         count, _ = self.ledger.head
         signed = sum(upto == count for upto in self._signed_by.values())
         if signed < self.needed:
             raise NotWitnessed(signed, self.needed)
+
+    def charge(self, run: str, spend: Spend, about: dict[str, str | int]) -> int:
+        """Writes the spend to disk, and returns the number of its entry.
+
+        Refuses if the others did not sign the present head, or if a budget does not suffice.
+        """
+        self.check_witnessed()
+        count, _ = self.ledger.head
         left = self._allowed(run, spend)
         if left < 1:
             raise OutOfBudget(f"{run} has spent the epsilon = {self.budget.epsilon:g} of its profile")
         try:
-            self.ledger.charge(run, spend, about)
+            entered = self.ledger.charge(run, spend, about)
         except BudgetExhausted as limit:
             raise OutOfBudget(str(limit)) from limit
         self._left = spend, left - 1, count + 1
+        return entered
+
+    def answered(self, run: str, entry: int, answer: bytes) -> None:
+        """Writes the digest of the answer that this entry paid for to disk, before the answer leaves."""
+        before, _ = self.ledger.head
+        self.ledger.answered(run, entry, answer)
+        if self._left is not None and self._left[2] == before:
+            self._left = *self._left[:2], before + 1
 
     def was_asked(self, run: str, question: str) -> bool:
         """Whether this run paid for such a question before."""
-        spent = (entry.content for entry in self.ledger.entries() if entry.content["kind"] == SPENT)
-        return any(one["run"] == run and one["about"].get("question") == question for one in spent)
+        account = self.ledger.account(run)
+        return account is not None and account.was_asked(question)
 
     def _allowed(self, run: str, spend: Spend) -> int:
         """Returns how many such answers the budget allows. It counts them down: composing losses takes longer than a round."""

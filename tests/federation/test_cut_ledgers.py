@@ -31,7 +31,7 @@ def finished(five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactor
 def test_after_an_ordinary_run_everybody_has_signed_where_the_ledgers_stand(finished: RunFolder) -> None:
     for name in finished.members:
         with Ledger.read(finished.ledger(name)) as ledger:
-            assert (name, ledger.head[0], ledger.witnessed()) == (name, 3, len(finished.members) - 1)
+            assert (name, ledger.head[0], ledger.witnessed()) == (name, 5, len(finished.members) - 1)
     assert "Peers who countersigned the present head: 4." in " ".join(said(finished.ledger("north")).split())
 
 
@@ -58,12 +58,12 @@ def test_a_ledger_whose_end_is_cut_off_is_not_called_whole(finished: RunFolder) 
     """Those who cut it off cut the signatures in it off, too; the other parties' files and the run's record still know."""
     path = finished.ledger("north")
     assert "whole" not in said(path)
-    behind_its_back(path, "DELETE FROM entries WHERE number = 3", "DELETE FROM witnesses")
+    behind_its_back(path, "DELETE FROM entries WHERE number = 5", "DELETE FROM witnesses")
     told = said(path)
-    assert "holds 2 entries, and not the history of 3 entries that" in " ".join(told.split())
+    assert "holds 4 entries, and not the history of 5 entries that" in " ".join(told.split())
     for memory in path.parent.glob("*.others"):
         memory.unlink()
-    assert "history of 3 entries that the run's own record saw" in " ".join(said(path).split())
+    assert "history of 5 entries that the run's own record saw" in " ".join(said(path).split())
     (finished.path / "result.json").unlink()
     alone = " ".join(said(path).split())
     assert "no file beside it records an earlier head" in alone

@@ -165,7 +165,7 @@ def test_killed_after_it_is_on_disk_and_before_it_leaves_it_is_paid_for_once(sit
     assert site.spent() == 1
 
 
-def test_killed_between_the_charge_and_the_disk_it_is_paid_for_twice_and_was_never_sent(site: Site) -> None:
+def test_killed_between_the_charge_and_the_disk_it_never_left_and_is_computed_under_the_same_entry(site: Site) -> None:
     coordinator = site.begin()
     site.parties[NORTH].documents.train = Documents()  # type: ignore[assignment]
     with pytest.raises(Killed):
@@ -173,7 +173,7 @@ def test_killed_between_the_charge_and_the_disk_it_is_paid_for_twice_and_was_nev
     assert not (site.folder.party(NORTH) / "kept-train.safetensors").exists()
     again = site.begin()
     again.ask(TRAIN, site.state(again), keep=True)
-    assert site.spent() == 2
+    assert site.spent() == 1
 
 
 def test_another_state_of_the_same_number_is_refused_and_costs_nothing(site: Site) -> None:
@@ -204,7 +204,7 @@ def test_an_earlier_number_gets_no_new_share_of_noise(five: Mapping[str, Corpus]
     for _ in range(2):
         coordinator.ask(TRAIN, site.state(coordinator), keep=True)
     again = site.begin()
-    with pytest.raises(PartyRefused, match="LaterAnswered"):
+    with pytest.raises(PartyRefused, match="CannotTakePart"):
         again.ask(TRAIN, site.state(again), keep=True)
     assert site.spent() == 2
     site.end()

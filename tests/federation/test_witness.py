@@ -185,19 +185,19 @@ def spend_elsewhere(session: Session, name: str, times: int) -> None:
 def test_a_longer_ledger_is_countersigned_where_links_lead_to_it(session: Session) -> None:
     assert isinstance(session.ask("north", session.signed_of("north")), wire.Accepted)
     statements = session.signed_of("north")
-    assert {standing_of(one).count for one in statements} == {2}
+    assert {standing_of(one).count for one in statements} == {3}  # opened, paid, answered
     spend_elsewhere(session, "north", 2)
     led = session.accepted("north", wire.Links(statements))
     (_, links), way = led.parcels, led.parcels[1]
     assert len(links) == 2 * wire.LINK
-    assert count(session.shown("south", "north")) == 2  # what nobody proves is not signed, and says where it stands
+    assert count(session.shown("south", "north")) == 3  # what nobody proves is not signed, and says where it stands
     for wrong in (way[: wire.LINK], way[::-1], way + way[: wire.LINK], bytes(2 * wire.LINK)):
         assert session.shown("south", "north", wrong) == wire.Refusal("LedgerForked")
     for wrong in (way[:-1], bytes((wire.MOST_LINKS + 1) * wire.LINK)):
         assert session.shown("south", "north", wrong) == wire.Refusal("Malformed")
     assert session.shown("south", "north", way, way) == wire.Refusal("Malformed")
-    assert count(session.shown("south", "north")) == 2
-    assert count(session.shown("south", "north", way)) == 4
+    assert count(session.shown("south", "north")) == 3
+    assert count(session.shown("south", "north", way)) == 5
     assert session.played.send(session.party("south"), wire.Links((statements[0],))) == wire.Refusal("Malformed")
     session.close()
 
@@ -222,7 +222,7 @@ def put_back_and_longer(five: Mapping[str, Corpus], folder: Path) -> Session:
     private_file(folder / "copy")
     with sqlite3.connect(path) as opened, sqlite3.connect(folder / "copy") as copy:
         opened.backup(copy)
-    for _ in range(2):  # they saw three entries
+    for _ in range(2):  # they saw five entries
         assert isinstance(session.ask("north", session.signed_of("north")), wire.Accepted)
     session.signed_of("north")
     session.close()
@@ -232,7 +232,7 @@ def put_back_and_longer(five: Mapping[str, Corpus], folder: Path) -> Session:
     budget = session.played.profile.budget
     assert budget is not None
     with Ledger.open(path, "north", budget) as elsewhere:
-        for _ in range(4):
+        for _ in range(6):
             elsewhere.charge("elsewhere", Spend(GaussianDpEvent(100.0)), {"profile": "dp-local"})
     return Session(private_plan(folder, "dp-local"), five, folder)
 
@@ -246,7 +246,7 @@ def test_a_ledger_that_was_put_back_and_spent_from_elsewhere_is_not_countersigne
         session.ask("north", session.signed_of("north"))
     (found,) = failures_in(session.party("north").store.folder)
     assert found.name == LedgerRolledBack.__name__
-    assert re.search(r"north.ledger holds 5 entries, and not the history of 3 entries that others saw", found.reason)
+    assert re.search(r"north.ledger holds 7 entries, and not the history of 5 entries that others saw", found.reason)
     session.close()
 
 
@@ -255,17 +255,17 @@ def test_no_links_make_a_fork_a_continuation(five: Mapping[str, Corpus], tmp_pat
     session = put_back_and_longer(five, tmp_path)
     north = session.party("north").ledger
     assert north is not None
-    for since in range(6):
+    for since in range(8):
         way = b"".join(north.links(since))
         assert session.shown("south", "north", way) == (
             wire.Refusal("LedgerForked") if way else session.shown("south", "north")
         )
     assert refusals(session.party("south"))[-1] == (
         "LedgerForked",
-        "the ledger of north with 5 entries does not continue the one that was seen with 3",
+        "the ledger of north with 7 entries does not continue the one that was seen with 5",
     )
     told = session.shown("south", "north")
-    assert count(told) == 3
+    assert count(told) == 5
     refused = session.ask("north", told.parcels)  # type: ignore[union-attr]
     assert refused == wire.Refusal("Failed")  # an honest owner finds it out by what they can sign
     assert failures_in(session.party("north").store.folder)[-1].name == LedgerRolledBack.__name__

@@ -173,10 +173,10 @@ def test_a_run_that_was_killed_without_warning_goes_on_with_the_noise_that_it_dr
     assert all(len(entries(folder, name)) == 1 for name in corpora)
 
 
-def test_a_crash_before_the_noise_was_kept_is_charged_again(
+def test_after_a_crash_before_the_noise_was_kept_it_is_drawn_under_the_same_entry(
     twice: str, corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was charged by then is not given back: nobody can be sure that nothing was sent."""
+    """Nothing left: the ledger would hold the digest of what did."""
     folder = begin(tmp_path / "run", plan_of(tmp_path, twice), corpora)
 
     def crash(drawn: KeptNoise, key: str, value: bytes) -> None:
@@ -189,7 +189,7 @@ def test_a_crash_before_the_noise_was_kept_is_charged_again(
     assert len(entries(folder)) == 1
     result = execute(reopen(folder.path), Unwatched())
     assert result["rounds"] == 3
-    assert len(entries(folder)) == 2
+    assert len(entries(folder)) == 1
 
 
 # ---- what was drawn once -------------------------------------------------------------------------------------------

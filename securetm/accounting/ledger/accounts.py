@@ -25,6 +25,9 @@ as_text = lru_cache(maxsize=256)(event_as_text)
 _from_text = lru_cache(maxsize=256)(event_from_text)
 
 
+LOST = "lost"  # in place of a digest: paid for in an earlier ledger, and never computed
+
+
 @dataclass
 class PaidAnswer:
     """One answer that was paid for. It leaves only once its digest is in the ledger, so without one it never left."""
@@ -35,6 +38,7 @@ class PaidAnswer:
     members: str  # digest of who was asked, by their identities
     asked: str  # digest of everything that was asked
     answer: str = ""  # digest of the answer with the noise in it, before anything masks or encrypts it
+    price: Spend | None = None  # of one answer; None where an earlier ledger has it
 
 
 @dataclass
@@ -50,15 +54,14 @@ class RunAccount:
     unbounded: str = ""  # why what it released has no bound; empty where it has one
     paid: list[PaidAnswer] = field(default_factory=list)  # in their order
 
-    @property
-    def succeeds(self) -> bool:
-        """Whether its answers were paid for in an earlier ledger, which knows which ones they were."""
-        return any(one.question == EARLIER for one in self.paid)
-
     def paid_for(self, question: str, number: int, members: str) -> PaidAnswer | None:
         """The last answer to that question and number, by these members, that was paid for."""
         wanted = question, number, members
         return next((one for one in reversed(self.paid) if (one.question, one.number, one.members) == wanted), None)
+
+    def was_asked(self, question: str) -> bool:
+        """Whether an answer to that question was paid for."""
+        return any(one.question == question for one in self.paid)
 
     def latest(self, question: str) -> int:
         """The highest number of that question that was paid for; -1 if there is none."""
@@ -182,7 +185,7 @@ class Accounts:
     def _answered(self, content: Content) -> None:
         account = self.runs[content["run"]]
         paid = next(one for one in reversed(account.paid) if one.entry == content["entry"])
-        if paid.answer:
+        if paid.answer:  # one that was carried over from an earlier ledger has a digest or is lost
             raise ValueError("an answer has two digests")
         paid.answer = str(content["digest"])
         account.entries += 1
@@ -192,8 +195,10 @@ class Accounts:
             raise ValueError("an answer is paid for before there is a budget")
         kind = Spend(_from_text(content["event"]), content["slack"])
         count, about, account = int(content["count"]), dict(content["about"]), self._account(content)
-        what = (str(about.get("question", "")), int(about.get("number", 0)), str(about.get("members", "")))
-        account.paid.append(PaidAnswer(self.number, *what, str(about.get("asked", ""))))
+        if "question" in about and about["question"] != EARLIER:
+            what = str(about["question"]), int(about.get("number", 0)), str(about.get("members", ""))
+            account.paid.append(PaidAnswer(self.number, *what, str(about.get("asked", "")), "", kind))
+        account.paid += [PaidAnswer(self.number, *one) for one in content.get("paid", ())]
         account.answers[kind] += count
         self._cost = self._cost.plus(cost_of(kind, self.orders), count)
         if self._ahead[kind] >= count:

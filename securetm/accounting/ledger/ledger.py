@@ -8,7 +8,7 @@ the file withstands.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,6 @@ from securetm.accounting.ledger.accounts import (
     SPENT,
     UNBOUNDED,
     Accounts,
-    PaidAnswer,
     RunAccount,
     as_text,
 )
@@ -144,11 +143,14 @@ class Ledger:
 
     # ---- check, enter, compute, enter the digest, then send
 
-    def record(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> None:
-        """Enters an answer whether or not it fits the budget. The entry is on disk when this returns."""
+    def record(self, run: str, spend: Spend, about: Mapping[str, str | int], paid: Sequence[Sequence[str | int]] = ()) -> None:
+        """Enters answers whether or not they fit the budget. The entry is on disk when this returns.
+
+        `paid` says which answers of an earlier ledger they were: fields of `PaidAnswer`, from the question on.
+        """
         with self._file.appending():
             self._catch_up()
-            self._append(run, spend, about)
+            self._append(run, spend, about, {"paid": [list(one) for one in paid]} if paid else {})
         self._catch_up()
 
     def charge(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> int:
@@ -172,7 +174,7 @@ class Ledger:
             self._catch_up()
             self._check_open()
             account = self._accounts.runs.get(run)
-            paid = next((one for one in account.paid if one.entry == entry), None) if account else None
+            paid = next((one for one in reversed(account.paid) if one.entry == entry), None) if account else None
             require(paid is not None, "an answer", "entry", entry, "must be one that this run paid for")
             assert paid is not None
             if paid.answer and paid.answer != answer.hex():
@@ -222,12 +224,6 @@ class Ledger:
         self._catch_up()
         account = self._accounts.runs.get(run)
         return tuple(account.spends()) if account else ()
-
-    def paid(self, run: str, question: str, number: int, members: str) -> PaidAnswer | None:
-        """The answer to that question and number, by these members, that this run paid for last."""
-        self._catch_up()
-        account = self._accounts.runs.get(run)
-        return account.paid_for(question, number, members) if account else None
 
     def account(self, run: str) -> RunAccount | None:
         """The account of that run, if it entered anything."""
@@ -333,14 +329,15 @@ class Ledger:
         budget = self.budget
         raise BudgetExhausted(run, count, budget.unit.value, spent.epsilon, would.epsilon, budget.epsilon, budget.delta)
 
-    def _append(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> None:
+    def _append(self, run: str, spend: Spend, about: Mapping[str, str | int], more: Content | None = None) -> None:
         self._check_open()
         unit = self.budget.unit.value
         if about.get("unit", unit) != unit:
             raise UnitsDiffer(str(self._file.path), unit, str(about["unit"]))
         self._check_profile(run, about)
         what = {"event": as_text(spend.event), "slack": spend.failure_probability, "count": spend.count}
-        self._file.append({"kind": SPENT, "run": run, **what, "unit": unit, "about": dict(about), "time": _now()})
+        said = {"unit": unit, "about": dict(about), **(more or {}), "time": _now()}
+        self._file.append({"kind": SPENT, "run": run, **what, **said})
 
     def _check_open(self) -> None:
         if self.ended:

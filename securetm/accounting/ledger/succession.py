@@ -1,6 +1,7 @@
 """Replaces several ledgers by one, when one corpus is made of documents with different ledgers.
 
-The new ledger holds at least what each former ledger holds, so that no document's spend is lost. It knows no document.
+The new ledger holds at least what each former ledger holds, so that no document's spend is lost. It also knows which answers
+were paid for: those that were not computed yet count as lost. It knows no document.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from securetm.accounting.ledger.accounts import EARLIER, RunAccount
+from securetm.accounting.ledger.accounts import EARLIER, LOST, RunAccount
 from securetm.accounting.ledger.ledger import Ledger
 from securetm.accounting.ledger_errors import UnitsDiffer
 from securetm.accounting.spends import Spend
@@ -31,8 +32,10 @@ def continue_from(sources: Sequence[Path], path: Path, owner: str) -> None:
     with Ledger.open(path, owner, _least(budgets)) as ledger:
         for account in _most(ended):
             about = {"profile": account.profile, "digest": account.digest, "question": EARLIER}
+            paid = [(one.question, one.number, one.members, one.asked, one.answer or LOST) for one in account.paid]
             for spend in account.spends():
-                ledger.record(account.run, spend, about)
+                ledger.record(account.run, spend, about, paid)
+                paid = []
             if account.unbounded:
                 ledger.release(account.run, account.unbounded, about)
 
@@ -53,7 +56,8 @@ def _most(ended: Sequence[tuple[Budget | None, tuple[RunAccount, ...]]]) -> list
     merged: dict[str, RunAccount] = {}
     for _, histories in ended:
         for account in histories:
-            before = merged.get(account.run, replace(account, answers=Counter[Spend]()))
+            before = merged.get(account.run, replace(account, answers=Counter[Spend](), paid=[]))
             unbounded = before.unbounded or account.unbounded
-            merged[account.run] = replace(before, answers=before.answers | account.answers, unbounded=unbounded)
+            paid = [*before.paid, *account.paid]
+            merged[account.run] = replace(before, answers=before.answers | account.answers, unbounded=unbounded, paid=paid)
     return list(merged.values())

@@ -9,6 +9,7 @@ import pytest
 from dp_accounting import GaussianDpEvent, LaplaceDpEvent
 
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.accounts import LOST
 from securetm.accounting.ledger.all_runs import AllRuns, all_runs
 from securetm.accounting.ledger.succession import continue_from
 from securetm.accounting.ledger_errors import AnsweredOtherwise, LedgerTampered, NoBudgetYet
@@ -96,10 +97,23 @@ def test_a_run_without_a_bound_is_in_every_ledger_that_succeeds(tmp_path: Path) 
     continue_from([tmp_path / "a.ledger", tmp_path / "b.ledger"], tmp_path / "c.ledger", "c")
     with Ledger.read(tmp_path / "c.ledger") as ledger:
         assert ledger.budget == DOCUMENTS
-        paid = ledger.account("paid")
-        assert paid is not None
-        assert paid.succeeds
     assert total(tmp_path / "c.ledger").unbounded_because == "run free (profile 'masked' has no bound)"
+
+
+def test_which_answers_were_paid_for_is_known_in_every_ledger_that_succeeds(tmp_path: Path) -> None:
+    about = {"profile": "dp-local", "question": "train", "members": "aa", "asked": "bb"}
+    with Ledger.open(tmp_path / "a.ledger", "a", DOCUMENTS) as ledger:
+        ledger.answered("run", ledger.charge("run", ANSWER, {**about, "number": 0}), b"one")
+        ledger.charge("run", ANSWER, {**about, "number": 1})  # and killed
+    continue_from([tmp_path / "a.ledger"], tmp_path / "b.ledger", "b")
+    continue_from([tmp_path / "b.ledger"], tmp_path / "c.ledger", "c")
+    with Ledger.open(tmp_path / "c.ledger", "c", DOCUMENTS) as ledger:
+        account = ledger.account("run")
+        assert account is not None
+        assert account.answers.total() == 2
+        assert [(one.number, one.asked, one.answer) for one in account.paid] == [(0, "bb", b"one".hex()), (1, "bb", LOST)]
+        with pytest.raises(AnsweredOtherwise):
+            ledger.answered("run", account.paid[1].entry, b"two")
 
 
 def test_an_entry_pays_for_one_answer(tmp_path: Path) -> None:
@@ -108,11 +122,13 @@ def test_an_entry_pays_for_one_answer(tmp_path: Path) -> None:
     with Ledger.open(path, "north", DOCUMENTS) as ledger:
         entry = ledger.charge("run", ANSWER, about)
         assert entry == 2
-        paid = ledger.paid("run", "train", 3, "aa")
+        account = ledger.account("run")
+        assert account is not None
+        paid = account.paid_for("train", 3, "aa")
         assert paid is not None
         assert (paid.entry, paid.asked, paid.answer) == (2, "bb", "")
-        assert ledger.paid("run", "train", 2, "aa") is None
-        assert ledger.paid("run", "train", 3, "cc") is None
+        assert account.paid_for("train", 2, "aa") is None
+        assert account.paid_for("train", 3, "cc") is None
         ledger.answered("run", entry, b"one")
         ledger.answered("run", entry, b"one")  # after a crash
         with pytest.raises(AnsweredOtherwise):
@@ -120,7 +136,9 @@ def test_an_entry_pays_for_one_answer(tmp_path: Path) -> None:
         with pytest.raises(BadSetting):
             ledger.answered("another run", entry, b"one")
     with Ledger.read(path) as ledger:
-        paid = ledger.paid("run", "train", 3, "aa")
+        account = ledger.account("run")
+        assert account is not None
+        paid = account.paid_for("train", 3, "aa")
         assert paid is not None
         assert paid.answer == b"one".hex()
         assert ledger.head[0] == 3

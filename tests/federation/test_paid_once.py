@@ -1,0 +1,252 @@
+"""Noise that was paid for is never drawn again, whatever is lost or put back: under one entry one answer leaves, or none."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from securetm.accounting.ledger import Ledger
+from securetm.aggregation.vectors import pack_vector
+from securetm.corpus.corpus import Corpus
+from securetm.federation import answering
+from securetm.federation.answering import Answering
+from securetm.federation.coordinator import Coordinator
+from securetm.federation.folder import begin
+from securetm.federation.kept_answer import KeptAnswer
+from securetm.federation.paid_question import PaidQuestion
+from securetm.federation.questions import TRAIN
+from securetm.federation.running_errors import PartyRefused
+from securetm.federation.store import PartyStore
+from securetm.sessions.identities import IDENTITY
+
+from .private import private_plan
+from .test_kept_answers import NORTH, Killed, Site
+
+Left = dict[int, set[str]]  # the digests of what left under each entry of the ledger
+
+
+@pytest.fixture(params=["dp-distributed", "dp-local"])
+def site(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: Path) -> Iterator[Site]:
+    made = Site(begin(tmp_path / "run", private_plan(tmp_path, request.param, training__rounds=4), five))
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> Left:
+    """What left the party, at the last step before it is masked, by the entry that paid for it."""
+    found: Left = defaultdict(set)
+    send = Answering._send
+
+    def sent(self: Answering, vector: Any, surplus: Any) -> Any:
+        if self.own.name == NORTH and self.ask.question == TRAIN:
+            account = self.own.ledger.account(self.own.run) if self.own.ledger else None
+            paid = account.paid_for(TRAIN, self.ask.number, self._who().hex()) if account else None
+            assert paid is not None
+            assert paid.answer  # its digest is in the ledger before it leaves
+            found[paid.entry].add(hashlib.sha256(pack_vector(vector, self.route.terms)).hexdigest())
+        return send(self, vector, surplus)
+
+    monkeypatch.setattr(Answering, "_send", sent)
+    return found
+
+
+def ask(site: Site, coordinator: Coordinator) -> None:
+    coordinator.ask(TRAIN, site.state(coordinator), keep=True)
+
+
+def answer_deleted(folder: Path) -> None:
+    (folder / "kept-train.safetensors").unlink()
+
+
+def store_deleted(folder: Path) -> None:
+    """All but the kept answer and the identity, which a real party has in its keys."""
+    store = PartyStore(folder)
+    identity = store.get(IDENTITY)
+    store.close()
+    assert identity is not None
+    for path in [*folder.glob("own.sqlite*"), *folder.glob("memory-*")]:
+        path.unlink()
+    shutil.rmtree(folder / "own.large", ignore_errors=True)
+    store = PartyStore(folder)
+    store.put(IDENTITY, identity)
+    store.close()
+
+
+def both_deleted(folder: Path) -> None:
+    answer_deleted(folder)
+    store_deleted(folder)
+
+
+LOSSES: dict[str, Callable[[Path], None]] = {"answer": answer_deleted, "store": store_deleted, "both": both_deleted}
+
+
+@pytest.mark.parametrize("what", LOSSES)
+def test_what_was_paid_for_and_is_lost_is_not_drawn_again(what: str, site: Site, left: Left) -> None:
+    ask(site, site.begin())
+    site.end()
+    LOSSES[what](site.folder.party(NORTH))
+    again = site.begin()
+    if what == "store":  # the answer is there, and is given again as it was
+        ask(site, again)
+    else:
+        with pytest.raises(PartyRefused, match="CannotTakePart"):
+            ask(site, again)
+    assert [len(answers) for answers in left.values()] == [1]
+    assert site.spent() == 1
+
+
+@pytest.mark.parametrize("what", ["everything", "answer", "store"])
+def test_an_older_copy_that_is_put_back_draws_nothing_again(what: str, site: Site, left: Left, tmp_path: Path) -> None:
+    """The copy is of after the first answer. It has that one, and not the second one, which left too."""
+    coordinator = site.begin()
+    ask(site, coordinator)
+    folder = site.folder.party(NORTH)
+    site.parties[NORTH].store.keep()
+    shutil.copytree(folder, tmp_path / "copy")
+    ask(site, coordinator)
+    site.end()
+    if what == "everything":
+        shutil.rmtree(folder)
+        shutil.copytree(tmp_path / "copy", folder)
+    else:
+        pattern = "kept-train*" if what == "answer" else "own.sqlite*"
+        for path in folder.glob(pattern):
+            path.unlink()
+        for path in (tmp_path / "copy").glob(pattern):
+            shutil.copy2(path, folder / path.name)
+    again = site.begin()
+    again.numbers[TRAIN], again.serial = 1, coordinator.serial - 1  # it goes on from its checkpoint after the first answer
+    if what == "store":  # the kept answer is the second one
+        ask(site, again)
+    else:
+        with pytest.raises(PartyRefused, match="north refused: CannotTakePart"):
+            ask(site, again)
+    assert [len(answers) for answers in left.values()] == [1, 1]
+    assert site.spent() == 2
+
+
+def killed(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, *, after: bool) -> None:
+    """Ends the party's process once, before that call or after it."""
+    known, armed = getattr(where, name), [True]
+
+    def dies(*given: Any, **named: Any) -> Any:
+        party = _party_of(given)
+        if party not in (NORTH, "") or not armed[0]:
+            return known(*given, **named)
+        done = known(*given, **named) if after else None
+        if name == "settle" or party == NORTH:
+            armed[0] = False
+            raise Killed()
+        return done
+
+    monkeypatch.setattr(where, name, staticmethod(dies) if where is KeptAnswer else dies)
+
+
+def _party_of(given: tuple[Any, ...]) -> str:
+    """Whose call it is, by what it was given."""
+    first = given[0]
+    if isinstance(first, Answering):
+        return first.own.name
+    if isinstance(first, PaidQuestion):
+        return first.guard.ledger.owner
+    if isinstance(first, Ledger):
+        return first.owner
+    return NORTH if isinstance(first, PartyStore) and "north" in str(first.folder) else "another"
+
+
+MOMENTS: dict[str, tuple[Any, str, bool]] = {
+    "before it is paid for": (PaidQuestion, "pay", False),
+    "when it is paid for": (PaidQuestion, "pay", True),
+    "when it is noted as asked": (PartyStore, "note_asked", True),
+    "when it is computed": (Answering, "clipped_answer", True),
+    "when it is kept": (KeptAnswer, "keep", True),
+    "when its digest is entered": (Ledger, "answered", True),
+    "before it is sent": (Answering, "_send", False),
+    "when it is sent": (Answering, "_send", True),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_killed_at_any_step_and_asked_again_one_answer_leaves_for_one_entry(
+    moment: str, site: Site, left: Left, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, name, after = MOMENTS[moment]
+    coordinator = site.begin()
+    with monkeypatch.context() as patched:
+        killed(patched, where, name, after=after)
+        with pytest.raises(Killed):
+            ask(site, coordinator)
+    again = site.begin()
+    ask(site, again)
+    third = site.begin()
+    ask(site, third)
+    assert [len(answers) for answers in left.values()] == [1]
+    assert site.spent() == 1
+
+
+@pytest.mark.parametrize("moment", list(MOMENTS)[1:])
+@pytest.mark.parametrize("what", LOSSES)
+def test_killed_at_any_step_with_the_answer_lost_too_one_answer_leaves_or_none(
+    moment: str, what: str, five: Mapping[str, Corpus], tmp_path: Path, left: Left, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(begin(tmp_path / "run", private_plan(tmp_path, "dp-distributed", training__rounds=4), five))
+    where, name, after = MOMENTS[moment]
+    coordinator = site.begin()
+    with monkeypatch.context() as patched:
+        killed(patched, where, name, after=after)
+        with pytest.raises(Killed):
+            ask(site, coordinator)
+    site.end()
+    if (site.folder.party(NORTH) / "kept-train.safetensors").exists():
+        LOSSES[what](site.folder.party(NORTH))
+    elif what != "answer":
+        store_deleted(site.folder.party(NORTH))
+    gone = list(MOMENTS).index(moment) >= list(MOMENTS).index("when its digest is entered") and what != "store"
+    again = site.begin()
+    if gone:
+        with pytest.raises(PartyRefused, match="CannotTakePart"):
+            ask(site, again)
+    else:
+        ask(site, again)
+    assert [len(answers) for answers in left.values()] in ([1], [])
+    assert site.spent() == 1
+    site.end()
+
+
+def test_other_bytes_in_the_place_of_the_kept_answer_do_not_leave(site: Site, left: Left) -> None:
+    """A whole file that was made of another draw: the ledger knows the digest of the one that left."""
+    ask(site, site.begin())
+    party = site.parties[NORTH]
+    kept = KeptAnswer.of(party.store, TRAIN)
+    assert kept is not None
+    question, number, members, about = kept.asked
+    other = bytes(reversed(kept.vector))
+    assert other != kept.vector
+    KeptAnswer.keep(party.store, (question, number, bytes.fromhex(members), bytes.fromhex(about)), other, kept.memory)
+    again = site.begin()
+    with pytest.raises(PartyRefused, match="CannotTakePart"):
+        ask(site, again)
+    assert [len(answers) for answers in left.values()] == [1]
+
+
+def test_the_sentence_is_the_same_whatever_was_lost(site: Site) -> None:
+    said = set()
+    ask(site, site.begin())
+    site.end()
+    for what in ("answer", "both"):
+        folder = site.folder.party(NORTH)
+        kept = (folder / "kept-train.safetensors").read_bytes()
+        LOSSES[what](folder)
+        with pytest.raises(PartyRefused, match="CannotTakePart"):
+            ask(site, site.begin())
+        said |= set(site.parties[NORTH].store.rows("SELECT name, reason FROM refusals"))
+        (folder / "kept-train.safetensors").write_bytes(kept)
+    assert len(said) == 1
+    assert answering.CannotTakePart.__name__ in next(iter(said))
