@@ -140,7 +140,7 @@ def test_paid_answers_are_about_the_same_state_too(five: Mapping[str, Corpus], t
         else:
             with pytest.raises(PartyRefused, match="AskedOtherwise"):
                 at_work.ask(TRAIN, about)
-    assert [party.ledger.head[0] for party in parties.parties.values() if party.ledger] == [3] * 5  # opened, paid once, and its digest
+    assert [party.ledger.head[0] for party in parties.parties.values() if party.ledger] == [3] * 5  # opened, paid, answered
     parties.close()
     store.close()
 
