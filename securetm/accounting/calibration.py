@@ -11,6 +11,7 @@ from securetm.accounting.accounting_errors import BudgetTooSmall
 from securetm.accounting.composition import quick_epsilon, total, within
 from securetm.accounting.events import positive, probability
 from securetm.accounting.spends import Spend
+from securetm.wording import upward, upward_figure
 
 PRECISION = 1e-3  # of the result, relative; it is rounded to the safe side
 _STRIDE = 0.1
@@ -28,9 +29,9 @@ def noise_for(make: Make, epsilon: float, delta: float, low: float, high: float)
 def _furthest(make: Make, epsilon: float, delta: float, safe: float, wanted: float) -> float:
     """Goes from `safe` towards `wanted` as far as the budget allows; the result was composed and fits."""
     if not within(make(safe), epsilon, delta):
-        noise, reason = f"noise between {wanted:g} and {safe:g}", f"the largest spends more at delta = {delta:g}"
+        noise, reason = f"noise between {wanted:g} and {safe:g}", f"the largest spends more at delta = {upward_figure(delta)}"
         instead = "allow a larger epsilon, or take fewer rounds or smaller batches"
-        raise BudgetTooSmall(noise, f"{epsilon:g}", reason, instead)
+        raise BudgetTooSmall(noise, upward(epsilon), reason, instead)
 
     def excess(place: float) -> float:
         return _log_ratio(total(make(math.exp(place)), delta).epsilon, epsilon)

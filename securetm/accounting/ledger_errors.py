@@ -6,7 +6,7 @@ from securetm.errors import Misuse, SecuretmError
 
 
 class BudgetExhausted(SecuretmError):
-    """{run} stops: of epsilon {epsilon:.4g} per {unit}, {spent:.4g} is spent, and {planned} more would make {would:.4g}"""
+    """{run} stops: of epsilon {epsilon:upward} per {unit}, {spent:upward} is spent; {planned} more would make {would:upward}"""
 
     run: str
     planned: int

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, Self
 
 from securetm.contracts.terms import Unit
-from securetm.wording import listed, upward
+from securetm.wording import listed, upward, upward_figure
 
 LONGEST_REASON = 1000  # characters
 
@@ -94,7 +94,7 @@ class Origin:
         """The origin as a part of a sentence."""
         if self.kind is OriginKind.PAID:
             runs = (
-                f"epsilon {upward(one.epsilon)} and delta {one.delta:g} of each {one.unit.value} in the run {one.run}"
+                f"epsilon {upward(one.epsilon)} and delta {upward_figure(one.delta)} of each {one.unit.value} in the run {one.run}"
                 for one in self.entries
             )
             taken = f", which took as public: {'; '.join(self.rests_on)}" if self.rests_on else ""

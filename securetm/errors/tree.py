@@ -10,18 +10,23 @@ from dataclasses import dataclass, fields
 from string import Formatter
 from typing import Any, ClassVar, dataclass_transform
 
+from securetm.wording import downward, upward
+
 MISUSE = 2
 FAILURE = 3
 
 
 class _Sentence(Formatter):
-    """As any format, and `{found:party is|parties are}` is `1 party is` or `2 parties are`."""
+    """As any format; `{found:party is|parties are}` is `1 party is` or `2 parties are`, `{spent:upward}` a bound."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec in _BOUNDS:
+            return _BOUNDS[format_spec](value)
         one, bar, several = format_spec.partition("|")
         return f"{value} {one if value == 1 else several}" if bar else str(super().format_field(value, format_spec))
 
 
+_BOUNDS = {"upward": upward, "downward": downward}
 _SENTENCE = _Sentence()
 _LONGEST = 400  # characters of a fact that is shown whole
 

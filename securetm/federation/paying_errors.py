@@ -32,7 +32,7 @@ class LedgerGone(Misuse):
 
 
 class LedgerExhausted(SecuretmError):
-    """{path} allows no other answer of {party}: of epsilon {epsilon:.4g}, {runs:run has|runs have} spent {spent:.4g}"""
+    """{path} allows no other answer of {party}: of epsilon {epsilon:upward}, {runs:run has|runs have} spent {spent:upward}"""
 
     path: str
     party: str

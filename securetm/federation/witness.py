@@ -27,6 +27,7 @@ from securetm.federation.wire import LINK, MOST_LINKS
 from securetm.sessions.identities import SIGNATURE, Identity
 from securetm.sessions.labels import Label
 from securetm.sessions.session_errors import StaleSignature
+from securetm.wording import upward
 
 NONCE = TAG = 16
 _LEDGER_OF = "ledger of "  # in the store, before the owner's name
@@ -82,7 +83,7 @@ class BudgetGuard:
         count, _ = self.ledger.head
         left = self._allowed(run, spend)
         if left < 1:
-            raise OutOfBudget(f"{run} has spent the epsilon = {self.budget.epsilon:g} of its profile")
+            raise OutOfBudget(f"{run} has spent the epsilon = {upward(self.budget.epsilon)} of its profile")
         try:
             entered = self.ledger.charge(run, spend, about)
         except BudgetExhausted as limit:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from securetm.wording import downward_figure, upward_figure
+
 if TYPE_CHECKING:
     from securetm.leakage.audit_record import Finding, Measured
 
@@ -35,14 +37,17 @@ def judged_alone(found: Measured, chance: Measured, refuted_from: float) -> tupl
     if found.value is None:
         return NOT_TESTED, "there was nothing to try it on"
     if found.ceiling < refuted_from:
-        return NOT_TESTED, f"too little was tried: even an ideal attacker's interval would begin at {found.ceiling:.3g}"
+        return (
+            NOT_TESTED,
+            f"too little was tried: even an ideal attacker's interval would begin at {downward_figure(found.ceiling)}",
+        )
     if chance.low >= refuted_from and found.low <= chance.high:
         return NOT_TESTED, "random numbers reach as much, so this measure shows nothing here"
     if found.low >= refuted_from and found.low > chance.high:
-        return REFUTED, f"the interval begins at {found.low:.3g}, and {refuted_from:.3g} counts as success"
+        return REFUTED, f"the interval begins at {downward_figure(found.low)}, and {refuted_from:.3g} counts as success"
     if found.low >= refuted_from:
         return NOT_TESTED, "its interval does not lie above that of chance"
-    reached = f"reached {found.value:.3g}, and by its interval {found.low:.3g} to {found.high:.3g}"
+    reached = f"reached {found.value:.3g}, and by its interval {downward_figure(found.low)} to {upward_figure(found.high)}"
     return (
         NOT_REFUTED,
         f"this attack, at this effort, {reached}; an interval that begins at {refuted_from:.3g} counts as success",

@@ -19,6 +19,7 @@ from securetm.reports.audit_markup import Html, grid, joined
 from securetm.reports.audit_tables import AuditTable, Cell
 from securetm.reports.audit_wording import EPSILON, NUMBER, SHARE, by_chance, figure, scale_of, shown
 from securetm.reports.plots import axis, dashes, number
+from securetm.wording import upward
 
 ROC, EMPIRICAL = "roc", "epsilon"  # kinds of curves (leakage/attack.py)
 _CHANCE = "chance"  # the diagonal of a plot of rates
@@ -226,7 +227,9 @@ def _rates(finding: Finding, curves: Sequence[Curve], bounded: bool) -> Html:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         ([joined(_sample(n), curve.label)], *([shown(_rate(curve, at), SHARE)] for at in _AT)) for n, curve in enumerate(curves)
     )
-    most = f" The dotted line marked ε is the most that epsilon = {finding.run.epsilon:.4g} allows." if bounded else ""
+    most = (
+        f" The dotted line marked ε is the most that epsilon = {upward(finding.run.epsilon or 0.0)} allows." if bounded else ""
+    )
     caption = (
         "Both axes are logarithmic; the finely dotted line is chance. With fewer than 1,000 tries that should fail, what "
         f"stands at 0.1 % was reached without any false positive. {_WHY_MORE}{most}"

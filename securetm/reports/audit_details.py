@@ -13,6 +13,7 @@ from securetm.reports.audit_markup import Html, facts, grid, joined, lines
 from securetm.reports.audit_tables import examples_table, plain_table
 from securetm.reports.audit_wording import (
     adversary_of,
+    at_least,
     by_chance,
     confidence,
     effort_in_words,
@@ -87,7 +88,7 @@ def _ideal(finding: Finding) -> str:
     found = finding.outcome.measured
     if found.of is None:
         return f"could show {ideal_most(finding)} at most with as many tries, if it were never wrong"
-    most = shown(found.ceiling, scale_of(found))
+    most = at_least(found.ceiling, scale_of(found))
     return f"would have succeeded every time; its interval would begin at {most} with as many tries"
 
 

@@ -22,6 +22,7 @@ from securetm.reports.printable import printable
 from securetm.reports.report_errors import NotAnAudit
 from securetm.reports.writing import make_private, write_report
 from securetm.toml_settings import require
+from securetm.wording import downward_figure
 
 AUDITS = "audits"  # the folder of a run's audits, below that of the run
 _DERIVED = "refuted_claims"
@@ -188,6 +189,7 @@ def _check_verdict(finding: Finding, broken: bool, where: str) -> None:
     follows, depends = possible_verdicts(finding), not (broken or finding.attempt.baseline)
     if depends:  # an attack that did not break its baseline shows nothing by failing
         follows = frozenset(NOT_TESTED if one == NOT_REFUTED else one for one in follows)
-    problem = f"does not follow from an interval from {found.low:.3g} on, where {finding.attempt.refuted_from:.3g} counts"
+    begins, counts = downward_figure(found.low), f"{finding.attempt.refuted_from:.3g}"
+    problem = f"does not follow from an interval from {begins} on, where {counts} counts"
     beside = ", and from a baseline that was not broken" if depends else ""
     require(verdict in follows, where, "verdict", verdict, f"{problem} as refuted{beside}")

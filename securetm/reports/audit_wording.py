@@ -11,7 +11,7 @@ from securetm.leakage.illustrations import Example
 from securetm.leakage.refusal_record import EVERY_PARTY, RefusalRecord
 from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
 from securetm.sessions.identities import COORDINATOR
-from securetm.wording import counted, upward
+from securetm.wording import counted, downward_figure, downward_share, upward, upward_figure, upward_share
 
 MARKS = {BROKEN: "■", OPEN: "◧", HELD: "□", NOT_TESTED: "–"}  # they stand beside the word, never alone
 _MOST_REASONS = 3
@@ -134,7 +134,7 @@ def claimed_epsilon(finding: Finding) -> str:
     if run.epsilon is None:
         return ""
     unit = {"word": "word occurrence", "": "unit that was not noted"}.get(run.epsilon_unit, run.epsilon_unit)
-    with_delta = f", delta = {run.delta:.3g}" if run.delta is not None else ""
+    with_delta = f", delta = {upward_figure(run.delta)}" if run.delta is not None else ""
     return f"epsilon = {upward(run.epsilon)} per {unit}{with_delta}"
 
 
@@ -159,10 +159,10 @@ def confidence(finding: Finding) -> str:
     alone = f"{100 * each:.6g}\N{NO-BREAK SPACE}%"
     if tests < 2:
         return alone
-    together = 100 * (1 - tests * (1 - each))
+    together = 1 - tests * (1 - each)
     return (
         f"{alone}: {tests} claimed epsilons are tested here, and all of their intervals hold together at no less than "
-        f"{together:.4g}\N{NO-BREAK SPACE}% (Bonferroni)"
+        f"{downward_share(together)} (Bonferroni)"
     )
 
 
@@ -225,12 +225,22 @@ def shown(value: float | None, scale: str) -> str:
     return f"{value:.3g}" if math.isfinite(value) else "no bound"
 
 
+def at_least(low: float, scale: str) -> str:
+    """The low end of an interval, or what is reached for certain: rounded downwards."""
+    return downward_share(low) if scale == SHARE else downward_figure(low)
+
+
+def at_most(high: float, scale: str) -> str:
+    """The high end of an interval, or the most that can be reached: rounded upwards."""
+    return upward_share(high) if scale == SHARE else upward_figure(high)
+
+
 def figure(measured: Measured) -> str:
     """A measure with its interval, for people."""
     if measured.value is None:
         return "–"
     scale = scale_of(measured)
-    return f"{shown(measured.value, scale)} ({shown(measured.low, scale)} to {shown(measured.high, scale)})"
+    return f"{shown(measured.value, scale)} ({at_least(measured.low, scale)} to {at_most(measured.high, scale)})"
 
 
 def by_chance(finding: Finding) -> float | None:
@@ -246,7 +256,7 @@ def compared(finding: Finding) -> str:
         return "–"
     chance = shown(by_chance(finding), scale_of(found))
     if found.of is not None:
-        return f"by chance {chance}; an ideal attacker surely {shown(found.ceiling, scale_of(found))}"
+        return f"by chance {chance}; an ideal attacker surely {at_least(found.ceiling, scale_of(found))}"
     return f"by chance {chance}; an ideal attacker, never wrong, at most {ideal_most(finding)}"
 
 
@@ -264,7 +274,7 @@ def ideal(finding: Finding) -> str:
 def ideal_most(finding: Finding) -> str:
     """The most that an ideal attacker could show, in the unit of the measure."""
     found = finding.outcome.measured
-    most = shown(found.ceiling, scale_of(found))
+    most = at_most(found.ceiling, scale_of(found))
     if scale_of(found) != NUMBER or "epsilon" not in found.unit:
         return most
     return f"an epsilon of {most}, where none is claimed" if finding.run.epsilon is None else f"{most} times what is claimed"

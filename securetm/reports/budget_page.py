@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from securetm.accounting.calculator.budget_report import BudgetReport, ReportTable
-from securetm.reports.budget_tables import all_tables, attack_limit, percent
+from securetm.reports.budget_tables import all_tables, attack_limit
 from securetm.reports.page import framed, plot_section, table_section
 from securetm.reports.writing import write_report
-from securetm.wording import upward
+from securetm.wording import upward, upward_figure, upward_share
 
 
 def write_page(report: BudgetReport, path: Path) -> None:
@@ -28,12 +28,12 @@ def page(report: BudgetReport) -> str:
 
 
 def _head(report: BudgetReport) -> str:
-    attack = attack_limit(report, f"<strong>{percent(report.true_positives)}</strong>")
+    attack = attack_limit(report, f"<strong>{upward_share(report.true_positives)}</strong>")
     first = f"<p class=figures>{escape(report.first)}</p>\n" if report.first else ""
     return (
         f"<h1>{escape(report.title)}</h1>\n{first}"
         f"<p class=figures>epsilon = {upward(report.epsilon)} per {escape(report.unit)} "
-        f"<small>delta = {report.delta:.3g}, by {escape(report.accountant)}</small></p>\n"
+        f"<small>delta = {upward_figure(report.delta)}, by {escape(report.accountant)}</small></p>\n"
         f"<blockquote>{escape(report.statement)}</blockquote>\n<p>{attack}</p>"
     )
 

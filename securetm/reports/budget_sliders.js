@@ -22,19 +22,33 @@ function made(name, text, kind = "") {
   return element;
 }
 
-// A budget as people read it: rounded, and never downwards. The same rule as in the command.
+// Bounds as people read them: rounded, and never downwards. The same rules as in the command (securetm/wording.py).
 function upward(value) {
   if (!Number.isFinite(value)) return "infinity";
   if (value > 0 && value < 0.001) return "0.001";
   const places = value < 10 ? 3 : value < 100 ? 2 : 0;
   const shift = 10 ** places;
-  return String(Math.ceil(value * shift - 1e-9) / shift);
+  return String(ceiling(value * shift) / shift);
+}
+
+const ceiling = (value) => (Math.abs(value - Math.round(value)) <= 1e-12 * Math.abs(value) ? Math.round(value) : Math.ceil(value));
+
+function upwardFigure(value, digits = 3) {
+  if (value === 0) return "0";
+  const step = 10 ** (Math.floor(Math.log10(value)) + 1 - digits);
+  const written = Number((ceiling(value / step) * step).toPrecision(digits));
+  return value < 0.001 ? written.toExponential(digits - 1).replace(/\.?0+e/, "e") : String(written);
+}
+
+// A share in per cent. Only 1 is 100 %: as many decimals as it takes to tell it from that.
+function upwardShare(share) {
+  let places = share > 0 && share < 0.01 ? Math.min(6, 1 - Math.floor(Math.log10(100 * share))) : 1, shown;
+  do shown = ceiling(100 * share * 10 ** places) / 10 ** places; while (share < 1 && shown >= 100 && places++ < 6);
+  return `${shown} %`;
 }
 
 const many = (count, one) => `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
 const rounded = (value, digits = 4) => Number(value.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
-
-const short = (value) => (value < 0.001 ? value.toExponential(2).replace(/\.?0+e/, "e") : rounded(value, 3));
 
 // ---- what the sliders say
 
@@ -149,7 +163,7 @@ function headline(found, unit, refused) {
   if (refused) return ["This cannot be."];
   if (Number.isNaN(found.epsilon)) return ["Not tabulated: ask the command below."];
   if (found.epsilon === Infinity || found.delta >= 1) return [`No promise of use: epsilon per ${unit} is above ${data.largest}, or delta is 1.`];
-  return [`epsilon = ${upward(found.epsilon)} per ${unit} `, made("small", `delta = ${short(found.delta)}`)];
+  return [`epsilon = ${upward(found.epsilon)} per ${unit} `, made("small", `delta = ${upwardFigure(found.delta)}`)];
 }
 
 // The most true positives at 1 % false ones. Where all are asked, the noise of all rounds is one Gaussian, whose best test is
@@ -159,14 +173,13 @@ function meaning(at, found, unit) {
   const head = `Whoever tests for one ${unit} and may err on 1 % of those that were not used finds at most `;
   if (at.asked === "all") {
     const moved = at.unit === "group" ? at.each : 1;
-    return `${head}${percent(normal(Math.sqrt(at.rounds) * moved / at.noise - FALSE_POSITIVES_AT))} of those that were.`;
+    return `${head}${upwardShare(normal(Math.sqrt(at.rounds) * moved / at.noise - FALSE_POSITIVES_AT))} of those that were.`;
   }
   const most = Math.min(1, Math.exp(found.epsilon) * 0.01 + found.delta, 1 - Math.exp(-found.epsilon) * (0.99 - found.delta));
-  return `${head}${percent(most)} of those that were, by epsilon and delta alone; the command counts more closely, and finds less.`;
+  return `${head}${upwardShare(most)} of those that were, by epsilon and delta alone; the command counts more closely, and finds less.`;
 }
 
 const FALSE_POSITIVES_AT = 2.3263478740408408; // deviations above the mean, of the top 1 % of a normal distribution
-const percent = (share) => (share > 0.999 && share < 1 ? "more than 99.9 %" : `${(100 * share).toFixed(1).replace(/\.0$/, "")} %`);
 
 // The normal distribution function (Abramowitz and Stegun 7.1.26: wrong by less than one in six million).
 function normal(x) {

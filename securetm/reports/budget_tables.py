@@ -13,7 +13,7 @@ from rich.text import Text
 from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport, ReportTable
 from securetm.reports.plots import in_terminal
 from securetm.reports.terminal import titled
-from securetm.wording import upward
+from securetm.wording import upward, upward_figure, upward_share
 
 WIDEST = 110  # a longer line is hard to read
 _NO_GDP = "The Gaussian (GDP) approximation is not offered: it understates what is spent."
@@ -44,17 +44,17 @@ def _head(report: BudgetReport) -> Group:
     figures = Text.assemble(
         (f"{report.first}\n\n" if report.first else "", "bold"),
         (f"epsilon = {upward(report.epsilon)} per {report.unit}", "" if report.first else "bold"),
-        f"   delta = {report.delta:.3g}   ",
+        f"   delta = {upward_figure(report.delta)}   ",
         f"({report.accountant})",
     )
-    attack = attack_limit(report, percent(report.true_positives))
+    attack = attack_limit(report, upward_share(report.true_positives))
     return Group(figures, Text(), Text(report.statement), Text(), Text(attack, style="italic"))
 
 
 def attack_limit(report: BudgetReport, most: str) -> str:
     """The most that a membership test can find under this budget; `most` is the share as it is to be shown."""
     return (
-        f"Whoever tests for one {report.unit} and may err on {percent(FALSE_POSITIVES)} of those that were not used "
+        f"Whoever tests for one {report.unit} and may err on {upward_share(FALSE_POSITIVES)} of those that were not used "
         f"finds at most {most} of those that were."
     )
 
@@ -62,15 +62,8 @@ def attack_limit(report: BudgetReport, most: str) -> str:
 def all_tables(report: BudgetReport) -> tuple[ReportTable, ...]:
     """The report's own tables, then the epsilon by each accountant."""
     rows = tuple((row.accountant, row.epsilon, row.means) for row in report.by_accountant)
-    title = f"epsilon per {report.unit} at delta = {report.delta:.3g}, by accountant"
+    title = f"epsilon per {report.unit} at delta = {upward_figure(report.delta)}, by accountant"
     return (*report.tables, ReportTable(title, ("accountant", "epsilon", "what it is"), rows, _NO_GDP))
-
-
-def percent(share: float) -> str:
-    """A share in per cent, such as 7.3 %. Only exactly 1 is written as 100 %. The space does not break."""
-    if 0.999 < share < 1:
-        return "more than 99.9\N{NO-BREAK SPACE}%"
-    return f"{100 * share:.1f}".removesuffix(".0") + "\N{NO-BREAK SPACE}%"
 
 
 def _bullet(mark: str, sentence: str, style: str) -> Table:

@@ -38,7 +38,7 @@ from securetm.reports.forecast_sentences import chance_said, forecast_said
 from securetm.reports.guess_limit import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
 from securetm.reports.signed.plain_words import plain_claim
 from securetm.threats import Gap
-from securetm.wording import counted, listed
+from securetm.wording import counted, listed, upward
 
 _REPORT = "`securetm report`"
 _NOBODY_PROMISES = "nothing promises it, and "  # how a reason begins that says why it matters
@@ -160,7 +160,7 @@ def _guess_limit(spent: Mapping[str, Any], profile: Profile) -> dict[str, Any] |
     least = limited_epsilon(epsilon, delta)
     instead = f"--epsilon {least:g} passes" if least else "no epsilon passes with so large a delta"
     guess = f"a guess whether somebody was in it is right at most {of_100(right)}"
-    said = f"Epsilon {epsilon:g} does not pass {rule}: {guess}. {instead[0].upper()}{instead[1:]}."
+    said = f"Epsilon {upward(epsilon)} does not pass {rule}: {guess}. {instead[0].upper()}{instead[1:]}."
     return {"right": right, "passes": False, "said": said, "passing_epsilon": least or None}
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from securetm.forecast import Verdict
 from securetm.reports.terminal import show_list, titled
-from securetm.wording import counted
+from securetm.wording import counted, upward, upward_figure
 
 
 def show_choice(facts: Mapping[str, Any], to: Console) -> None:
@@ -73,7 +73,9 @@ def _show_cost(facts: Mapping[str, Any], to: Console) -> None:
 def _spent_said(spent: Mapping[str, Any] | None) -> str:
     if not spent:
         return "no budget: nothing limits what the results tell of one document or person"
-    return f"epsilon {spent['epsilon']:g} per {spent['unit']}, delta {spent['delta']:g}, for the whole training"
+    return (
+        f"epsilon {upward(spent['epsilon'])} per {spent['unit']}, delta {upward_figure(spent['delta'])}, for the whole training"
+    )
 
 
 def quality_said(cost: Mapping[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
 from securetm.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile, words_in_sums
 from securetm.reports.part_tables import parts_of
 from securetm.threats import read_threat_model
-from securetm.wording import listed, upward
+from securetm.wording import listed, upward, upward_figure
 
 _SUMMED = "in any sum but that of held-out likelihoods, those of parties that help the coordinator included"
 _CHOSEN = "held by the parties of any sum; secret coins choose fewer of them for each"
@@ -184,9 +184,9 @@ def _spent(profile: Profile, noise: NoisePlace, parties: int) -> str:
     if budget.unit is Unit.WORD:
         return _spent_by_word(budget) if noise is NoisePlace.WORDS else _UNKEPT
     return (
-        f"at most epsilon = {budget.epsilon:g} per {budget.unit.value} (per person where the documents name persons) at "
-        f"delta = {budget.delta:g}, when one is added or removed; each party's own ledger counts it, and training stops before "
-        "it is exceeded" + _of_words(profile, parties)
+        f"at most epsilon = {upward(budget.epsilon)} per {budget.unit.value} (per person where the documents name persons) at "
+        f"delta = {upward_figure(budget.delta)}, when one is added or removed; each party's own ledger counts it, and training "
+        "stops before it is exceeded" + _of_words(profile, parties)
     )
 
 
@@ -205,9 +205,10 @@ def _spent_by_word(budget: Budget) -> str:
     from securetm.accounting.calculator.word_noise import WordNoise  # slow to import, and other profiles do without
 
     whole = listed(tuple(f"{upward(budget.epsilon * words)} for one of {words} words" for words in WordNoise.words))
+    bound = f"epsilon = {upward(budget.epsilon)} per word occurrence at delta = {upward_figure(budget.delta)}"
     return (
-        f"at most epsilon = {upward(budget.epsilon)} per word occurrence at delta = {budget.delta:g}, when one is added or "
-        "removed (twice that when it is replaced by another word), and not per document: for a whole document that is "
+        f"at most {bound}, when one is added or removed (twice that when it is replaced by "
+        "another word), and not per document: for a whole document that is "
         f"epsilon = {whole}, which hides hardly anything of it; drawn and charged once per corpus and list of words, and "
         "counted by each party's own ledger"
     )

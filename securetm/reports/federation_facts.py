@@ -18,7 +18,7 @@ from securetm.federation.serving.standing import (
     TRAINING,
     WAITING,
 )
-from securetm.wording import upward
+from securetm.wording import upward, upward_figure
 
 MARKS: Mapping[str, str] = {AWAY: "○", CONNECTED: "●", ASKED: "…", ANSWERED: "✓"}
 STATES: Mapping[str, str] = {AWAY: "away", CONNECTED: "connected", ASKED: "asked", ANSWERED: "answered"}
@@ -58,7 +58,7 @@ def figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         unit = unit_name(Unit(spent["unit"]))
         yield (
             f"epsilon spent per {unit}, at most",
-            f"{upward(spent['epsilon'])} of {spent['budget']:g} (delta {spent['delta']:g})",
+            f"{upward(spent['epsilon'])} of {upward(spent['budget'])} (delta {upward_figure(spent['delta'])})",
         )
     for name, times in sorted(facts["refusals"].items()):
         yield f"refused: {name}", f"{times:,}"

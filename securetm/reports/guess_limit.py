@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 
+from securetm.wording import upward_share
+
 MOST_RIGHT = 0.99  # of guesses whether somebody was in it: a budget that allows more hardly limits anything
 _MOST_WHOLE = 4  # whole epsilons with which guesses can be right that often, and no more often: e^5 is above 99
-_ALWAYS = 100  # times in 100
 
 
 def right_guesses(epsilon: float, delta: float) -> float:
@@ -35,7 +36,5 @@ def limit_said(right: float) -> str:
 
 
 def of_100(right: float) -> str:
-    """A share as times in 100, rounded upwards, with as many digits as it takes to tell it from always."""
-    shown = (math.ceil(right * 100 * 10**digits) / 10**digits for digits in (1, 2, 3))
-    times = next((one for one in shown if one < _ALWAYS), _ALWAYS)
-    return f"{times:g} times in 100, where a coin is right 50 times"
+    """A share as times in 100, never below it."""
+    return f"{upward_share(right, '')} times in 100, where a coin is right 50 times"

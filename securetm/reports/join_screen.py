@@ -18,6 +18,7 @@ from rich.text import Text
 from securetm.federation.joining.join_status import JoinStatus
 from securetm.reports.printable import printable
 from securetm.reports.streams import StandardOutput
+from securetm.wording import downward, upward
 
 _TOLD = {  # each event in words
     "connected": "connected to the coordinator",
@@ -61,10 +62,9 @@ def status_panel(status: JoinStatus, seconds: float) -> Panel:
 
 def spent_in_words(spent: Mapping[str, Any]) -> str:
     """What was spent of each unit's budget, and what is left."""
-    return (
-        f"{spent['epsilon']:.3g} of {spent['of_run']:g} by this run; all runs {spent['all_runs']:.3g} of {spent['budget']:g}, "
-        f"{spent['left']:.3g} left for each {spent['unit']}"
-    )
+    of_run = f"{upward(spent['epsilon'])} of {upward(spent['of_run'])}"
+    of_all = f"{upward(spent['all_runs'])} of {upward(spent['budget'])}"
+    return f"{of_run} by this run; all runs {of_all}, {downward(spent['left'])} left for each {spent['unit']}"
 
 
 def _left(seconds: float) -> str:

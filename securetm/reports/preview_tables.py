@@ -12,6 +12,7 @@ from rich.text import Text
 from securetm.reports.join_screen import size
 from securetm.reports.key_tables import in_lines
 from securetm.reports.printable import printable
+from securetm.wording import downward, upward, upward_figure
 
 
 def preview_tables(shown: Mapping[str, Any]) -> Group:
@@ -52,7 +53,6 @@ def _cost(cost: Mapping[str, Any] | None) -> str:
         return "Privacy budget: none is spent. Exact sums are sent, so no bound is given for any document."
     fits = cost["answers_that_fit"]
     room = "" if fits is None else f" The ledger still admits {fits:,} answers of the training."
-    return (
-        f"Privacy budget: the run spends epsilon = {cost['epsilon']:.3g} of each {cost['unit']} at delta = {cost['delta']:g}. "
-        f"All runs before spent {cost['spent_before']:.3g} of {cost['budget']:g}; {cost['left_before']:.3g} is left.{room}"
-    )
+    spends = f"epsilon = {upward(cost['epsilon'])} of each {cost['unit']} at delta = {upward_figure(cost['delta'])}"
+    before = f"{upward(cost['spent_before'])} of {upward(cost['budget'])}; {downward(cost['left_before'])} is left"
+    return f"Privacy budget: the run spends {spends}. All runs before spent {before}.{room}"

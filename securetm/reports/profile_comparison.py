@@ -16,7 +16,7 @@ from securetm.experiments.committed_costs import ProfileCost, cost_of
 from securetm.profiles import claims_of, cohort_of, count_of_parties, read_profile, words_in_sums
 from securetm.reports.explanation import NoisePlace, noise_place
 from securetm.threats import read_threat_model
-from securetm.wording import counted
+from securetm.wording import counted, upward, upward_figure
 
 _ALL = "the coordinator and all parties"
 _SEALED = "sealed"
@@ -98,7 +98,7 @@ def _reader(one: _Subject) -> str:
     budget = one.profile.budget
     if budget is None or one.noise is NoisePlace.NONE:
         return "no bound"
-    return f"at most epsilon = {budget.epsilon:g} per {_unit(budget)}, delta = {budget.delta:g}"
+    return f"at most epsilon = {upward(budget.epsilon)} per {_unit(budget)}, delta = {upward_figure(budget.delta)}"
 
 
 def _unit(budget: Budget) -> str:

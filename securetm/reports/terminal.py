@@ -19,7 +19,7 @@ from securetm.reports.noise_marks import noise_said, with_marks
 from securetm.reports.printable import without_commands
 from securetm.reports.streams import StandardOutput
 from securetm.reports.usefulness_sentences import comparison_said, of_use, start_said
-from securetm.wording import counted
+from securetm.wording import counted, upward, upward_figure
 
 _SHADES = " ▁▂▃▄▅▆▇█"
 MOST_TOPICS = 20  # topics of the shared model; those with the largest share at any party come first
@@ -212,14 +212,14 @@ def spending(result: Mapping[str, Any]) -> Table:
     first = result["spent"][0]
     by_word = first["unit"] == "word"
     unit = unit_name(Unit(first["unit"]))
-    title = f"Spent: epsilon per {unit} at delta = {first['delta']:g}, when one is added or removed"
+    title = f"Spent: epsilon per {unit} at delta = {upward_figure(first['delta'])}, when one is added or removed"
     heads = ("this run", "of its budget", "all runs", *(_WHOLE if by_word else ()))
     figures = (Column(head, justify="right", overflow="fold") for head in heads)
     ends = (Column("", overflow="fold"), Column("accountant", overflow="fold"))
     caption = _whose(first) + (f" {_ONE_WORD}" if by_word else "")
     table = titled(title, ends[0], *figures, ends[1], caption=caption)
     for spent in result["spent"]:
-        spends = (f"{spent[name]:.3f}" for name in ("epsilon", "budget", "all_runs"))
+        spends = (upward(spent[name]) for name in ("epsilon", "budget", "all_runs"))
         whole = _of_documents(spent["per_document"]) if by_word else ()
         table.add_row(escape(spent["party"]), *spends, *whole, spent["accountant"])
     return table
@@ -248,7 +248,7 @@ def _of_documents(per: Mapping[str, Any] | None) -> tuple[str, str]:
     if per is None:
         return "–", "–"
     named = ((per[f"{which}_epsilon"], per[f"{which}_words"]) for which in ("median", "p95"))
-    median, longest = (f"{'–' if epsilon is None else f'{epsilon:,.0f}'} ({words:,} words)" for epsilon, words in named)
+    median, longest = (f"{'–' if epsilon is None else upward(epsilon)} ({words:,} words)" for epsilon, words in named)
     return median, longest
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from securetm.errors import CannotWrite
 from securetm.reports.budget_page import page, write_page
-from securetm.reports.budget_tables import cell, percent, show_report
+from securetm.reports.budget_tables import cell, show_report
 
 from .sheets import SHEET, STATEMENT
 
@@ -59,7 +59,7 @@ def test_the_page_holds_all_of_the_sheet() -> None:
         "A note.",
         "100,000",
         "tight & sound",
-        "2.9 %",
+        "3 %",
     ):
         assert said in text
     assert "tokens" not in text  # was not asked
@@ -98,18 +98,8 @@ def test_the_terminal_shows_all_within_its_width(width: int) -> None:
     assert max(map(len, rows)) <= width
     text = " ".join(out.getvalue().replace("│", " ").split())
     assert STATEMENT in text
-    for said in ("! Something <is> wrong.", "PLD", "2.102", "Prices", "1,200", "• A note.", "tight & sound", "GDP", "2.9 %"):
+    for said in ("! Something <is> wrong.", "PLD", "2.102", "Prices", "1,200", "• A note.", "tight & sound", "GDP", "3 %"):
         assert said in text
-
-
-def test_shares_for_people() -> None:
-    space = "\N{NO-BREAK SPACE}"
-    assert [percent(share) for share in (0.01, 0.0729, 0.9995, 1.0)] == [
-        f"1{space}%",
-        f"7.3{space}%",
-        f"more than 99.9{space}%",
-        f"100{space}%",
-    ]
 
 
 def test_cells() -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from securetm.contracts import Unit
-from securetm.wording import listed, upward
+from securetm.wording import downward_figure, listed, upward, upward_figure
 
 NEIGHBOURS = "add or remove one"
 FALSE_POSITIVES = 0.01
@@ -115,7 +115,7 @@ def some(*sentences: str | None) -> tuple[str, ...]:
 def sentence(promise: Promise, epsilon: float, delta: float) -> str:
     """One sentence that can be quoted alone: it names the unit, the adversary, the change and every assumption."""
     budget = f"epsilon = {upward(epsilon)} per {promise.unit}"
-    chance = f" with delta = {delta:.3g}" if delta else " with delta = 0"
+    chance = f" with delta = {upward_figure(delta)}" if delta else " with delta = 0"
     return (
         f"Against {promise.against}, it is hidden whether {promise.change} ({NEIGHBOURS} {promise.unit}), "
         f"to {budget}{chance}, provided that {listed(promise.assumptions)}."
@@ -138,6 +138,6 @@ def sentence_delta(delta: float, units: int | None, unit: str = "document") -> s
         return None
     published = "a random document of the corpus" if unit == "document" else "all documents of a random person"
     return (
-        f"delta = {delta:.3g} is not below 1 / {unit}s = {1 / units:.3g}: a mechanism that publishes {published} "
-        "would satisfy it. Choose a delta well below that."
+        f"delta = {upward_figure(delta)} is not below 1 / {unit}s = {downward_figure(1 / units)}: a mechanism that publishes "
+        f"{published} would satisfy it. Choose a delta well below that."
     )

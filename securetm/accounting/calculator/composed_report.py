@@ -25,7 +25,7 @@ from securetm.accounting.composition import Total, by_accountant, failure_cost, 
 from securetm.accounting.spends import Spend, failure_probability_of, leaves_of
 from securetm.accounting.tradeoff import best_true_positive_rate
 from securetm.stages import Stages
-from securetm.wording import upward
+from securetm.wording import upward, upward_figure
 
 POINTS = 8  # of a curve: each is a composition of its own
 Spends = tuple[Spend, ...]
@@ -57,7 +57,7 @@ def composed(
     """
     proved = accountants(by_accountant(spends, share * delta))
     if not proved:
-        raise NoEpsilonHolds(promise.unit, f"{delta:.3g}", f"{failure_probability_of(spends):.3g}")
+        raise NoEpsilonHolds(promise.unit, upward_figure(delta), upward_figure(failure_probability_of(spends)))
     best = proved[0]
     return BudgetReport(
         title=title,

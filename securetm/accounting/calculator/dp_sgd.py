@@ -17,7 +17,7 @@ from securetm.accounting.composition import total
 from securetm.accounting.events import positive, probability, whole
 from securetm.accounting.spends import Spend
 from securetm.stages import Stages
-from securetm.wording import counted, upward
+from securetm.wording import counted, downward, upward
 
 SAMPLINGS = ("poisson", "shuffled")
 _LINES = {"poisson": "Poisson-sampled batches", "shuffled": "shuffled batches, provable"}
@@ -142,7 +142,7 @@ class Training:
         proved = f"epsilon = {upward(shuffled['sound'])} per {self.people.protected}"
         return (
             f"Batches that are shuffled, not Poisson-sampled, get no amplification: {proved} is what can be proved, one epoch "
-            f"alone spends at least {shuffled['at_least']:.2f}, and the Poisson formula, which is false here, would say "
+            f"alone spends at least {downward(shuffled['at_least'])}, and the Poisson formula, which is false here, would say "
             f"{upward(shuffled['poisson'])}."
         )
 
@@ -150,7 +150,7 @@ class Training:
         if self.sampling == "shuffled" or self.rate == 1:
             return None
         return (
-            f"Only for Poisson samples. Batches from a shuffled list spend at least epsilon = {shuffled['at_least']:.2f} "
+            f"Only for Poisson samples. Batches from a shuffled list spend at least epsilon = {downward(shuffled['at_least'])} "
             f"per {self.people.protected} in one epoch alone; {upward(shuffled['sound'])} is what can be proved for them "
             "(--sampling shuffled)."
         )

@@ -13,7 +13,7 @@ from securetm.accounting.calculator.budget_report import ReportTable
 from securetm.accounting.calculator.group_privacy import grown, of_group
 from securetm.accounting.calculator.option_checks import check, check_choice, refused
 from securetm.accounting.spends import Spend
-from securetm.wording import counted, upward
+from securetm.wording import counted, upward, upward_figure
 
 DOCUMENT, PERSON = "document", "person"
 UNITS = (DOCUMENT, PERSON)
@@ -162,11 +162,11 @@ def persons_table(bounds: dict[str, Any] | None) -> tuple[ReportTable, ...]:
 
 def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
     if row["delta"] >= 1 or row["epsilon"] == float("inf"):
-        return ("no promise", f"{row['delta']:.3g}", "–")
-    return (upward(row["epsilon"]), f"{row['delta']:.3g}", row["by"])
+        return ("no promise", upward_figure(row["delta"]), "–")
+    return (upward(row["epsilon"]), upward_figure(row["delta"]), row["by"])
 
 
 def _promised(epsilon: float, delta: float) -> str:
     if delta >= 1 or epsilon == float("inf"):
         return "no promise at all at this delta"
-    return f"epsilon = {upward(epsilon)} per person with delta = {delta:.3g}"
+    return f"epsilon = {upward(epsilon)} per person with delta = {upward_figure(delta)}"

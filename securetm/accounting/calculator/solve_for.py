@@ -74,7 +74,7 @@ class Target:
         return self.training(self._found(progress))
 
     def _found(self, progress: Stages) -> float:
-        progress.stage(f"the {self.sought} for epsilon = {self.epsilon:g}", _STEPS)
+        progress.stage(f"the {self.sought} for epsilon = {upward(self.epsilon)}", _STEPS)
         search = _Search(self, progress)
         return {"noise": search.noise, "epochs": search.epochs, "batch": search.batch}[self.sought]()
 
@@ -84,7 +84,9 @@ class Target:
         training = self.training(found)
         report = training.report(progress)
         value = training.batch if self.sought == "batch" else found
-        title = f"{SOUGHT[self.sought].format(value)}, for epsilon = {self.epsilon:g} per {self.protected}: {report.title}"
+        title = (
+            f"{SOUGHT[self.sought].format(value)}, for epsilon = {upward(self.epsilon)} per {self.protected}: {report.title}"
+        )
         solved = {"for": self.sought, "value": value, "target": self.epsilon}
         return replace(report, title=title, found={**report.found, "solved": solved})
 

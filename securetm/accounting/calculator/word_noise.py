@@ -25,7 +25,7 @@ from securetm.accounting.calculator.option_checks import check, check_delta, ref
 from securetm.accounting.spends import Spend
 from securetm.contracts import Unit
 from securetm.stages import Stages
-from securetm.wording import counted, listed, upward
+from securetm.wording import counted, listed, upward, upward_share
 
 UNIT = unit_name(Unit.WORD)
 PUBLIC = "how many words of the public list each document and sentence has is known to everybody anyway"
@@ -139,4 +139,4 @@ def sentence_whole(epsilon: float, lengths: tuple[int, ...] = WordNoise.words) -
 def _reach(epsilon: float) -> str:
     """The best true-positive rate under pure differential privacy (Kairouz, Oh and Viswanath 2015)."""
     rate = min(FALSE_POSITIVES * math.exp(min(epsilon, 700.0)), 1 - (1 - FALSE_POSITIVES) * math.exp(-epsilon))
-    return "more than 99.9 %" if rate > 0.999 else f"{100 * rate:.1f} %"
+    return upward_share(rate)

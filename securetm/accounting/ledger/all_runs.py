@@ -13,7 +13,7 @@ from typing import Any
 
 from securetm.accounting.ledger.ledger import Ledger
 from securetm.contracts import Unit
-from securetm.wording import upward
+from securetm.wording import upward, upward_figure
 
 WHOLE, WORDS = ".ledger", ".words.ledger"  # ends of the names of both ledgers
 NO_BUDGET = "profile {profile!r} has no bound"
@@ -50,7 +50,7 @@ class AllRuns:
         """The total in words. The shown epsilon is rounded up."""
         if (why := self.unbounded_because) is not None:
             return f"unbounded, because of {why}"
-        return f"epsilon = {upward(self.epsilon)} per {self.unit.value} at delta = {self.delta:g}"
+        return f"epsilon = {upward(self.epsilon)} per {self.unit.value} at delta = {upward_figure(self.delta)}"
 
     def fields(self) -> dict[str, Any]:
         """The total as fields of a JSON document: no number where there is no bound."""

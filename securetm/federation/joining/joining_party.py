@@ -42,6 +42,7 @@ from securetm.party_policy import PartyFile, PolicyChoice
 from securetm.plan_reading import read_plan
 from securetm.stages import Stages
 from securetm.toml_settings import read_toml
+from securetm.wording import downward, upward
 
 
 class Carrier(Protocol):
@@ -154,7 +155,7 @@ def check_policy(file: PartyFile, agreement: Agreement, roster: FederationRoster
             raise NotAllowedHere("the question", question, "plan", _listed(policy.questions))
     epsilon = agreement.budget.epsilon if agreement.budget else 0.0
     if 0 < policy.most_epsilon < epsilon:
-        raise NotAllowedHere("epsilon =", f"{epsilon:g}", "plan", f"{policy.most_epsilon:g} and less")
+        raise NotAllowedHere("epsilon =", upward(epsilon), "plan", f"{downward(policy.most_epsilon)} and less")
     _check_roster(policy, agreement, roster)
 
 

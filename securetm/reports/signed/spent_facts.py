@@ -12,7 +12,7 @@ from typing import Any
 from securetm.accounting.calculator.group_privacy import grown
 from securetm.contracts import Budget, Unit
 from securetm.reports.guess_limit import limit_said, right_guesses
-from securetm.wording import upward
+from securetm.wording import downward_whole, upward, upward_figure
 
 _SEVERAL = (2, 5, 10)  # documents of a person, of which the page says what they spend together
 Spent = Sequence[Mapping[str, Any]]  # of each party, as the record of the run has it
@@ -44,7 +44,8 @@ def spent_in_words(spent: Spent, budget: Budget | None, right: float | None) -> 
     most = max(paid, key=lambda one: float(one["epsilon"]))
     delta = float(most["delta"])
     whose = {Unit.WORD: "word occurrence"}.get(budget.unit, budget.unit.value)
-    head = f"At most epsilon = {upward(float(most['epsilon']))} per {whose}, with delta = {delta:.3g}; {_one_in(delta)}."
+    bound = f"At most epsilon = {upward(float(most['epsilon']))} per {whose}, with delta = {upward_figure(delta)}"
+    head = f"{bound}; {_one_in(delta)}."
     if budget.unit is Unit.WORD:
         return (
             head,
@@ -91,10 +92,12 @@ def _others(paid: Spent) -> bool:
 
 def _one_in(delta: float) -> str:
     """The chance that the limit fails, in words."""
-    return f"one chance in {round(1 / delta):,} that this limit fails" if delta > 0 else "this limit cannot fail"
+    return f"one chance in {downward_whole(1 / delta)} that this limit fails" if delta > 0 else "this limit cannot fail"
 
 
 def _group(epsilon: float, delta: float) -> str:
     """What several documents of a person spend together, by group privacy, each with its delta."""
     bounds = ((several, grown(epsilon, delta, several)) for several in _SEVERAL)
-    return "; ".join(f"{upward(one.epsilon)} for {several} documents (delta = {one.delta:.3g})" for several, one in bounds)
+    return "; ".join(
+        f"{upward(one.epsilon)} for {several} documents (delta = {upward_figure(one.delta)})" for several, one in bounds
+    )

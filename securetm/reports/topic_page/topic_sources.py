@@ -25,7 +25,7 @@ from securetm.profiles import read_profile
 from securetm.reports.topic_page.documents_behind import documents_behind
 from securetm.reports.topic_page.shown_topics import ShownTopics
 from securetm.reports.usefulness_sentences import of_use
-from securetm.wording import counted, upward
+from securetm.wording import counted, upward, upward_figure
 
 _UNPROTECTED = "No budget: the model may tell who is in it"
 
@@ -131,4 +131,4 @@ def _spent(result: Mapping[str, Any]) -> str:
     if not spends:
         return _UNPROTECTED
     most = max(spends, key=lambda one: one["epsilon"])
-    return f"Epsilon {upward(most['epsilon'])} per {unit_name(Unit(most['unit']))} at delta {most['delta']:g}"
+    return f"Epsilon {upward(most['epsilon'])} per {unit_name(Unit(most['unit']))} at delta {upward_figure(most['delta'])}"
