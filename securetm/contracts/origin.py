@@ -94,7 +94,8 @@ class Origin:
         """The origin as a part of a sentence."""
         if self.kind is OriginKind.PAID:
             runs = (
-                f"epsilon {upward(one.epsilon)} and delta {upward_figure(one.delta)} of each {one.unit.value} in the run {one.run}"
+                f"epsilon {upward(one.epsilon)} and delta {upward_figure(one.delta)} of each {one.unit.value} "
+                f"in the run {one.run}"
                 for one in self.entries
             )
             taken = f", which took as public: {'; '.join(self.rests_on)}" if self.rests_on else ""
