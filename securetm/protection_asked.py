@@ -38,7 +38,7 @@ PURPOSES: Mapping[str, str] = {
     SORT: "the parties sort or search their documents by topics",
     PUBLISH: "the model goes to others: it is published, sold or handed on",
 }
-MOST_PARTIES, MOST_DOCUMENTS = 100_000, 10**9
+MOST_PARTIES, MOST_DOCUMENTS, MOST_TRAININGS = 100_000, 10**9, 600
 _WHERE = "the answers"
 _ADVERSARY = {COORDINATOR: "coordinator", PARTY: "party", READER: "model reader"}  # names in threat models
 
@@ -70,6 +70,7 @@ class Answers:
     hide: tuple[str, ...] = ()  # what these must not find out: organisation, document, total
     breaks: tuple[str, ...] = (NOBODY,)  # who may break the rules: coordinator, party; or nobody
     colluding: int = 0  # parties that may share what they know, a looking party among them
+    trainings: int = 1  # over the same documents, in all: a budget has to last for them
 
     def __post_init__(self) -> None:
         """Refuses answers that contradict each other."""
@@ -86,8 +87,14 @@ class Answers:
         self._check_nobody()
 
     def _check_numbers(self) -> None:
-        require_at_least(self, _WHERE, parties=1, documents=1, per_person=0, colluding=0)
-        for name, most in (("parties", MOST_PARTIES), ("documents", MOST_DOCUMENTS), ("per_person", MOST_DOCUMENTS)):
+        require_at_least(self, _WHERE, parties=1, documents=1, per_person=0, colluding=0, trainings=1)
+        most_of = {
+            "parties": MOST_PARTIES,
+            "documents": MOST_DOCUMENTS,
+            "per_person": MOST_DOCUMENTS,
+            "trainings": MOST_TRAININGS,
+        }
+        for name, most in most_of.items():
             require(getattr(self, name) <= most, _WHERE, name, getattr(self, name), f"must be at most {most:,}")
         problem = f"must be at most {self.documents:,}, the number of documents"
         require(self.per_person <= self.documents, _WHERE, "per_person", self.per_person, problem)

@@ -164,6 +164,10 @@ start, the words, topics and rounds of which it expects most
 `--document-length` says about how many words a document has, and makes the band narrower. Of settings that it cannot tell apart
 it takes the one with most words and topics. Change what you know better: `securetm run` forecasts any plan before it spends.
 
+What each training on the same documents tells adds up. So it asks how often you will train: epsilon is that of all trainings,
+and the plan has the noise with which one ledger admits as many. What it says of rounds, bytes and time is of the plan's run, in
+proportion to a run that was measured, which it names.
+
 Without the file, the command asks. An option answers one question in advance, and goes before the file: with a coordinator that
 may lie, no profile fits three hospitals.
 

@@ -16,12 +16,11 @@ USUAL_LANGUAGE = "english"
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from securetm.accounting.calculator.composed_report import Spends
-    from securetm.accounting.calculator.planned_runs import Before, Often, OneLedger, PlannedRuns, Spending
+    from securetm.accounting.calculator.planned_runs import Before, Often, OneLedger, PlannedRuns
     from securetm.agreement import Agreement
     from securetm.cli.budget_profile import ProfileQuestion
     from securetm.contracts import Budget
-    from securetm.federation.paying import Bill
+    from securetm.federation.run_spending import RunSpending
 
 _WORDS = ("once", "public")
 Html = Annotated[Path | None, typer.Option(help="Write all of it to this file too, as one page that loads nothing.")]
@@ -93,14 +92,14 @@ class PlanQuestion:
             run.agreement.profile.name,
             schedule,
             run.budget,
-            run.spending(),
+            run.run.spending(),
             promise,
             run.agreement.plan.training.rounds,
             asked.people,
             {**asdict(self), **asked.people.found, "parties": len(cohort.members), "model": run.agreement.plan.model.name},
             self.noise,
             before,
-            run.possible,
+            run.run.possible,
             run.notes(),
             run.use(asked, self.document_length),
             run.command(asked, public=self.words == "public"),
@@ -135,14 +134,22 @@ class PlanQuestion:
 class _OneRun:
     """One run of the plan, whose noise is still open."""
 
-    agreement: Agreement
+    run: RunSpending
     budget: Budget
-    parties: int
+
+    @property
+    def agreement(self) -> Agreement:
+        return self.run.agreement
+
+    @property
+    def parties(self) -> int:
+        return self.run.parties
 
     @staticmethod
     def of(asked: ProfileQuestion) -> _OneRun:
         from securetm.errors import BadSetting
         from securetm.federation.paying import with_words_noise
+        from securetm.federation.run_spending import RunSpending
         from securetm.plans import hides_documents
 
         own = asked.budget("--profile", "securetm budget plan")
@@ -152,30 +159,11 @@ class _OneRun:
             raise BadSetting("securetm budget plan", "--profile", asked.profile, problem, instead=instead)
         agreement = with_words_noise(asked.agreement(epsilon=asked.epsilon or own.epsilon))
         assert agreement.budget is not None
-        return _OneRun(agreement, agreement.budget, len(asked.cohort().members))
-
-    def spending(self) -> Spending:
-        """What a run spends at a noise. Words that the parties find are paid for once, in the first run."""
-        from securetm.accounting.calculator.planned_runs import Spending
-
-        words = self._bill(100.0).words
-        return Spending(self._rounds, (words,) if words else ())
-
-    def possible(self, noise: float) -> bool:
-        """Whether the profile can draw so little noise."""
-        from securetm.errors import BadSetting
-
-        try:
-            self._bill(noise)
-        except BadSetting as refusal:
-            if refusal.name != "noise_multiplier":
-                raise
-            return False
-        return True
+        return _OneRun(RunSpending(agreement, len(asked.cohort().members)), agreement.budget)
 
     def notes(self) -> tuple[str, ...]:
         """How the runs come to their words."""
-        if self._bill(100.0).words is None:
+        if not self.run.words_are_paid:
             return ("The list of words is public, and costs nothing.",)
         noise = self.agreement.plan.privacy.words
         return (
@@ -195,7 +183,7 @@ class _OneRun:
             if not documents:
                 return None
             setting = forecast_with(self.agreement.with_privacy(noise=1.0), self.parties, documents, length, each).setting
-            return RunsOfUse(ledger, self.possible, setting, length, installed_vectors() is not None).often(planned)
+            return RunsOfUse(ledger, self.run.possible, setting, length, installed_vectors() is not None).often(planned)
 
         return told
 
@@ -229,18 +217,6 @@ class _OneRun:
             f"--set federation.parties={self.parties}",
         )
         return " ".join(parts)
-
-    def _rounds(self, noise: float) -> Spends:
-        from dataclasses import replace
-
-        bill = self._bill(noise)
-        assert bill.round is not None  # the budget is that of documents or persons
-        return (*((bill.start,) if bill.start else ()), replace(bill.round, count=bill.rounds))
-
-    def _bill(self, noise: float) -> Bill:
-        from securetm.federation.paying import bill_of
-
-        return bill_of(self.agreement.with_privacy(noise=noise), self.parties)
 
 
 def _before(ledger: str, epsilon: float | None, delta: float | None) -> tuple[Before, float | None, float | None]:

@@ -22,6 +22,9 @@ def choose(
     documents: Annotated[int | None, typer.Option(help="Documents of all parties, about.")] = None,
     per_person: Annotated[int | None, typer.Option(help="Most documents of one person; 0: they are not of persons.")] = None,
     purpose: Annotated[str | None, typer.Option(help="explore, sort or publish.")] = None,
+    trainings: Annotated[
+        int | None, typer.Option(help="Trainings on the same documents, in all; 1, where nobody can be asked.")
+    ] = None,
     looks: Annotated[list[str] | None, typer.Option(help="Who might look: coordinator, party, reader; or nobody.")] = None,
     hide: Annotated[list[str] | None, typer.Option(help="What to hide from them: organisation, document, total.")] = None,
     breaks: Annotated[list[str] | None, typer.Option(help="Who may break the rules: coordinator, party; or nobody.")] = None,
@@ -37,7 +40,9 @@ def choose(
     document_length: Annotated[float, typer.Option(help="Words of a document, about, for the forecast; 0: not said.")] = 0.0,
     epsilon: Annotated[
         float | None,
-        typer.Option(help="Budget; if not given, the profile's, or the largest that the page to sign lets pass."),
+        typer.Option(
+            help="Budget of all trainings; if not given, the profile's, or the largest below securetm's own limit on guesses."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -55,6 +60,7 @@ def choose(
         "documents": documents,
         "per_person": per_person,
         "purpose": purpose,
+        "trainings": trainings,
         "looks": _names(looks),
         "hide": _names(hide),
         "breaks": _names(breaks),
@@ -116,6 +122,7 @@ def _trial(facts: dict[str, Any], out: Path) -> str:
     command = f"securetm run {out}"
     by_person = (facts["spent"] or {}).get("unit") == "person"
     named = "" if "[corpus]" in facts["plan"] else f" --corpus notes.jsonl --partition equal --parties {facts['parties']}"
+    named += " --ledgers LEDGERS" if facts["answers"]["trainings"] > 1 and facts["spent"] else ""
     return command + named + (" --person COLUMN" if by_person and "person =" not in facts["plan"] else "")
 
 
@@ -146,6 +153,8 @@ def _complete(given: dict[str, Any]) -> dict[str, Any]:
     from securetm.reports.terminal import screen
 
     left = missing(given)
+    if not sys.stdin.isatty():
+        left = tuple(one for one in left if one.usual is None)
     if left and not sys.stdin.isatty():
         raise AnswersMissing(len(left), " ".join(one.flag for one in left))
     return asked(given, screen()) if left else given
@@ -157,7 +166,14 @@ def _check_so_far(given: Mapping[str, Any]) -> None:
     from securetm.protection_asked import COORDINATOR, EXPLORE, MOST_DOCUMENTS, MOST_PARTIES, NOBODY, ORGANISATION, Answers
     from securetm.toml_settings import from_table
 
-    fitting = {"parties": MOST_PARTIES, "documents": MOST_DOCUMENTS, "per_person": 0, "purpose": EXPLORE, "colluding": 0}
+    fitting = {
+        "parties": MOST_PARTIES,
+        "documents": MOST_DOCUMENTS,
+        "per_person": 0,
+        "purpose": EXPLORE,
+        "colluding": 0,
+        "trainings": 1,
+    }
     fitting |= {"looks": (COORDINATOR,), "hide": (ORGANISATION,), "breaks": (NOBODY,)}
     from_table(Answers, {**{one.name: fitting[one.name] for one in missing(dict(given))}, **given}, "the answers")
 

@@ -17,6 +17,7 @@ from securetm.protection_asked import (
     LOOKERS,
     MOST_DOCUMENTS,
     MOST_PARTIES,
+    MOST_TRAININGS,
     NOBODY,
     PURPOSES,
     SECRETS,
@@ -37,6 +38,7 @@ class ChoiceQuestion:
     least: int = 0
     most: int = MOST_DOCUMENTS
     if_looked_for: bool = False  # whether it means nothing where nobody looks
+    usual: int | None = None  # the answer of an option that was not given, where nobody can be asked
 
     def asked(self, given: Given) -> bool:
         """Whether it means anything after the answers so far."""
@@ -78,6 +80,15 @@ QUESTIONS = (
     ChoiceQuestion("documents", 1, "About how many documents have they in all?", {}, least=1),
     ChoiceQuestion("per_person", 2, "At most how many documents are of one person? 0: they are not of persons.", {}),
     ChoiceQuestion("purpose", 3, "What is the model for?", PURPOSES),
+    ChoiceQuestion(
+        "trainings",
+        3,
+        "How often will you train on the same documents, in all? What each training tells adds up. 1: once.",
+        {},
+        least=1,
+        most=MOST_TRAININGS,
+        usual=1,
+    ),
     ChoiceQuestion("looks", 4, "Who might look for what is not theirs? Several are possible: 1 3", LOOKERS, several=True),
     ChoiceQuestion("hide", 5, "What must they not find out? Several are possible.", SECRETS, several=True, if_looked_for=True),
     ChoiceQuestion(

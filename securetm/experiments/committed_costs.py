@@ -20,7 +20,7 @@ _FRONTIER, _BENCH, _WORDS, _HE = "reproduce-private-frontier", "bench-private", 
 _CORPUS, _TOPICS, _JUDGING = "20 Newsgroups", 20, 0.1
 _MODEL, _CONTROL, _FREQUENCIES, _NO_NOISE = "lda-vi, public start", "public start, no document", "word frequencies", "masked"
 _AS = {"fortress": "dp-distributed", "open": _NO_NOISE, "masked_strict": _NO_NOISE, "bfv": _NO_NOISE, "ckks": _NO_NOISE}
-_USUAL_PARTIES = 5
+_USUAL_PARTIES, _DOCUMENTS = 5, 18_820
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,11 @@ class ProfileCost:
     bytes_up: float  # of an encrypted answer, times that of 32-bit numbers; 1 where nothing is encrypted
     bytes_down: float
     sources: tuple[str, ...]  # commands that make the results again
+    model: str = "lda-vi"
+    documents: int = _DOCUMENTS
+    parties: int = _USUAL_PARTIES
+    topics: int = _TOPICS
+    words: int = 1_000
 
     @property
     def quality_lost(self) -> float:
@@ -95,7 +100,7 @@ def _of_frontier(name: str, epsilon: float | None) -> ProfileCost:
         profile=name,
         measured_under=measured,
         epsilon=epsilon,
-        setting=f"{_MODEL}, {_TOPICS} topics, 1,000 public words, 18,820 documents of {_CORPUS}, five parties",
+        setting=f"{_MODEL}, {_TOPICS} topics, 1,000 public words, {_DOCUMENTS:,} documents of {_CORPUS}, five parties",
         perplexity=exp(-row["held_out"]),
         perplexity_without_noise=exp(-without["held_out"]),
         perplexity_of_frequencies=exp(-beside[_FREQUENCIES, _NO_NOISE, None]["held_out"]),
@@ -116,7 +121,7 @@ def _of_words(name: str, epsilon: float) -> ProfileCost:
     """Figures of matched LDA over documents with noise in the place of words, beside the same without noise."""
     rows = {(row["model"], row["form"]): row for row in _result(_WORDS)["rows"]}
     row, without = rows["lda", f"matched, epsilon {epsilon:g} per word"], rows["lda", "matched"]
-    setting = f"matched lda, 20 topics of each party, 2,000 words, 18,820 documents of {_CORPUS}, five parties"
+    setting = f"matched lda, 20 topics of each party, 2,000 words, {_DOCUMENTS:,} documents of {_CORPUS}, five parties"
     return ProfileCost(
         profile=name,
         measured_under=name,
@@ -135,6 +140,8 @@ def _of_words(name: str, epsilon: float) -> ProfileCost:
         bytes_up=1,
         bytes_down=1,
         sources=(_command(_WORDS),),
+        model="lda",
+        words=2_000,
     )
 
 

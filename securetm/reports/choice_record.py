@@ -5,20 +5,24 @@ The sentences are made of the claims, threat models and figures that they speak 
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any
 
-from securetm.contracts import Profile
+from securetm.agreement import Agreement, agree
+from securetm.contracts import Budget, Profile
 from securetm.corpus.public_words import language_code
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.errors import BadSetting
 from securetm.experiments.committed_costs import ProfileCost, by_cost, cost_of
+from securetm.federation.run_spending import epsilon_of_one, noise_for_runs
 from securetm.forecast import Forecast, forecast, setting_under
 from securetm.forecast.best_settings import best_settings
 from securetm.forecast.forecast_setting import PLAIN, PUBLIC
-from securetm.forecast.usefulness_forecast import LENGTHS, Verdict, forecast_of_lengths, tried_as
+from securetm.forecast.usefulness_forecast import LENGTHS, Verdict, forecast_at, forecast_of_lengths, tried_as
+from securetm.plan_reading import plan_from_tables
 from securetm.plans import hides_documents
 from securetm.profile_choice import Choice, Judged, choose, dealt_out
 from securetm.profiles import read_profile
@@ -36,6 +40,7 @@ from securetm.reports.chosen_plan import PlanNotes, delta_for, epsilon_for, pers
 from securetm.reports.explanation import explain
 from securetm.reports.forecast_sentences import chance_said, forecast_said
 from securetm.reports.guess_limit import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
+from securetm.reports.plan_cost import plan_cost
 from securetm.reports.signed.plain_words import plain_claim
 from securetm.threats import Gap
 from securetm.wording import counted, listed, upward
@@ -56,7 +61,10 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
     profile = choice.chosen
     told = explain(profile.name, dealt_out(answers, profile)) if profile else {}
     best = _best(answers, profile, notes) if profile else None
-    spent = _spent(answers, profile, notes) if profile else None
+    made = _made(answers, profile, notes, best) if profile else None
+    best = made.expected if made else None
+    spent = _spent(answers, profile, notes, made) if profile and made else None
+    measured = cost_of(profile, spent["epsilon_of_one"] if spent else None) if profile else None
     return {
         "answers": asdict(answers),
         "asked": asked_said(answers),
@@ -69,7 +77,10 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
         "parties": dealt_out(answers, profile) if profile else None,
         "danger": profile.danger if profile else "",
         "reason": _reason(choice) if profile else [],
-        "cost": cost_facts(cost_of(profile, spent["epsilon"] if spent else None)) if profile else None,
+        "cost": cost_facts(measured) if measured else None,
+        "plan_cost": plan_cost(made.agreement, dealt_out(answers, profile), answers.documents, measured)
+        if profile and made and measured
+        else None,
         "spent": spent,
         "guess_limit": _guess_limit(spent, profile) if spent and profile else None,
         "forecast": _forecast(best, notes) if best else None,
@@ -78,8 +89,37 @@ def chosen(answers: Answers, notes: PlanNotes) -> dict[str, Any]:
         "out_of_scope": told.get("out_of_scope", []),
         "next_best": [_next_best(one, choice) for one in choice.next_best],
         "changes": [{"change": one.instead, "profile": one.profile} for one in choice.changes],
-        "plan": plan_text(answers, profile, notes, best.setting if best and best.held_out else None) if profile else None,
+        "plan": made.text if made else None,
     }
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The plan as text, as a run would read it, and what is expected of it."""
+
+    text: str
+    agreement: Agreement
+    expected: Forecast | None
+    noise: float = 0.0  # of a round, where several trainings share the budget
+
+
+def _made(answers: Answers, profile: Profile, notes: PlanNotes, best: Forecast | None) -> _Made:
+    """The plan. Where several trainings share a budget, it has the noise with which a ledger admits all of them."""
+    setting = best.setting if best and best.held_out else None
+    text = plan_text(answers, profile, notes, setting)
+    agreement = _agreed(text)
+    if answers.trainings == 1 or not hides_documents(profile.budget):
+        return _Made(text, agreement, best)
+    noise = noise_for_runs(agreement, dealt_out(answers, profile), answers.trainings)
+    text = plan_text(answers, profile, replace(notes, noise=noise), setting)
+    if best is not None and setting is not None:
+        lengths = (notes.length,) if notes.length else LENGTHS
+        best = forecast_at(replace(setting, noise=noise, epsilon=epsilon_for(answers, profile, notes)), lengths)
+    return _Made(text, _agreed(text), best, noise)
+
+
+def _agreed(text: str) -> Agreement:
+    return agree(plan_from_tables(tomllib.loads(text), "the plan"))
 
 
 def asked_said(answers: Answers) -> str:
@@ -112,7 +152,7 @@ def _best(answers: Answers, profile: Profile, notes: PlanNotes) -> Forecast | No
         profile.name,
         answers.documents,
         dealt_out(answers, profile),
-        epsilon=epsilon_for(answers, profile, notes),
+        epsilon=_epsilon_of_one(answers, profile, notes),
         delta=delta_for(answers, profile.budget.delta),
         documents_per_person=answers.documents / (persons_of(answers) or answers.documents),
         general_list=language_code(notes.language) is not None,
@@ -125,6 +165,13 @@ def _best(answers: Answers, profile: Profile, notes: PlanNotes) -> Forecast | No
     return forecast(replace(usual, length=notes.length)) if notes.length else forecast_of_lengths(usual)
 
 
+def _epsilon_of_one(answers: Answers, profile: Profile, notes: PlanNotes) -> float:
+    """What one of the trainings may spend, if it were the only one."""
+    assert profile.budget is not None
+    epsilon, delta = epsilon_for(answers, profile, notes), delta_for(answers, profile.budget.delta)
+    return epsilon if answers.trainings == 1 else epsilon_of_one(Budget(answers.unit, epsilon, delta), answers.trainings)
+
+
 def _forecast(told: Forecast, notes: PlanNotes) -> dict[str, Any]:
     """The forecast as data, and in words."""
     one = told.setting
@@ -135,8 +182,8 @@ def _forecast(told: Forecast, notes: PlanNotes) -> dict[str, Any]:
     return {**told.record(), "said": f"{said}{chance_said(told)}{forecast_said(told)}{instead}"}
 
 
-def _spent(answers: Answers, profile: Profile, notes: PlanNotes) -> dict[str, Any] | None:
-    """The budget of the plan; nothing where no noise bounds what a model tells."""
+def _spent(answers: Answers, profile: Profile, notes: PlanNotes, made: _Made) -> dict[str, Any] | None:
+    """The budget of the plan, for all trainings and for one; nothing where no noise bounds what a model tells."""
     budget = profile.budget
     by_rounds = hides_documents(budget)
     if notes.epsilon and not by_rounds:
@@ -145,22 +192,25 @@ def _spent(answers: Answers, profile: Profile, notes: PlanNotes) -> dict[str, An
     if budget is None:
         return None
     epsilon = epsilon_for(answers, profile, notes) if by_rounds else budget.epsilon
-    return {"epsilon": epsilon, "delta": delta_for(answers, budget.delta), "unit": answers.unit.value}
+    one = _epsilon_of_one(answers, profile, notes) if by_rounds else epsilon
+    several = {"trainings": answers.trainings, "epsilon_of_one": one, "noise": made.noise or None}
+    return {"epsilon": epsilon, "delta": delta_for(answers, budget.delta), "unit": answers.unit.value, **several}
 
 
 def _guess_limit(spent: Mapping[str, Any], profile: Profile) -> dict[str, Any] | None:
-    """What the budget means for whoever guesses, by the function and the rule of the page to sign; nothing for single words."""
+    """What the budget means for whoever guesses, beside the limit from which a report warns; nothing for single words."""
     if not hides_documents(profile.budget):
         return None
     epsilon, delta = spent["epsilon"], spent["delta"]
     right, passes = right_guesses(epsilon, delta), is_limited(epsilon, delta)
-    rule = f"the rule of {_REPORT}, which is at most {100 * MOST_RIGHT:g}"
+    rule = f"{100 * MOST_RIGHT:g} times in 100, from which {_REPORT} warns (a limit that securetm chose, and no law)"
     if passes:
-        return {"right": right, "passes": True, "said": f"{limit_said(right)} That passes {rule}."}
+        said = f"{limit_said(right)} That is below {rule}. Whether it is little enough, you decide."
+        return {"right": right, "passes": True, "said": said}
     least = limited_epsilon(epsilon, delta)
-    instead = f"--epsilon {least:g} passes" if least else "no epsilon passes with so large a delta"
+    instead = f"--epsilon {least:g} stays below it" if least else "no epsilon stays below it with so large a delta"
     guess = f"a guess whether somebody was in it is right at most {of_100(right)}"
-    said = f"Epsilon {upward(epsilon)} does not pass {rule}: {guess}. {instead[0].upper()}{instead[1:]}."
+    said = f"Epsilon {upward(epsilon)} is above {rule}: {guess}. {instead[0].upper()}{instead[1:]}."
     return {"right": right, "passes": False, "said": said, "passing_epsilon": least or None}
 
 

@@ -11,6 +11,7 @@ from rich.table import Column
 from rich.text import Text
 
 from securetm.forecast import Verdict
+from securetm.reports.plan_cost import bytes_of_plan, plan_said, time_of_plan
 from securetm.reports.terminal import show_list, titled
 from securetm.wording import counted, upward, upward_figure
 
@@ -58,24 +59,34 @@ def _show_chosen(facts: Mapping[str, Any], to: Console) -> None:
 
 
 def _show_cost(facts: Mapping[str, Any], to: Console) -> None:
-    cost, spent = facts["cost"], facts["spent"]
+    """What the run of the plan costs; below it, what was measured of another run."""
+    cost, spent, own = facts["cost"], facts["spent"], facts["plan_cost"]
     table = titled("What it costs", Column("what", overflow="fold"), Column("figure", overflow="fold"), show_header=False)
+    table.add_row("the run", plan_said(own))
     table.add_row("privacy", _spent_said(spent))
-    lower = spent and cost["epsilon"] and cost["epsilon"] < spent["epsilon"]
-    table.add_row(f"quality at epsilon {cost['epsilon']:g}" if lower else "quality", "\n".join(quality_said(cost)))
-    table.add_row("time", f"{cost['seconds']:.0f} s for {counted(cost['rounds'], 'round')} on this project's machine")
-    table.add_row("bytes", bytes_said(cost))
-    under = "" if cost["measured_under"] == cost["profile"] else f"; measured under {cost['measured_under']}"
-    table.add_row("measured", escape(f"{cost['setting']}{under}: {', '.join(cost['sources'])}"))
+    table.add_row("time", time_of_plan(own))
+    table.add_row("bytes", bytes_of_plan(own))
+    if facts["forecast"]:
+        table.add_row("quality", f"{facts['forecast']['verdict']}, by the forecast below")
     to.print(table)
+    under = "" if cost["measured_under"] == cost["profile"] else f"; measured under {cost['measured_under']}"
+    at = f" at epsilon {cost['epsilon']:g}" if cost["epsilon"] else ""
+    to.print(
+        Text(f"Bytes and time are in proportion to another run, which was measured{at}: {cost['setting']}{under}. It had:")
+    )
+    for one in (*quality_said(cost), f"{cost['seconds']:.0f} s for {counted(cost['rounds'], 'round')}", bytes_said(cost)):
+        to.print(Text(f"  {one}"))
+    to.print(Text(f"  (again: {', '.join(cost['sources'])})"))
 
 
 def _spent_said(spent: Mapping[str, Any] | None) -> str:
     if not spent:
         return "no budget: nothing limits what the results tell of one document or person"
-    return (
-        f"epsilon {upward(spent['epsilon'])} per {spent['unit']}, delta {upward_figure(spent['delta'])}, for the whole training"
-    )
+    number = spent["trainings"]
+    whole = "the one training" if number == 1 else f"all {number} trainings on these documents together"
+    one = "" if number == 1 else f"; each, if it were the only one, {upward(spent['epsilon_of_one'])}"
+    said = f"epsilon {upward(spent['epsilon'])} per {spent['unit']}, delta {upward_figure(spent['delta'])}, for {whole}{one}"
+    return said if number > 1 else f"{said}: a second one on the same documents adds to it (--trainings)"
 
 
 def quality_said(cost: Mapping[str, Any]) -> list[str]:

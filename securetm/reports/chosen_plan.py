@@ -19,6 +19,7 @@ from securetm.toml_settings import require
 from securetm.wording import counted
 
 _LEAST_DELTA = 1e-12
+_WORDS_ONCE = "# The first run finds the words, and pays for them; the others take its list (--vocabulary), or pay again."
 MOST_EPSILON = 1_000
 _STARTS = {
     PLAIN: ('start = "plain"',),
@@ -35,7 +36,8 @@ class PlanNotes:
     person: str = ""  # the column of persons
     language: str = ""  # or the file of a public list
     length: float = 0.0  # words of a document, about; 0: nobody says it
-    epsilon: float = 0.0  # that may be spent; 0: as much as the page to sign lets pass, and at most the profile's
+    epsilon: float = 0.0  # that may be spent; 0: the profile's, or the largest below securetm's own limit on guesses
+    noise: float = 0.0  # of a round, where several trainings share the budget; 0: as epsilon says
 
     def __post_init__(self) -> None:
         """Refuses a length that no document has, and an epsilon that no run can spend."""
@@ -69,7 +71,7 @@ def delta_for(answers: Answers, delta: float) -> float:
 
 
 def epsilon_for(answers: Answers, profile: Profile, notes: PlanNotes) -> float:
-    """What the plan spends: as asked, or the profile's epsilon, or the largest below it that the page to sign lets pass."""
+    """What the plan spends: as asked, or the profile's epsilon, or the largest under securetm's own limit on guesses."""
     assert profile.budget is not None
     own = profile.budget.epsilon
     return notes.epsilon or limited_epsilon(own, delta_for(answers, profile.budget.delta)) or own
@@ -109,8 +111,14 @@ def _privacy(answers: Answers, profile: Profile, notes: PlanNotes, hidden: bool)
         return []
     delta = delta_for(answers, profile.budget.delta)
     smaller = "  # below 1 over the number of documents" if delta != profile.budget.delta else ""
-    spent = [f"epsilon = {epsilon_for(answers, profile, notes):g}  # of all rounds together: the noise follows from it"]
+    together = f"of all {answers.trainings} trainings on these documents together"
+    of = together if answers.trainings > 1 else "of all rounds together"
+    spent = [f"epsilon = {epsilon_for(answers, profile, notes):g}  # {of}: the noise follows from it"]
     spent += [f"delta = {delta:g}{smaller}"]
+    if answers.trainings > 1:
+        spent += [f"noise = {notes.noise:g}  # of a round: a ledger for all runs (--ledgers) admits {answers.trainings}"]
+        spent += ["# In a federation each PARTY.toml has the same epsilon and delta in its [privacy]: the budget of all runs."]
+        spent += [_WORDS_ONCE] if not notes.language else []
     whom = "every document must name its person" if answers.unit is Unit.PERSON else "no person has two documents"
     unit = "document" if not answers.per_person else answers.unit.value
     whom = whom if answers.per_person else "the documents are of no persons"

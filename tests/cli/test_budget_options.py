@@ -62,7 +62,7 @@ TRIALS: Mapping[str, tuple[str, ...]] = {
     "plan": (
         f"--profile dp-central --years 2 --runs-per-year 1 --audits-per-year 1 --runs-per-audit 1 --retire-after 1"
         f" --words public --epsilon 8 --delta 1e-6 --rounds 2 --model lda-vi --vocabulary-size 200 {PEOPLE} --parties 5"
-        " --missing 0 --json",
+        " --missing 0 --document-length 30 --json",
         "--profile dp-distributed --years 1 --noise 9 --words public --rounds 1 --vocabulary-size 200 --colluding 2"
         " --delta 1e-6 --html FOLDER/page.html",
         "--profile dp-central --years 1 --words public --rounds 1 --vocabulary-size 200 --ledger FOLDER/north.ledger",
