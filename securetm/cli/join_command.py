@@ -17,6 +17,8 @@ from securetm.cli.key_options import PassphraseFile
 from securetm.errors import SecuretmError
 
 if TYPE_CHECKING:
+    from securetm.credentials.key_files import Keys
+    from securetm.credentials.roster import FederationRoster
     from securetm.federation.joining.beat import PacedParty
     from securetm.federation.joining.join_status import JoinStatus
     from securetm.federation.joining.joining_party import Carrier, Joining
@@ -42,7 +44,7 @@ def join(
 
     With --json it prints one line for each event.
     """
-    joining = _prepared(party, passphrase_file)
+    joining = _prepared(party, passphrase_file, tells=not dry_run and socket is None)
     if dry_run:
         _show_preview(joining, json)
         return
@@ -55,7 +57,7 @@ def join(
         JoinScreen(results(json), as_json=True).tell("finished", report)
 
 
-def _prepared(party: Path, passphrase_file: Path | None) -> Joining:
+def _prepared(party: Path, passphrase_file: Path | None, *, tells: bool) -> Joining:
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc
     from securetm.credentials.secrecy import keep_out_of_core_dumps
@@ -63,15 +65,29 @@ def _prepared(party: Path, passphrase_file: Path | None) -> Joining:
 
     keep_out_of_core_dumps()
     PartyFile.read(party)  # a mistake in it is told at once; what follows takes seconds to load
-    from securetm.federation.joining.joining_party import prepare
+    from securetm.federation.joining.joining_party import prepare, tell_nobody
     from securetm.reports.key_tables import show_warnings
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import screen
 
     with LateBars(screen()) as bars:
-        joining = prepare(party, lambda folder: passphrase_for(folder, passphrase_file), bars)
+        joining = prepare(
+            party, lambda folder: passphrase_for(folder, passphrase_file), bars, _tell_coordinator if tells else tell_nobody
+        )
     show_warnings(ending_soon(joining.roster, now_utc()))
     return joining
+
+
+def _tell_coordinator(party: str, keys: Keys, roster: FederationRoster, reason: str) -> None:
+    """Tells the coordinator why this party does not take part; what is wrong here is told by whoever called."""
+    from securetm.federation.declining import REASONS
+    from securetm.federation.network.dialing import Dialer
+    from securetm.federation.network.ends import Agreed
+    from securetm.reports.terminal import screen
+
+    heard = Dialer(party, keys, roster, Agreed(bytes(32), bytes(32)), lambda: 0).decline(reason)
+    told = "The coordinator was told that this party does not take part" if heard else "The coordinator could not be told"
+    screen().print(f"{told}: {REASONS[reason]}.", markup=False, soft_wrap=True)
 
 
 def _show_preview(joining: Joining, json: bool) -> None:

@@ -6,7 +6,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,8 +90,17 @@ def _shown(choice: CoordinatorChoice, serving: Serving, *, dashboard: bool) -> I
             opened.enter_context(LocalPages(pages, int(port), host or "127.0.0.1"))
         if choice.status:
             opened.enter_context(LocalPages(status_pages(facts), choice.status))
-        opened.enter_context(_dashboard(facts) if dashboard and screen().is_terminal else nullcontext())
+        if dashboard and screen().is_terminal:
+            opened.enter_context(_dashboard(facts))
+        elif dashboard:
+            serving.standing.tell = _note
         yield
+
+
+def _note(refusal: str) -> None:
+    from securetm.reports.terminal import screen
+
+    screen().print(f"Note: {refusal}.", markup=False, soft_wrap=True)
 
 
 def _dashboard(facts: Callable[[], Mapping[str, Any]]) -> AbstractContextManager[Any]:

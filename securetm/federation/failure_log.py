@@ -7,9 +7,9 @@ happened, and the party's own user reads the failure here.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,8 @@ class Failure:
 class FailureLog:
     """The failures of a party, in its own store."""
 
-    def __init__(self, store: PartyStore) -> None:
-        self._store = store
+    def __init__(self, store: PartyStore, told: Callable[[Failure], None]) -> None:
+        self._store, self._told = store, told
 
     @contextmanager
     def logged(self) -> Iterator[None]:
@@ -43,7 +43,9 @@ class FailureLog:
     def failed(self, failure: Exception) -> None:
         """Writes down one failure."""
         advice = failure.advice() if isinstance(failure, SecuretmError) else _where(failure)
-        self._store.note("failures", {**named(failure), "advice": advice[:LONGEST_REASON]})
+        written = Failure(**named(failure), advice=advice[:LONGEST_REASON])
+        self._store.note("failures", asdict(written))
+        self._told(written)
 
     def lost(self, serial: int, question: str, numbers: int) -> None:
         """Writes down how many rows and coordinates of an answer counted as nothing, because they were not finite."""

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!securetm/federation/network.proto\x12\x13securetm.federation\"\x1a\n\tChallenge\x12\r\n\x05nonce\x18\x01 \x01(\x0c\"\x91\x01\n\x05Hello\x12\x10\n\x08versions\x18\x01 \x03(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nfederation\x18\x03 \x01(\t\x12\x0e\n\x06roster\x18\x04 \x01(\x0c\x12\x11\n\tagreement\x18\x05 \x01(\x0c\x12\x0f\n\x07profile\x18\x06 \x01(\x0c\x12\r\n\x05nonce\x18\x07 \x01(\x0c\x12\x11\n\tsignature\x18\x08 \x01(\x0c\"<\n\x07Welcome\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\r\n\x05\x65poch\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"\x18\n\x08Rejected\x12\x0c\n\x04name\x18\x01 \x01(\t\"\'\n\x05\x42\x65gin\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0e\n\x06length\x18\x02 \x01(\x04\"\x15\n\x03\x45nd\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\"\xbc\x02\n\x05\x46rame\x12\x33\n\tchallenge\x18\x01 \x01(\x0b\x32\x1e.securetm.federation.ChallengeH\x00\x12+\n\x05hello\x18\x02 \x01(\x0b\x32\x1a.securetm.federation.HelloH\x00\x12/\n\x07welcome\x18\x03 \x01(\x0b\x32\x1c.securetm.federation.WelcomeH\x00\x12\x31\n\x08rejected\x18\x04 \x01(\x0b\x32\x1d.securetm.federation.RejectedH\x00\x12+\n\x05\x62\x65gin\x18\x05 \x01(\x0b\x32\x1a.securetm.federation.BeginH\x00\x12\x0f\n\x05\x63hunk\x18\x06 \x01(\x0cH\x00\x12\'\n\x03\x65nd\x18\x07 \x01(\x0b\x32\x18.securetm.federation.EndH\x00\x42\x06\n\x04\x62odyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!securetm/federation/network.proto\x12\x13securetm.federation\"\x1a\n\tChallenge\x12\r\n\x05nonce\x18\x01 \x01(\x0c\"\xa3\x01\n\x05Hello\x12\x10\n\x08versions\x18\x01 \x03(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nfederation\x18\x03 \x01(\t\x12\x0e\n\x06roster\x18\x04 \x01(\x0c\x12\x11\n\tagreement\x18\x05 \x01(\x0c\x12\x0f\n\x07profile\x18\x06 \x01(\x0c\x12\r\n\x05nonce\x18\x07 \x01(\x0c\x12\x11\n\tsignature\x18\x08 \x01(\x0c\x12\x10\n\x08\x64\x65\x63lines\x18\t \x01(\t\"<\n\x07Welcome\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\r\n\x05\x65poch\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"\x18\n\x08Rejected\x12\x0c\n\x04name\x18\x01 \x01(\t\"\'\n\x05\x42\x65gin\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0e\n\x06length\x18\x02 \x01(\x04\"\x15\n\x03\x45nd\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\"\xbc\x02\n\x05\x46rame\x12\x33\n\tchallenge\x18\x01 \x01(\x0b\x32\x1e.securetm.federation.ChallengeH\x00\x12+\n\x05hello\x18\x02 \x01(\x0b\x32\x1a.securetm.federation.HelloH\x00\x12/\n\x07welcome\x18\x03 \x01(\x0b\x32\x1c.securetm.federation.WelcomeH\x00\x12\x31\n\x08rejected\x18\x04 \x01(\x0b\x32\x1d.securetm.federation.RejectedH\x00\x12+\n\x05\x62\x65gin\x18\x05 \x01(\x0b\x32\x1a.securetm.federation.BeginH\x00\x12\x0f\n\x05\x63hunk\x18\x06 \x01(\x0cH\x00\x12\'\n\x03\x65nd\x18\x07 \x01(\x0b\x32\x18.securetm.federation.EndH\x00\x42\x06\n\x04\x62odyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,15 +34,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CHALLENGE']._serialized_start=58
   _globals['_CHALLENGE']._serialized_end=84
   _globals['_HELLO']._serialized_start=87
-  _globals['_HELLO']._serialized_end=232
-  _globals['_WELCOME']._serialized_start=234
-  _globals['_WELCOME']._serialized_end=294
-  _globals['_REJECTED']._serialized_start=296
-  _globals['_REJECTED']._serialized_end=320
-  _globals['_BEGIN']._serialized_start=322
-  _globals['_BEGIN']._serialized_end=361
-  _globals['_END']._serialized_start=363
-  _globals['_END']._serialized_end=384
-  _globals['_FRAME']._serialized_start=387
-  _globals['_FRAME']._serialized_end=703
+  _globals['_HELLO']._serialized_end=250
+  _globals['_WELCOME']._serialized_start=252
+  _globals['_WELCOME']._serialized_end=312
+  _globals['_REJECTED']._serialized_start=314
+  _globals['_REJECTED']._serialized_end=338
+  _globals['_BEGIN']._serialized_start=340
+  _globals['_BEGIN']._serialized_end=379
+  _globals['_END']._serialized_start=381
+  _globals['_END']._serialized_end=402
+  _globals['_FRAME']._serialized_start=405
+  _globals['_FRAME']._serialized_end=721
 # @@protoc_insertion_point(module_scope)

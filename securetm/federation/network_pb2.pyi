@@ -13,7 +13,7 @@ class Challenge(_message.Message):
     def __init__(self, nonce: _Optional[bytes] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("versions", "name", "federation", "roster", "agreement", "profile", "nonce", "signature")
+    __slots__ = ("versions", "name", "federation", "roster", "agreement", "profile", "nonce", "signature", "declines")
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     FEDERATION_FIELD_NUMBER: _ClassVar[int]
@@ -22,6 +22,7 @@ class Hello(_message.Message):
     PROFILE_FIELD_NUMBER: _ClassVar[int]
     NONCE_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    DECLINES_FIELD_NUMBER: _ClassVar[int]
     versions: _containers.RepeatedScalarFieldContainer[int]
     name: str
     federation: str
@@ -30,7 +31,8 @@ class Hello(_message.Message):
     profile: bytes
     nonce: bytes
     signature: bytes
-    def __init__(self, versions: _Optional[_Iterable[int]] = ..., name: _Optional[str] = ..., federation: _Optional[str] = ..., roster: _Optional[bytes] = ..., agreement: _Optional[bytes] = ..., profile: _Optional[bytes] = ..., nonce: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+    declines: str
+    def __init__(self, versions: _Optional[_Iterable[int]] = ..., name: _Optional[str] = ..., federation: _Optional[str] = ..., roster: _Optional[bytes] = ..., agreement: _Optional[bytes] = ..., profile: _Optional[bytes] = ..., nonce: _Optional[bytes] = ..., signature: _Optional[bytes] = ..., declines: _Optional[str] = ...) -> None: ...
 
 class Welcome(_message.Message):
     __slots__ = ("version", "epoch", "signature")

@@ -49,7 +49,7 @@ class Party(PartyState):
         except Refused as refusal:
             with suppress(Exception):  # a full disk keeps no reason
                 self.store.note("refusals", named(refusal))
-                self.watch.refused(type(refusal).__name__)
+                self.watch.refuses(refusal)
             outcome = wire.Refusal(type(refusal).__name__)
         except Exception as failure:  # noqa: BLE001 - before documents are touched, or of this party's own disk and memory
             with suppress(Exception):

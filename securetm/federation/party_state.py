@@ -16,9 +16,10 @@ from securetm.agreement import Agreement
 from securetm.block_answers import IN_PROCESS, files_in
 from securetm.contracts import IN_MEMORY, Engine, Entropy, Keeping, Memory, State
 from securetm.corpus.corpus import PartyCorpus
+from securetm.errors import Refused
 from securetm.federation.document_minimum import by_shard, check_blocks, check_delta, check_kind, check_share
 from securetm.federation.documents import PartyDocuments
-from securetm.federation.failure_log import FailureLog
+from securetm.federation.failure_log import Failure, FailureLog
 from securetm.federation.kept_answer import KeptAnswer
 from securetm.federation.kept_noise import KeptNoise
 from securetm.federation.learner import Learner
@@ -73,8 +74,12 @@ class PartyWatch(Protocol):
         """Called when the first messages of an answer are ready, with how many bytes they have."""
         ...
 
-    def refused(self, name: str) -> None:
-        """Called with the name of each refusal."""
+    def refuses(self, refusal: Refused) -> None:
+        """Called when the party refused a message. The name travels, the sentence and what to do stay here."""
+        ...
+
+    def failed(self, failure: Failure) -> None:
+        """Called with a failure of the party's own, which no reply shows."""
         ...
 
 
@@ -84,7 +89,10 @@ class UnwatchedParty:
     def answered(self, question: str, number: int, serial: int, sent: int) -> None:
         """Nothing is shown."""
 
-    def refused(self, name: str) -> None:
+    def refuses(self, refusal: Refused) -> None:
+        """Nothing is shown."""
+
+    def failed(self, failure: Failure) -> None:
         """Nothing is shown."""
 
 
@@ -119,7 +127,7 @@ class PartyState:
         self.corpus = self.corpus.in_blocks()
         check_blocks(self.name, self.corpus, self.agreement)
         self.keeps_on_disk = by_shard(self.corpus)  # what the model remembers of each block
-        self.documents, self.failure_log = PartyDocuments(self.corpus), FailureLog(self.store)
+        self.documents, self.failure_log = PartyDocuments(self.corpus), FailureLog(self.store, self.watch.failed)
         self.questions, self.memory = Questions(self.agreement), TrainingMemory(self.store)
         self.limits = RequestLimits(self.members, self.questions)
         self.drawn = KeptNoise(self.others, self.ledger) if self.ledger is not None and self.others is not None else None

@@ -70,7 +70,7 @@ class DeltaTooLarge(Misuse):
     delta: float
     units: int
     unit: str
-    hint = "set [privacy] delta well below 1 / (number of {unit}s); the others are told nothing"
+    hint = "set [privacy] delta well below 1 / (number of {unit}s)"
 
 
 class NoLedger(Misuse):

@@ -229,7 +229,7 @@ class Rounds:
         Returns nothing where the run goes on as if the party had not answered.
         """
         outcome = self._read(member, reply)
-        if isinstance(outcome, wire.Refusal) and outcome.name == OutOfBudget.__name__:
+        if isinstance(outcome, wire.Refusal) and outcome.name == OutOfBudget.__name__ and not self.attendance.goes_on_without:
             raise NoBudgetLeft(member)
         if isinstance(outcome, wire.Refusal) and self.attendance.counts_as_missing(outcome.name):
             (self._heard.discard if outcome.name in FORGOT else self._heard.add)(member)

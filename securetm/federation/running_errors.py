@@ -21,7 +21,7 @@ class PartyRefused(SecuretmError):
 
 
 class PartiesMissing(SecuretmError):
-    """the session ended, because these parties did not answer in time: {names}"""
+    """the session ended, because these parties refused or did not answer in time: {names}"""
 
     names: str
     hint = (
@@ -105,7 +105,7 @@ class TooFewToTakePart(Misuse):
     party: str
     need: int
     left: int  # parties over which a sum may be opened, where others are missing
-    hint = "join with more documents, or agree on a profile with a smaller minimum_documents; the others are told nothing"
+    hint = "join with more documents, or agree on a profile with a smaller minimum_documents"
 
 
 class RunHoldsLedgers(Misuse):

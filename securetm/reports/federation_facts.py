@@ -7,6 +7,7 @@ from typing import Any
 
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Unit
+from securetm.federation.declining import in_words
 from securetm.federation.serving.standing import (
     ANSWERED,
     ASKED,
@@ -70,7 +71,7 @@ def rows(facts: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str, st
         state = party["state"]
         last = f"{party['rounds']:,}" if party["rounds"] else "–"
         sizes = (size_in_words(party["bytes_up"]), size_in_words(party["bytes_down"]))
-        yield name, f"{MARKS[state]} {STATES[state]}", last, *sizes, party["refusal"] or "–"
+        yield name, f"{MARKS[state]} {STATES[state]}", last, *sizes, in_words(party["refusal"]) or "–"
 
 
 def size_in_words(size: int) -> str:

@@ -25,7 +25,8 @@ _TOLD = {  # each event in words
     "lost": "connection lost: {reason}",
     "not_connected": "not connected: {reason}",
     "answered": "round {round}: answered {question} number {number}, {bytes:,} bytes",
-    "refused": "refused: {name}",
+    "refused": "refused what the coordinator asked, which is told {name} and no more: {reason} ({hint})",
+    "failed": "failed here, and the coordinator is told nothing: {name}: {reason} ({hint})",
 }
 _ROUND_EVERY = 10.0  # seconds between two plain lines about answers
 
@@ -52,7 +53,8 @@ def status_panel(status: JoinStatus, seconds: float) -> Panel:
     facts.add_row("round", Group(f"{status.trained:,} of {status.rounds:,} at most {left}", bar))
     facts.add_row("answered", ", ".join(f"{name} {count:,}" for name, count in sorted(status.answers.items())) or "nothing yet")
     if status.refusals:
-        facts.add_row("refused", Text(", ".join(f"{n} {c:,}" for n, c in sorted(status.refusals.items())), style="yellow"))
+        facts.add_row("trouble", Text(", ".join(f"{n} {c:,}" for n, c in sorted(status.refusals.items())), style="yellow"))
+        facts.add_row("", Text(printable(status.trouble), style="yellow"))
     if status.spent:
         facts.add_row("epsilon", spent_in_words(status.spent))
     facts.add_row("bytes", f"{size(status.bytes_up)} sent, {size(status.bytes_down)} received")

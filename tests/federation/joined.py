@@ -15,7 +15,7 @@ from securetm.entropy import OperatingSystem
 from securetm.federation.attendance import Attendance
 from securetm.federation.coordinator import Coordinator, Trained
 from securetm.federation.joining.join_status import JoinStatus
-from securetm.federation.joining.joining_party import Joining, join, prepare
+from securetm.federation.joining.joining_party import Joining, Tell, join, prepare, tell_nobody
 from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.store import CoordinatorStore
 from securetm.plan_reading import read_plan
@@ -82,8 +82,8 @@ class Organisations:
         lines = (json.dumps({"text": text}) for text in documents)
         (self.file(name).parent / file).write_text("\n".join(lines), "utf-8")
 
-    def prepared(self, name: str) -> Joining:
-        return prepare(self.file(name), lambda _: None, Unwatched())
+    def prepared(self, name: str, tell: Tell = tell_nobody) -> Joining:
+        return prepare(self.file(name), lambda _: None, Unwatched(), tell)
 
 
 @dataclass

@@ -154,24 +154,26 @@ def test_the_partys_page_shows_its_own_documents_and_knows_no_other_party(organi
 
 
 @pytest.mark.parametrize(
-    ("policy", "what"),
+    ("policy", "what", "told"),
     [
-        ('profiles = ["open"]', "profile"),
-        (f'profiles = ["{"0" * 64}"]', "profile"),
-        ('models = ["prodlda"]', "model"),
-        ("least_parties = 6", "a sum over"),
-        ('questions = ["train"]', "the question"),
-        ('questions = ["joint", "coherence"]', "the question"),
-        (f'coordinators = ["{"1" * 60}"]', "a coordinator"),
+        ('profiles = ["open"]', "profile", "Profile"),
+        (f'profiles = ["{"0" * 64}"]', "profile", "Profile"),
+        ('models = ["prodlda"]', "model", "Model"),
+        ("least_parties = 6", "a sum over", "Parties"),
+        ('questions = ["train"]', "the question", "Question"),
+        ('questions = ["joint", "coherence"]', "the question", "Question"),
+        (f'coordinators = ["{"1" * 60}"]', "a coordinator", "Coordinator"),
     ],
 )
 def test_a_plan_that_the_policy_does_not_allow_is_refused_before_documents_are_read(
-    policy: str, what: str, organisations: Organisations
+    policy: str, what: str, told: str, organisations: Organisations
 ) -> None:
     organisations.write("numpy", policy=policy)
     (organisations.file("numpy").parent / "documents.jsonl").unlink()
+    heard: list[str] = []  # what the coordinator is told
     with pytest.raises(NotAllowedHere, match=what):
-        organisations.prepared("numpy")
+        organisations.prepared("numpy", lambda party, keys, roster, reason: heard.append(reason))
+    assert heard == [f"PolicyAgainst{told}"]
 
 
 def test_a_profile_is_allowed_by_its_digest_and_a_coordinator_by_its_fingerprint(organisations: Organisations) -> None:

@@ -52,7 +52,10 @@ class Deadly:
         if self.armed and question == TRAIN:
             raise Killed()
 
-    def refused(self, name: str) -> None:
+    def refuses(self, refusal: object) -> None:
+        """Nothing is shown."""
+
+    def failed(self, failure: object) -> None:
         """Nothing is shown."""
 
 

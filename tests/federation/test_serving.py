@@ -130,6 +130,17 @@ def test_a_party_that_does_not_come_ends_it_by_name_and_it_goes_on_later(site: S
     assert site.model == model
 
 
+def test_a_party_that_declines_stands_in_the_terminal_at_once_and_in_the_last_words(site: Site) -> None:
+    site.parties.come("north", "west", "east", "centre")
+    serving, told = site.serving(patience=0.6), list[str]()
+    serving.standing.tell = told.append
+    for _ in range(2):
+        serving.standing.refused("south", "PolicyAgainstProfile")
+    assert told == ["south: its own policy does not allow the profile"]
+    with pytest.raises(TooFewCame, match="south: its own policy does not allow the profile"):
+        serving.run()
+
+
 def test_a_killed_coordinator_goes_on_from_the_last_round(site: Site, model: bytes) -> None:
     class Killed(BaseException):
         pass
@@ -167,7 +178,7 @@ def test_a_party_that_breaks_every_session_is_not_followed_for_ever(site: Site) 
     site.parties.come(*FIVE)
     forgets = lambda _: (site.parties.go("south", killed=True), site.parties.come("south"))  # noqa: E731
     site.parties.before_wave = lambda number: forgets(number) if number > 5 else None
-    with pytest.raises(NoProgress, match="did not answer in time: south") as stuck:
+    with pytest.raises(NoProgress, match="refused or did not answer in time: south") as stuck:
         site.serving(patience=0.5).run()
     assert stuck.value.sessions >= 1
 

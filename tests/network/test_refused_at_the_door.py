@@ -12,9 +12,11 @@ import pytest
 from securetm.credentials.certificate_errors import CertificateExpired, CertificateNotYetValid, NotTheCoordinator
 from securetm.credentials.diagnosis import now_utc
 from securetm.credentials.key_files import make_keys
-from securetm.errors import SecuretmError
+from securetm.errors import Malformed, SecuretmError
+from securetm.federation import network_pb2 as pb
 from securetm.federation.network import handshake
 from securetm.federation.network.ends import Agreed
+from securetm.federation.network.frames import packed, unpacked
 from securetm.federation.network.hub import Hub
 from securetm.federation.network.network_errors import (
     AlreadyConnected,
@@ -24,6 +26,7 @@ from securetm.federation.network.network_errors import (
     AnotherRoster,
     CertificateNotAccepted,
     CoordinatorRejected,
+    Declined,
     OldVersion,
     OtherFederation,
     UnknownParty,
@@ -68,6 +71,32 @@ def test_another_plan(hub: Hub, meeting: Meeting, events: Events) -> None:
 def test_another_profile(hub: Hub, meeting: Meeting, events: Events) -> None:
     assert isinstance(raised(meeting, agreed=replace(AGREED, profile=bytes(32))), AnotherProfile)
     assert events.wait("refused", "north") == "AnotherProfile"
+
+
+def test_a_party_that_does_not_take_part_says_why_and_signs_it(hub: Hub, meeting: Meeting, events: Events) -> None:
+    """Whatever plan it holds, since that may be the reason."""
+    nothing = replace(AGREED, agreement=bytes(32), profile=bytes(32))
+    assert meeting.dialer("north", agreed=nothing).decline("PolicyAgainstProfile")
+    assert events.wait("refused", "north") == "PolicyAgainstProfile"
+    hello = handshake.make_hello("north", meeting.keys["north"], meeting.roster, AGREED, bytes(32), bytes(32), "OutOfBudget")
+    with pytest.raises(Declined):
+        handshake.check_hello(hello, meeting.roster, AGREED, bytes(32))
+    hello.declines = "PolicyAgainstModel"
+    with pytest.raises(WrongHello):
+        handshake.check_hello(hello, meeting.roster, AGREED, bytes(32))
+
+
+def test_a_reason_that_nobody_knows_is_malformed() -> None:
+    hello = pb.Hello(versions=[1], name="north", federation="clinics", declines="<b>because</b>")
+    for name in ("roster", "agreement", "profile", "nonce"):
+        setattr(hello, name, bytes(32))
+    hello.signature = bytes(64)
+    with pytest.raises(Malformed, match="none that is known"):
+        unpacked(packed(hello=hello), "a party", "hello")
+
+
+def test_nobody_there_is_not_told(meeting: Meeting) -> None:
+    assert not meeting.at_another_port().dialer("north").decline("OutOfBudget")
 
 
 def test_another_roster(hub: Hub, meeting: Meeting, events: Events) -> None:

@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from securetm.errors import Refused
+from securetm.federation.failure_log import Failure
+
 Tell = Callable[[str, Mapping[str, Any]], None]  # an event by its name, and its facts
 
 
@@ -32,7 +35,8 @@ class JoinStatus:
     trained: int = 0  # the number of the next question of the training
     began_at: int = 0  # the number of the first one since this process came
     answers: Counter[str] = field(default_factory=Counter)  # by question
-    refusals: Counter[str] = field(default_factory=Counter)  # by name
+    refusals: Counter[str] = field(default_factory=Counter)  # by name, with the party's own failures
+    trouble: str = ""  # the last of them: what is wrong, and what to do
     bytes_up: int = 0
     bytes_down: int = 0
     spent: Mapping[str, Any] | None = None  # of the ledger, as it was looked at last
@@ -51,16 +55,25 @@ class JoinStatus:
             self.trained = max(self.trained, number + 1) if question == "train" else self.trained
         self.tell("answered", {"question": question, "number": number, "round": serial, "bytes": sent})
 
-    def refused(self, name: str, reason: str = "") -> None:
-        """The party refused a message by that name, or the network says why there is no connection."""
-        if reason:
-            self._without(reason)
-            return
+    def refuses(self, refusal: Refused) -> None:
+        """The party refused a message. The coordinator is told the name alone."""
+        self._trouble("refused", type(refusal).__name__, str(refusal), refusal.advice())
+
+    def failed(self, failure: Failure) -> None:
+        """Something failed here, which no reply shows."""
+        self._trouble("failed", failure.name, failure.reason, failure.advice)
+
+    def _trouble(self, event: str, name: str, reason: str, hint: str) -> None:
         with self._lock:
             self.refusals[name] += 1
-        self.tell("refused", {"name": name})
+            self.trouble = f"{reason}: {hint}" if hint else reason
+        self.tell(event, {"name": name, "reason": reason, "hint": hint})
 
     # ---- what the network tells
+
+    def refused(self, party: str, reason: str) -> None:  # noqa: ARG002 - there is one other end
+        """There is no connection, and why."""
+        self._without(reason)
 
     def connected(self, party: str) -> None:
         """A connection is open, and both ends have proved who they are."""

@@ -26,6 +26,8 @@ from securetm.credentials.key_files import Keys, Passphrase
 from securetm.credentials.roster import FederationRoster
 from securetm.credentials.roster_file import read_roster
 from securetm.entropy import OperatingSystem
+from securetm.errors import SecuretmError
+from securetm.federation.declining import reason_of
 from securetm.federation.document_minimum import check_delta, check_kind, check_share
 from securetm.federation.joining.beat import PacedParty, SystemClock
 from securetm.federation.joining.party_home import PartyHome
@@ -115,14 +117,35 @@ class Joining:
         return Ledger.open(path, self.file.name, own), self.home.tag(path, self.keys.identity)
 
 
-def prepare(path: Path, passphrase_of: Callable[[Path], Passphrase | None], stages: Stages) -> Joining:
-    """Checks all that can be checked before the first connection. Raises the first thing that is wrong, by name."""
+Tell = Callable[[str, Keys, FederationRoster, str], None]  # the party, its keys, the roster, and why it does not take part
+
+
+def tell_nobody(party: str, keys: Keys, roster: FederationRoster, reason: str) -> None:
+    """What is wrong stays here."""
+
+
+def prepare(
+    path: Path, passphrase_of: Callable[[Path], Passphrase | None], stages: Stages, tell: Tell = tell_nobody
+) -> Joining:
+    """Checks all that can be checked before the first connection. Raises the first thing that is wrong, by name.
+
+    `tell` is told if that follows from public facts, so that the coordinator need not wait for this party.
+    """
     file = PartyFile.read(path)
     home = PartyHome.of(file)
     roster = read_roster(file.place(file.roster))
     check_accepted(home.path, roster)
     keys = Keys.open(home.path / KEYS, passphrase_of(home.path / KEYS))
     check_own(file.name, keys, roster, now_utc())
+    try:
+        return _checked(file, home, roster, keys, stages)
+    except SecuretmError as problem:
+        if reason := reason_of(problem):
+            tell(file.name, keys, roster, reason)
+        raise
+
+
+def _checked(file: PartyFile, home: PartyHome, roster: FederationRoster, keys: Keys, stages: Stages) -> Joining:
     check_module(file)
     agreement = agreed_apart(read_plan(file.place(file.plan), {}), roster.members)
     check_policy(file, agreement, roster)

@@ -30,6 +30,7 @@ from securetm.federation.network.network_errors import (
     Closing,
     CoordinatorEnded,
     CoordinatorRejected,
+    Declined,
     Rejection,
     StreamLost,
     TooSlow,
@@ -179,11 +180,23 @@ class Dialer:
             raise kind()
         raise CoordinatorRejected(reason)
 
-    def _hello(self, conversation: _Conversation) -> bytes:
+    def decline(self, reason: str) -> bool:
+        """Tells the coordinator, signed, why this party does not take part. Returns whether it heard so."""
+        conversation, stop = _Conversation(self.name, self.keys, self.roster), threading.Event()
+        try:
+            with conversation.open(stop):
+                self._hello(conversation, reason)
+        except CoordinatorEnded as end:
+            return end.reason == Declined.__name__
+        except (Malformed, StreamLost):
+            return False
+        return False
+
+    def _hello(self, conversation: _Conversation, declines: str = "") -> bytes:
         """Proves who this party is, and checks that the coordinator is the roster's. Returns the coordinator's epoch."""
         with conversation.within(_HELLO_SECONDS):
-            challenge = conversation.read("challenge").nonce
-            hello = make_hello(self.name, self.keys, self.roster, self.agreed, challenge, OperatingSystem().bytes(NONCE))
+            challenge, nonce = conversation.read("challenge").nonce, OperatingSystem().bytes(NONCE)
+            hello = make_hello(self.name, self.keys, self.roster, self.agreed, challenge, nonce, declines)
             conversation.send(iter([packed(hello=hello)]))
             welcome = conversation.read("welcome")
         if not is_welcome(welcome, self.roster, challenge, hello):

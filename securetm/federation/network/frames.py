@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from securetm.errors import Malformed
 from securetm.federation import network_pb2 as pb
+from securetm.federation.declining import REASONS
 from securetm.federation.wire_form import begun, check_form
 
 CHUNK = 1 << 18  # bytes of every chunk of a message but the last
@@ -88,6 +89,8 @@ def _chunk_in(frame: bytes) -> memoryview | None:
 def _check_hello(hello: pb.Hello, sender: str) -> None:
     if not 1 <= len(hello.versions) <= MOST_VERSIONS or len(set(hello.versions)) != len(hello.versions):
         raise Malformed(sender, "its versions are none, too many or repeated")
+    if hello.declines not in ("", *REASONS):
+        raise Malformed(sender, "its reason not to take part is none that is known")
     if not all(0 < len(name) <= LONGEST_NAME for name in (hello.name, hello.federation)):
         raise Malformed(sender, "a name in its hello is empty or too long")
 

@@ -17,6 +17,7 @@ from securetm.federation.network.network_errors import (
     AnotherPlan,
     AnotherProfile,
     AnotherRoster,
+    Declined,
     OldVersion,
     OtherFederation,
     WrongHello,
@@ -25,9 +26,12 @@ from securetm.federation.network.network_errors import (
 VERSIONS = (1,)  # of the network protocol, that this software speaks
 
 
-def make_hello(me: str, keys: Keys, roster: FederationRoster, agreed: Agreed, challenge: bytes, nonce: bytes) -> Any:
-    """Returns the signed hello of a party."""
+def make_hello(
+    me: str, keys: Keys, roster: FederationRoster, agreed: Agreed, challenge: bytes, nonce: bytes, declines: str = ""
+) -> Any:
+    """Returns the signed hello of a party, or its signed statement of why it does not take part."""
     hello = pb.Hello(versions=VERSIONS, name=me, federation=roster.federation, roster=roster.digest, nonce=nonce)
+    hello.declines = declines
     hello.agreement, hello.profile = agreed.agreement, agreed.profile
     hello.signature = keys.sign(Purpose.HELLO, *_covered(roster, challenge, hello))
     return hello
@@ -38,6 +42,8 @@ def check_hello(hello: Any, roster: FederationRoster, agreed: Agreed, challenge:
     signed = _covered(roster, challenge, hello)
     if not is_signed(roster.member(hello.name).identity, hello.signature, Purpose.HELLO, *signed):
         raise WrongHello()
+    if hello.declines:  # whatever it agreed to: that may be the reason
+        raise Declined(hello.declines)
     version = max(set(hello.versions) & set(VERSIONS), default=0)
     alike = {
         OtherFederation: hello.federation == roster.federation,
@@ -72,4 +78,14 @@ def _covered(roster: FederationRoster, challenge: bytes, hello: Any) -> tuple[by
     certificates = (hashlib.sha256(one.certificate.der).digest() for one in ends)
     versions = b"".join(version.to_bytes(4, "big") for version in hello.versions)
     names = (hello.name.encode(), hello.federation.encode())
-    return (*certificates, challenge, versions, *names, hello.roster, hello.agreement, hello.profile, hello.nonce)
+    return (
+        *certificates,
+        challenge,
+        versions,
+        *names,
+        hello.roster,
+        hello.agreement,
+        hello.profile,
+        hello.nonce,
+        hello.declines.encode(),
+    )

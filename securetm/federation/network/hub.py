@@ -34,6 +34,7 @@ from securetm.federation.network.network_errors import (
     AlreadyConnected,
     CannotListen,
     Closing,
+    Declined,
     HubClosed,
     Rejection,
     TooSlow,
@@ -240,7 +241,7 @@ class Hub:
 
     async def _reject(self, claimed: str, stream: grpc.aio.ServicerContext, refusal: SecuretmError) -> None:
         name = type(refusal).__name__
-        self.events.refused(claimed, name)
+        self.events.refused(claimed, refusal.reason if isinstance(refusal, Declined) else name)
         with contextlib.suppress(grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError, asyncio.TimeoutError):
             await asyncio.wait_for(stream.write(rejected(name)), 1)
 

@@ -15,6 +15,12 @@ class UnknownParty(Rejection):
     hint = "the coordinator holds another roster, or the name in PARTY.toml is misspelt: compare the rosters' fingerprints"
 
 
+class Declined(Rejection):
+    """the coordinator has heard that this party does not take part: {reason}"""
+
+    reason: str = ""  # one of the names in declining.py
+
+
 class AnotherCertificate(Rejection):
     """the certificate that this party showed is not the one that the coordinator's roster pins for it"""
 

@@ -139,7 +139,9 @@ class Serving:
             else:
                 self._failed += 1
             if time.monotonic() - progress > self.choice.patience:
-                raise NoProgress(round(self.choice.patience), self._failed, str(problem), self.command)
+                reasons = self.standing.reasons(self.folder.members)
+                said = f"{problem} ({reasons})" if reasons else str(problem)
+                raise NoProgress(round(self.choice.patience), self._failed, said, self.command)
             if self._failed > 1:  # a party that breaks every session must not keep everybody busy
                 time.sleep(min(_PAUSE * 2 ** (self._failed - 2), _LONGEST_PAUSE, self.choice.patience))
             patience = self.choice.patience if self.attendance.everyone else min(self.choice.patience, self.choice.deadline)
@@ -194,8 +196,7 @@ class Serving:
         here = self.parties.present()
         enough = len(members) if self.attendance.everyone else max(self.attendance.fewest, self._least)
         if len(here & members) < enough:
-            refused = self.standing.facts().refusals
-            said = ", ".join(f"{name} ({times} times)" for name, times in sorted(refused.items())) or "nobody was refused"
+            said = self.standing.reasons(members - here) or "nobody was refused"
             names = ", ".join(sorted(members - here))
             raise TooFewCame(names, round(patience), len(here & members), len(members), said, self.command)
 

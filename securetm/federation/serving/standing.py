@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from securetm.contracts import Answer
+from securetm.federation.declining import in_words
 from securetm.federation.recording_watch import RecordingWatch
 from securetm.federation.serving.event_log import EventLog
 from securetm.federation.transcript import Parties
@@ -73,6 +74,7 @@ class Standing:
     members: tuple[str, ...]
     log: EventLog
     spent: Callable[[int], Mapping[str, Any] | None] = lambda _: None  # of each unit's budget after so many training answers
+    tell: Callable[[str], None] = lambda _: None  # the operator, of each new refusal, in words
     address: str = ""
     phase: str = WAITING
     session: int = 0
@@ -163,9 +165,18 @@ class Standing:
         with self._changed:
             known = refusal in self.refusals or len(self.refusals) < _MOST_NAMES
             self.refusals[refusal if known else OTHERS] += 1
-            if party in self._parties:
+            new = party in self._parties and self._parties[party].refusal != refusal
+            if new:
                 self._parties[party].refusal = refusal
             self._changed.notify_all()
+        if new:
+            self.tell(f"{party}: {in_words(refusal)}")
+
+    def reasons(self, parties: Iterable[str]) -> str:
+        """What each of these parties refused last, or was refused for, in words; empty if nothing was."""
+        with self._changed:
+            last = [(name, self._parties[name].refusal) for name in sorted(parties)]
+        return "; ".join(f"{name}: {in_words(refusal)}" for name, refusal in last if refusal)
 
     def opened(self, survivors: Iterable[str]) -> None:
         """An answer was opened, over these parties."""
