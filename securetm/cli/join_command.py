@@ -124,6 +124,7 @@ def _joined(joining: Joining, stop: threading.Event, at: tuple[Path | None, int]
     from securetm.federation.joining.join_status import JoinStatus
     from securetm.federation.joining.joining_party import join as take_part
     from securetm.reports.join_screen import JoinScreen, ended_panel
+    from securetm.reports.signed.written_report import write_release
     from securetm.reports.terminal import results, screen
 
     rounds = joining.agreement.plan.training.rounds
@@ -131,6 +132,8 @@ def _joined(joining: Joining, stop: threading.Event, at: tuple[Path | None, int]
         status = JoinStatus(joining.file.name, joining.roster.federation, rounds, shown.tell)
         carrier = partial(_carrier, joining, status, *at)
         report = _in_thread(lambda: take_part(joining, carrier, status, stop), lambda: _look(joining, status, shown))
+    if report["rounds"]:
+        write_release(Path(str(report["directory"])))
     results(json).print(ended_panel(report))
     return report
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,34 +35,45 @@ Sign = Annotated[
     typer.Option("--sign", metavar="HOME", help="Sign each written file with the party's keys in this home, as FILE.sig."),
 ]
 Verify = Annotated[
-    tuple[Path, Path, str] | None,
-    typer.Option(metavar="FILE SIG TRUSTED", help="Check a signature. TRUSTED: a roster, a request, or a key's fingerprint."),
+    bool,
+    typer.Option(
+        "--verify",
+        help="Compare a sheet, or all in `release`, with all that it speaks of, and check a signature: --verify SHEET "
+        "[SIGNATURE TRUSTED]. TRUSTED is a roster, a request, or a key's fingerprint.",
+    ),
 ]
 AT_HOME, AWAY = 2, 0  # findings' examples where only their owner reads them, and in a file that may be handed on
 
 
 def report(
-    run: Annotated[
-        Path | None, typer.Argument(help="The folder of a run; or an audit's record, which `securetm audit --json` printed.")
+    given: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN",
+            help="The folder of a run; or an audit's record, which `securetm audit --json` printed.",
+            show_default=False,
+        ),
     ] = None,
     html: Html = None,
     pdf: Pdf = None,
     markdown: Markdown = None,
     sign: Sign = None,
     passphrase_file: PassphraseFile = None,
-    verify: Verify = None,
+    verify: Verify = False,
     examples: Examples = None,
     json: Json = False,
 ) -> None:
-    """Says what was done with the documents of a run, on one page to sign; exits 1 if a promise was broken.
+    """Says on one sheet to sign what leaves of a run and what is hidden; exits 1 if a promise was broken.
 
-    Of an audit's record it shows the audit again. The page answers five questions, and says what was never tried.
+    The sheet's annex answers five questions, and says what was never tried. Of an audit's record it shows the audit again.
+    With --verify it exits 1 if the sheet, or anything that it speaks of, is not as it was.
     """
-    if verify is not None:
-        _verify(*verify, json)
+    if verify:
+        _verify(given or [], json)
         return
-    if run is None:
+    if not given or len(given) > 1:
         raise NoRunGiven
+    run = Path(given[0])
     written = [one for one in (html, pdf, markdown) if one is not None]
     if sign is not None and not written:
         raise NothingToWrite
@@ -99,12 +111,13 @@ def _of_run(
     json: bool,
 ) -> bool:
     """Writes the page to sign, and returns whether a promise was broken."""
-    from securetm.reports.signed.paper_screen import show_paper
+    from securetm.reports.signed.paper_screen import show_paper, show_sheet
     from securetm.reports.signed.written_report import write_signed_report
     from securetm.reports.terminal import results, screen
 
     signer = _signer(home, passphrase_file)
     made = write_signed_report(run, html, pdf, markdown, away(examples))
+    show_sheet(made.sheet, results(json))
     show_paper(made.paper, results(json))
     to = screen()
     for what, path in made.files:
@@ -134,29 +147,40 @@ def _in_json(made: WrittenReport, examples: int) -> dict[str, Any]:
 
     records = [record(audit, examples) for audit in made.audits]
     one = records[0] if len(records) == 1 else {}
-    return {**one, "report": asdict(made.report), "audits": [audit.plan for audit in made.audits]}
+    facts = {"report": asdict(made.report), "statement": asdict(made.statement)}
+    return {**one, **facts, "audits": [audit.plan for audit in made.audits]}
 
 
-def _verify(file: Path, signature: Path, trusted: str, json: bool) -> None:
+def _verify(given: Sequence[str], json: bool) -> None:
+    """Compares a sheet with all that it speaks of, checks a signature where one is given, and says what came out."""
+    from securetm.reports.signed.paper_screen import show_compared
+    from securetm.reports.signed.verified_statement import compare_statement
+    from securetm.reports.terminal import results
+
+    if len(given) not in (1, 3):
+        raise NoRunGiven
+    file = Path(given[0])
+    facts = _signed(file, Path(given[1]), given[2], json) if len(given) > 1 else {"file": str(file)}
+    found = compare_statement(file)
+    show_compared(found, results(json))
+    if json:
+        print_json({**facts, **asdict(found)})
+    if found.changed:
+        raise typer.Exit(1)
+
+
+def _signed(file: Path, signature: Path, trusted: str, json: bool) -> dict[str, Any]:
     """Checks a signature, and says who signed what."""
     from securetm.credentials.fingerprints import fingerprint_of
     from securetm.credentials.report_signatures import verified
     from securetm.reports.terminal import results
 
     signed = verified(file, signature, trusted)
-    facts = {
-        "file": str(file),
-        "signed_by": signed.name,
-        "role": signed.role,
-        "fingerprint": fingerprint_of(signed.identity),
-        "run": signed.run,
-        "run_digest": signed.run_digest,
-        "sha256": signed.sha256.hex(),
-    }
-    said = f"{file} is signed by {signed.name}, for the run {signed.run}. The key: {facts['fingerprint']}"
+    fingerprint = fingerprint_of(signed.identity)
+    said = f"{file} is signed by {signed.name}, for the run {signed.run}. The key: {fingerprint}"
     results(json).print(said, markup=False, highlight=False)
-    if json:
-        print_json(facts)
+    who = {"file": str(file), "signed_by": signed.name, "role": signed.role, "fingerprint": fingerprint}
+    return {**who, "run": signed.run, "run_digest": signed.run_digest, "sha256": signed.sha256.hex()}
 
 
 def check_places(*wanted: Path | None) -> None:

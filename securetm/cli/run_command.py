@@ -176,6 +176,7 @@ def _run(
         from securetm.federation.sources import corpora_of
         from securetm.federation.word_threshold import check_words, in_words
         from securetm.reports.progress import Bars
+        from securetm.reports.signed.written_report import write_release
 
         folder = reopen(resume) if resume is not None else None
         agreement, path = _agreed(plan, overrides, places[0]) if folder is None else (folder.agreement, folder.path)
@@ -193,6 +194,8 @@ def _run(
             _say_forecast(folder.agreement, len(corpora), to)
         with closing(chosen) as engine:
             result = execute(folder, bars, workers=workers, comparison=choices[1], engine=engine)
+    if result["rounds"]:
+        write_release(folder.path)
     show_run(result, agreement.profile.danger, results(json))
     _say_who_took_no_part(result, to)
     return result

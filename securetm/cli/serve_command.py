@@ -43,6 +43,7 @@ def serve(
     from securetm.federation.coordinator_files import CoordinatorFiles
     from securetm.federation.serving.operating import operated
     from securetm.reports.key_tables import show_warnings
+    from securetm.reports.signed.written_report import write_release
 
     files = CoordinatorFiles.read(chosen.coordinator, plan.parent, lambda folder: passphrase_for(folder, passphrase_file))
     show_warnings(ending_soon(files.roster, now_utc()))
@@ -55,6 +56,8 @@ def serve(
         _shown(chosen.coordinator, serving, dashboard=not log),
     ):
         result = serving.run()
+    if result["rounds"]:
+        write_release(place)
     _show(result, json)
 
 

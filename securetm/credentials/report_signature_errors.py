@@ -10,6 +10,7 @@ class SignedFileChanged(Misuse):
 
     path: str
     signature: str
+    exit_code = 1  # as for every file that is not as it was
     hint = "ask for the file again, or for a new signature; do not rely on this one"
 
 

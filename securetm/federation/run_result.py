@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from securetm.accounting.composition import total
@@ -65,6 +66,7 @@ def summary(folder: RunFolder, trained: Trained, compared: Comparison, timer: Wo
             name: lost_in(folder.party(name)) for name in folder.members
         },  # rows and coordinates, by the parties' logs
         "spent": [spent_by(folder, name) for name in folder.members],
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(timer.seconds(), 2),  # of all parts of the run, interrupted and killed ones too
         "bytes_up": up,  # all that was sent, also for rounds that were run again after an interruption
         "bytes_down": down,

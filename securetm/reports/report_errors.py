@@ -39,10 +39,21 @@ class NothingToWrite(Misuse):
 class NoRunGiven(Misuse):
     """it is not said of what to report"""
 
-    hint = "give the folder of a run, or the file that `securetm audit --json` printed; --verify takes three files instead"
+    hint = (
+        "give the folder of a run, or the file that `securetm audit --json` printed; with --verify a sheet or the folder "
+        "`release`, and where it is signed, the signature and whom you trust"
+    )
+
+
+class NoStatement(Misuse):
+    """{path} is no statement on a run: {problem}"""
+
+    path: str
+    problem: str
+    hint = "give a sheet that `securetm report RUN` wrote, the folder `release` of a run, or the run's folder"
 
 
 class PdfLibraryMissing(Misuse):
-    """a PDF is asked for, and reportlab, which writes it, is not installed"""
+    """a PDF is asked for, and what writes it, typst and its fonts, is not installed"""
 
     hint = "pip install 'securetm[pdf]'; or write the page with --html and print it in a browser"

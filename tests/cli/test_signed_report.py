@@ -54,10 +54,48 @@ def test_the_page_to_sign_of_a_run_in_three_forms_signed_and_checked(
         assert told.code == 0, told.err
         assert (told.json["signed_by"], told.json["role"], told.json["run"]) == ("hospital-a", "party", "demo")
         assert told.json["run_digest"] == facts["digests"]["run"]
-    refused(securetm("report", "--verify", html, f"{pdf}.sig", str(tmp_path / "a.request")), "is not the file that was signed")
+    refused(
+        securetm("report", "--verify", html, f"{pdf}.sig", str(tmp_path / "a.request")), "is not the file that was signed", 1
+    )
     first = files[1].read_bytes()
     assert securetm("report", "runs/demo", "--pdf", pdf).code == 0
     assert files[1].read_bytes() == first
+
+
+def test_a_run_states_what_leaves_and_whatever_changes_beside_it_is_found(copy: Path, tmp_path: Path) -> None:
+    release = copy / "release"
+    assert {one.name for one in release.iterdir()} == {
+        "model.safetensors",
+        "topics.csv",
+        "statement.json",
+        "statement.html",
+        "statement.md",
+        "statement.pdf",
+    }
+    assert securetm("report", "--verify", str(copy)).code == 0
+    for name in sorted(one.name for one in release.iterdir()):
+        whole = (release / name).read_bytes()
+        for content in (whole + b" ", whole[:-1], None):
+            (release / name).unlink() if content is None else (release / name).write_bytes(content)
+            said = securetm("report", "--verify", str(release), "--json")
+            if content is None and name in ("statement.html", "statement.md", "statement.pdf"):
+                continue  # the others still stand
+            assert said.code == 1, (name, said.out)
+            assert any(name in one for one in said.json["changed"])
+        (release / name).write_bytes(whole)
+    (release / "result.json").write_bytes(b"{}")
+    assert "result.json is none of the files" in securetm("report", "--verify", str(release)).out
+    refused(securetm("report", "--verify", str(tmp_path)), "is no statement on a run")
+
+
+def test_a_sheet_cannot_be_put_on_another_annex(demo: Said, here: Path, tmp_path: Path) -> None:
+    assert securetm("report", "runs/demo", "--pdf", str(tmp_path / "one.pdf")).code == 0
+    assert securetm("report", "--verify", str(tmp_path / "one.pdf")).code == 0
+    annex = tmp_path / "one.annex.pdf"
+    annex.write_bytes(annex.read_bytes().replace(b"/Creator", b"/Creatox"))
+    said = securetm("report", "--verify", str(tmp_path / "one.pdf"))
+    assert said.code == 1
+    assert "one.annex.pdf is not the file that one.pdf speaks of" in " ".join(said.out.split())
 
 
 def test_what_is_no_finished_run_is_refused(copy: Path, tmp_path: Path) -> None:
@@ -110,6 +148,6 @@ def test_places_libraries_and_keys_are_looked_at_before_a_file_is_written(
     refused(securetm("report", "runs/demo", "--pdf", str(tmp_path / "no" / "page.pdf")), "cannot be written")
     refused(securetm("report", "runs/demo", "--sign", str(tmp_path)), "none is written")
     refused(securetm("report", "runs/demo", "--html", str(page), "--sign", str(tmp_path)), "there are no keys in")
-    monkeypatch.setitem(sys.modules, "reportlab.platypus", None)
-    refused(securetm("report", "runs/demo", "--html", str(page), "--pdf", str(tmp_path / "page.pdf")), "reportlab")
+    monkeypatch.setitem(sys.modules, "typst", None)
+    refused(securetm("report", "runs/demo", "--html", str(page), "--pdf", str(tmp_path / "page.pdf")), "typst")
     assert not page.exists()

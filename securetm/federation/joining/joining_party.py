@@ -76,12 +76,18 @@ class Joining:
         """The folder in which the model lands."""
         return self.home.run(self.agreement)
 
-    def facts(self) -> dict[str, str]:
+    def facts(self) -> dict[str, Any]:
         """What a report says of the run, besides what came of it."""
         agreement = self.agreement
         named = {"party": self.file.name, "federation": self.roster.federation, "data_set": self.home.data_set}
         named |= {"profile": agreement.profile.name, "profile_digest": agreement.profile.digest.hex()}
-        return {**named, "agreement": agreement.digest.hex(), "roster": self.roster.digest.hex(), "run": self.run_name}
+        return {
+            **named,
+            "members": list(self.roster.members),
+            "agreement": agreement.digest.hex(),
+            "roster": self.roster.digest.hex(),
+            "run": self.run_name,
+        }
 
     def party(self, watch: PartyWatch, engine: Engine = IN_PROCESS) -> Party:
         """Opens the party's stores and its ledger. From now on nobody else may. The engine computes its answers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from securetm.federation.coordinator import Trained
@@ -44,6 +45,7 @@ def served_result(
         "epochs": plan.training.epochs,
         **dict.fromkeys(UNKNOWN),
         "spent": [_spent(name, spent(trained.rounds)) for name in folder.members],
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(timer.seconds(), 2),
         "bytes_up": up,
         "bytes_down": down,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from securetm.reports.signed.report_paper import Block, Items, Paper, Paragraph, Reply, TextTable, ToFillIn
+from securetm.reports.signed.sheet_marks import in_comment
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 
@@ -12,9 +13,10 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 def in_markdown(paper: Paper) -> str:
     """The text of the page."""
     parts = [f"# {_safe(paper.title)}", _safe(paper.subtitle)]
-    parts += [f"Annex: [{_safe(name)}](<{name}>)" for name in paper.annexes]
+    parts += [f"Belongs to it: [{_safe(name)}](<{name}>)" for name in paper.annexes]
     for section in paper.sections:
         parts += [f"## {_safe(section.title)}", *map(_block, section.blocks)]
+    parts += [one for one in (_safe(paper.foot), in_comment(paper.marks)) if one]
     return "\n\n".join(parts) + "\n"
 
 

@@ -13,6 +13,7 @@ from securetm.reports.audit_markup import STYLE, Html, bullets, grid, section
 from securetm.reports.audit_tables import plain_table
 from securetm.reports.page import framed
 from securetm.reports.signed.report_paper import Block, Items, Paper, PaperSection, Paragraph, Reply, TextTable, ToFillIn
+from securetm.reports.signed.sheet_marks import in_comment
 
 _STYLE = (
     STYLE
@@ -34,6 +35,12 @@ details { margin: .25rem 0 } details[open] { padding-bottom: .4rem }
   details { border: 0; padding: 0 } section { break-inside: auto } }
 """
 )
+_ONE_SHEET = """
+h1 { font-size: 1.2rem } ul { margin: .1rem 0 } li { margin: 0 }
+@media print { @page { size: A4; margin: 10mm 13mm 12mm } body { font-size: 8pt; line-height: 1.22 } table { font-size: 7pt }
+  h2 { margin: .35rem 0 .1rem; font-size: 9pt } blockquote { margin: .2rem 0; font-size: 9pt } p { margin: .1rem 0 }
+  .sign { gap: 1.1rem 2rem; margin-top: 1.2rem } footer { display: none } }
+"""
 _ITSELF = "This page loads nothing and sends nothing. Its figures are those of the run's own record."
 
 
@@ -41,15 +48,23 @@ def in_html(paper: Paper) -> str:
     """The text of the page."""
     number = count(1)
     links = ", ".join(f'<a href="{escape(quote(name))}">{escape(name)}</a>' for name in paper.annexes)
-    annex = f"<p class=note>Annex, the technical page: {links}</p>" if links else ""
+    annex = f"<p class=note>Belongs to it: {links}</p>" if links else ""
+    foot = f"<p>{escape(paper.foot)}</p>" if paper.foot else ""
     parts = (
         f"<header><h1>{escape(paper.title)}</h1>\n<p class=note>{escape(paper.subtitle)}</p>{annex}</header>",
         "<main>",
         *(_section(f"part-{next(number)}", each) for each in paper.sections),
         "</main>",
-        f"<footer><p>{_ITSELF}</p></footer>",
+        f"<footer>{foot}<p>{_ITSELF}</p></footer>",
+        in_comment(paper.marks),
     )
-    return framed(paper.title, parts, _STYLE)
+    return framed(paper.title, parts, _STYLE + (_ONE_SHEET if paper.one_sheet else "") + _on_each_sheet(paper.foot))
+
+
+def _on_each_sheet(foot: str) -> str:
+    """The rule that prints the foot on every sheet."""
+    safe = "".join(letter if letter.isalnum() or letter in " .,:;-" else f"\\{ord(letter):x} " for letter in foot)
+    return f'@media print {{ @page {{ @bottom-left {{ content: "{safe}"; font: 7pt sans-serif }} }} }}' if foot else ""
 
 
 def _section(anchor: str, each: PaperSection) -> Html:

@@ -1,160 +1,134 @@
-"""The page to sign as a PDF of A4 sheets. It shows what report_paper.py says, and nothing else.
+"""A paper as a PDF of A4 sheets, by the template beside this file. It shows what the paper says, and nothing else.
 
-The same facts make the same bytes: no date and no random identifier is written. A letter that the standard fonts of PDF lack is
-written as its number. reportlab writes the file; it is installed with `securetm[pdf]`.
+The sheets are tagged as PDF/UA-1 asks, so that a screen reader knows headings, lists and tables, and every letter is embedded,
+whatever its script. The same paper makes the same bytes. typst writes the file; it and the fonts come with `securetm[pdf]`.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
-from functools import partial
+import json
+import re
+from dataclasses import asdict, replace
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape
 
 from securetm.reports.report_errors import PdfLibraryMissing
 from securetm.reports.signed.report_paper import Block, Items, Paper, Paragraph, Reply, TextTable, ToFillIn
 
-_INK, _SOFT, _RULE = "#000000", "#444444", "#bbbbbb"
-_MARGIN, _FOOT = 42, 30  # points
-_FONTS = "Helvetica", "Helvetica-Bold"
-_HIGH = 40  # points for a hand to write in
-_PADDING = 12  # points that a sheet leaves free beside its text
+_FONTS = ("manimgx_fonts", "manimgx_fonts_cjk")  # packages of the Noto fonts: all scripts of names, and the Chinese letters
+_FAMILIES = ("Noto Sans", "Noto Sans CJK SC")  # letters that neither has are found in the others
+_TEMPLATE = "paper_pdf.typ"
+_SIZES = (9.4, 9.0, 8.6, 8.2, 7.8, 7.4, 7.0)  # points; a paper that is to be one sheet takes the largest that fits
+_UNSHOWN = re.compile(r'the text `"(?P<letters>.+?)"` could not be displayed')
+_MOST_UNSHOWN = 200  # texts in letters that no font has, each spelt as its number
+_USUAL = 8.6  # points of an annex, which takes as many sheets as it needs
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_LONG = re.compile(r"(?<!\S)(?![0-9a-f]{64}(?!\S))\S{30,}")
+_PAGES = re.compile(rb"/Type\s*/Page\b(?!s)")
 
 
 def check_library() -> None:
-    """Refuses where reportlab is not installed, before anything is carried out."""
+    """Refuses where typst or its fonts are not installed, before anything is carried out."""
     try:
-        import_module("reportlab.platypus")
+        import_module("typst")
+        missing = [name for name in _FONTS if find_spec(name) is None]
     except ImportError as problem:
         raise PdfLibraryMissing from problem
+    if missing:
+        raise PdfLibraryMissing
+
+
+def has_library() -> bool:
+    """Whether a PDF can be written here."""
+    try:
+        check_library()
+    except PdfLibraryMissing:
+        return False
+    return True
 
 
 def in_pdf(paper: Paper) -> bytes:
     """The file."""
     check_library()
-    from reportlab.lib.pagesizes import A4
-    from reportlab.platypus import SimpleDocTemplate
-
-    made = io.BytesIO()
-    margins = {f"{side}Margin": _MARGIN for side in ("left", "right", "top", "bottom")}
-    document = SimpleDocTemplate(
-        made, pagesize=A4, **margins, title=_plain(paper.title), author="securetm", lang="en", invariant=1, pageCompression=1
-    )
-    foot = partial(_foot, _plain(paper.title))
-    document.build(list(_flow(paper, document.width - _PADDING)), onFirstPage=foot, onLaterPages=foot)
-    return made.getvalue()
-
-
-def _plain(text: str) -> str:
-    """The text in the letters of the standard fonts."""
-    return text.encode("cp1252", "backslashreplace").decode("cp1252")
-
-
-def _foot(title: str, canvas: Any, document: Any) -> None:
-    canvas.saveState()
-    canvas.setFont(_FONTS[0], 7)
-    canvas.drawString(_MARGIN, _FOOT, title[:100])
-    canvas.drawRightString(document.pagesize[0] - _MARGIN, _FOOT, f"sheet {document.page}")
-    canvas.restoreState()
-
-
-# ---- the sections --------------------------------------------------------------------------------------------------
-
-
-def _flow(paper: Paper, width: float) -> Iterator[Any]:
-    yield _text(paper.title, 14, bold=True, after=2)
-    yield _text(paper.subtitle, 8, colour=_SOFT)
-    if paper.annexes:
-        yield _text(f"Annex, the technical page: {', '.join(paper.annexes)}", 8, colour=_SOFT)
-    for section in paper.sections:
-        yield _text(section.title, 10.5, bold=True, before=6, after=2, keep=True)
-        yield from (one for block in section.blocks for one in _block(block, width))
-
-
-def _text(
-    text: str,
-    size: float = 8.5,
-    *,
-    bold: bool = False,
-    colour: str = _INK,
-    before: float = 0,
-    after: float = 2,
-    keep: bool = False,
-) -> Any:
-    """A paragraph; `keep` keeps it on the sheet of what follows."""
-    from reportlab.lib.styles import ParagraphStyle
-    from reportlab.platypus import Paragraph as Flowable
-
-    style = ParagraphStyle(
-        "own",
-        fontName=_FONTS[bold],
-        fontSize=size,
-        leading=size * 1.22,
-        textColor=colour,
-        spaceBefore=before,
-        spaceAfter=after,
-        splitLongWords=1,
-        keepWithNext=keep,
-    )
-    return Flowable(escape(_plain(text)), style)
-
-
-def _block(block: Block, width: float) -> list[Any]:
-    match block:
-        case Paragraph(text, strong):
-            return [_text(text, 10 if strong else 8.5, bold=strong, keep=block.kept)]
-        case Items(items):
-            return [_item(item) for item in items]
-        case TextTable():
-            return [_table(block, width)]
-        case Reply():
-            return _reply(block)
-        case ToFillIn(lines):
-            return [_to_fill_in(lines, width)]
-
-
-def _item(text: str, size: float = 8) -> Any:
-    from reportlab.lib.styles import ParagraphStyle
-    from reportlab.platypus import Paragraph as Flowable
-
-    style = ParagraphStyle(
-        "item", fontName=_FONTS[0], fontSize=size, leading=size * 1.2, leftIndent=9, bulletIndent=1, spaceAfter=1
-    )
-    return Flowable(escape(_plain(text)), style, bulletText="\N{BULLET}")
-
-
-def _reply(reply: Reply) -> list[Any]:
-    first, *rest = reply.said
-    head = _text(f"{reply.question} {reply.short} [{reply.mark}]", 9, bold=True, before=3, after=1, keep=True)
-    return [head, _text(first, 8, after=1, keep=True), *(_item(one, 7.5) for one in rest)]
-
-
-def _table(table: TextTable, width: float) -> Any:
-    from reportlab.platypus import Table
-
-    head = [_text(name, 7, bold=True) for name in table.names]
-    rows = [[_text(cell, 7.5, after=0) for cell in row] for row in table.rows]
-    made = Table([head, *rows], colWidths=[share * width for share in table.shares], repeatRows=1)
-    made.setStyle(
-        [
-            ("LINEBELOW", (0, 0), (-1, 0), 0.8, _INK),
-            ("LINEBELOW", (0, 1), (-1, -1), 0.3, _RULE),
-            ("VALIGN", (0, 0), (-1, -1), "TOP"),
-            ("LEFTPADDING", (0, 0), (-1, -1), 0),
-            ("TOPPADDING", (0, 0), (-1, -1), 1),
-            ("BOTTOMPADDING", (0, 0), (-1, -1), 1.5),
-        ]
-    )
+    if not paper.one_sheet:
+        return _written(paper, _USUAL)
+    for size in _SIZES:
+        made = _written(paper, size)
+        if sheets_of(made) == 1:
+            break
     return made
 
 
-def _to_fill_in(lines: tuple[str, ...], width: float) -> Any:
-    from reportlab.platypus import Table
+def sheets_of(pdf: bytes) -> int:
+    """How many sheets a PDF of ours has."""
+    return len(_PAGES.findall(pdf))
 
-    pairs = [[_text(line, 7.5, colour=_SOFT) for line in lines[at : at + 2]] for at in range(0, len(lines), 2)]
-    table = Table(pairs, colWidths=[width / 2] * 2, rowHeights=_HIGH)
-    table.setStyle([("VALIGN", (0, 0), (-1, -1), "TOP"), ("LINEABOVE", (0, 0), (-1, -1), 0.5, _INK)])
-    table.spaceBefore = _HIGH
-    return table
+
+def _written(paper: Paper, size: float) -> bytes:
+    """The file with letters of this size. A letter that no font has is spelt as its number."""
+    import typst
+
+    shown = _tables(paper, size)
+    for _ in range(_MOST_UNSHOWN):
+        try:
+            made = typst.compile(
+                str(Path(__file__).with_name(_TEMPLATE)),
+                format="pdf",
+                font_paths=[_folder_of(name) for name in _FONTS],
+                ignore_system_fonts=True,
+                sys_inputs={"paper": json.dumps(shown)},
+                pdf_standards="ua-1",
+            )
+        except typst.TypstError as problem:
+            unshown = _UNSHOWN.search(str(problem))
+            if unshown is None:
+                raise
+            letters = unshown["letters"]
+            shown = _without(shown, letters)
+        else:
+            return made
+    raise ValueError(f"the paper has more than {_MOST_UNSHOWN} texts in letters that no font has")
+
+
+@cache
+def _folder_of(package: str) -> str:
+    found = find_spec(package)
+    assert found is not None, "check_library was called"
+    assert found.origin is not None, "a package of fonts has a file of its own"
+    return str(Path(found.origin).parent)
+
+
+def _without(shown: Any, letters: str) -> Any:
+    """The tables with these letters spelt as their numbers, wherever they stand."""
+    if isinstance(shown, str):
+        return shown.replace(letters, "".join(f"[U+{ord(letter):04X}]" for letter in letters))
+    if isinstance(shown, list):
+        return [_without(one, letters) for one in shown]
+    return {name: _without(one, letters) for name, one in shown.items()} if isinstance(shown, dict) else shown
+
+
+# ---- the tables that the template reads -----------------------------------------------------------------------------
+
+
+def _tables(paper: Paper, size: float) -> dict[str, Any]:
+    sections = [{"title": one.title, "blocks": [_block(block) for block in one.blocks]} for one in paper.sections]
+    day = [int(part) for part in paper.day.split("-")] if _DAY.fullmatch(paper.day) else []
+    said = {"title": paper.title, "subtitle": paper.subtitle, "foot": paper.foot, "keywords": list(paper.marks)}
+    return {**said, "day": day, "size": size, "fonts": list(_FAMILIES), "sections": sections}
+
+
+_KINDS = {Paragraph: "paragraph", Items: "items", TextTable: "table", Reply: "reply", ToFillIn: "fill in"}
+
+
+def _block(block: Block) -> dict[str, Any]:
+    if isinstance(block, TextTable):
+        block = replace(block, rows=tuple(tuple(map(_breakable, row)) for row in block.rows))
+    return {"kind": _KINDS[type(block)], **asdict(block)}
+
+
+def _breakable(text: str) -> str:
+    """The text with places at which a line may break inside of a word that is longer than a cell is wide."""
+    return _LONG.sub(lambda found: "\u200b".join(found[0]), text)

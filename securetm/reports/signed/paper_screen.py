@@ -1,4 +1,4 @@
-"""The page to sign in the terminal: marks, recommendation, the five answers and what was not tried. The page has the rest."""
+"""The sheet in the terminal, and of its annex the marks, recommendation, five answers and what was not tried."""
 
 from __future__ import annotations
 
@@ -10,9 +10,34 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-from securetm.reports.signed.report_paper import LEFT_UNTRIED, Block, Items, Paper, Paragraph, Reply, TextTable
+from securetm.reports.signed.report_paper import LEFT_UNTRIED, Block, Items, Paper, Paragraph, Reply, TextTable, ToFillIn
+from securetm.reports.signed.sheet_marks import shown_digest
+from securetm.reports.signed.verified_statement import Compared
 
 _SHOWN = 4  # sections: marks, recommendation, questions, what was spent; and what was not tried
+
+
+def show_sheet(sheet: Paper, to: Console) -> None:
+    """Prints the sheet, without its table of files and the lines to fill in."""
+    to.print(f"[bold]{escape(sheet.title)}[/bold]")
+    to.print(sheet.subtitle, markup=False, style="dim")
+    for section in sheet.sections:
+        if not any(isinstance(block, ToFillIn | TextTable) for block in section.blocks):
+            to.print(f"\n[bold]{escape(section.title)}[/bold]")
+            for block in section.blocks:
+                _show(block, to)
+    to.print()
+
+
+def show_compared(found: Compared, to: Console) -> None:
+    """Prints what came out when a sheet was compared with all that it speaks of."""
+    for text in found.changed:
+        to.print(f"CHANGED: {text}", markup=False, highlight=False)
+    if found.same:
+        to.print(f"As they were: {', '.join(found.same)}.", markup=False, highlight=False)
+    if found.absent:
+        to.print(f"Not here, so compared with nothing: {', '.join(found.absent)}.", markup=False, highlight=False)
+    to.print(f"The statement: {shown_digest(found.statement)}", markup=False, highlight=False)
 
 
 def show_paper(paper: Paper, to: Console) -> None:

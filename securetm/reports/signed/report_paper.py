@@ -1,4 +1,6 @@
-"""The page to sign as a sequence of sections. Every form of it, page, PDF, text and terminal, shows these words and figures.
+"""The annex of the sheet to sign as a sequence of sections, and what every such paper is made of.
+
+Every form of it, page, PDF, text and terminal, shows these words and figures.
 
 No form adds a figure of its own. This module reads nothing and judges nothing.
 """
@@ -6,7 +8,7 @@ No form adds a figure of its own. This module reads nothing and judges nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from securetm.leakage.regulators import CRITERIA, INFERENCE, LINKING, NOT_SHOWN, NOT_TRIED, SCOPES, SINGLING_OUT
 from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN
@@ -21,6 +23,7 @@ from securetm.reports.signed.report_facts import (
     SignedReport,
     Tried,
 )
+from securetm.reports.signed.sheet_marks import annex_marks, shown_digest
 from securetm.wording import counted, listed, upward
 
 MEANING = {
@@ -37,7 +40,6 @@ _PLACES = {
 }
 LEFT_UNTRIED = "What was not tried, and why"
 TRIED_NOWHERE = "Tried nowhere."
-SIGNATURE_LINES = ("Name", "Function", "Place, date", "Signature")
 _MASKED = (
     "Masked or encrypted means: what one party sends looks like chance, and only the total over all parties can be read. "
     "Noise is chance that is added to numbers, so that they do not tell who was in them."
@@ -60,10 +62,6 @@ _LIMITS = (
     "This does not say that the model is anonymous: that is judged case by case, by whoever answers for the data and then by "
     "the authority. The opinion is about the finished model; only those who took part saw the messages. Figures are averages "
     "over documents, and the opinion asks about every person. What was not tried, or not well enough, may succeed."
-)
-_SIGNS = (
-    "I have read this page. I answer for the documents of the organisation that is named below, and I agree that the model of "
-    "this run is used as recommended above."
 )
 
 
@@ -128,7 +126,11 @@ class Paper:
     title: str
     subtitle: str
     sections: tuple[PaperSection, ...]
-    annexes: tuple[str, ...] = ()  # the files of the technical pages that are written beside
+    annexes: tuple[str, ...] = ()  # the files that belong to it and are written beside
+    foot: str = ""  # of every sheet
+    marks: tuple[str, ...] = ()  # that bind it to its annex, or to the sheet that it is an annex of
+    day: str = ""  # on which it was made, as 2026-11-24
+    one_sheet: bool = False
 
 
 def paper(report: SignedReport) -> Paper:
@@ -136,6 +138,12 @@ def paper(report: SignedReport) -> Paper:
     made = f"; {report.made}" if report.made else ""
     subtitle = f"Run “{report.run}”, protection “{report.profile}”{made}. Software: securetm {report.software}."
     return Paper(report.title, subtitle, tuple(_sections(report)), tuple(report.annexes))
+
+
+def annex_of(made: Paper, statement: str, day: str) -> Paper:
+    """The page as the annex of a sheet: it names the sheet's statement on every page."""
+    foot = f"Annex to the statement {shown_digest(statement)}" + (f", {day}" if day else "")
+    return replace(made, title=f"Annex: {made.title}", foot=foot, marks=annex_marks(statement), day=day)
 
 
 def _sections(report: SignedReport) -> Iterator[PaperSection]:
@@ -159,7 +167,6 @@ def _sections(report: SignedReport) -> Iterator[PaperSection]:
     yield PaperSection(
         "Three words for three things", (TextTable(("word", "means"), tuple(MEANING.items()), (0.2, 0.8)),), folded=True
     )
-    yield PaperSection("Signature", (Paragraph(_SIGNS, kept=True), ToFillIn(SIGNATURE_LINES)))
 
 
 def _marks(report: SignedReport) -> TextTable:

@@ -18,11 +18,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from securetm.contracts import Profile
+from securetm.contracts import Budget, Profile
 from securetm.federation.file_digests import ADDED, RUN, check_all, is_bound, read_digests
 from securetm.federation.folder import VERSION, RunFolder, reopen, result_of
 from securetm.federation.joining_result import REPORT
-from securetm.federation.release import released_model
+from securetm.federation.release import MODEL, RELEASE, TOPICS, released_model
 from securetm.federation.running_errors import DamagedStore, NotARun
 from securetm.federation.store import read_json
 from securetm.federation.transcript import Transcript
@@ -33,6 +33,7 @@ from securetm.leakage.recorded import MESSAGES
 from securetm.leakage.staleness import changed_since, trials_by_hash
 from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN
 from securetm.plan_reading import plan_from_tables
+from securetm.plans import Plan
 from securetm.profiles import ProfileFile
 from securetm.reports.audit_file import AUDITS, read_record
 from securetm.reports.audit_wording import claimed_epsilon
@@ -68,6 +69,14 @@ class ReportSources:
     roster_digest: str = ""  # that a party accepted
     with_content: bool = False
     audits: tuple[tuple[Audit, str], ...] = ()  # each with the digest of its record
+    budget: Budget | None = None  # of the run's agreement
+    ended: str = ""  # the day
+    everybody: tuple[str, ...] = ()  # all parties, where `members` are only those whose ledgers are known
+    at_home: bool = False  # with a party
+    stop: str = "rounds"  # what ended the training
+    documents: str = "The documents that each party brought."  # which these are
+    origins: tuple[str, ...] = ()  # of every input, in words
+    released: Mapping[str, str] = field(default_factory=dict)  # files of `release/`, without the statement: SHA-256 by name
 
 
 def sources_of(path: Path) -> ReportSources:
@@ -110,6 +119,12 @@ def _unprotected(model: str) -> Iterator[Attempted]:
         if one.place == SAME_MODEL and one.finding.attempt.adversary == READER:
             attempt = replace(one.finding.attempt, baseline=False)
             yield Attempted(UNPROTECTED, replace(one.finding, attempt=attempt), one.stale)
+
+
+def kept_findings(profile: str, model: str) -> Iterator[Finding]:
+    """The findings of kept trials of this profile and this model, whether or not the software changed since."""
+    for path in sorted(evidence_folder().glob(f"{escaped(profile)}--{escaped(model)}.json")):
+        yield from read_evidence(path).findings
 
 
 def _kept(profile: str, model: str) -> Iterator[Attempted]:
@@ -169,7 +184,25 @@ def _of_run(path: Path) -> ReportSources:
         _channels(folder),
         with_content=folder.with_content,
         audits=_audits(path),
+        budget=folder.agreement.budget,
+        ended=str(result.get("ended", ""))[:10],
+        stop=plan.training.stop,
+        documents=_documents_of(plan, str(facts.get("federation", ""))),
+        origins=origins_of(plan),
+        released=_released(path),
     )
+
+
+def _documents_of(plan: Plan, federation: str) -> str:
+    if federation:
+        return "The documents that each party named in its own file, read at home."
+    held = "as a column of it says" if plan.corpus.partition == "column" else f"dealt out ({plan.corpus.partition})"
+    return f"The documents in {Path(plan.corpus.source).name}, held by the parties {held}."
+
+
+def _released(path: Path) -> dict[str, str]:
+    """The files that are released, without the statement about them."""
+    return {name: _sha256(path / RELEASE / name) for name in (MODEL, TOPICS) if (path / RELEASE / name).is_file()}
 
 
 def _digest_of_run(path: Path) -> str:
@@ -226,6 +259,24 @@ def _of_party(path: Path) -> ReportSources:
             roster_digest=str(report["roster"]),
             told={str(name): int(number) for name, number in report["answered"].items()},
             audits=_audits(path),
+            budget=plan.profile_in(ProfileFile.read(plan.profile)).budget,
+            ended=str(report["ended"])[:10],
+            everybody=tuple(map(str, report.get("members", ()))),
+            at_home=True,
+            stop=plan.training.stop,
+            documents=f"The data set {report.get('data_set', '')} of {report['party']}, as its own file names it.",
+            origins=origins_of(plan),
+            released=_released(path),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise DamagedStore(str(path / REPORT), "it is not a party's report of a run") from problem
+
+
+# ---- from what it started ------------------------------------------------------------------------------------------
+
+
+def origins_of(plan: Plan) -> tuple[str, ...]:
+    """What the run started from, in words."""
+    training, vocabulary = plan.training, plan.vocabulary
+    begun = f"model {Path(training.continue_from).name}" if training.continue_from else training.start or "the usual start"
+    return (f"start: {begun}", f"words: {Path(vocabulary.file).name or vocabulary.source or 'told by the parties'}")

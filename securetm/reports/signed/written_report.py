@@ -1,13 +1,14 @@
-"""Writes the page to sign in its forms, with the technical pages of the audits as annexes, and signatures beside them."""
+"""Writes the statement on a run in its forms, each with its annex, and signatures beside them; and the one of `release/`."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from securetm.credentials.report_signatures import ENDING, Signer
+from securetm.federation.release import RELEASE
 from securetm.leakage.audit_record import Audit
 from securetm.leakage.verdicts import BROKEN
 from securetm.reports.audit_page import audit_page
@@ -15,12 +16,18 @@ from securetm.reports.audit_wording import quotes
 from securetm.reports.signed.made_report import signed_report
 from securetm.reports.signed.paper_markdown import in_markdown
 from securetm.reports.signed.paper_page import in_html
+from securetm.reports.signed.paper_pdf import check_library, has_library, in_pdf
 from securetm.reports.signed.report_facts import SignedReport
-from securetm.reports.signed.report_paper import Paper, paper
+from securetm.reports.signed.report_paper import Paper, annex_of, paper
 from securetm.reports.signed.report_sources import sources_of
-from securetm.reports.writing import check_writable, write_report
+from securetm.reports.signed.sheet_marks import sealed
+from securetm.reports.signed.statement import Statement, statement_on
+from securetm.reports.signed.statement_paper import sheet
+from securetm.reports.writing import check_writable, make_private, write_report
 
-_PAGES = ("The page", "The PDF", "The text")
+STATEMENT = "statement"  # the sheets in `release/`, and the end of the name of the statement's file elsewhere
+HTML, PDF, MARKDOWN = ".html", ".pdf", ".md"
+_SHEETS = {HTML: "The page", PDF: "The PDF", MARKDOWN: "The text"}
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,9 @@ class WrittenReport:
     """The report of a run, and where its forms lie."""
 
     report: SignedReport
-    paper: Paper
+    statement: Statement
+    sheet: Paper
+    paper: Paper  # the annex
     audits: tuple[Audit, ...]
     files: tuple[tuple[str, Path], ...]  # what each is, and where
 
@@ -39,31 +48,75 @@ class WrittenReport:
         return own or any(one.standing == BROKEN for one in self.report.answers)
 
     def signed_by(self, signer: Signer) -> Iterator[Path]:
-        """Writes a signature beside each form of the page, and returns where."""
-        for _, path in (one for one in self.files if one[0] in _PAGES):
+        """Writes a signature beside each form of the sheet, and returns where. It covers all that the sheet speaks of."""
+        for _, path in (one for one in self.files if one[0] in _SHEETS.values()):
             signature = signer.sign(path.read_bytes(), self.report.run, self.report.digests.get("run", ""))
             beside = path.with_name(path.name + ENDING)
             write_report(beside, signature.text())
             yield beside
 
 
-def write_signed_report(run: Path, html: Path | None, pdf: Path | None, markdown: Path | None, examples: int) -> WrittenReport:
-    """Writes the forms that are wanted. Each names the annexes with their digests, so that a signature covers these, too."""
-    if pdf is not None:
-        from securetm.reports.signed.paper_pdf import check_library
+def write_release(run: Path) -> Path:
+    """Writes the statement of a finished run into its `release/`, in all forms that can be written here. Returns the folder.
 
+    It has no annex: what was tried on this run is a figure of its documents, and may not leave.
+    """
+    statement = statement_on(sources_of(run))
+    folder = run / RELEASE
+    make_private(folder)
+    content, name = statement.as_file(), f"{STATEMENT}.json"
+    write_report(folder / name, content, private=True)
+    made = sheet(statement, _sha256(content), name, {})
+    for form in (HTML, MARKDOWN, *([PDF] if has_library() else [])):
+        write_report(folder / f"{STATEMENT}{form}", sealed(_in_form(made, form)), private=True)
+    return folder
+
+
+def write_signed_report(run: Path, html: Path | None, pdf: Path | None, markdown: Path | None, examples: int) -> WrittenReport:
+    """Writes the sheets that are wanted, with the statement and an annex beside each, which a signature under it covers."""
+    if pdf is not None:
         check_library()
     sources = sources_of(run)
-    report, audits = signed_report(sources), tuple(audit for audit, _ in sources.audits)
-    first = next((one for one in (html, pdf, markdown) if one is not None), None)
-    annexes = [] if first is None else list(_annexes(audits, first, examples))
-    report = replace(report, annexes={path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in annexes})
-    made = paper(report)
-    files = [*_forms(made, html, pdf, markdown), *(("The annex", path) for path in annexes)]
-    return WrittenReport(report, made, audits, tuple(files))
+    report, audits, statement = signed_report(sources), tuple(audit for audit, _ in sources.audits), statement_on(sources)
+    content = statement.as_file()
+    digest, day = _sha256(content), max((statement.day, *(audit.made for audit in audits)))
+    wanted = {form: path for form, path in ((HTML, html), (PDF, pdf), (MARKDOWN, markdown)) if path is not None}
+    files: list[tuple[str, Path]] = []
+    if wanted:
+        first = next(iter(wanted.values()))
+        technical = list(_technical(audits, first, examples))
+        report = replace(report, annexes={path.name: _sha256(path.read_bytes()) for path in technical})
+        files += [("The annex", path) for path in technical]
+    annex = annex_of(paper(report), digest, day)
+    for form, path in wanted.items():
+        files = [(_SHEETS[form], path), *_beside(path, form, statement, annex, report.annexes), *files]
+    return WrittenReport(report, statement, sheet(statement, digest, f"{STATEMENT}.json", {}), annex, audits, tuple(files))
 
 
-def _annexes(audits: Sequence[Audit], beside: Path, examples: int) -> Iterator[Path]:
+def _beside(
+    path: Path, form: str, statement: Statement, annex: Paper, technical: Mapping[str, str]
+) -> Iterator[tuple[str, Path]]:
+    """Writes a sheet, and before it what it speaks of: the statement's file and the annex in the same form."""
+    facts, content = path.with_name(f"{path.stem}.{STATEMENT}.json"), statement.as_file()
+    second = path.with_name(f"{path.stem}.annex{form}")
+    for one in (facts, second):
+        check_writable(one)
+    written = _in_form(annex, form)
+    write_report(facts, content)
+    write_report(second, written)
+    made = sheet(statement, _sha256(content), facts.name, {second.name: _sha256(written), **technical})
+    write_report(path, sealed(_in_form(made, form)))
+    yield "The annex", second
+    yield "The facts", facts
+
+
+def _in_form(made: Paper, form: str) -> bytes:
+    if form == PDF:
+        return in_pdf(made)
+    return (in_html(made) if form == HTML else in_markdown(made)).encode("utf-8", "backslashreplace")
+
+
+def _technical(audits: Sequence[Audit], beside: Path, examples: int) -> Iterator[Path]:
     """Writes the technical page of each audit beside the report."""
     for audit in audits:
         path = beside.with_name(f"{beside.stem}.annex-{audit.plan}.html")
@@ -72,16 +125,5 @@ def _annexes(audits: Sequence[Audit], beside: Path, examples: int) -> Iterator[P
         yield path
 
 
-def _forms(made: Paper, html: Path | None, pdf: Path | None, markdown: Path | None) -> Iterator[tuple[str, Path]]:
-    page, sheets, text = _PAGES
-    if html is not None:
-        write_report(html, in_html(made))
-        yield page, html
-    if pdf is not None:
-        from securetm.reports.signed.paper_pdf import in_pdf
-
-        write_report(pdf, in_pdf(made))
-        yield sheets, pdf
-    if markdown is not None:
-        write_report(markdown, in_markdown(made))
-        yield text, markdown
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,223 @@
+"""The statement on what a run releases: who, which documents, what is hidden and how well, from what it started, and what not.
+
+It is facts of the run's own record, its agreement and its ledgers, and kept trials of the software; no figure of a document or
+of a single party is in it, so it may leave with the model. Its file is JSON, and the digest of that file names the statement.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from securetm.accounting.calculator.group_privacy import grown
+from securetm.contracts import Budget, Claim, Unit
+from securetm.profiles import claims_of, cohort_of
+from securetm.reports.signed.attacks_read import attacks_read
+from securetm.reports.signed.report_sources import ReportSources
+from securetm.threats import read_threat_model
+from securetm.wording import counted, listed, upward
+
+FORMAT = 1
+_SEVERAL = (2, 5)  # documents of a person, of which the statement says what they spend together
+_MOST_NAMED = 14
+_ROUNDS = "rounds"  # that were agreed before: no look at documents ends the training
+_NEIGHBOURS = {
+    Unit.WORD: "Two sets of documents are neighbours if another word stands in one place of one document.",
+    Unit.DOCUMENT: "Two sets of documents are neighbours if one of them has one document more, whatever is in it.",
+    Unit.PERSON: "Two sets of documents are neighbours if one of them has one person's documents more, whatever is in them.",
+}
+_EACH = {Unit.WORD: "word occurrence", Unit.DOCUMENT: "document", Unit.PERSON: "person"}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Everything that the sheet says. A figure that there is not is None."""
+
+    format: int
+    run: str
+    day: str  # on which the run ended
+    software: str
+    model: str
+    profile: str
+    title: str  # of the profile
+    parties: tuple[str, ...]
+    who: tuple[str, ...]
+    unit: str  # that the bound is about; empty without one
+    documents: tuple[str, ...]
+    neighbours: str
+    epsilon: float | None  # the most that the run spent of a unit at one party
+    delta: float | None
+    all_runs: float | None  # the same with all earlier runs; None if that has no bound, or is not known here
+    unbounded_because: str | None
+    bounded: bool  # whether a document, or a person, has a bound, with all earlier runs
+    bound: tuple[str, ...]  # in words, the first the most important
+    origins: tuple[str, ...]
+    settings: tuple[str, ...]
+    failure: tuple[str, ...]
+    not_covered: tuple[str, ...]
+    files: Mapping[str, str]  # that are released with it: SHA-256 by name
+    digests: Mapping[str, str]  # of the run, the plan, the profile and the roster
+
+    def as_file(self) -> bytes:
+        """The statement as its file: the same bytes for the same facts."""
+        return (json.dumps(asdict(self), indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def statement_on(sources: ReportSources) -> Statement:
+    """The statement on a run."""
+    budget = sources.budget
+    worst = max(_paid(sources), key=lambda one: float(one["epsilon"]), default=None)
+    because = next((str(one["unbounded_because"]) for one in sources.spent if one.get("unbounded_because")), None)
+    whole = [float(one["all_runs"]) for one in sources.spent if one.get("all_runs") is not None]
+    hides = worst is not None and budget is not None and budget.unit is not Unit.WORD
+    return Statement(
+        format=FORMAT,
+        run=sources.run,
+        day=sources.ended or sources.begun,
+        software=sources.software,
+        model=sources.model,
+        profile=sources.profile.name,
+        title=sources.profile.title,
+        parties=sources.everybody or sources.members,
+        who=tuple(_who(sources)),
+        unit=budget.unit.value if budget is not None and worst is not None else "",
+        documents=tuple(_documents(sources)),
+        neighbours=_NEIGHBOURS.get(budget.unit, "") if budget is not None and worst is not None else "",
+        epsilon=None if worst is None else float(worst["epsilon"]),
+        delta=None if worst is None else float(worst["delta"]),
+        all_runs=max(whole, default=None) if because is None else None,
+        unbounded_because=because,
+        bounded=hides and because is None,
+        bound=tuple(_bound(sources, worst, because, whole)),
+        origins=sources.origins,
+        settings=tuple(_settings(sources)),
+        failure=tuple(_failure(sources, worst)),
+        not_covered=tuple(_not_covered(sources, worst)),
+        files=dict(sorted(sources.released.items())),
+        digests={name: digest for name, digest in _digests(sources).items() if digest},
+    )
+
+
+def _paid(sources: ReportSources) -> list[Mapping[str, Any]]:
+    return [one for one in sources.spent if one.get("epsilon") is not None]
+
+
+def _digests(sources: ReportSources) -> dict[str, str]:
+    named = {"run": sources.run_digest, "plan": sources.plan_digest, "profile": sources.profile.digest.hex()}
+    return {**named, "roster": sources.roster_digest}
+
+
+# ---- who, and which documents --------------------------------------------------------------------------------------
+
+
+def _who(sources: ReportSources) -> Iterator[str]:
+    names = sources.everybody or sources.members
+    shown = names if len(names) <= _MOST_NAMED else (*names[:_MOST_NAMED], f"{len(names) - _MOST_NAMED} more")
+    yield f"{counted(len(names), 'party', 'parties')}: {listed(tuple(shown))}."
+    if not sources.federation:
+        yield "Everything ran on one machine, in a simulation: whoever owned the machine could read all documents."
+        return
+    yield f"The coordinator of the federation {sources.federation} put the model together."
+    if sources.at_home:
+        yield f"This is the statement of {sources.members[0]}, on its own documents and its own ledger."
+    else:
+        yield "This is the statement of the coordinator, which has no document and sees no party's ledger."
+
+
+def _documents(sources: ReportSources) -> Iterator[str]:
+    yield sources.documents
+    budget = sources.budget
+    if budget is None or not _paid(sources):
+        yield "No unit is protected: neither a word, nor a document, nor a person."
+    elif budget.unit is Unit.PERSON:
+        yield "Protected is each person, with all documents that one party has of them."
+    else:
+        yield f"Protected is each {_EACH[budget.unit]}."
+
+
+# ---- the bound -----------------------------------------------------------------------------------------------------
+
+
+def _bound(
+    sources: ReportSources, worst: Mapping[str, Any] | None, because: str | None, whole: Sequence[float]
+) -> Iterator[str]:
+    budget = sources.budget
+    if budget is None or worst is None:
+        yield "There is no bound: nothing limits what the model tells about one document or one person."
+        yield from attacks_read(sources)
+        return
+    epsilon, delta, each = float(worst["epsilon"]), float(worst["delta"]), _EACH[budget.unit]
+    if budget.unit is Unit.WORD:
+        yield "There is no bound for a document or a person: single words are hidden, and a document is as many of them."
+    yield f"This run: at most epsilon = {upward(epsilon)} with delta = {delta:.3g}, for each {each}."
+    if because is not None:
+        yield f"With all earlier runs: unbounded, because of {because}."
+    elif worst.get("trial"):
+        yield "Earlier runs are not counted: the ledger was made for this run alone, which was a trial."
+    elif whole:
+        yield f"With all earlier runs in the ledger: at most epsilon = {upward(max(whole))} for each {each}."
+    else:
+        yield "Earlier runs stand in each party's own ledger, and in the statement that the party makes at home."
+    if budget.unit is Unit.WORD:
+        yield from attacks_read(sources)
+
+
+# ---- settings, failures, and what is not covered -------------------------------------------------------------------
+
+
+def _settings(sources: ReportSources) -> Iterator[str]:
+    budgeted = bool(_paid(sources))
+    yield "The plan was agreed before the first round; this run measured none of its settings on documents."
+    if sources.stop != _ROUNDS:
+        how = "with noise, as a part of epsilon" if budgeted else "without noise"
+        yield f"When the training ended was decided by its progress ({sources.stop}), which parties told {how}."
+    if not budgeted:
+        yield "Whoever tried other settings on the same documents released more of them, without a bound."
+    elif any(one.get("trial") for one in sources.spent) or (not sources.at_home and sources.federation):
+        yield "A search over settings on these documents spends too, and is not counted here: whoever signs says none was."
+    else:
+        yield "A search over settings on these documents spends too: its runs count as earlier runs, if they used this ledger."
+
+
+def _failure(sources: ReportSources, worst: Mapping[str, Any] | None) -> Iterator[str]:
+    budget = sources.budget
+    if budget is not None and worst is not None:
+        delta = float(worst["delta"])
+        if delta > 0:
+            yield (
+                f"The limit itself may fail, for each {_EACH[budget.unit]} with a probability of at most {delta:.3g} "
+                f"(one in {round(1 / delta):,}). Then nothing limits what the model tells of it: it may be read whole."
+            )
+    claims = _claims(sources)
+    helped = [one.colluding for one in claims if one.against == "coordinator"]
+    if helped:
+        most = max(helped)
+        beyond = f"more than {counted(most, 'party', 'parties')} help" if most else "a party helps"
+        yield f"If {beyond} the coordinator, what is promised against it no longer holds."
+    yield from attacks_read(sources, unprotected=True)
+
+
+def _claims(sources: ReportSources) -> frozenset[Claim]:
+    members = sources.everybody or sources.members
+    least = max(sources.profile.minimum_parties, 2)
+    names = members if len(members) >= least else tuple(f"party {n}" for n in range(least))
+    return claims_of(sources.profile, cohort_of(sources.profile, names))
+
+
+def _not_covered(sources: ReportSources, worst: Mapping[str, Any] | None) -> Iterator[str]:
+    yield "Every file of the run outside of `release`: some hold documents, or figures of single parties. They may not leave."
+    budget = sources.budget
+    if budget is not None and worst is not None and budget.unit is not Unit.WORD:
+        yield from _of_persons(budget, float(worst["epsilon"]), float(worst["delta"]))
+        yield "What many documents have in common, and what becomes known of somebody because others are like them."
+    yield from (f"{one[:1].upper()}{one[1:]}." for one in read_threat_model(sources.profile.threat_model).out_of_scope)
+
+
+def _of_persons(budget: Budget, epsilon: float, delta: float) -> Iterator[str]:
+    if budget.unit is Unit.DOCUMENT:
+        bounds = ((several, grown(epsilon, delta, several)) for several in _SEVERAL)
+        said = "; ".join(f"{upward(one.epsilon)} for {several} documents" for several, one in bounds)
+        yield f"A person who has several documents: epsilon grows to {said}, and delta with it."
+    yield "A person at m parties has m times this epsilon; no party can see that a person is at another one, too."

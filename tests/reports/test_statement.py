@@ -1,0 +1,225 @@
+"""The sheet that somebody signs: one page in every form, what it says of a bound, and what binds it to its annex."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from securetm.contracts import Budget, Unit
+from securetm.profiles import read_profile
+from securetm.reports.signed import report_sources
+from securetm.reports.signed.paper_markdown import in_markdown
+from securetm.reports.signed.paper_page import in_html
+from securetm.reports.signed.paper_pdf import in_pdf, sheets_of
+from securetm.reports.signed.report_paper import Paper, annex_of, paper
+from securetm.reports.signed.report_sources import ReportSources
+from securetm.reports.signed.sheet_marks import is_as_sealed, read_marks, sealed
+from securetm.reports.signed.statement import Statement, statement_on
+from securetm.reports.signed.statement_paper import sheet
+from securetm.reports.signed.verified_statement import compare_statement
+
+from .test_signed_report import report, sources
+
+DIGEST, OTHER = "12" * 32, "34" * 32
+NAMES = {
+    "Cyrillic": "Больница",
+    "Greek": "Νοσοκομείο",
+    "Arabic": "مستشفى",
+    "Hebrew": "חולים",
+    "Devanagari": "अस्पताल",
+    "Chinese": "北京协和医院",
+    "Japanese": "東京大学びょういん",
+    "Korean": "서울대학교병원",
+    "Tamil": "மருத்துவமனை",
+    "Thai": "โรงพยาบาล",
+    "Armenian": "Հիվանդանոց",
+}
+NO_FONT = "ᠡᠮᠨᠡᠯᠭᠡ"  # Mongolian letters
+
+
+@pytest.fixture(autouse=True)
+def no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_sources, "evidence_folder", lambda: tmp_path / "no evidence")
+
+
+def stated(profile: str = "masked", **changes: object) -> Statement:
+    return statement_on(of(profile, **changes))
+
+
+def of(profile: str, **changes: object) -> ReportSources:
+    budget = read_profile(profile).budget
+    released = {"model.safetensors": "ab" * 32, "topics.csv": "cd" * 32}
+    return replace(sources(profile), **{"budget": budget, "ended": "2026-11-24", "released": released, **changes})  # type: ignore[arg-type]
+
+
+def sheet_of(statement: Statement, **annexes: str) -> Paper:
+    return sheet(statement, DIGEST, "page.statement.json", {name.replace("_", "."): digest for name, digest in annexes.items()})
+
+
+# ---- what it says --------------------------------------------------------------------------------------------------
+
+
+def test_without_a_bound_it_says_so_first_and_names_what_attacks_read() -> None:
+    of_masked = stated("masked")
+    assert not of_masked.bounded
+    assert (of_masked.unit, of_masked.neighbours, of_masked.epsilon) == ("", "", None)
+    assert of_masked.bound[0].startswith("There is no bound")
+    assert "was tried on prodlda" in of_masked.bound[1]
+
+
+def test_what_our_attacks_read_is_that_of_this_model_and_never_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    said = stated("masked", model="lda").bound
+    evidence = json.loads((report_sources.evidence_folder() / "masked--lda.json").read_text("utf-8"))
+    assert evidence["model"] == "lda"
+    assert len(said) > 1
+    assert all("our own trial of lda" in one for one in said[1:])
+    assert all("%" in one for one in said[1:])
+
+
+def test_with_a_bound_it_has_neighbours_epsilon_delta_and_how_it_fails() -> None:
+    spent = {"epsilon": 1.9994692, "delta": 1e-5, "unit": "document", "budget": 4.0, "all_runs": 3.20001, "trial": False}
+    statement = stated("dp-distributed", spent=tuple({"party": name, **spent} for name in ("north", "south")))
+    assert statement.bounded
+    assert statement.neighbours.endswith("one document more, whatever is in it.")
+    assert statement.bound[0] == "This run: at most epsilon = 2 with delta = 1e-05, for each document."
+    assert statement.bound[1] == "With all earlier runs in the ledger: at most epsilon = 3.201 for each document."
+    assert any("one in 100,000" in one for one in statement.failure)
+    assert any("A person at m parties has m times this epsilon" in one for one in statement.not_covered)
+
+
+def test_an_earlier_run_without_a_bound_takes_the_bound_away() -> None:
+    because = "run notes 1 (profile 'masked' has no bound)"
+    spent = {"epsilon": 1.0, "delta": 1e-5, "unit": "document", "budget": 4.0, "all_runs": None, "unbounded_because": because}
+    statement = stated("dp-central", spent=({"party": "north", **spent},))
+    assert not statement.bounded
+    assert statement.bound[1] == f"With all earlier runs: unbounded, because of {because}."
+
+
+def test_a_budget_of_words_is_no_bound_for_a_document() -> None:
+    spent = {"epsilon": 8.0, "delta": 0.0, "unit": "word", "budget": 8.0, "all_runs": 8.0}
+    statement = stated("iftm", spent=({"party": "north", **spent},), budget=Budget(unit=Unit.WORD, epsilon=8.0, delta=0.0))
+    assert not statement.bounded
+    assert statement.bound[0].startswith("There is no bound for a document or a person")
+
+
+def test_a_trials_ledger_leaves_a_search_over_settings_to_whoever_signs() -> None:
+    statement = stated("dp-central")
+    assert any("made for this run alone" in one for one in statement.bound)
+    assert any(
+        "A search over settings on these documents spends too, and is not counted here" in one for one in statement.settings
+    )
+
+
+# ---- its forms -----------------------------------------------------------------------------------------------------
+
+
+def pdf_text(content: bytes) -> str:
+    from pypdf import PdfReader
+
+    return " ".join(one.extract_text() for one in PdfReader(io.BytesIO(content)).pages)
+
+
+@pytest.mark.parametrize("profile", ["open", "masked", "dp-distributed", "fortress", "iftm", "bfv", "ckks"])
+def test_it_is_one_sheet_with_names_in_any_script_and_many_parties(profile: str) -> None:
+    parties = tuple(NAMES.values()) + tuple(f"university-hospital-of-a-town-with-a-long-name-{n}" for n in range(40))
+    made = in_pdf(sheet_of(stated(profile, everybody=parties), page_annex_pdf=OTHER))
+    assert sheets_of(made) == 1
+
+
+@pytest.mark.parametrize("script", NAMES)
+def test_a_name_in_any_script_is_in_the_pdf_with_its_glyphs_embedded(script: str) -> None:
+    from pypdf import PdfReader
+
+    made = in_pdf(sheet_of(stated(members=(NAMES[script],), everybody=(NAMES[script],))))
+    reader = PdfReader(io.BytesIO(made))
+    fonts = [font.get_object() for page in reader.pages for font in page["/Resources"]["/Font"].values()]  # type: ignore[index]
+    inner = [font["/DescendantFonts"][0].get_object()["/FontDescriptor"] for font in fonts]
+    assert all({"/FontFile2", "/FontFile3"} & set(one) for one in inner), "a font is not embedded"
+    assert ".notdef" not in str(inner)
+    if script not in ("Arabic", "Hebrew", "Devanagari", "Tamil"):  # of these the text comes out in the order of the glyphs
+        assert NAMES[script] in pdf_text(made)
+
+
+@pytest.mark.parametrize("form", [in_html, in_markdown, lambda made: pdf_text(in_pdf(made))], ids=["html", "md", "pdf"])
+def test_every_form_says_all_of_it_and_has_a_place_for_a_signature(form: Callable[[Paper], str]) -> None:
+    statement = stated("dp-distributed")
+    text = " ".join(unescape(form(sheet_of(statement))).replace("\\", "").split())
+    said = (*statement.bound, *statement.failure, *statement.not_covered, *statement.settings, *statement.documents)
+    for wanted in (*said, statement.neighbours, "Name", "Function", "Place, date", "Signature", *statement.files.values()):
+        assert wanted in text
+
+
+def test_a_letter_that_no_font_has_is_spelt_as_its_number() -> None:
+    made = in_pdf(sheet_of(stated(everybody=(NO_FONT, "north"))))
+    assert "U+1821" in pdf_text(made).replace(" ", "")
+
+
+def test_the_pdf_is_tagged_dated_and_the_same_for_the_same_facts() -> None:
+    from pypdf import PdfReader
+
+    made = in_pdf(sheet_of(stated()))
+    root = PdfReader(io.BytesIO(made)).trailer["/Root"]
+    assert root["/MarkInfo"]["/Marked"]  # type: ignore[index]
+    assert root["/StructTreeRoot"]  # type: ignore[index]
+    assert root["/Lang"] == "en"  # type: ignore[index]
+    assert b"pdfuaid:part>1" in made
+    assert "20261124" in str(PdfReader(io.BytesIO(made)).metadata)
+    assert "2026-11-24" in pdf_text(made)
+    assert in_pdf(sheet_of(stated())) == made
+
+
+def test_no_text_becomes_markup_and_no_name_a_mark() -> None:
+    evil = '#panic("x") *b* <!-- securetm-statement:' + OTHER + " -->"
+    made = sheet_of(stated(everybody=(evil, "north")))
+    for content in (in_html(made).encode(), in_markdown(made).encode(), in_pdf(made)):
+        marks = read_marks(content)
+        assert marks is not None
+        assert marks.statement == DIGEST
+    assert "#panic" in pdf_text(in_pdf(made))
+
+
+# ---- what binds it -------------------------------------------------------------------------------------------------
+
+
+def test_each_page_of_an_annex_names_the_statement_and_the_sheet_names_the_annex() -> None:
+    from pypdf import PdfReader
+
+    annex = in_pdf(annex_of(paper(report("dp-distributed")), DIGEST, "2026-11-24"))
+    pages = PdfReader(io.BytesIO(annex)).pages
+    assert len(pages) > 1
+    assert all("Annex to the statement 1212 1212 1212 1212" in one.extract_text() for one in pages)
+    made = in_pdf(sheet_of(stated(), page_annex_pdf=OTHER))
+    assert OTHER in pdf_text(made).replace(" ", "")
+
+
+@pytest.mark.parametrize("form", ["html", "md", "pdf"])
+def test_a_sheet_that_was_changed_is_not_as_sealed(form: str) -> None:
+    made = sheet_of(stated())
+    content = sealed(in_pdf(made) if form == "pdf" else (in_html(made) if form == "html" else in_markdown(made)).encode())
+    marks = read_marks(content)
+    assert marks is not None
+    assert is_as_sealed(content, marks.own)
+    middle = len(content) // 2
+    assert not is_as_sealed(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :], marks.own)
+    assert not is_as_sealed(content + b"\n", marks.own)
+
+
+def test_an_annex_of_another_statement_is_found_though_the_sheet_names_its_digest(tmp_path: Path) -> None:
+    import hashlib
+
+    statement = stated()
+    content = statement.as_file()
+    digest = hashlib.sha256(content).hexdigest()
+    (tmp_path / "page.statement.json").write_bytes(content)
+    annex = in_markdown(annex_of(paper(report()), OTHER, "")).encode()
+    (tmp_path / "page.annex.md").write_bytes(annex)
+    made = sheet(statement, digest, "page.statement.json", {"page.annex.md": hashlib.sha256(annex).hexdigest()})
+    (tmp_path / "page.md").write_bytes(sealed(in_markdown(made).encode()))
+    assert compare_statement(tmp_path / "page.md").changed == ("page.annex.md is the annex of another statement",)
