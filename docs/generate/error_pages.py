@@ -17,7 +17,7 @@ from docs.generate.folder_pages import ROOT
 from docs.generate.markdown import code, listed, page, table
 from securetm.errors import Misuse, Refused, SecuretmError, Unsound, error_classes
 
-_EXITS = {2: "2, misuse", 3: "3, failure"}
+_EXITS = {1: "1, a finding", 2: "2, misuse", 3: "3, failure"}
 _FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 _PLURAL = re.compile(r"\{(\w+):([^{}|]*)\|([^{}]*)\}")
 _ROW = re.compile(r"^\| `(\w+)` \| (.*) \| ([\w, ]+) \|$", re.MULTILINE)
