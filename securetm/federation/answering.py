@@ -138,6 +138,10 @@ class Answering:
         ask, own = self.ask, self.own
         if ask.serial <= own.memory.last:
             raise OutOfTurn(ask.serial, own.memory.last)
+        if own.learner is not None and (ask.serial != own.memory.last + 1 or self.session.awaited is not None):
+            raise OutOfTurn(
+                ask.serial, own.memory.last
+            )  # it missed a sum that the others learned from: its model is another one
         if own.agreement.plan.federation.cohort and ask.serial != own.memory.last + 1:
             self.session.aggregation.missed_rounds()
         documents = own.documents.for_question(ask.question)

@@ -58,7 +58,9 @@ class Coordinator(Rounds):
         tell_words(self, vocabulary)
         state = start(self, vocabulary) if kept is None else kept
         choice = followed(self.questions, state, self.members, self.documents)
-        training = TrainingPhase(self, Stopping(choice, list(facts["history"])), int(facts["rounds"]))
+        training = TrainingPhase(
+            self, Stopping(choice, list(facts["history"])), int(facts["rounds"]), bool(facts.get("unjudged"))
+        )
         if kept is None:
             training.keep(state)
         state = training.run(state)
@@ -86,6 +88,7 @@ class Coordinator(Rounds):
         kept = self.store.kept_state(CHECKPOINT)
         facts: dict[str, Any] = kept[1] if kept else {"serial": 0, "numbers": {}, "rounds": 0, "history": []}
         self.serial, self.numbers = int(facts["serial"]), dict(facts["numbers"])
+        self.kept = self.serial
         self.remembered = dict(facts.get("remembered", dict.fromkeys(self.members, self.serial)))
         return kept[0] if kept else None, facts
 
@@ -106,7 +109,7 @@ class Coordinator(Rounds):
         self.questions.adopt(words)
         if state is None:
             return []
-        invited = [*self._accepting({m: self._invitation(self.remembered.get(m, 0)) for m in late})]
+        invited = [*self._accepting({m: self._invitation(self._resumed_from(m)) for m in late})]
         if not self.blind:  # a party that missed the last kept round
             invited += self._accepting({m: self._invitation(0) for m in late if m not in invited})
         adopted = [*self._accepting(dict.fromkeys(invited, wire.pack_request(self.session, message_of(words))))]

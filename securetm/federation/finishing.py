@@ -10,7 +10,7 @@ import numpy as np
 from securetm.contracts import State
 from securetm.federation import wire
 from securetm.federation.party_state import PartyState
-from securetm.federation.refusal_errors import BadState
+from securetm.federation.refusal_errors import BadState, OutOfTurn
 from securetm.federation.release import release
 from securetm.federation.store import write_bytes
 
@@ -22,7 +22,7 @@ def keep_model(own: PartyState, finish: wire.Finish) -> tuple[bytes, ...]:
     questions, model = own.questions, own.agreement.model
     if not questions.vocabulary or questions.candidates:
         raise BadState("no vocabulary has been agreed on")
-    state = _checked(own, finish.state) if own.learner is None else _own(own, finish.state)
+    state = _checked(own, finish.state) if own.learner is None else _own(own, finish)
     if finish.rounds:  # without a round there is nothing that a model could know
         write_bytes(own.store.folder / WORDS, "\n".join(questions.vocabulary).encode())
         release(own.store.folder, model, state, questions.vocabulary)
@@ -39,7 +39,10 @@ def _checked(own: PartyState, state: State) -> State:
     return state
 
 
-def _own(own: PartyState, state: State) -> State:
-    if state or own.learner is None:
+def _own(own: PartyState, finish: wire.Finish) -> State:
+    """Returns the state that this party learned, or refuses where it missed a sum that the others learned from."""
+    if finish.state or own.learner is None:
         raise BadState("the parties learn by themselves, so no model may come from the coordinator")
+    if own.learner.rounds != finish.rounds:
+        raise OutOfTurn(finish.rounds, own.learner.rounds)
     return own.learner.finished()

@@ -20,6 +20,7 @@ from securetm.models.public_knowledge import without_public
 from securetm.models.queries import perplexity_from_answer
 
 _MINE = "learned/"  # in the party's memory, beside what its model remembers
+_ROUNDS = "rounds learned"
 
 
 @dataclass
@@ -28,12 +29,13 @@ class Learner:
 
     agreement: Agreement
     store: PartyStore
-    rounds: int = 0  # that it learned from, since it began
+    rounds: int = 0  # whose answers it took
     _state: State = field(default_factory=dict)
 
     def begin(self, vocabulary: tuple[str, ...], memory: Memory) -> None:
         """Starts the training at the plan's seed, or goes on from the party's kept memory."""
         self._state = learned_in(memory) or self.agreement.start(vocabulary)
+        self.rounds = int(memory[_ROUNDS][0]) if _ROUNDS in memory else 0
 
     def about(self) -> State:
         """Returns the state that questions of the training are about."""
@@ -48,17 +50,18 @@ class Learner:
     def learn(self, question: str, answer: Answer) -> None:
         """Takes an opened answer: updates the state, or writes a figure. A state that diverged is not taken over."""
         if question == TRAIN:
-            state = self.agreement.model.update(self._state, answer)
+            state, self.rounds = self.agreement.model.update(self._state, answer), self.rounds + 1
             if not all(np.isfinite(array).all() for array in state.values()):
                 raise Diverged(self.rounds)
-            self._state, self.rounds = state, self.rounds + 1
+            self._state = state
         elif question == HELD_OUT:
             figure = perplexity_from_answer(answer)
             self.store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", "everybody held_out", figure)
 
     def remember(self, memory: Memory) -> Mapping[str, Array]:
-        """Returns the memory to keep, with the state in it."""
-        return {**memory, **{_MINE + name: array for name, array in self._state.items()}}
+        """Returns the memory to keep, with the state in it and the number of its rounds."""
+        learned = {_MINE + name: array for name, array in self._state.items()}
+        return {**memory, **learned, _ROUNDS: np.array([self.rounds], np.int64)}
 
 
 def learned_in(memory: Mapping[str, Array]) -> State:

@@ -61,6 +61,7 @@ class Rounds:
     keys: Mapping[str, bytes] = field(default_factory=dict)
     attendance: Attendance = field(default_factory=Attendance)
     serial: int = 0  # of the last round
+    kept: int = 0  # of the round after which the coordinator's state was kept last
     numbers: dict[str, int] = field(default_factory=dict)  # how often each question was asked
     documents: int = 0  # of all parties together, if an opened answer about their words told it
     frequencies: Array | None = None  # of the agreed words, if opened sums of words told them
@@ -90,12 +91,16 @@ class Rounds:
         """Invites every party, to go on from the last round after which it kept its memory.
 
         If the run goes on without parties anyway, one that lost that memory goes on without it. Where the parties train by
-        themselves, none can.
+        themselves, none can, and one that missed a sum is out: its model is no longer that of the others.
         """
-        accepted = self._sent({member: self._invitation(self.remembered.get(member, 0)) for member in self.members})
+        accepted = self._sent({member: self._invitation(self._resumed_from(member)) for member in self.members})
         if self._lost and not self.blind:
             accepted |= self._sent(dict.fromkeys(sorted(self._lost), self._invitation(0)))
         self._check_enough(accepted)
+
+    def _resumed_from(self, member: str) -> int:
+        """Returns the round from whose memory that party goes on."""
+        return self.kept if self.blind else self.remembered.get(member, 0)
 
     def _invitation(self, resume_from: int) -> bytes:
         named = self.agreement.digest, self.agreement.profile.digest, self.members

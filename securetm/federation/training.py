@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from securetm.contracts import Answer, State
+from securetm.federation.attendance import NewSessionWanted
 from securetm.federation.paying_errors import NoBudgetLeft
 from securetm.federation.questions import HELD_OUT, PAIRS, TRAIN, before_training
 from securetm.federation.rounds import Rounds
@@ -60,6 +61,7 @@ class TrainingPhase:
     rounds: Rounds
     stopping: Stopping
     done: int = 0
+    unjudged: bool = False  # whether the measure of the last round is still to be taken
     exhausted: bool = False  # whether a party's budget ended it
     _kept_at: float = 0.0
     _mark: State = field(default_factory=dict)  # the weights when they were looked at last
@@ -80,6 +82,8 @@ class TrainingPhase:
         if self.rounds.blind:
             return self._conduct(state)
         self._mark = self._last_mark(state)
+        if self.unjudged:
+            state = self._judged(state)
         while self._asked() < self.stopping.choice.rounds and not self.stopping.settled() and not self.exhausted:
             state = self._round(state)
         best = self.rounds.store.kept_state(BEST) if self._by_loss else None
@@ -87,25 +91,44 @@ class TrainingPhase:
 
     def _round(self, state: State) -> State:
         """Runs one round, and returns the state after it. Where no answer can be had, it is the state before."""
-        total = self.stopping.choice.rounds
         judged = self.stopping.due(self.done + 1)
-        keep = self.keep_is_due() or self._asked() + 1 == total or judged
+        keep = self.keep_is_due() or self._asked() + 1 == self.stopping.choice.rounds or judged
+        asks_twice = judged and self._by_loss
         state = self._asked_before(TRAIN, state)
-        # Parties hold two kept rounds, so a step keeps once: after its last question.
-        answer = self._answered(state, keep=keep and not (judged and self._by_loss))
+        # Parties hold two kept rounds, so a step keeps once, after its last question, unless all that was asked is kept.
+        answer = self._answered(state, keep=keep and (self._keeps_all or not asks_twice))
         if answer is None:
             return state
         state, self.done = self.rounds.agreement.model.update(state, answer), self.done + 1
         if not all(np.isfinite(array).all() for array in state.values()):
             raise Diverged(self.done)
-        if judged:
-            state = self._judge(state)
+        self.unjudged = judged
+        if asks_twice and self._keeps_all:
+            self.keep(state)
+        return self._judged(state) if judged else self._ended(state, keep=keep)
+
+    def _judged(self, state: State) -> State:
+        """Takes the measure of the last round, and ends it."""
+        return self._ended(self._judge(state), keep=True)
+
+    def _ended(self, state: State, *, keep: bool) -> State:
+        """Ends a round, and returns the state after it."""
+        self.unjudged, total = False, self.stopping.choice.rounds
         if keep:
             self.keep(state)
         self.rounds.watch.trained(self.done, total)
         if keep and self._asked() < total:
             self.rounds.take_in()
         return state
+
+    @property
+    def _keeps_all(self) -> bool:
+        """Whether what came of each question is on disk before the next one is asked.
+
+        Where parties may be missing, a question that is asked again may be answered by others, or by nobody. What was asked
+        after it would then be about another state, and parties answer a number about one state only. So nothing is.
+        """
+        return self.rounds.attendance.goes_on_without
 
     def _answered(self, state: State, *, keep: bool) -> Answer | None:
         """Returns the answer to the next training question; nothing if a budget is spent, or its survivors are gone."""
@@ -122,31 +145,43 @@ class TrainingPhase:
     def _conduct(self, state: State) -> State:
         """Counts rounds where the parties open the sums and train. The coordinator's state does not change."""
         total = self.stopping.choice.rounds
-        while self.done < total:
-            keep = self.keep_is_due() or self.done + 1 == total
-            self.rounds.ask(TRAIN, state, keep=keep)
+        while self._asked() < total:
+            keep = self.keep_is_due() or self._asked() + 1 == total
+            try:
+                self.rounds.ask(TRAIN, state, keep=keep)
+            except SurvivorsMissing as missing:
+                if not self._keeps_all:
+                    raise
+                self._skip(state)
+                raise NewSessionWanted() from missing
             self.done += 1
             if keep:
                 self.keep(state)
             self.rounds.watch.trained(self.done, total)
         return state
 
+    def _skip(self, state: State) -> None:
+        """Leaves out a question whose sum nobody opens again. The parties go back to where they were before it."""
+        self.rounds.serial = self.rounds.kept
+        self.keep(state)
+
     def _asked(self) -> int:
         """Returns how many rounds were asked for, skipped ones included: parties answer no more than the plan says."""
         return max(self.done, self.rounds.numbers.get(TRAIN, 0))
 
     def keep_is_due(self) -> bool:
-        """Whether to write a checkpoint now: every few seconds, and after every round that a budget pays for."""
-        return self.rounds.questions.paid or time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
+        """Whether to write a checkpoint now: every few seconds, or after every round where parties may be missing or a budget pays."""
+        return self._keeps_all or self.rounds.questions.paid or time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
 
     def keep(self, state: State) -> None:
         """Writes a checkpoint."""
         store = self.rounds.store
         rounds = self.rounds
-        facts = {"serial": rounds.serial, "numbers": rounds.numbers, "remembered": rounds.remembered}
-        store.keep_state(CHECKPOINT, state, {**facts, "rounds": self.done, "history": list(self.stopping.history)})
+        asked = {"serial": rounds.serial, "numbers": rounds.numbers, "remembered": rounds.remembered}
+        came = {"rounds": self.done, "history": list(self.stopping.history), "unjudged": self.unjudged}
+        store.keep_state(CHECKPOINT, state, asked | came)
         store.forget_asked()
-        self._kept_at = time.monotonic()
+        self._kept_at, rounds.kept = time.monotonic(), rounds.serial
 
     def _asked_before(self, question: str, state: State) -> State:
         """Returns the state that the next question is about: the kept one, if the question was asked before this start.
@@ -154,6 +189,8 @@ class TrainingPhase:
         A party answers a number again about the very same bits only, and arithmetic may move a last digit. So they are on
         disk before anybody is asked, until a checkpoint holds the state after the answer.
         """
+        if self.rounds.kept == self.rounds.serial:
+            return state
         store, number, model = self.rounds.store, self.rounds.numbers.get(question, 0), self.rounds.agreement.model
         if (kept := store.kept_asked(question, number)) is not None:
             return {**state, **kept}
@@ -165,7 +202,9 @@ class TrainingPhase:
         if self._by_loss:
             state = self._asked_before(HELD_OUT, state)
         public, store = self.rounds.agreement.model.for_party(state, ""), self.rounds.store
-        loss = self.rounds.ask(HELD_OUT, state, keep=True) if self._by_loss else None
+        loss = self._loss(state) if self._by_loss else None
+        if loss is None and self._by_loss:
+            return state
         value = perplexity_from_answer(loss) if loss else relative_change(self._mark, public)
         row = (self.rounds.serial, self.stopping.choice.stop, value)
         store.later("INSERT OR REPLACE INTO losses VALUES (?, ?, ?)", *row)
@@ -173,6 +212,15 @@ class TrainingPhase:
             store.keep_state(BEST, state, {"serial": self.rounds.serial})
         self._keep_mark(public)
         return state
+
+    def _loss(self, state: State) -> Answer | None:
+        """Returns the held-out loss; nothing if parties that answered before a crash are gone."""
+        try:
+            return self.rounds.ask(HELD_OUT, state, keep=True)
+        except SurvivorsMissing:
+            if not self._keeps_all:
+                raise
+        return None
 
     def _last_mark(self, state: State) -> State:
         """Returns the weights at the last look, also where a session before this one looked; else those of this state."""

@@ -19,9 +19,9 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def plan_of(profile: str, model: str, rounds: int, folder: Path) -> Plan:
+def plan_of(profile: str, model: str, rounds: int, folder: Path, **settings: Any) -> Plan:
     """A small plan; where a budget pays, its words are public and its noise is large enough for all rounds."""
-    more: dict[str, Any] = {"training__rounds": rounds}
+    more: dict[str, Any] = {"training__rounds": rounds, **settings}
     if not profile.startswith(("open", "masked")):
         more |= {"vocabulary__source": "file", "vocabulary__file": public_words(folder)}
     return small_plan(profile=profile, model=dict(MODELS[model]), **more)

@@ -1,24 +1,26 @@
-"""A run that goes on without parties: who was left out is taken in again, and who was in a sum is in it for ever."""
+"""A run that goes on without parties: who was left out is taken in again, and no start of the coordinator stops it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation import training
 from securetm.federation.attendance import Attendance
 from securetm.federation.folder import begin
-from securetm.federation.store import CoordinatorStore
+from securetm.federation.learner import learned_in
+from securetm.federation.store import CoordinatorStore, PartyStore
 
 from .conftest import plan_of
-from .machine import Kind, Machine, Script
+from .machine import Kind, Machine, Schedule, Script
 
 
-@pytest.fixture(autouse=True)
-def _kept_after_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def kept_after_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "SECONDS_BETWEEN_KEEPS", 0.0)
 
 
@@ -30,6 +32,7 @@ def survivors(machine: Machine) -> list[set[str]]:
     return [set(names.split()) for (names,) in rows]
 
 
+@pytest.mark.usefixtures("kept_after_every_round")
 @pytest.mark.parametrize("stage", ["Invite", "Prepare", "Adopt"])
 def test_a_party_that_missed_the_beginning_of_a_session_is_in_the_next_one(
     stage: str, five: Mapping[str, Corpus], tmp_path: Path
@@ -39,3 +42,50 @@ def test_a_party_that_missed_the_beginning_of_a_session_is_in_the_next_one(
     machine.train(5)
     assert "west" not in survivors(machine)[0]
     assert survivors(machine)[-1] == set(folder.members)
+
+
+class Longer(Schedule):
+    """Parties are away for longer than a session takes."""
+
+    def short(self) -> int:
+        return int(self._rng.integers(2, 60))
+
+
+RESTARTS = (Kind.AWAY, Kind.RESTARTED, Kind.KILLED, Kind.REPLY_LOST, Kind.FROZEN)
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.faults) for seed in range(2, 26))])
+@pytest.mark.parametrize(("profile", "stop"), [("masked", "rounds"), ("masked", "held_out"), ("open", "held_out")])
+def test_the_coordinator_starts_anew_while_a_party_is_away(
+    profile: str, stop: str, seed: int, five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    """What was asked before the start and cannot be repeated is left out, and nothing that follows from it was asked yet."""
+    more = {"training__stop": stop, "training__every": 2, "training__patience": 1000, "training__held_out": 0.2}
+    plan = plan_of(profile, "lda", 12, tmp_path, **more)
+    schedule = Longer(seed, 12, 40, RESTARTS)
+    machine = Machine(begin(tmp_path / "run", plan, five), schedule, Attendance(fewest=4))
+    machine.train(60)
+    machine.monitor.check()
+    assert any("AWAY" in struck for struck in schedule.struck)
+    assert "coordinator killed" in schedule.struck
+
+
+def test_where_the_parties_train_one_that_missed_a_sum_adds_to_no_other(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Its model is no longer that of the others, so what it would send is about another question, and it keeps no model."""
+    folder = begin(tmp_path / "run", plan_of("bfv", "prodlda", 5, tmp_path), five)
+    machine = Machine(folder, Script({("west", "Ask train 2"): Kind.REQUEST_LOST}), Attendance(fewest=4))
+    machine.train(5)
+    others = set(folder.members) - {"west"}
+    assert survivors(machine) == [{*others, "west"}] * 2 + [others] * 3
+    learned = {name: _learned(folder.party(name)) for name in folder.members}
+    for name in others:
+        np.testing.assert_array_equal(learned[name], learned["east"])
+    assert not np.array_equal(learned["west"], learned["east"])
+    assert {name for name in folder.members if (folder.party(name) / "vocabulary.txt").is_file()} == others
+
+
+def _learned(place: Path) -> np.ndarray:
+    store = PartyStore(place)
+    state = learned_in(store.kept_memory(store.kept_serials()[-1])[0])
+    store.close()
+    return state["weights"]
