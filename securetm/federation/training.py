@@ -170,7 +170,7 @@ class TrainingPhase:
         return max(self.done, self.rounds.numbers.get(TRAIN, 0))
 
     def keep_is_due(self) -> bool:
-        """Whether to write a checkpoint now: every few seconds, or after every round where parties may be missing or a budget pays."""
+        """Whether to write a checkpoint now: every few seconds; every round where a budget pays or parties may be missing."""
         return self._keeps_all or self.rounds.questions.paid or time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
 
     def keep(self, state: State) -> None:
