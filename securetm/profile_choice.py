@@ -1,4 +1,4 @@
-"""Chooses the profile that protects against all that was asked at the least cost, or says what would have to change.
+"""Chooses the profile that promises all that was asked at the least cost, or says what would have to change.
 
 What a profile protects against is read from its claims. What it costs is given; nothing is measured here.
 """

@@ -112,7 +112,7 @@ def choice_page() -> str:
         "<!-- Made by `python -m docs.generate.choice_page`: change that file, and not this one. -->",
         "# Which profile do I need?",
         "`securetm choose` asks six questions. It answers with one profile, the reason, what it costs, what it does not "
-        "protect, the two next best, and a plan to train with. It never takes a profile that protects less than was asked: "
+        "protect, the two next best, and a plan to train with. It never takes a profile that promises less than was asked: "
         "where none fits, it says what would have to change, and exits 1.",
         "<!-- picture: which-profile.svg -->",
         "The picture is its path for five parties.",
@@ -174,7 +174,7 @@ may lie, no profile fits three hospitals.
 <!-- fails with 1 -->
 ```console
 $ securetm choose --answers hospitals.toml --parties 3 --breaks coordinator
-No profile protects against all of that.
+No profile promises all of that.
 ...
 ```"""
 

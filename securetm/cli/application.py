@@ -54,7 +54,7 @@ for command, summary, example in (
     (explain, "Say who sees what under a profile.", "open"),
     (compare_profiles, "Show profiles side by side.", "masked dp-distributed"),
     (check, "Name every gap of a profile.", "open --model prodlda"),
-    (threats, "Say what each adversary was kept from, and what tried it.", "masked"),
+    (threats, "Say what is promised against each adversary, what tried it, and what came out.", "masked"),
     (reproduce, "Reproduce a table or figure.", "additive-prodlda"),
     (bench, "Measure beside peers, in one run.", "prodlda"),
     (audit, "Attack a run and say what leaked.", "quick --html audit.html"),

@@ -48,7 +48,7 @@ def choose(
 ) -> None:
     """Asks six questions and answers with a profile, its reason, its cost and a plan.
 
-    Options, or a file of answers, answer in advance; what is left is asked at the terminal. The profile protects against all
+    Options, or a file of answers, answer in advance; what is left is asked at the terminal. The profile promises all
     that was asked. Where none does, it says what would have to change, and exits 1.
     """
     from securetm.setting_mistakes import placed

@@ -21,7 +21,7 @@ SHARE, EPSILON, NUMBER = "share", "epsilon", "number"  # the scales on which a m
 MEANING = {
     BROKEN: "the attack succeeded at what the profile claims to prevent: the claim does not hold as it was used here",
     OPEN: "the attack succeeded at what nobody claims to prevent; baselines are such, and must be open",
-    HELD: "this attack, at this effort, did not succeed; a better one might",
+    HELD: "this attack failed at this effort, where one that is never wrong would have been seen to succeed; another might",
     NOT_TESTED: "nothing was learned",
 }
 CAUTION = "A failed attack is no evidence of safety: it shows what this attack could not do, not what no attack can do."

@@ -276,10 +276,10 @@ def _lost(judged: Judged, choice: Choice) -> str:
     ours, theirs = cost_of(choice.chosen), cost_of(judged.profile)
     if round(theirs.quality_lost, 3) > round(ours.quality_lost, 3):
         lost = f"perplexity {theirs.quality_lost:.3f} times that without noise, against {ours.quality_lost:.3f}"
-        return f"it protects against all that was asked, at more cost in quality: {lost}"
+        return f"it promises all that was asked, at more cost in quality: {lost}"
     if theirs.bytes_up > ours.bytes_up:
         more = f"answers of {theirs.bytes_up:.1f} times and totals of {theirs.bytes_down:.1f} times the bytes of 32-bit numbers"
-        return f"it protects against all that was asked, with more bytes: {more}"
+        return f"it promises all that was asked, with more bytes: {more}"
     if _place(judged.profile.name)[:-1] == _place(choice.chosen.name)[:-1]:
-        return "it protects against all that was asked at the same figures; of equal ones the first by name is taken"
-    return "it protects against all that was asked, and does more work for promises that were not asked for"
+        return "it promises all that was asked at the same figures; of equal ones the first by name is taken"
+    return "it promises all that was asked, and does more work for promises that were not asked for"

@@ -31,7 +31,7 @@ def show_choice(facts: Mapping[str, Any], to: Console) -> None:
 
 
 def _show_none(facts: Mapping[str, Any], to: Console) -> None:
-    to.print(Text("No profile protects against all of that.", style="bold red"))
+    to.print(Text("No profile promises all of that.", style="bold red"))
     to.print(Text(facts["asked"]))
     said = [f"{one['change']}: then {one['profile']}" for one in facts["changes"]]
     show_list("One of these would have to change", said, to)

@@ -33,7 +33,7 @@ _SHARED = ("the agreed list of words", "the shared model")
 _SELECTED = "words that enough documents of a party use, with noised counts, not whose they are"
 _FOUND = "in about how many documents of all parties together a word of a public list occurs, with noise"
 _BOUNDED = (
-    "what many documents have in common: noise hides any one document or person, not what a party's documents are about",
+    "what many documents have in common: noise bounds what is told of any one document or person, not of a party's subjects",
     "how many rounds there were, who took part and when, and how often each ledger was charged",
     "more of a person who has documents with several parties, or of a document that has copies",
 )

@@ -14,12 +14,12 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from securetm.leakage.audit_record import STANDING
-from securetm.leakage.verdicts import BROKEN, NOT_TESTED, OPEN
+from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN
 from securetm.reports.audit_wording import CAUTION
 from securetm.reports.terminal import titled
 from securetm.reports.threat_refusals import LIES, lies_in_words, outside_claims, stale_in_words
 from securetm.reports.threat_tables import NEVER
-from securetm.wording import counted
+from securetm.wording import counted, upward
 
 
 def show_threats(facts: Mapping[str, Any], to: Console) -> None:
@@ -107,9 +107,17 @@ def _results(asked: Mapping[str, Any]) -> list[str]:
 def _tried(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
     """The attack with its title; below it the verdict with its figures, and what changed since."""
     title = escape(f": {one['title']}") if one["title"] else ""
-    figure = escape(f": {one['shown']} {one['measure']}, {one['date']}")
+    figure = escape(f": {one['shown']} {one['measure']}{_ideal(one)}, {one['date']}")
     why = escape(f"; {one['why']}") if one["verdict"] == NOT_TESTED else ""
     return _with_age(f"[bold]{escape(_name(one, among))}[/bold]{title}\n{_shown(one[STANDING])}{figure}{why}", one["stale"])
+
+
+def _ideal(one: Mapping[str, Any]) -> str:
+    """Beside a failure, what an attacker who is never wrong would have reached, and against which epsilon it was."""
+    if one[STANDING] != HELD:
+        return ""
+    at = f", at epsilon {upward(one['epsilon'])}" if one["epsilon"] is not None else ""
+    return f"; {one['ideal']}{at}" if one["ideal"] else at
 
 
 def _with_age(text: str, reasons: Sequence[str]) -> str:
@@ -149,7 +157,7 @@ def _sentence(facts: Mapping[str, Any]) -> Text:
         return Text(f"{own['name']} requires nothing of a profile.")
     return Text(
         f"Every claim that {own['name']} requires is made; {len(asked) - untried} of {len(asked)} were tried{_helped(asked)}, "
-        "none broken."
+        "none broken by these attacks, at the effort and the epsilons of these trials."
     )
 
 

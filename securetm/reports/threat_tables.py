@@ -20,7 +20,7 @@ from securetm.leakage.evidence_hashes import TRIAL
 from securetm.leakage.staleness import changed_since, trials_by_hash
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, standing
 from securetm.profiles import cohort_of, count_of_parties, read_profile
-from securetm.reports.audit_wording import figure
+from securetm.reports.audit_wording import figure, ideal
 from securetm.reports.explanation import promised_of
 from securetm.reports.part_tables import parts_of
 from securetm.reports.threat_refusals import LIES, lies_on, refusal_facts, rests_on_refusing
@@ -223,4 +223,5 @@ def _attempt(one: _KeptResult) -> dict[str, Any]:
         "date": one.finding.run.kept,
         "stale": list(one.stale),
         "shown": figure(one.finding.outcome.measured),
+        "ideal": ideal(one.finding),
     }

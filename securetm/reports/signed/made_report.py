@@ -181,14 +181,22 @@ def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequenc
         said.append(f"{known - len(done)} of the {known} attacks that securetm knows; the annex lists them")
         said += _left_out(audits)
     said += _nothing_learned(audits)
-    nowhere = [one.question for one in answers if not any(each.tested for each in one.tried)]
-    said += [f"“{question}”: tried nowhere, on no run of this profile" for question in nowhere]
+    nowhere = {
+        one.question: _beside(one) for one in answers if not any(each.tested and each.of_this_model for each in one.tried)
+    }
+    said += [f"“{question}”: tried nowhere, on no run of this profile{beside}" for question, beside in nowhere.items()]
     others = [one for one in answers if one.question not in nowhere and not _on_this_run(one)]
     if others:
         said.append(
             f"Of this run itself: {listed(tuple(f'“{one.question}”' for one in others))}. Trials of other runs answer these"
         )
     return tuple(said)
+
+
+def _beside(answer: QuestionAnswer) -> str:
+    """Where trials of another model, or at another epsilon, are all that there is."""
+    other = any(each.tested for each in answer.tried)
+    return " with this model; what was tried with another one stands beside the answer" if other else ""
 
 
 def _left_out(audits: Sequence[Audit]) -> list[str]:
