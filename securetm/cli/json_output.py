@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from securetm.foreign_text import json_text
 from securetm.reports.streams import output_named
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and the tables on stderr.")]
@@ -19,7 +20,7 @@ def print_json(content: Any) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     spelt = not encoding.lower().startswith("utf")  # escapes are valid JSON in every encoding
     with output_named():
-        sys.stdout.write(json.dumps(_finite(content), ensure_ascii=spelt, indent=2, allow_nan=False) + "\n")
+        sys.stdout.write(json_text(json.dumps(_finite(content), ensure_ascii=spelt, indent=2, allow_nan=False)) + "\n")
         sys.stdout.flush()  # here, where a reader that has gone can still be distinguished from a failure
 
 

@@ -78,7 +78,7 @@ def _works(arguments: list[str]) -> bool:
     from pathlib import Path
 
     from securetm.federation.at_work import check_works
-    from securetm.reports.printable import printable
+    from securetm.foreign_text import printable
 
     file = Path(arguments[1])
     try:
@@ -139,7 +139,7 @@ def _help_hint(misuse: BaseException) -> str:
 
 
 def _report(sentence: str, hint: str, code: int, debug: bool) -> int:
-    from securetm.reports.printable import printable
+    from securetm.foreign_text import printable
 
     if debug:
         traceback.print_exc()

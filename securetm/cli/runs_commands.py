@@ -13,6 +13,7 @@ import typer
 from securetm.cli.command_errors import NotDeleted
 from securetm.cli.json_output import Json, print_json
 from securetm.cli.run_command import RUNS
+from securetm.foreign_text import printable
 from securetm.toml_settings import require
 
 if TYPE_CHECKING:
@@ -132,6 +133,6 @@ def _agreed(wanted: Sequence[str]) -> bool:
     if not sys.stdin.isatty():
         return False
     for name in wanted:
-        typer.echo(f"  {name}", err=True)
+        typer.echo(f"  {printable(name)}", err=True)
     typer.echo("Delete? Nothing brings it back. [y/N] ", nl=False, err=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -5,11 +5,11 @@ It computes nothing: the figures are those of the run, and the weights of words 
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from securetm.data_frames import library
+from securetm.foreign_text import html_text, printable
 
 if TYPE_CHECKING:
     from securetm.federation.finished import FinishedRun
@@ -63,22 +63,22 @@ class FederationResult(dict[str, Any]):
 
     def __repr__(self) -> str:
         figures = ", ".join(f"{name} {value:.4g}" for name, value in self["quality"].items())
-        topics = "".join(f"\n  {number}: {' '.join(words[:_WORDS])}" for number, words in enumerate(self["topics"]))
-        return f"<{self._sentence()}; {figures}{topics}>"
+        topics = "".join(f"\n  {number}: {printable(' '.join(words[:_WORDS]))}" for number, words in enumerate(self["topics"]))
+        return f"<{printable(f'{self._sentence()}; {figures}')}{topics}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: topics, and how much of its documents each party finds they take."""
-        heads = "".join(f"<th>{escape(name)}</th>" for name in self["prevalence"])
+        heads = "".join(f"<th>{html_text(name)}</th>" for name in self["prevalence"])
         rows = "".join(self._row(number, words) for number, words in enumerate(self["topics"]))
-        figures = ", ".join(f"{escape(name)} {value:.4g}" for name, value in self["quality"].items())
+        figures = ", ".join(f"{html_text(name)} {value:.4g}" for name, value in self["quality"].items())
         head = f"<thead><tr><th></th><th style='text-align:left'>top words</th>{heads}</tr></thead>"
-        return f"<p>{escape(self._sentence())}<br>{figures}</p><table>{head}<tbody>{rows}</tbody></table>"
+        return f"<p>{html_text(self._sentence())}<br>{figures}</p><table>{head}<tbody>{rows}</tbody></table>"
 
     def _sentence(self) -> str:
         parties, rounds = len(self["parties"]), self["rounds"]
         return f"{self['model']} of {parties} parties under {self['profile']}, {rounds} rounds, in {self['directory']}"
 
     def _row(self, number: int, words: list[str]) -> str:
-        said = escape(" ".join(words[:_WORDS]))
+        said = html_text(" ".join(words[:_WORDS]))
         cells = "".join(f"<td>{shares[number]:.0%}</td>" for shares in self["prevalence"].values() if number < len(shares))
         return f"<tr><th>{number}</th><td style='text-align:left'>{said}</td>{cells}</tr>"

@@ -7,14 +7,13 @@ The model lies here and nowhere else, so that nobody looks for it beside files t
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
 import numpy as np
 
 from securetm.contracts import State, TopicModel
 from securetm.federation.store import write_bytes
+from securetm.foreign_text import csv_text
 from securetm.models.quality import named_topics
 from securetm.models.stored_model import write_model
 from securetm.private_files import private_folder
@@ -39,10 +38,9 @@ def release(folder: Path, model: TopicModel, state: State, vocabulary: tuple[str
 def _topics(model: TopicModel, state: State, vocabulary: tuple[str, ...]) -> str:
     """The heaviest words of each topic as CSV; topics count from 0, as in `--json`."""
     weights = np.asarray(model.topics(state))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for topic, (words, row) in enumerate(zip(named_topics(weights, vocabulary, _TOP_WORDS), weights, strict=True)):
-        heaviest = np.sort(row)[::-1]
-        writer.writerows((topic, rank, word, f"{heaviest[rank - 1]:.8g}") for rank, word in enumerate(words, 1))
-    return text.getvalue()
+    lines = (
+        (topic, rank, word, f"{weight:.8g}")
+        for topic, (words, row) in enumerate(zip(named_topics(weights, vocabulary, _TOP_WORDS), weights, strict=True))
+        for rank, (word, weight) in enumerate(zip(words, np.sort(row)[::-1], strict=False), 1)
+    )
+    return csv_text(_COLUMNS, lines)

@@ -20,6 +20,7 @@ from securetm.contracts import Array, State
 from securetm.errors import CannotWrite
 from securetm.federation.refusal_errors import AnotherCohort, AnotherList, AskedOtherwise
 from securetm.federation.running_errors import DamagedStore
+from securetm.foreign_text import json_text
 from securetm.interrupts import undisturbed
 from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import check_database, check_private, make_folder, private_file, private_folder, sync, writing
@@ -341,7 +342,7 @@ def write_json(path: Path, content: Any) -> None:
 
 def json_bytes(content: Any) -> bytes:
     """Returns a JSON document as bytes."""
-    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+    return (json_text(json.dumps(content, indent=2, ensure_ascii=False)) + "\n").encode()
 
 
 def read_json(path: Path) -> dict[str, Any]:

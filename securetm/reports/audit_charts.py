@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import groupby, pairwise
 
 from securetm.contracts import Unit
+from securetm.foreign_text import html_text
 from securetm.leakage.audit_record import Finding, Measured
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.verdicts import NOT_TESTED
@@ -78,7 +78,8 @@ def _on_one_scale(lines: Sequence[ResultBar], scale: str, small: bool, explained
     top, ticks = _ticks(lines, scale, small)
     rows = "".join(f"<div>{line.label}</div><div class=bar>{_bar(line, scale, top, ticks)}</div>" for line in lines)
     names = "".join(
-        f'<text x="{100 * tick / top:.2f}%" y="14" text-anchor="middle">{escape(_named(tick, scale))}</text>' for tick in ticks
+        f'<text x="{100 * tick / top:.2f}%" y="14" text-anchor="middle">{html_text(_named(tick, scale))}</text>'
+        for tick in ticks
     )
     foot = f'<div class=blank></div><div class=axis><svg class="plot" aria-hidden="true">{names}</svg></div>'
     caption = f"<figcaption class=note>{_CAPTIONS[scale]}</figcaption>" if explained else ""
@@ -113,7 +114,7 @@ def _bar(line: ResultBar, scale: str, top: float, ticks: Sequence[float]) -> str
     lattice = "".join(_upright("grid", at(tick), 0, 38) for tick in ticks)
     limit = "" if line.limit is None else _upright("from", at(line.limit), 3, 35)
     drawn = _UNTRIED if line.measured.value is None else limit + _result(line, at, top)
-    return f'<svg class="plot" role="img" aria-label="{escape(_said(line, scale))}">{lattice}{drawn}</svg>'
+    return f'<svg class="plot" role="img" aria-label="{html_text(_said(line, scale))}">{lattice}{drawn}</svg>'
 
 
 _UNTRIED = '<text x="50%" y="23" text-anchor="middle">not tested</text>'
@@ -317,7 +318,7 @@ def _diagonal(name: str) -> str:
     slope = math.degrees(math.atan2(ground - top, right - left))
     x, y = left + 0.3 * (right - left), ground - 0.3 * (ground - top)
     turned = f"translate({x + 14:.0f} {y + 16:.0f}) rotate(-{slope:.0f})"
-    text = f'<text class="halo" transform="{turned}" text-anchor="middle">{escape(name)}</text>'
+    text = f'<text class="halo" transform="{turned}" text-anchor="middle">{html_text(name)}</text>'
     return f'<path class="chance" d="M{left} {ground}L{right} {top}"/>{text}'
 
 
@@ -331,8 +332,8 @@ def _plane(name: str, axes: tuple[str, str], scale: PlaneAxis, drawn: Sequence[s
         parts.append(f'<text x="{x:.0f}" y="{ground + 18}" text-anchor="middle">{text}</text>')
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{y:.0f}" y2="{y:.0f}"/>')
         parts.append(f'<text x="{_LEFT - 7}" y="{y + 4:.0f}" text-anchor="end">{text}</text>')
-    parts.append(f'<text x="{(_LEFT + right) / 2:.0f}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(below)}</text>')
-    parts.append(f'<text x="4" y="16">{escape(beside)}</text>')
+    parts.append(f'<text x="{(_LEFT + right) / 2:.0f}" y="{_HEIGHT - 8}" text-anchor="middle">{html_text(below)}</text>')
+    parts.append(f'<text x="4" y="16">{html_text(beside)}</text>')
     inner = "".join((*parts, *drawn, _diagonal(diagonal)))
-    opening = f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(name)}">'
-    return Html(f"<figure class=plane>{opening}<title>{escape(name)}</title>{inner}</svg></figure>")
+    opening = f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{html_text(name)}">'
+    return Html(f"<figure class=plane>{opening}<title>{html_text(name)}</title>{inner}</svg></figure>")

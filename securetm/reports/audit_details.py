@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
+from securetm.foreign_text import html_text
 from securetm.leakage.audit_record import Finding, Measured
 from securetm.leakage.illustrations import Example
 from securetm.leakage.verdicts import REFUTED, standing
@@ -41,7 +41,7 @@ _HOW = (
 def detail(number: int, finding: Finding, examples: int, *, unfolded: bool) -> Html:
     """The finding, folded under its verdict. A print unfolds claims and leaks; of other findings the tables say enough."""
     title = f"{number}. {finding.about.title}, profile {finding.run.profile}, model {finding.run.model}"
-    head = f'<span class="word">{escape(verdict(finding))}</span>: {escape(title)}'
+    head = f'<span class="word">{html_text(verdict(finding))}</span>: {html_text(title)}'
     inner = joined(
         facts(((name, said) for name, said in _facts(finding) if said), f"Finding {number}"),
         _measures(finding),
@@ -138,5 +138,5 @@ def _words(listed: str) -> tuple[str, list[str]]:
 
 def _listed(words: Sequence[str], known: Sequence[str], tag: str, kind: str) -> Html:
     """The words. Those that are not in `known` are marked."""
-    marked = (escape(word) if word in known else f'<{tag} class="{kind}">{escape(word)}</{tag}>' for word in words)
+    marked = (html_text(word) if word in known else f'<{tag} class="{kind}">{html_text(word)}</{tag}>' for word in words)
     return Html(", ".join(marked))

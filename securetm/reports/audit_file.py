@@ -14,11 +14,11 @@ from typing import Any
 
 from securetm.errors import SecuretmError
 from securetm.federation.file_digests import bind, check
+from securetm.foreign_text import json_text, printable
 from securetm.leakage.audit_record import STANDING, Audit, Finding, Measured, record, with_findings
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, VERDICTS, possible_verdicts
-from securetm.reports.printable import printable
 from securetm.reports.report_errors import NotAnAudit
 from securetm.reports.writing import make_private, write_report
 from securetm.toml_settings import require
@@ -42,7 +42,8 @@ def write_record(audit: Audit, folder: Path, examples: int) -> Path:
     """Writes the audit to the folder of its run, for the owner alone. It replaces an earlier audit of the same plan."""
     path = folder / AUDITS / f"{audit.plan}.json"
     make_private(path.parent)
-    write_report(path, json.dumps(record(audit, examples), ensure_ascii=False, indent=1, allow_nan=False) + "\n", private=True)
+    text = json.dumps(record(audit, examples), ensure_ascii=False, indent=1, allow_nan=False)
+    write_report(path, f"{json_text(text)}\n", private=True)
     bind(folder, [path])
     return path
 

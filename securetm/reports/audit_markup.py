@@ -7,8 +7,8 @@ readers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
+from securetm.foreign_text import html_text
 from securetm.reports.audit_tables import AuditTable, Cell
 
 STYLE = """
@@ -66,7 +66,7 @@ class Html(str):
 
 def markup(value: str) -> str:
     """The text as markup."""
-    return value if isinstance(value, Html) else escape(value)
+    return value if isinstance(value, Html) else html_text(value)
 
 
 def joined(*parts: str) -> Html:
@@ -83,8 +83,8 @@ def lines(cell: Cell) -> Html:
 def grid(table: AuditTable, kind: str = "") -> Html:
     """A table; the first cell of each row is its head."""
     named = f' class="{kind}"' if kind else ""
-    under = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
-    head = "".join(f'<th role="columnheader" scope="col">{escape(name)}</th>' for name in table.columns)
+    under = f"<caption>{html_text(table.caption)}</caption>" if table.caption else ""
+    head = "".join(f'<th role="columnheader" scope="col">{html_text(name)}</th>' for name in table.columns)
     body = "\n".join(_row(table.columns, row) for row in table.rows)
     return Html(
         f'<table role="table"{named}>{under}<thead role="rowgroup"><tr role="row">{head}</tr></thead>\n'
@@ -95,7 +95,8 @@ def grid(table: AuditTable, kind: str = "") -> Html:
 def _row(columns: Sequence[str], row: Sequence[Cell]) -> str:
     first, *rest = row
     cells = "".join(
-        f'<td role="cell" data-column="{escape(name)}">{lines(cell)}</td>' for name, cell in zip(columns[1:], rest, strict=True)
+        f'<td role="cell" data-column="{html_text(name)}">{lines(cell)}</td>'
+        for name, cell in zip(columns[1:], rest, strict=True)
     )
     return f'<tr role="row"><th role="rowheader" scope="row">{lines(first)}</th>{cells}</tr>'
 
@@ -103,17 +104,17 @@ def _row(columns: Sequence[str], row: Sequence[Cell]) -> str:
 def facts(rows: Iterable[tuple[str, str]], caption: str) -> Html:
     """A table of names and texts without a head. Only a screen reader reads the caption."""
     body = "\n".join(
-        f'<tr role="row"><th role="rowheader" scope="row">{escape(name)}</th><td role="cell">{markup(value)}</td></tr>'
+        f'<tr role="row"><th role="rowheader" scope="row">{html_text(name)}</th><td role="cell">{markup(value)}</td></tr>'
         for name, value in rows
     )
-    under = f'<caption class="rest">{escape(caption)}</caption>'
+    under = f'<caption class="rest">{html_text(caption)}</caption>'
     return Html(f'<table role="table" class="facts">{under}<tbody role="rowgroup">{body}</tbody></table>')
 
 
 def section(anchor: str, title: str, *parts: str) -> Html:
     """A part of the page, to which the list of contents can link."""
     inner, own = "\n".join(parts), f"{anchor}-title"
-    return Html(f'<section id="{anchor}" aria-labelledby="{own}"><h2 id="{own}">{escape(title)}</h2>\n{inner}</section>')
+    return Html(f'<section id="{anchor}" aria-labelledby="{own}"><h2 id="{own}">{html_text(title)}</h2>\n{inner}</section>')
 
 
 def bullets(sentences: Iterable[str]) -> Html:

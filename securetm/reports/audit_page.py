@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 
+from securetm.foreign_text import html_text
 from securetm.leakage.audit_record import Audit, Finding
 from securetm.reports.audit_charts import bar_of, bars
 from securetm.reports.audit_details import detail
@@ -50,7 +50,7 @@ def audit_page(audit: Audit, examples: int) -> str:
 
 
 def _link(anchor: str, text: str) -> Html:
-    return Html(f'<a href="#{anchor}">{escape(text)}</a>')
+    return Html(f'<a href="#{anchor}">{html_text(text)}</a>')
 
 
 def _sections(audit: Audit, examples: int) -> Sequence[tuple[str, str, Sequence[str]]]:
@@ -74,16 +74,16 @@ def _sections(audit: Audit, examples: int) -> Sequence[tuple[str, str, Sequence[
 
 
 def _head(audit: Audit) -> str:
-    made, spent = f", {escape(audit.made)}" if audit.made else "", counted(round(audit.seconds), "second")
+    made, spent = f", {html_text(audit.made)}" if audit.made else "", counted(round(audit.seconds), "second")
     return (
-        f"<header><h1>{escape(audit.title)}</h1>\n<p class=note>Leakage audit: plan “{escape(audit.plan)}” on the run "
-        f"“{escape(audit.run)}”, {spent}, securetm {escape(audit.version)}{made}.</p></header>"
+        f"<header><h1>{html_text(audit.title)}</h1>\n<p class=note>Leakage audit: plan “{html_text(audit.plan)}” on the run "
+        f"“{html_text(audit.run)}”, {spent}, securetm {html_text(audit.version)}{made}.</p></header>"
     )
 
 
 def _summary(audit: Audit, examples: int) -> Sequence[str]:
     warning = [f'<p class=warning role="note"><b>Warning:</b> {QUOTES}</p>'] if quotes(audit, examples) else []
-    said = f"<blockquote>{escape(headline(audit))}</blockquote>\n<p>{CAUTION}</p>"
+    said = f"<blockquote>{html_text(headline(audit))}</blockquote>\n<p>{CAUTION}</p>"
     return (said, grid(counts_table(audit)), *warning)
 
 
@@ -111,7 +111,7 @@ _EMPTY = Html("<small>not tried</small>")
 
 def _entry(number: int, finding: Finding) -> Html:
     kind = "baseline" if finding.attempt.baseline else "claimed" if finding.about.claimed else "not claimed"
-    word = Html(f'<span class="word">{escape(verdict(finding))} ({_link(f"finding-{number}", str(number))})</span>')
+    word = Html(f'<span class="word">{html_text(verdict(finding))} ({_link(f"finding-{number}", str(number))})</span>')
     return lines((word, kind))
 
 
@@ -123,8 +123,8 @@ def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Seq
     threats = several[0][1].attempt.threat_model
     shipped = threats in threat_model_names()
     return (
-        f"<p>{escape(read_threat_model(threats).title)}.</p>" if shipped else "",
-        f"<p>Its attacks read these channels: {escape(', '.join(sees)) or 'none'}.</p>",
+        f"<p>{html_text(read_threat_model(threats).title)}.</p>" if shipped else "",
+        f"<p>Its attacks read these channels: {html_text(', '.join(sees)) or 'none'}.</p>",
         grid(_linked(findings_table(several))),
         Html("<h3>Results beside chance</h3>"),
         bars([bar_of(finding, _label(number, finding)) for number, finding in several]),
@@ -136,7 +136,7 @@ def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Seq
 def _linked(table: AuditTable) -> AuditTable:
     """The same table with numbers as links to their findings, and verdicts that are not broken across lines."""
     rows = (
-        ([_link(f"finding-{number}", number)], [Html(f'<span class="word"><b>{escape(said)}</b></span>')], *rest)
+        ([_link(f"finding-{number}", number)], [Html(f'<span class="word"><b>{html_text(said)}</b></span>')], *rest)
         for (number,), (said,), *rest in table.rows
     )
     return replace(table, rows=tuple(rows))
@@ -156,14 +156,14 @@ def _channels(groups: Mapping[str, Sequence[Numbered]]) -> Html:
         ([adversary], *(["seen" if name in names else "–"] for name in everything)) for adversary, names in seen.items()
     ]
     caption = "Channels that an attack of this adversary read. None can read a channel that its threat model does not grant."
-    meaning = [joined(Html(f"<b>{escape(name)}</b>"), f": {CHANNELS[name]}") for name in everything if name in CHANNELS]
+    meaning = [joined(Html(f"<b>{html_text(name)}</b>"), f": {CHANNELS[name]}") for name in everything if name in CHANNELS]
     table = grid(AuditTable(("adversary", *everything), tuple(rows), caption))
     return joined(table, bullets(meaning) if meaning else "")
 
 
 def _again(audit: Audit) -> Html:
-    commands = "".join(f"<p><code>{escape(command)}</code></p>" for command in audit.reproduce)
+    commands = "".join(f"<p><code>{html_text(command)}</code></p>" for command in audit.reproduce)
     return Html(
-        f"{commands}<p class=note>with securetm {escape(audit.version)}. Runs that the audit makes for itself are made anew, "
-        "with the plan's own seeds; what is masked is masked with fresh randomness each time.</p>"
+        f"{commands}<p class=note>with securetm {html_text(audit.version)}. Runs that the audit makes for itself are made "
+        "anew, with the plan's own seeds; what is masked is masked with fresh randomness each time.</p>"
     )

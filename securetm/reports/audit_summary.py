@@ -5,10 +5,10 @@ Words from documents, runs or plans cannot become markup.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from securetm.foreign_text import markdown_text, printable
 from securetm.leakage.audit_record import Audit
 from securetm.leakage.verdicts import REFUTED
 from securetm.reports.audit_tables import (
@@ -22,8 +22,6 @@ from securetm.reports.audit_tables import (
 from securetm.reports.audit_wording import CAUTION, INTERVALS, QUOTES, by_adversary, figure, headline, of_whom, quotes
 from securetm.reports.writing import write_report
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>|~#&!$])")
-
 
 def write_summary(audit: Audit, path: Path, examples: int) -> None:
     """Writes the summary, for its owner alone if it quotes documents."""
@@ -36,8 +34,8 @@ def summary(audit: Audit, examples: int) -> str:
     limits = dict.fromkeys(f"{f.about.title}: {limit}" for f in audit.findings for limit in f.about.limits)
     numbered = list(enumerate(audit.findings, start=1))
     parts = (
-        f"# {_plain(audit.title)}",
-        _section("Purpose and result", intent, f"**{_plain(headline(audit))}**", CAUTION, _table(counts_table(audit))),
+        f"# {markdown_text(audit.title)}",
+        _section("Purpose and result", intent, f"**{markdown_text(headline(audit))}**", CAUTION, _table(counts_table(audit))),
         _section("Setting", _bullets(_setting(audit))),
         _section("Verdicts", _table(findings_table(numbered)), _table(meaning_table())),
         _section("What leaked", *_leaked(audit, examples)),
@@ -49,23 +47,18 @@ def summary(audit: Audit, examples: int) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _plain(text: str) -> str:
-    """The text in one line, with Markdown's marks escaped."""
-    return _MARKUP.sub(r"\\\1", " ".join(text.split()).replace("\N{NO-BREAK SPACE}", " "))
-
-
 def _section(title: str, *parts: str) -> str:
     return "\n\n".join((f"## {title}", *(part for part in parts if part)))
 
 
 def _bullets(sentences: Sequence[str]) -> str:
-    return "\n".join(f"- {_plain(sentence)}" for sentence in sentences)
+    return "\n".join(f"- {markdown_text(sentence)}" for sentence in sentences)
 
 
 def _table(table: AuditTable) -> str:
-    rows = ([_plain("; ".join(cell)) for cell in row] for row in table.rows)
+    rows = ([markdown_text("; ".join(cell)) for cell in row] for row in table.rows)
     lines = [table.columns, ["---"] * len(table.columns), *rows]
-    below = f"\n\n{_plain(table.caption)}" if table.caption else ""
+    below = f"\n\n{markdown_text(table.caption)}" if table.caption else ""
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + below
 
 
@@ -99,6 +92,6 @@ def _leaked(audit: Audit, examples: int) -> Sequence[str]:
 
 def _again(audit: Audit) -> Sequence[str]:
     # after four spaces nothing is markup
-    commands = "\n".join(f"    {' '.join(command.split())}" for command in audit.reproduce)
+    commands = "\n".join(f"    {printable(' '.join(command.split()))}" for command in audit.reproduce)
     methods = dict.fromkeys(f"{f.about.title}: {f.about.citation}" for f in audit.findings if f.about.citation)
     return (commands, "The methods are described in:" if methods else "", _bullets(list(methods)))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from securetm.accounting.calculator.budget_report import BudgetReport, ReportTable
+from securetm.foreign_text import html_text
 from securetm.reports.budget_tables import all_tables, attack_limit
 from securetm.reports.page import framed, plot_section, table_section
 from securetm.reports.writing import write_report
@@ -20,21 +20,21 @@ def write_page(report: BudgetReport, path: Path) -> None:
 
 def page(report: BudgetReport) -> str:
     """The text of the page."""
-    warnings = (f'<p class=warning role="note"><b>Warning:</b> {escape(sentence)}</p>' for sentence in report.warnings)
+    warnings = (f'<p class=warning role="note"><b>Warning:</b> {html_text(sentence)}</p>' for sentence in report.warnings)
     shown = (*map(table_section, all_tables(report)), *map(plot_section, report.plots))
-    notes = "".join(f"<p class=note>{escape(note)}</p>" for note in report.notes)
+    notes = "".join(f"<p class=note>{html_text(note)}</p>" for note in report.notes)
     end = f"{notes}\n<footer><p>Computed by securetm from the settings above; no document was read.</p></footer>"
     return framed(report.title, (_head(report), *warnings, *shown, _settings(report), end))
 
 
 def _head(report: BudgetReport) -> str:
     attack = attack_limit(report, f"<strong>{upward_share(report.true_positives)}</strong>")
-    first = f"<p class=figures>{escape(report.first)}</p>\n" if report.first else ""
+    first = f"<p class=figures>{html_text(report.first)}</p>\n" if report.first else ""
     return (
-        f"<h1>{escape(report.title)}</h1>\n{first}"
-        f"<p class=figures>epsilon = {upward(report.epsilon)} per {escape(report.unit)} "
-        f"<small>delta = {upward_figure(report.delta)}, by {escape(report.accountant)}</small></p>\n"
-        f"<blockquote>{escape(report.statement)}</blockquote>\n<p>{attack}</p>"
+        f"<h1>{html_text(report.title)}</h1>\n{first}"
+        f"<p class=figures>epsilon = {upward(report.epsilon)} per {html_text(report.unit)} "
+        f"<small>delta = {upward_figure(report.delta)}, by {html_text(report.accountant)}</small></p>\n"
+        f"<blockquote>{html_text(report.statement)}</blockquote>\n<p>{attack}</p>"
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from functools import cache
-from html import escape
 from math import ceil, log2
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from securetm.accounting.calculator.budget_report import ReportTable
 from securetm.accounting.calculator.option_checks import check, check_parties, refused, remaining
 from securetm.accounting.calculator.persons import People
+from securetm.foreign_text import html_text
 from securetm.profiles import cohort_of, read_profile
 from securetm.reports.page import framed, table_section
 from securetm.reports.topic_page.page_data import in_script
@@ -156,29 +156,29 @@ def _controls(start: SliderStart) -> str:
 
 
 def _group(title: str, *controls: str) -> str:
-    return f"<fieldset><legend>{escape(title)}</legend>{''.join(controls)}</fieldset>"
+    return f"<fieldset><legend>{html_text(title)}</legend>{''.join(controls)}</fieldset>"
 
 
 def _choice(name: str, label: str, known: dict[str, str], chosen: str) -> str:
     made = "".join(
-        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(text)}</option>'
+        f'<option value="{html_text(value)}"{" selected" if value == chosen else ""}>{html_text(text)}</option>'
         for value, text in known.items()
     )
-    select = f'<label for="{name}">{escape(label)}</label><select id="{name}">{made}</select>'
+    select = f'<label for="{name}">{html_text(label)}</label><select id="{name}">{made}</select>'
     return f'<div class="control" id="of-{name}">{select}</div>'
 
 
 def _pair(name: str, label: str, least: int, most: int, step: int, value: float, largest: float) -> str:
     """A slider, and a box in which the same number can be typed; what the slider's places mean is the script's to know."""
     slider = f'<input type="range" id="{name}" min="{least}" max="{most}" step="{step}" value="{least}">'
-    label, bounds = escape(label), f'min="0" max="{largest:g}" step="any"'
+    label, bounds = html_text(label), f'min="0" max="{largest:g}" step="any"'
     typed = f'<input type="number" id="{name}-typed" aria-label="{label}, as a number" {bounds} value="{value:g}">'
     return f'<div class="control pair" id="of-{name}"><label for="{name}">{label}</label>{slider}{typed}</div>'
 
 
 def _number(name: str, label: str, value: float, largest: float) -> str:
     typed = f'<input type="number" id="{name}-typed" min="1" max="{largest:g}" step="1" value="{value:g}">'
-    return f'<div class="control" id="of-{name}"><label for="{name}-typed">{escape(label)}</label>{typed}</div>'
+    return f'<div class="control" id="of-{name}"><label for="{name}-typed">{html_text(label)}</label>{typed}</div>'
 
 
 def _beside() -> str:

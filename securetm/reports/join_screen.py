@@ -16,7 +16,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from securetm.federation.joining.join_status import JoinStatus
-from securetm.reports.printable import printable
+from securetm.foreign_text import printable
 from securetm.reports.streams import StandardOutput
 from securetm.wording import downward, upward
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from securetm.accounting.calculator.budget_report import Plot, PlotLine, ReportTable
 from securetm.errors import BadSetting
+from securetm.foreign_text import html_text
 from securetm.reports.page import figure_section, framed, table_section
 from securetm.reports.plots import in_terminal
 from securetm.reports.writing import write_report
@@ -33,9 +33,9 @@ def write_measured(result: Mapping[str, Any], path: Path) -> None:
     if not plots:
         raise BadSetting(f"reproduce {name}", "--html", str(path), "cannot be written, because this one has nothing to draw")
     tables = [_table(title, rows) for title, rows in result.get("tables", {}).items() if rows]
-    tried = "".join(f"<li>{escape(sentence)}</li>" for sentence in result.get("tried", ()))
-    corpus = f"<p>Documents: {escape(str(result['corpus']))}.</p>" if "corpus" in result else ""
-    parts = [f"<h1>{escape(name)}</h1>{corpus}", *map(table_section, tables), *map(figure_section, plots)]
+    tried = "".join(f"<li>{html_text(sentence)}</li>" for sentence in result.get("tried", ()))
+    corpus = f"<p>Documents: {html_text(str(result['corpus']))}.</p>" if "corpus" in result else ""
+    parts = [f"<h1>{html_text(name)}</h1>{corpus}", *map(table_section, tables), *map(figure_section, plots)]
     parts += [table_section(_table("Measured", result["rows"]))]
     also = f"<section><h2>Also tried</h2><ul>{tried}</ul></section>" if tried else ""
     write_report(path, framed(name, [*parts, also]))

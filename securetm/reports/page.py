@@ -8,9 +8,9 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from html import escape
 
 from securetm.accounting.calculator.budget_report import Plot, ReportTable
+from securetm.foreign_text import html_text, without_commands
 from securetm.reports.budget_tables import cell, numeric
 from securetm.reports.plots import in_svg
 
@@ -55,11 +55,12 @@ def framed(title: str, parts: Sequence[str], style: str = "", script: str = "") 
         else "style-src 'unsafe-inline'"
     )
     last = f"\n<script>{script}</script>" if script else ""
+    body = without_commands("\n".join(parts))  # whatever a part forgot to spell out
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html_text(title)}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_ALONE}; {allowed}">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{styles}</style></head>\n'
-        "<body>\n" + "\n".join(parts) + f"{last}\n</body></html>\n"
+        f"<body>\n{body}{last}\n</body></html>\n"
     )
 
 
@@ -70,7 +71,7 @@ def _only(text: str) -> str:
 
 def figure_section(plot: Plot) -> str:
     """A figure under its title."""
-    return f"<section><h2>{escape(plot.title)}</h2>\n<figure>{in_svg(plot)}</figure></section>"
+    return f"<section><h2>{html_text(plot.title)}</h2>\n<figure>{in_svg(plot)}</figure></section>"
 
 
 def plot_section(plot: Plot) -> str:
@@ -85,11 +86,11 @@ def plot_section(plot: Plot) -> str:
 def table_section(table: ReportTable) -> str:
     """A table under its title; columns of numbers stand to the right."""
     kinds = [" class=number" if right else "" for right in numeric(table)]
-    head = "".join(f"<th{kind}>{escape(name)}</th>" for name, kind in zip(table.columns, kinds, strict=True))
+    head = "".join(f"<th{kind}>{html_text(name)}</th>" for name, kind in zip(table.columns, kinds, strict=True))
     body = "\n".join(
-        "<tr>" + "".join(f"<td{kind}>{escape(cell(v))}</td>" for v, kind in zip(row, kinds, strict=True)) + "</tr>"
+        "<tr>" + "".join(f"<td{kind}>{html_text(cell(v))}</td>" for v, kind in zip(row, kinds, strict=True)) + "</tr>"
         for row in table.rows
     )
-    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    caption = f"<caption>{html_text(table.caption)}</caption>" if table.caption else ""
     rows = f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>"
-    return f"<section><h2>{escape(table.title)}</h2>\n<table>{caption}{rows}</table></section>"
+    return f"<section><h2>{html_text(table.title)}</h2>\n<table>{caption}{rows}</table></section>"

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
 
 from securetm.accounting.calculator.budget_report import Plot, PlotLine
+from securetm.foreign_text import html_text
 
 _DASHES = ("", "9 5", "2 5", "12 4 2 4", "16 8")  # of the page's lines, in order
 _GAPS = ((1, 0), (5, 4), (1, 3), (7, 2), (2, 6))  # of the terminal's lines: dots on, dots off
@@ -131,7 +131,7 @@ def in_svg(plot: Plot) -> str:
     if plot.marked is not None:
         x, y = _place(plot.marked, across, up)
         parts.append(f'<circle class="marked" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
-    title = escape(plot.title)
+    title = html_text(plot.title)
     opening = f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{title}" xmlns="http://www.w3.org/2000/svg">'
     return "\n".join((opening, f"<title>{title}</title>", *parts, "</svg>"))
 
@@ -153,8 +153,8 @@ def _frame(plot: Plot, across: Axis, up: Axis) -> str:
         parts.append(f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{ground}" y2="{ground + 5}"/>')
         parts.append(f'<text x="{x:.1f}" y="{ground + 20}" text-anchor="middle">{number(tick)}</text>')
     parts.append(f'<path class="axis" d="M{_LEFT} {_TOP}V{ground}H{right}"/>')
-    parts.append(f'<text x="{(_LEFT + right) / 2:.0f}" y="{_HEIGHT - 10}" text-anchor="middle">{escape(plot.x)}</text>')
-    parts.append(f'<text x="12" y="18">{escape(plot.y)}</text>')
+    parts.append(f'<text x="{(_LEFT + right) / 2:.0f}" y="{_HEIGHT - 10}" text-anchor="middle">{html_text(plot.x)}</text>')
+    parts.append(f'<text x="12" y="18">{html_text(plot.y)}</text>')
     return "\n".join(parts)
 
 
@@ -176,5 +176,5 @@ def _names(lines: Sequence[PlotLine], across: Axis, up: Axis) -> list[str]:
     texts, above = [], 0.0
     for (_, y), name in sorted(ends, key=lambda end: end[0][1]):
         above = max(y + 4, above + 16)
-        texts.append(f'<text class="name" x="{_WIDTH - _RIGHT + 8}" y="{above:.1f}">{escape(name)}</text>')
+        texts.append(f'<text class="name" x="{_WIDTH - _RIGHT + 8}" y="{above:.1f}">{html_text(name)}</text>')
     return texts

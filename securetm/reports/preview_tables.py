@@ -9,9 +9,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from securetm.foreign_text import printable
 from securetm.reports.join_screen import size
 from securetm.reports.key_tables import in_lines
-from securetm.reports.printable import printable
 from securetm.wording import downward, upward, upward_figure
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from html import escape
 from typing import Any
 
 from securetm.federation.serving.standing import FINISHED, STOPPED
+from securetm.foreign_text import html_text
 from securetm.reports.federation_facts import COLUMNS, figures, headline, rows
 from securetm.reports.page import framed
 
@@ -33,10 +33,10 @@ def status_page(facts: Mapping[str, Any]) -> str:
     again = "" if facts["phase"] in (FINISHED, STOPPED) else f'<meta http-equiv="refresh" content="{_AGAIN}">'
     share = 100 * facts["done"] / max(facts["of"], 1)
     said = f"{facts['model']} under {facts['profile']}, at {facts['address']}"
-    values = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in figures(facts))
+    values = "".join(f"<div><dt>{html_text(name)}</dt><dd>{html_text(value)}</dd></div>" for name, value in figures(facts))
     parts = (
-        f"<h1>{escape(facts['run'])}: {escape(headline(facts))}</h1>",
-        f'<p class="note">{escape(said)}</p>',
+        f"<h1>{html_text(facts['run'])}: {html_text(headline(facts))}</h1>",
+        f'<p class="note">{html_text(said)}</p>',
         f'<div class="bar" role="progressbar" aria-label="rounds" aria-valuenow="{facts["done"]}" '
         f'aria-valuemin="0" aria-valuemax="{facts["of"]}"><div style="width:{share:.1f}%"></div></div>',
         f"<dl>{values}</dl>",
@@ -56,9 +56,9 @@ def status_pages(facts: Callable[[], Mapping[str, Any]]) -> Mapping[str, Callabl
 
 def _parties(facts: Mapping[str, Any]) -> str:
     numbers = [_CLASSES.get(name, "") for name in COLUMNS]
-    head = "".join(f"<th{kind}>{escape(name)}</th>" for name, kind in zip(COLUMNS, numbers, strict=True))
+    head = "".join(f"<th{kind}>{html_text(name)}</th>" for name, kind in zip(COLUMNS, numbers, strict=True))
     body = "\n".join(
-        "<tr>" + "".join(f"<td{kind}>{escape(cell)}</td>" for cell, kind in zip(cells, numbers, strict=True)) + "</tr>"
+        "<tr>" + "".join(f"<td{kind}>{html_text(cell)}</td>" for cell, kind in zip(cells, numbers, strict=True)) + "</tr>"
         for cells in rows(facts)
     )
     return f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Unit
+from securetm.foreign_text import without_commands
 from securetm.registries import OURS
 from securetm.reports.forecast_sentences import after_a_run
 from securetm.reports.noise_marks import noise_said, with_marks
-from securetm.reports.printable import without_commands
 from securetm.reports.streams import StandardOutput
 from securetm.reports.usefulness_sentences import comparison_said, of_use, start_said
 from securetm.wording import counted, upward, upward_figure

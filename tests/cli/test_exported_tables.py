@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 import stat
 from pathlib import Path
 
@@ -29,6 +30,12 @@ def test_topics_with_the_weights_of_their_words(demo: Said, here: Path) -> None:
     weights = package.load("runs/demo").components_
     np.testing.assert_allclose(sorted(map(float, (row["weight"] for row in found))), np.sort(np.sort(weights)[:, -4:].ravel()))
     assert "top words" in said.err  # the table, which leaves standard output to the file
+
+
+def test_no_label_is_a_formula_in_the_table(demo: Said, here: Path) -> None:
+    run = Path(shutil.copytree("runs/demo", "runs/formulas"))
+    said = securetm("topics", str(run), "--label", '1==HYPERLINK("http://x","y")', "--csv", "-")
+    assert {row["label"] for row in rows(said.out) if row["topic"] == "0"} == {"""'=HYPERLINK("http://x","y")"""}
 
 
 def test_a_frame_has_the_same_rows(demo: Said, here: Path) -> None:

@@ -9,11 +9,12 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
+from securetm.foreign_text import markdown_text
 from securetm.leakage.audit_record import Audit
 from securetm.leakage.illustrations import Example
 from securetm.reports.audit_page import audit_page
 from securetm.reports.audit_screen import show_audit
-from securetm.reports.audit_summary import _plain, summary
+from securetm.reports.audit_summary import summary
 from securetm.reports.audit_tables import findings_table
 
 from .audits import AUDIT, FULL, finding, large
@@ -98,4 +99,4 @@ def test_terminal_page_and_summary_have_the_same_columns_and_lines() -> None:
     for line in lines:
         assert flat(line).replace(" %", "%") in screen.replace(" %", "%")
         assert escape(line) in page
-        assert _plain(line) in text
+        assert markdown_text(line) in text

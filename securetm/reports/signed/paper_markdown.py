@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-import re
+from urllib.parse import quote
 
+from securetm.foreign_text import markdown_text
 from securetm.reports.signed.report_paper import Block, Items, Paper, Paragraph, Reply, TextTable, ToFillIn
 from securetm.reports.signed.sheet_marks import in_comment
-
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 
 
 def in_markdown(paper: Paper) -> str:
     """The text of the page."""
-    parts = [f"# {_safe(paper.title)}", _safe(paper.subtitle)]
-    parts += [f"Belongs to it: [{_safe(name)}](<{name}>)" for name in paper.annexes]
+    parts = [f"# {markdown_text(paper.title)}", markdown_text(paper.subtitle)]
+    parts += [f"Belongs to it: [{markdown_text(name)}](<{quote(name)}>)" for name in paper.annexes]
     for section in paper.sections:
-        parts += [f"## {_safe(section.title)}", *map(_block, section.blocks)]
-    parts += [one for one in (_safe(paper.foot), in_comment(paper.marks)) if one]
+        parts += [f"## {markdown_text(section.title)}", *map(_block, section.blocks)]
+    parts += [one for one in (markdown_text(paper.foot), in_comment(paper.marks)) if one]
     return "\n\n".join(parts) + "\n"
-
-
-def _safe(text: str) -> str:
-    """The text, in which nothing is markup."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split(" ")).replace("\n", " "))
 
 
 def _block(block: Block) -> str:
     match block:
         case Paragraph(text, strong, _):
-            return f"**{_safe(text)}**" if strong else _safe(text)
+            return f"**{markdown_text(text)}**" if strong else markdown_text(text)
         case Items(items):
             return _bullets(items)
         case TextTable(names, rows, _):
-            lines = [names, tuple("---" for _ in names), *rows]
-            return "\n".join("| " + " | ".join(_safe(cell) if cell != "---" else cell for cell in row) + " |" for row in lines)
+            head, *body = (tuple(map(markdown_text, row)) for row in (names, *rows))
+            lines = [head, ("---",) * len(names), *body]
+            return "\n".join(f"| {' | '.join(line)} |" for line in lines)
         case Reply(question, mark, short, said):
-            return f"### {_safe(question)}\n\n**{_safe(short)}** ({mark})\n\n{_bullets(said)}"
+            return f"### {markdown_text(question)}\n\n**{markdown_text(short)}** ({mark})\n\n{_bullets(said)}"
         case ToFillIn(lines):
             return "\n".join(("| | |", "|---|---|", *(f"| {line} | \\_\\_\\_\\_\\_\\_\\_\\_\\_\\_\\_\\_ |" for line in lines)))
 
 
 def _bullets(items: tuple[str, ...]) -> str:
-    return "\n".join(f"- {_safe(item)}" for item in items)
+    return "\n".join(f"- {markdown_text(item)}" for item in items)

@@ -5,10 +5,10 @@ On a screen the parts beside the point are folded; a print unfolds them.
 
 from __future__ import annotations
 
-from html import escape
 from itertools import count
 from urllib.parse import quote
 
+from securetm.foreign_text import html_text as escape
 from securetm.reports.audit_markup import STYLE, Html, bullets, grid, section
 from securetm.reports.audit_tables import plain_table
 from securetm.reports.page import framed

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache
 from importlib import import_module
@@ -15,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from securetm.foreign_text import printable
 from securetm.reports.report_errors import PdfLibraryMissing
 from securetm.reports.signed.report_paper import Block, Items, Paper, Paragraph, Reply, TextTable, ToFillIn
 
@@ -71,7 +73,7 @@ def _written(paper: Paper, size: float) -> bytes:
     """The file with letters of this size. A letter that no font has is spelt as its number."""
     import typst
 
-    shown = _tables(paper, size)
+    shown = _of_texts(_tables(paper, size), printable)
     for _ in range(_MOST_UNSHOWN):
         try:
             made = typst.compile(
@@ -103,11 +105,17 @@ def _folder_of(package: str) -> str:
 
 def _without(shown: Any, letters: str) -> Any:
     """The tables with these letters spelt as their numbers, wherever they stand."""
+    numbers = "".join(f"[U+{ord(letter):04X}]" for letter in letters)
+    return _of_texts(shown, lambda text: text.replace(letters, numbers))
+
+
+def _of_texts(shown: Any, said: Callable[[str], str]) -> Any:
+    """The tables with another text in the place of each."""
     if isinstance(shown, str):
-        return shown.replace(letters, "".join(f"[U+{ord(letter):04X}]" for letter in letters))
-    if isinstance(shown, list):
-        return [_without(one, letters) for one in shown]
-    return {name: _without(one, letters) for name, one in shown.items()} if isinstance(shown, dict) else shown
+        return said(shown)
+    if isinstance(shown, list | tuple):
+        return [_of_texts(one, said) for one in shown]
+    return {name: _of_texts(one, said) for name, one in shown.items()} if isinstance(shown, dict) else shown
 
 
 # ---- the tables that the template reads -----------------------------------------------------------------------------

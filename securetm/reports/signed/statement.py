@@ -17,7 +17,7 @@ from securetm.profiles import claims_of, cohort_of
 from securetm.reports.signed.attacks_read import attacks_read
 from securetm.reports.signed.report_sources import ReportSources
 from securetm.threats import read_threat_model
-from securetm.wording import counted, listed, upward
+from securetm.wording import counted, downward_whole, listed, upward, upward_figure
 
 FORMAT = 1
 _SEVERAL = (2, 5)  # documents of a person, of which the statement says what they spend together
@@ -151,7 +151,7 @@ def _bound(
     epsilon, delta, each = float(worst["epsilon"]), float(worst["delta"]), _EACH[budget.unit]
     if budget.unit is Unit.WORD:
         yield "There is no bound for a document or a person: single words are hidden, and a document is as many of them."
-    yield f"This run: at most epsilon = {upward(epsilon)} with delta = {delta:.3g}, for each {each}."
+    yield f"This run: at most epsilon = {upward(epsilon)} with delta = {upward_figure(delta)}, for each {each}."
     if because is not None:
         yield f"With all earlier runs: unbounded, because of {because}."
     elif worst.get("trial"):
@@ -187,8 +187,8 @@ def _failure(sources: ReportSources, worst: Mapping[str, Any] | None) -> Iterato
         delta = float(worst["delta"])
         if delta > 0:
             yield (
-                f"The limit itself may fail, for each {_EACH[budget.unit]} with a probability of at most {delta:.3g} "
-                f"(one in {round(1 / delta):,}). Then nothing limits what the model tells of it: it may be read whole."
+                f"The limit itself may fail, for each {_EACH[budget.unit]} with a probability of at most {upward_figure(delta)} "
+                f"(one in {downward_whole(1 / delta)}). Then nothing limits what the model tells of it: it may be read whole."
             )
     claims = _claims(sources)
     helped = [one.colluding for one in claims if one.against == "coordinator"]

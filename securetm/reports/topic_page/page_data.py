@@ -11,8 +11,8 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.federation.topic_labels import LONGEST
 from securetm.federation.topics_by_date import TopicsByDate
+from securetm.foreign_text import printable
 from securetm.reports.noise_marks import UNSURE
-from securetm.reports.printable import printable
 from securetm.reports.topic_page.relevance import SHOWN, START, STEPS, candidates, logarithms, overall
 from securetm.reports.topic_page.shown_topics import DocumentsBehind, ShownTopics
 from securetm.reports.topic_page.topic_map import places

@@ -6,7 +6,6 @@ Tables with all topics are in the file itself; `topic_page.js` makes them a map,
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 from pathlib import Path
 from string import Template
 
@@ -14,9 +13,9 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.federation.topic_labels import LONGEST
+from securetm.foreign_text import html_text, printable
 from securetm.reports.noise_marks import MARK, NOT_TESTED, UNSURE, meaning
 from securetm.reports.page import framed
-from securetm.reports.printable import printable
 from securetm.reports.topic_page.page_data import in_script, page_data
 from securetm.reports.topic_page.relevance import START, STEPS, logarithms, overall, ranked
 from securetm.reports.topic_page.shown_topics import ShownTopics
@@ -65,13 +64,13 @@ def topic_page(shown: ShownTopics) -> str:
 
 def shown_text(text: str) -> str:
     """A word or a name as it stands in the page: no markup, no control character, no mark that turns the line around."""
-    return escape(printable(text))
+    return html_text(printable(text))
 
 
 def _head(shown: ShownTopics) -> str:
-    facts = "".join(f"<div><dt>{escape(name)}</dt><dd>{shown_text(value)}</dd></div>" for name, value in shown.facts)
+    facts = "".join(f"<div><dt>{html_text(name)}</dt><dd>{shown_text(value)}</dd></div>" for name, value in shown.facts)
     quiet = "judged" if shown.of_use else "judged warning"
-    judged = f'<p class="{quiet}">{escape(shown.judged)}</p>' if shown.judged else ""
+    judged = f'<p class="{quiet}">{html_text(shown.judged)}</p>' if shown.judged else ""
     warnings = [text for text in (shown.danger, _QUOTES if shown.behind else "") if text]
     said = "".join(f'<p class="warning" role="note"><b>Warning:</b> {shown_text(text)}</p>' for text in warnings)
     script = '<noscript><p class="note">Without scripts, the map and the bars are missing. The tables are whole.</p></noscript>'
@@ -94,7 +93,7 @@ def _all_topics(shown: ShownTopics) -> str:
     noise = _of_noise(shown)
     share = '<th scope="col" class="long"></th><th scope="col" class="number">share</th>' if shown.shares is not None else ""
     return f"""<section class="later" aria-labelledby="all-title"><h2 id="all-title">All topics</h2>
-{f'<p class="note judged">{escape(noise)}</p>' if noise else ""}
+{f'<p class="note judged">{html_text(noise)}</p>' if noise else ""}
 <div class="tools" data-needs-script hidden>
 <label>Search words and labels<input id="search" type="search" autocomplete="off"></label>
 <label>Sort by<select id="sort">{_options(shown)}</select></label>
@@ -186,7 +185,7 @@ def _notes(shown: ShownTopics) -> Iterable[str]:
 
 
 def _paragraphs(texts: Iterable[str]) -> str:
-    return "".join(f"<p>{escape(text)}</p>" for text in texts if text)
+    return "".join(f"<p>{html_text(text)}</p>" for text in texts if text)
 
 
 def _percent(share: float) -> str:
