@@ -188,8 +188,8 @@ def _failure(sources: ReportSources, worst: Mapping[str, Any] | None) -> Iterato
         if delta > 0:
             yield (
                 f"The limit itself may fail, for each {_EACH[budget.unit]} with a probability of at most "
-                f"{upward_figure(delta)} (one in {downward_whole(1 / delta)}). Then nothing limits what the model tells of it: it may be "
-                "read whole."
+                f"{upward_figure(delta)} (one in {downward_whole(1 / delta)}). Then nothing limits what the model tells of "
+                "it: it may be read whole."
             )
     claims = _claims(sources)
     helped = [one.colluding for one in claims if one.against == "coordinator"]
