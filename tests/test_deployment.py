@@ -56,7 +56,8 @@ def test_yaml_is_clean(path: Path) -> None:
 def test_a_command_that_a_file_names_exists(path: Path) -> None:
     known = {command.callback.__name__ for command in app.registered_commands if command.callback} | {"keys", "budget"}
     named = re.findall(r"(?:bin/securetm|exec securetm|^#   securetm) ([a-z]+)", path.read_text("utf-8"), re.M)
-    named += re.findall(r"(?:command|args): \[(?:securetm, )?([a-z]+), (?:plan|PARTY)\.toml", path.read_text("utf-8"))
+    in_a_list = r"(?:command|args): \[(?:securetm, )?([a-z]+), (?:/files/)?(?:plan|PARTY)\.toml"
+    named += re.findall(in_a_list, path.read_text("utf-8"))
     assert set(named) <= known
 
 
@@ -138,7 +139,7 @@ def containers() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     for one in OBJECTS:
         if one["kind"] == "StatefulSet":
             pod = one["spec"]["template"]["spec"]
-            yield from ((pod, container) for container in (*pod["initContainers"], *pod["containers"]))
+            yield from ((pod, container) for container in pod["containers"])
 
 
 def test_each_container_fits_the_restricted_standard() -> None:
@@ -153,7 +154,8 @@ def test_each_container_fits_the_restricted_standard() -> None:
 
 def test_each_role_has_probes_and_keeps_its_home() -> None:
     for one in (one for one in OBJECTS if one["kind"] == "StatefulSet"):
-        (container,) = one["spec"]["template"]["spec"]["containers"]
+        container, keys = one["spec"]["template"]["spec"]["containers"]
+        assert keys["volumeMounts"][0] == container["volumeMounts"][0]  # commands for keys run over the same home
         assert container["livenessProbe"]["exec"]["command"][:2] == ["securetm", "health"]
         assert [claim["metadata"]["name"] for claim in one["spec"]["volumeClaimTemplates"]] == ["home"]
         assert one["spec"]["replicas"] == 1
