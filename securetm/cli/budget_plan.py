@@ -223,13 +223,15 @@ def _before(ledger: str, epsilon: float | None, delta: float | None) -> tuple[Be
     """What a ledger holds, and its budget."""
     from securetm.accounting.calculator.planned_runs import Before
     from securetm.accounting.ledger import Ledger
+    from securetm.accounting.ledger.all_runs import all_runs
 
     if not ledger:
         return Before(), epsilon, delta
     with Ledger.read(Path(ledger)) as held:
-        runs, budget = held.runs(), held.budget
-    spends = tuple(spend for run in runs for spend in run.spends())
-    return Before(len(runs), spends), budget.epsilon, budget.delta
+        runs, budget = [run for run in held.runs() if run.answers], held.budget if held.has_budget else None
+    spends, together = tuple(spend for run in runs for spend in run.spends()), all_runs(Path(ledger))
+    before = Before(len(runs), spends, together.unbounded_because if together else None)
+    return (before, budget.epsilon, budget.delta) if budget else (before, epsilon, delta)
 
 
 def asked(file: Path | None, given: dict[str, Any]) -> PlanQuestion:

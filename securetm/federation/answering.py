@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from securetm.accounting.ledger.all_runs import NO_BUDGET
 from securetm.aggregation.vectors import pack_vector, unpack_vector
 from securetm.contracts import Cohort, Mechanism, Message, Noised, Query, RoundContext, State
 from securetm.corpus.corpus import PartyCorpus
@@ -49,6 +50,8 @@ def answer(session: JoinedSession, ask: wire.Ask) -> tuple[Message, ...]:
     own.limits.parcel = own.agreement.profile.aggregation.longest(len(own.members), 0, terms)[1]
     if session.guard is not None:
         session.guard.hear(ask.witnesses)
+    else:
+        _enter_unbounded(own)
     return question.answer_once() if terms.data_only else question.answer_now()
 
 
@@ -91,6 +94,16 @@ def _about(own: PartyState, ask: wire.Ask) -> State:
     if ask.state:
         raise BadState("the parties learn by themselves, so no state may come with a question")
     return own.learner.about()
+
+
+def _enter_unbounded(own: PartyState) -> None:
+    """Enters in the ledger that nothing bounds what this run tells, before its first answer leaves."""
+    profile, ledger = own.agreement.profile, own.ledger
+    assert ledger is not None  # no party starts without one
+    account = ledger.account(own.run)
+    if ledger.ended or account is None or not account.unbounded:
+        about = {"profile": profile.name, "digest": profile.digest.hex()}
+        ledger.release(own.run, NO_BUDGET.format(profile=profile.name), about)
 
 
 # ---- the answer ----------------------------------------------------------------------------------------------------

@@ -54,7 +54,8 @@ class RunFolder:
 
     def ledger(self, name: str) -> Path:
         """A party's ledger."""
-        return ledger_in(self.ledgers, self.party(name).name, self.agreement.unit)
+        budget = self.agreement.budget
+        return ledger_in(self.ledgers, self.party(name).name, None if budget is None else budget.unit)
 
     @property
     def is_trial(self) -> bool:
@@ -159,11 +160,10 @@ def _check_parties(agreement: Agreement, corpora: Mapping[str, PartyCorpus]) -> 
 
 def _ledgers(folder: RunFolder, corpora: Mapping[str, PartyCorpus], given: Path | None) -> Path:
     """The folder of the parties' ledgers: those of the documents where they are asked for, else the run's own."""
-    budget = folder.agreement.budget
-    if given is None or budget is None:
+    if given is None:
         return folder.ledgers
     files = {name: folder.party(name).name for name in folder.members}
-    return LedgersOfDocuments(given.resolve()).home(corpora, files, budget)
+    return LedgersOfDocuments(given.resolve()).home(corpora, files, folder.agreement.budget)
 
 
 def _settled(here: Path, corpus: PartyCorpus) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any
 
 from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.agreement import Agreement
 from securetm.contracts import State
@@ -48,7 +49,7 @@ def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
         **what_was_told(party),
     }
     report |= {
-        "spent": spent(party.ledger, party.run, party.agreement),
+        "spent": spent(party.ledger.path, party.run, party.agreement) if party.ledger is not None else None,
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     finite = {name: value for name, value in kept_figures(party.store, "shared").items() if math.isfinite(value)}
@@ -78,20 +79,27 @@ def what_was_told(party: Party) -> dict[str, Any]:
     return {"answered": dict(answered), "refused": dict(refused), "failures": dict(failed)}
 
 
-def spent(ledger: Ledger | None, run: str, agreement: Agreement) -> dict[str, Any] | None:
-    """Returns what this run and all runs spent of the data set's budget, and what is left; None where nothing is spent."""
-    if ledger is None or agreement.budget is None:
+def spent(path: Path, run: str, agreement: Agreement) -> dict[str, Any] | None:
+    """Returns what this run and all runs spent of the data set's budget by that ledger, and what is left of it.
+
+    Of a run without a bound there is no figure of its own, only what the total of all runs says. None without a ledger.
+    """
+    together, own = all_runs(path), agreement.budget
+    if together is None:
         return None
-    mine, whole, budget = total(ledger.spends(run), ALONE * agreement.budget.delta), ledger.spent(), ledger.budget
+    if own is None:
+        return {"unit": together.unit.value, "epsilon": None, "delta": None, **together.fields()}
+    with Ledger.read(path) as ledger:
+        spends, whole, budget = ledger.spends(run), ledger.spent(), ledger.budget
     return {
         "unit": budget.unit.value,
-        "epsilon": mine.epsilon,
-        "delta": agreement.budget.delta,
-        "of_run": agreement.budget.epsilon,
-        "all_runs": whole.epsilon,
+        "epsilon": total(spends, ALONE * own.delta).epsilon,
+        "delta": own.delta,
+        "of_run": own.epsilon,
+        **together.fields(),
         "budget": budget.epsilon,
         "left": max(0.0, budget.epsilon - whole.epsilon),
-        "answers": sum(spend.count for spend in ledger.spends(run)),
+        "answers": sum(spend.count for spend in spends),
     }
 
 

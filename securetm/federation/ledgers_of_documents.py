@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.all_runs import WHOLE, WORDS
 from securetm.accounting.ledger.succession import continue_from
 from securetm.accounting.ledger_errors import UnitsDiffer
 from securetm.contracts import Budget, Unit
@@ -33,7 +34,7 @@ CREATE TABLE IF NOT EXISTS documents (digest BLOB NOT NULL, generation INTEGER N
   PRIMARY KEY (digest, generation, party)) WITHOUT ROWID;
 CREATE TEMP TABLE given (digest BLOB PRIMARY KEY) WITHOUT ROWID;
 """
-_KINDS = (".ledger", ".words.ledger")
+_KINDS = (WHOLE, WORDS)
 Place = tuple[int, str]  # the generation, and the party's file in it
 Found = Mapping[str, Mapping[bytes, frozenset[Place]]]  # of each party's documents that have ledgers: where these lie
 
@@ -45,10 +46,11 @@ class LedgersOfDocuments:
     folder: Path
 
     def home(
-        self, corpora: Mapping[str, PartyCorpus], file_of: Mapping[str, str], budget: Budget, *, by_name: bool = False
+        self, corpora: Mapping[str, PartyCorpus], file_of: Mapping[str, str], budget: Budget | None, *, by_name: bool = False
     ) -> Path:
         """Returns the folder of ledgers that hold all that was ever spent of these parties' documents.
 
+        Without a budget, as of a run that nothing bounds, they have the budget that they had, if any.
         The ledgers are made now, so that the next run does not overlook a run that has begun and has not spent yet. With
         `by_name` a party's last ledger goes on even if no document of it is there any more.
         """
@@ -62,18 +64,19 @@ class LedgersOfDocuments:
             if by_name:
                 found = {name: {**known, **self._named(file_of[name])} for name, known in found.items()}
             self._check_there(found)
-            self._check_sources(found, budget.unit)
+            unit = budget.unit if budget is not None else None
+            self._check_sources(found, unit)
             generation = self._unchanged(found, file_of)
             if generation is None:
                 generation = self._begun(found, file_of)
-            opened = {name: ledger_in(self._at(generation), file, budget.unit) for name, file in file_of.items()}
-            _check_ready([path for path in opened.values() if path.is_file()], budget.unit)
+            opened = {name: ledger_in(self._at(generation), file, unit) for name, file in file_of.items()}
+            _check_ready([path for path in opened.values() if path.is_file()], unit)
             for name, path in opened.items():
                 Ledger.open(path, name, own_budget(path, budget)).close()
             _enter(index, {file_of[name]: digests for name, digests in held.items()}, generation)
         return self._at(generation)
 
-    def ledgers_of(self, corpus: PartyCorpus, unit: Unit, file: str) -> list[Path]:
+    def ledgers_of(self, corpus: PartyCorpus, unit: Unit | None, file: str) -> list[Path]:
         """Returns the ledgers that these documents have, in whichever generation, and the last of that name. It makes none."""
         if not (self.folder / INDEX).is_file():
             return []
@@ -114,7 +117,7 @@ class LedgersOfDocuments:
         places = sorted({place for held in known.values() for place in held})
         return [path for at, file in places if (path := self._at(at) / f"{file}{kind}").is_file()]
 
-    def _check_sources(self, found: Found, unit: Unit) -> None:
+    def _check_sources(self, found: Found, unit: Unit | None) -> None:
         """Refuses a ledger of any party that cannot be continued, before one of them ends or a new one begins."""
         for known in found.values():
             for kind in _KINDS:
@@ -155,12 +158,15 @@ class LedgersOfDocuments:
             opened.close()
 
 
-def ledger_in(folder: Path, file: str, unit: Unit) -> Path:
-    """Returns a party's ledger. What single words spend is in a ledger of its own: it adds up with no document's spends."""
+def ledger_in(folder: Path, file: str, unit: Unit | None) -> Path:
+    """Returns a party's ledger. What single words spend is in a ledger of its own: it adds up with no document's spends.
+
+    What nothing bounds, for which there is no unit, is entered in the ledger of documents or persons.
+    """
     return folder / f"{file}{_kind(unit)}"
 
 
-def _kind(unit: Unit) -> str:
+def _kind(unit: Unit | None) -> str:
     return _KINDS[unit is Unit.WORD]
 
 
@@ -168,19 +174,21 @@ def _check_ready(paths: Sequence[Path], unit: Unit | None) -> None:
     """Refuses a ledger that is damaged, cannot be written, or counts another unit than this one or the first ledger's."""
     for path in paths:
         with Ledger.reopen(path) as ledger:
-            budget = ledger.budget
+            budget, given = ledger.budget, ledger.has_budget
+        if not given:
+            continue
         unit = unit or budget.unit
         if budget.unit is not unit:
             raise UnitsDiffer(str(path), budget.unit.value, unit.value)
 
 
-def own_budget(path: Path, of_the_run: Budget) -> Budget:
-    """Returns the ledger's own budget: the first run's. Later plans cannot raise it, only the party can."""
-    if not path.is_file():
+def own_budget(path: Path, of_the_run: Budget | None) -> Budget | None:
+    """Returns the ledger's own budget: that of the first run with one. Later plans cannot raise it, only the party can."""
+    if of_the_run is None or not path.is_file():
         return of_the_run
     with Ledger.read(path) as ledger:
-        own = ledger.budget
-    return replace(own, unit=of_the_run.unit)
+        own, given = ledger.budget, ledger.has_budget
+    return replace(own, unit=of_the_run.unit) if given else of_the_run
 
 
 def _ended(path: Path) -> bool:

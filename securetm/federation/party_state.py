@@ -122,7 +122,7 @@ class PartyState:
         check_share(self.name, self.corpus, profile, self.members)
         check_delta(self.name, self.corpus, profile, self.ledger)
         check_kind(self.corpus, self.agreement)
-        if profile.budget is not None and (self.ledger is None or self.others is None):
+        if self.ledger is None or (profile.budget is not None and self.others is None):
             raise NoLedger(self.name, profile.name)
         self.corpus = self.corpus.in_blocks()
         check_blocks(self.name, self.corpus, self.agreement)
@@ -130,7 +130,7 @@ class PartyState:
         self.documents, self.failure_log = PartyDocuments(self.corpus), FailureLog(self.store, self.watch.failed)
         self.questions, self.memory = Questions(self.agreement), TrainingMemory(self.store)
         self.limits = RequestLimits(self.members, self.questions)
-        self.drawn = KeptNoise(self.others, self.ledger) if self.ledger is not None and self.others is not None else None
+        self.drawn = KeptNoise(self.others, self.ledger) if self.others is not None else None
         self.finished: int | None = None  # after how many rounds the training ended; None while it goes on
         self.computed: dict[str, Any] = {}  # by mechanisms, for the next round
         opens = profile.aggregation.opened_by == "parties"

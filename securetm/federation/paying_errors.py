@@ -74,11 +74,11 @@ class DeltaTooLarge(Misuse):
 
 
 class NoLedger(Misuse):
-    """{party} has no ledger, and profile {profile!r} spends a privacy budget"""
+    """{party} has no ledger to enter what it releases under profile {profile!r}"""
 
     party: str
     profile: str
-    hint = "give the party its ledger; without one nobody knows what was spent before"
+    hint = "give the party its ledger; without one nobody knows what was released before"
 
 
 class NotWitnessed(Refused):

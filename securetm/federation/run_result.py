@@ -9,6 +9,7 @@ from typing import Any
 
 from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
@@ -88,22 +89,19 @@ def _known(quality: Mapping[str, float]) -> dict[str, float]:
 
 
 def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
-    """Returns what the run spent of one party's budget, from that party's ledger."""
-    budget = folder.agreement.budget
+    """Returns what the run spent of one party's budget, and what all runs told together, from that party's ledger."""
+    budget, path = folder.agreement.budget, folder.ledger(name)
+    together = all_runs(path)
+    assert together is not None  # the party made its ledger before it answered
+    with Ledger.read(path) as ledger:
+        number, head = ledger.head
+        spends, witnessed = ledger.spends(folder.name), ledger.witnessed()
+        whole = {"per_document": _per_document(folder, name, ledger)} if budget and budget.unit is Unit.WORD else {}
+    of_ledger = {"ledger": str(path), "trial": folder.is_trial, "entries": number, "head": head.hex()}
+    of_ledger |= {"countersigned": witnessed, **together.fields()}
     if budget is None:
-        return {"party": name, "unit": "document", "epsilon": None, "delta": None}
-    ledger = Ledger.read(folder.ledger(name))
-    mine = total(ledger.spends(folder.name), ALONE * budget.delta)  # its own delta, not the ledger's
-    whole = ledger.spent()
-    number, head = ledger.head
-    extra: dict[str, Any] = {
-        "trial": folder.is_trial,
-        "entries": number,
-        "head": head.hex(),
-        "countersigned": ledger.witnessed(),
-    }
-    extra |= {"per_document": _per_document(folder, name, ledger)} if budget.unit is Unit.WORD else {}
-    ledger.close()
+        return {"party": name, "unit": together.unit.value, "epsilon": None, "delta": None, **of_ledger}
+    mine = total(spends, ALONE * budget.delta)  # its own delta, not the ledger's
     return {
         "party": name,
         "unit": budget.unit.value,
@@ -111,9 +109,8 @@ def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
         "delta": budget.delta,
         "accountant": mine.accountant if mine.epsilon else "",
         "budget": budget.epsilon,
-        "all_runs": whole.epsilon,
-        "ledger": str(folder.ledger(name)),
-        **extra,
+        **of_ledger,
+        **whole,
     }
 
 

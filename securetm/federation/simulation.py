@@ -122,7 +122,8 @@ def _exhausted(folder: RunFolder, party: str) -> LedgerExhausted:
     """Returns the error with the ledger's path: the coordinator knows the party, and no file."""
     path = folder.ledger(party)
     with Ledger.read(path) as ledger:
-        return LedgerExhausted(str(path), party, ledger.budget.epsilon, ledger.spent().epsilon, len(ledger.runs()))
+        bounded = sum(bool(run.answers) for run in ledger.runs())
+        return LedgerExhausted(str(path), party, ledger.budget.epsilon, ledger.spent().epsilon, bounded)
 
 
 def make_party(folder: RunFolder, name: str, engine: Engine = IN_PROCESS) -> Party:
@@ -147,13 +148,11 @@ def _one_thread() -> None:
         sys.modules["torch"].set_num_threads(1)
 
 
-def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, SqliteStore] | tuple[()]:
-    """Opens the party's ledger, and the store of what it signed of the others'. Both outlive the run."""
-    budget = folder.agreement.budget
-    if budget is None:
-        return ()
-    path = folder.ledger(name)
-    return Ledger.open(path, name, own_budget(path, budget)), SqliteStore(path.with_suffix(".others"), COMMON)
+def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, SqliteStore | None]:
+    """Opens the party's ledger, and the store of what it signed of the others' under a budget. Both outlive the run."""
+    budget, path = folder.agreement.budget, folder.ledger(name)
+    others = SqliteStore(path.with_suffix(".others"), COMMON) if budget is not None else None
+    return Ledger.open(path, name, own_budget(path, budget)), others
 
 
 # ---- the federation itself -----------------------------------------------------------------------------------------

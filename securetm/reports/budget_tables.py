@@ -61,6 +61,8 @@ def attack_limit(report: BudgetReport, most: str) -> str:
 
 def all_tables(report: BudgetReport) -> tuple[ReportTable, ...]:
     """The report's own tables, then the epsilon by each accountant."""
+    if not report.by_accountant:
+        return report.tables
     rows = tuple((row.accountant, row.epsilon, row.means) for row in report.by_accountant)
     title = f"epsilon per {report.unit} at delta = {upward_figure(report.delta)}, by accountant"
     return (*report.tables, ReportTable(title, ("accountant", "epsilon", "what it is"), rows, _NO_GDP))

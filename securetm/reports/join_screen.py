@@ -64,8 +64,10 @@ def status_panel(status: JoinStatus, seconds: float) -> Panel:
 
 def spent_in_words(spent: Mapping[str, Any]) -> str:
     """What was spent of each unit's budget, and what is left."""
-    of_run = f"{upward(spent['epsilon'])} of {upward(spent['of_run'])}"
-    of_all = f"{upward(spent['all_runs'])} of {upward(spent['budget'])}"
+    if spent["epsilon"] is None:
+        return f"no bound; all runs unbounded, because of {spent['unbounded_because']}"
+    of_run, free = f"{upward(spent['epsilon'])} of {upward(spent['of_run'])}", spent["unbounded_because"]
+    of_all = f"unbounded, because of {free}" if free else f"{upward(spent['all_runs'])} of {upward(spent['budget'])}"
     return f"{of_run} by this run; all runs {of_all}, {downward(spent['left'])} left for each {spent['unit']}"
 
 

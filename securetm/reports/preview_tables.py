@@ -50,9 +50,13 @@ def _questions(shown: Mapping[str, Any]) -> Table:
 
 def _cost(cost: Mapping[str, Any] | None) -> str:
     if cost is None:
-        return "Privacy budget: none is spent. Exact sums are sent, so no bound is given for any document."
+        return (
+            "Privacy budget: none is spent. Exact sums are sent, so no bound is given for any document. Your ledger will say "
+            "so: from this run on, the total of all runs over these documents is unbounded."
+        )
     fits = cost["answers_that_fit"]
     room = "" if fits is None else f" The ledger still admits {fits:,} answers of the training."
+    free = f" With them all runs are unbounded, because of {why}." if (why := cost.get("unbounded_because")) else ""
     spends = f"epsilon = {upward(cost['epsilon'])} of each {cost['unit']} at delta = {upward_figure(cost['delta'])}"
     before = f"{upward(cost['spent_before'])} of {upward(cost['budget'])}; {downward(cost['left_before'])} is left"
-    return f"Privacy budget: the run spends {spends}. All runs before spent {before}.{room}"
+    return f"Privacy budget: the run spends {spends}. All runs before spent {before}.{room}{free}"

@@ -216,10 +216,12 @@ def spending(result: Mapping[str, Any]) -> Table:
     heads = ("this run", "of its budget", "all runs", *(_WHOLE if by_word else ()))
     figures = (Column(head, justify="right", overflow="fold") for head in heads)
     ends = (Column("", overflow="fold"), Column("accountant", overflow="fold"))
-    caption = _whose(first) + (f" {_ONE_WORD}" if by_word else "")
+    because = f" All runs: unbounded, because of {escape(why)}." if (why := first.get("unbounded_because")) else ""
+    caption = _whose(first) + because + (f" {_ONE_WORD}" if by_word else "")
     table = titled(title, ends[0], *figures, ends[1], caption=caption)
     for spent in result["spent"]:
-        spends = (upward(spent[name]) for name in ("epsilon", "budget", "all_runs"))
+        figures_of = (spent[name] for name in ("epsilon", "budget", "all_runs"))
+        spends = ("unbounded" if figure is None else upward(figure) for figure in figures_of)
         whole = _of_documents(spent["per_document"]) if by_word else ()
         table.add_row(escape(spent["party"]), *spends, *whole, spent["accountant"])
     return table

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from securetm.accounting.ledger import Ledger
 from securetm.agreement import agree
 from securetm.contracts import Cohort, State, Terms
 from securetm.corpus.corpus import Corpus
@@ -24,9 +25,9 @@ SESSION = bytes(range(32))
 
 
 def make_party(name: str, plan: Plan, corpora: Mapping[str, Corpus], folder: Path) -> Party:
-    """A real party with a store of its own."""
-    store = PartyStore(folder / name)
-    return Party(name, tuple(corpora), agree(plan), corpora[name], store, OperatingSystem())
+    """A real party with a store and a ledger of its own, for runs that spend no budget."""
+    store, ledger = PartyStore(folder / name), Ledger.open(folder / f"{name}.ledger", name, None)
+    return Party(name, tuple(corpora), agree(plan), corpora[name], store, OperatingSystem(), {}, ledger)
 
 
 @dataclass

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from securetm.accounting.ledger import Ledger
 from securetm.agreement import agree
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
@@ -52,8 +53,9 @@ def session(folder: Path, plan: Plan, corpora: Mapping[str, Corpus], members: Se
     agreement, stores = agree(plan), {name: PartyStore(folder / name, synced=False) for name in members}
     keys = {name: public_identity(store, OperatingSystem()) for name, store in stores.items()}
     parties = {
-        name: Party(name, tuple(members), agreement, corpora[name], store, OperatingSystem(), keys)
+        name: Party(name, tuple(members), agreement, corpora[name], store, OperatingSystem(), keys, ledger)
         for name, store in stores.items()
+        for ledger in [Ledger.open(folder / f"{name}.ledger", name, None)]
     }
     store = CoordinatorStore(folder / "coordinator")
     reached = InProcess(parties)

@@ -97,6 +97,8 @@ class BudgetReport:
         plain = asdict(self)
         rate = {"at": FALSE_POSITIVES, "rate": plain.pop("true_positives")}
         found = plain.pop("found")
+        if self.epsilon == float("inf"):  # no number of JSON
+            plain["epsilon"] = None
         if not self.first:
             del plain["first"]
         return {**plain, "true_positive_rate": rate, **found}

@@ -29,6 +29,7 @@ from securetm.accounting.calculator.word_noise import PUBLIC, UNIT, sentence_who
 from securetm.accounting.composition import Total, by_accountant
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import SPENT, Accounts, RunAccount
+from securetm.accounting.ledger.all_runs import AllRuns, all_runs
 from securetm.accounting.ledger.hash_chain import Entry
 from securetm.accounting.ledger.ledger import SeenHead
 from securetm.accounting.ledger.privacy_filter import ALONE
@@ -39,6 +40,7 @@ from securetm.contracts import Budget, Unit
 from securetm.stages import Stages
 from securetm.wording import counted, downward, listed, upward
 
+_AFTER = "What a run with a bound adds is bounded as its own profile says, whatever was released before it."
 _FILTER = "Renyi divergences added up over adaptively chosen runs: sound whatever was tried after what"
 
 
@@ -47,11 +49,13 @@ def ledger_report(path: Path, progress: Stages, seen: Sequence[SeenHead] = ()) -
     with Ledger.read(path) as ledger:
         for one in seen:
             ledger.check_seen(one)
-        ended, spent, runs, budget = ledger.ended, ledger.spent(), ledger.runs(), ledger.budget
+        ended, spent, runs, budget, given = ledger.ended, ledger.spent(), ledger.runs(), ledger.budget, ledger.has_budget
         entries, (number, head), witnessed = list(ledger.entries()), ledger.head, ledger.witnessed()
         compared = _compared(seen, ledger.last_witnessed(), witnessed, number)
         whose = f"{ledger.owner}{f' over {ledger.corpus}' if ledger.corpus else ''}"
-    unit = unit_name(budget.unit)
+    together = all_runs(path)
+    assert together is not None  # the file was just read
+    unit, why = unit_name(budget.unit), together.unbounded_because
     held = {
         "party": whose,
         "entries": number,
@@ -59,8 +63,8 @@ def ledger_report(path: Path, progress: Stages, seen: Sequence[SeenHead] = ()) -
         "countersigned": witnessed,
         "ended": ended,
         "compared_with": [one.who for one in seen],
-        "budget": budget.epsilon,
-        "left": budget.epsilon - spent.epsilon,
+        "budget": budget.epsilon if given else None,
+        "left": budget.epsilon - spent.epsilon if given else None,
     }
     succeeded = f"Nothing more is entered here: the account of its documents went on in {ended}." if ended else None
     exceeded = (
@@ -72,20 +76,31 @@ def ledger_report(path: Path, progress: Stages, seen: Sequence[SeenHead] = ()) -
     drawn = {"poisson" if isinstance(spend.event, PoissonSampledDpEvent) else "none" for spend in _spends(runs)}
     return BudgetReport(
         title=f"Ledger of {whose}: {counted(number, 'entry', 'entries')}, in an unbroken chain",
-        epsilon=spent.epsilon,
-        delta=spent.delta,
+        epsilon=together.epsilon,
+        delta=together.delta,
         unit=unit,
         sampling=" and ".join(sorted(drawn, reverse=True)) or "none",
         accountant=spent.accountant,
-        statement=sentence(_promise(unit, whose), spent.epsilon, spent.delta),
-        by_accountant=_accountants(runs, spent, budget),
-        true_positives=true_positives(FALSE_POSITIVES, spent.epsilon, spent.delta),
+        statement=_statement(together, unit, whose),
+        by_accountant=_accountants(runs, spent, budget) if given else (),
+        true_positives=true_positives(FALSE_POSITIVES, together.epsilon, together.delta) if why is None else 1.0,
         settings={"ledger": str(path), "party": whose, "budget_epsilon": budget.epsilon, "budget_delta": budget.delta},
-        warnings=some(exceeded, sentence_large(spent.epsilon, unit), _whole(runs, budget)),
-        notes=some(replacing(spent.epsilon, spent.delta, unit), compared, succeeded),
-        tables=(_state(spent, budget.epsilon, unit), *([_runs(each_run, unit)] if runs else [])),
+        warnings=some(exceeded, sentence_large(together.epsilon, unit) if why is None else None, _whole(runs, budget)),
+        notes=some(replacing(together.epsilon, together.delta, unit) if why is None else _AFTER, compared, succeeded),
+        tables=(*([_state(spent, budget.epsilon, unit)] if given else []), *([_runs(each_run, unit)] if runs else [])),
         plots=_by_answer(entries, unit, progress),
-        found={"ledger": held, "runs": each_run},
+        found={"ledger": held, "runs": each_run, **together.fields()},
+        first=f"Unbounded, because of {why}." if why is not None else "",
+    )
+
+
+def _statement(together: AllRuns, unit: str, whose: str) -> str:
+    if together.unbounded_because is None:
+        return sentence(_promise(unit, whose), together.epsilon, together.delta)
+    bounded = f" The runs with a bound add epsilon = {upward(together.of_bounded)} to that." if together.of_bounded else ""
+    return (
+        f"Nothing bounds what all runs together tell about any one {unit} in the corpus of {whose}: "
+        f"unbounded, because of {together.unbounded_because}.{bounded}"
     )
 
 
@@ -120,9 +135,10 @@ def _spends(runs: Sequence[RunAccount]) -> list[Spend]:
 
 def _accountants(runs: Sequence[RunAccount], spent: Total, budget: Budget) -> tuple[ByAccountant, ...]:
     """Every accountant for one run. Several runs may be chosen after each other, which only the filter covers."""
-    if len(runs) != 1:
+    bounded = [run for run in runs if run.answers]
+    if len(bounded) != 1:
         return (ByAccountant(spent.accountant, spent.epsilon, _FILTER),)
-    return accountants(by_accountant(runs[0].spends(), ALONE * budget.delta))
+    return accountants(by_accountant(bounded[0].spends(), ALONE * budget.delta))
 
 
 def _whole(runs: Sequence[RunAccount], budget: Budget) -> str | None:
@@ -138,12 +154,19 @@ def _state(spent: Total, budget: float, unit: str) -> ReportTable:
 
 def _run(run: RunAccount, budget: Budget) -> dict[str, Any]:
     own = {"run": run.run, "profile": run.profile, "began": run.began, "answers": run.answers.total()}
-    return own | {"epsilon": run.total(budget).epsilon}
+    return own | {"epsilon": None if run.unbounded else run.total(budget).epsilon, "unbounded_because": run.unbounded or None}
 
 
 def _runs(runs: list[dict[str, Any]], unit: str) -> ReportTable:
     rows = tuple(
-        (run["run"], run["profile"] or "–", run["began"][:16].replace("T", " "), run["answers"], run["epsilon"]) for run in runs
+        (
+            run["run"],
+            run["profile"] or "–",
+            run["began"][:16].replace("T", " "),
+            run["answers"] or "–",
+            "unbounded" if run["epsilon"] is None else run["epsilon"],
+        )
+        for run in runs
     )
     caption = "Each as if it were the only run; what all spend together is in the table above."
     return ReportTable("Runs", ("run", "profile", "began (UTC)", "answers", f"epsilon per {unit}"), rows, caption)

@@ -48,6 +48,7 @@ _ALLOWED = (
     "`securetm budget ledger FILE --allow E` raises a budget later, by an entry. What was promised is then the largest epsilon "
     "that was ever in force, also for the runs before. So ask for the whole time at once."
 )
+_UNBOUNDED = "This bounds what the planned runs add. All runs together are unbounded, because of"
 _AUDITED = (
     "An audit of a recorded run enters nothing: it reads what the run sent, which is paid for. Its findings are figures of "
     "documents without noise, and no epsilon covers them: they stay with whoever holds the documents. Trainings that an audit "
@@ -113,6 +114,7 @@ class Before:
 
     runs: int = 0
     spends: Spends = ()
+    unbounded_because: str | None = None  # of what is in it already
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,7 @@ class PlannedRuns:
             warnings=some(
                 sentence_delta(self.budget.delta, self.people.units, self.people.protected),
                 self._ends(rows, runs, lasts),
+                f"{_UNBOUNDED} {why}." if (why := self.before.unbounded_because) else None,
                 often.too_often if often else None,
             ),
             notes=some(self.use(noise), *self.notes, *self.people.notes(), _NOT_ALONE, _AUDITED, _RETIRED, _ALLOWED),

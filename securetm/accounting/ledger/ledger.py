@@ -109,6 +109,11 @@ class Ledger:
     # ---- whose it is
 
     @property
+    def path(self) -> Path:
+        """The file."""
+        return self._file.path
+
+    @property
     def owner(self) -> str:
         """The party that owns the ledger."""
         return self._accounts.owner

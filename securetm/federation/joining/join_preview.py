@@ -10,6 +10,7 @@ import numpy as np
 
 from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.agreement import Agreement
@@ -106,12 +107,14 @@ def cost(joining: Joining) -> dict[str, Any] | None:
     before, own = 0.0, joining.file.privacy.budget(budget)
     for path in ledgers:
         with Ledger.read(path) as ledger:
-            before, own = max(before, ledger.spent().epsilon), joining.file.privacy.budget(ledger.budget)
+            before = max(before, ledger.spent().epsilon)
+            own = joining.file.privacy.budget(ledger.budget) if ledger.has_budget else own
     return {
         "unit": budget.unit.value,
         "epsilon": whole.epsilon,
         "delta": budget.delta,
         "spent_before": before,
+        "unbounded_because": next((one.unbounded_because for one in map(all_runs, ledgers) if one and one.because), None),
         "budget": own.epsilon,
         "left_before": max(0.0, own.epsilon - before),
         "answers_that_fit": _fitting(joining, spends),
@@ -127,5 +130,6 @@ def _fitting(joining: Joining, spends: Sequence[Spend]) -> int | None:
     left = []
     for path in ledgers:
         with Ledger.read(path) as ledger:
-            left.append(ledger.remaining(joining.run_name, spends[-1], spends[-1].count))
-    return min(left)
+            if ledger.has_budget:
+                left.append(ledger.remaining(joining.run_name, spends[-1], spends[-1].count))
+    return min(left, default=None)

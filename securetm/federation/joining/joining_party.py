@@ -95,32 +95,31 @@ class Joining:
         self.home.check_one_data_set(self.agreement)
         ledger, tag = self._ledger()
         store = self.home.store(self.agreement, identity, self.corpus)
-        budgeted = (ledger, self.home.others(), self.run_name) if ledger is not None else ()
+        others = self.home.others() if self.agreement.budget is not None else None
+        budgeted = ledger, others, self.run_name
         keys = dict(self.roster.keys)
         made = Party(self.file.name, members, self.agreement, self.corpus, store, OperatingSystem(), keys, *budgeted)
         return replace(made, policy=self.file.policy, ledger_tag=tag, watch=watch, engine=engine)
 
     def ledgers(self) -> list[Path]:
         """The ledgers that these documents have so far. None is made."""
-        if (budget := self.agreement.budget) is None:
-            return []
-        return LedgersOfDocuments(self.home.ledgers).ledgers_of(self.corpus, budget.unit, self.home.data_set)
+        unit = self.agreement.budget.unit if self.agreement.budget is not None else None
+        return LedgersOfDocuments(self.home.ledgers).ledgers_of(self.corpus, unit, self.home.data_set)
 
     def spent(self) -> dict[str, Any] | None:
         """What the ledger says now; None where there is none. It may be called while another thread charges it."""
         found = self.ledgers()
         if not found:
             return None
-        with Ledger.read(found[-1]) as ledger:
-            return spent(ledger, self.run_name, self.agreement)
+        return spent(found[-1], self.run_name, self.agreement)
 
-    def _ledger(self) -> tuple[Ledger | None, bytes]:
-        """Opens the ledger of the documents, if a budget is spent, with the budget that its owner gave the data set."""
-        if (budget := self.agreement.budget) is None:
-            return None, bytes(TAG)
-        path = self.home.ledger(self.corpus, budget)
-        own = self.file.privacy.budget(own_budget(path, budget))
-        return Ledger.open(path, self.file.name, own), self.home.tag(path, self.keys.identity)
+    def _ledger(self) -> tuple[Ledger, bytes]:
+        """Opens the ledger of the documents, under a budget with the one that its owner gave the data set."""
+        path = self.home.ledger(self.corpus, self.agreement.budget)
+        own = own_budget(path, self.agreement.budget)
+        if own is None:
+            return Ledger.open(path, self.file.name, None), bytes(TAG)
+        return Ledger.open(path, self.file.name, self.file.privacy.budget(own)), self.home.tag(path, self.keys.identity)
 
 
 Tell = Callable[[str, Keys, FederationRoster, str], None]  # the party, its keys, the roster, and why it does not take part

@@ -107,10 +107,10 @@ class PartyHome:
             raise DocumentsChanged(self.data_set, str(path))
         return store
 
-    def ledger(self, corpus: PartyCorpus, budget: Budget) -> Path:
+    def ledger(self, corpus: PartyCorpus, budget: Budget | None) -> Path:
         """Returns the ledger of these documents. What was spent of any of them before is in it, under whichever identity."""
         folder = LedgersOfDocuments(self.ledgers).home({self.party: corpus}, {self.party: self.data_set}, budget, by_name=True)
-        return ledger_in(folder, self.data_set, budget.unit)
+        return ledger_in(folder, self.data_set, None if budget is None else budget.unit)
 
     def others(self) -> SqliteStore:
         """Opens the store of what this party saw of the others' ledgers, in all runs."""
