@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from securetm.contracts import Budget
+from securetm.contracts import Budget, Unit
 from securetm.data_homes import party_home
 from securetm.engines.engine_choice import EngineChoice
 from securetm.errors import Misuse, NotFound
 from securetm.setting_mistakes import SETTING_OF, Mistakes, placed
 from securetm.toml_settings import from_table, read_toml, require, require_at_least
 
+UNITS = tuple(unit.value for unit in (Unit.DOCUMENT, Unit.PERSON, Unit.SENTENCE, Unit.WORD))  # that a budget may protect
 QUESTIONS = ("words", "joint", "frequencies", "pairs", "train", "held_out", "coherence")  # that a plan may ask
 _IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 T = TypeVar("T")
@@ -49,19 +50,26 @@ class DataChoice:
 
 @dataclass(frozen=True)
 class PolicyChoice:
-    """What the party allows on its documents. An empty list or 0 allows what the party's own copy of the plan says."""
+    """What the party allows on its documents. An empty list or 0 allows what the party's own copy of the plan says.
+
+    As soon as it says how much may be spent of which unit, a profile without a bound is allowed by its name only.
+    """
 
     profiles: tuple[str, ...] = ()  # allowed, by name, or by digest (64 hex digits) so that no edited file passes
     models: tuple[str, ...] = ()  # allowed, by name
     modules: tuple[str, ...] = ()  # of the model torch-module, allowed to be imported here, as package.module:Class
     least_parties: int = 0  # in a sum over documents
-    most_epsilon: float = 0.0  # that one run may spend, of each document or person
+    unit: str = ""  # that a budget has to protect: document, person, sentence or word; nothing: as the plan says
+    most_epsilon: float = 0.0  # that one run may spend, of each such unit
     questions: tuple[str, ...] = ()  # that may be asked of the documents
     coordinators: tuple[str, ...] = ()  # who may coordinate, by the identity's fingerprint, as in `securetm keys show`
 
     def __post_init__(self) -> None:
         """Refuses what can never hold."""
         require_at_least(self, "[policy]", least_parties=0, most_epsilon=0)
+        require(self.unit in ("", *UNITS), "[policy]", "unit", self.unit, known=UNITS)
+        beside = f"must be given beside most_epsilon, which counts for each of them: {', '.join(UNITS)}"
+        require(bool(self.unit) or not self.most_epsilon, "[policy]", "unit", self.unit, beside)
         for question in self.questions:
             require(question in QUESTIONS, "[policy]", "questions", question, known=QUESTIONS)
         for written in self.coordinators:
@@ -71,6 +79,10 @@ class PolicyChoice:
     def allows_profile(self, name: str, digest: bytes) -> bool:
         """Whether this profile is allowed, by its name or its digest."""
         return not self.profiles or name in self.profiles or digest.hex() in self.profiles
+
+    def names_profile(self, name: str, digest: bytes) -> bool:
+        """Whether this profile is in the list, so that the party knows of it."""
+        return bool(self.profiles) and self.allows_profile(name, digest)
 
     def allows_model(self, name: str) -> bool:
         """Whether this model is allowed."""
@@ -91,7 +103,7 @@ class PolicyChoice:
 
 @dataclass(frozen=True)
 class LedgerChoice:
-    """The budget of the data set over all runs and federations. 0: as the first run's profile says."""
+    """The budget of the data set over all runs and federations. 0: as the first run's profile with a budget says."""
 
     epsilon: float = 0.0  # that all runs together may spend of each document or person
     delta: float = 0.0  # the probability that this promise may fail

@@ -61,6 +61,8 @@ def test_without_a_home_it_lies_where_the_system_keeps_data(tmp_path: Path, monk
         ("least_parties = 4", "least_parties = -1", BadSetting),
         ('"train", "joint"', '"training"', BadSetting),
         ('profiles = ["masked"]', "profiles = 3", BadSetting),
+        ('profiles = ["masked"]', "most_epsilon = 8.0", BadSetting),  # of which unit?
+        ('profiles = ["masked"]', 'unit = "paragraph"', BadSetting),
         ('profiles = ["masked"]', 'coordinators = ["ask me"]', BadSetting),
         ("[policy]", "[privacy]\ndelta = 1.0\n[policy]", BadSetting),
         ("[data]", "[[data]]", BadSetting),

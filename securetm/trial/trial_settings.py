@@ -105,7 +105,8 @@ models = ["lda"]
 least_parties = {parties}  # in a sum over your documents
 # questions = ["joint", "train"]  # that may run on your documents; all of the plan's, if not given
 # coordinators = ["12345 12345 ..."]  # fingerprints of who may coordinate (securetm keys show)
-# most_epsilon = 8.0  # that one run may spend, under a profile with a budget
+# unit = "document"  # that a budget has to protect; profiles without a bound are then allowed by name only, in `profiles`
+# most_epsilon = 8.0  # that one run may spend, of each such unit
 
 # [privacy]  # the budget of these documents, over all runs and federations
 # epsilon = 8.0

@@ -189,7 +189,7 @@ def test_the_owner_of_the_data_set_sets_its_budget_and_no_plan_raises_it(organis
         assert party.ledger is not None
         assert party.ledger.budget.epsilon == 1.5
         party.close()
-    organisations.write("numpy", policy="most_epsilon = 2.5")
+    organisations.write("numpy", policy='unit = "document"\nmost_epsilon = 2.5')
     with pytest.raises(NotAllowedHere, match="epsilon = 3"):
         organisations.prepared("numpy")
 

@@ -176,6 +176,56 @@ def test_a_plan_that_the_policy_does_not_allow_is_refused_before_documents_are_r
     assert heard == [f"PolicyAgainst{told}"]
 
 
+def plan_under(profile: str) -> str:
+    """The plan under another profile, with public words, and documents as what a budget protects."""
+    plan = PLAN.replace('"masked"', f'"{profile}"').replace("[vocabulary]", '[vocabulary]\nfile = "english"\nsource = "file"')
+    return plan + ('[privacy]\nunit = "document"\n' if profile.startswith("dp-") else "")
+
+
+BUDGET = 'unit = "{unit}"\nmost_epsilon = {most}'
+
+
+@pytest.mark.parametrize(
+    ("profile", "own", "what"),
+    [
+        ("masked", {"policy": BUDGET.format(unit="document", most=1)}, "releases without a bound, of profile masked"),
+        ("open", {"policy": 'unit = "person"'}, "releases without a bound, of profile open"),
+        ("masked", {"privacy": "epsilon = 8.0"}, "releases without a bound, of profile masked"),
+        ("masked", {"policy": 'unit = "document"\nprofiles = ["open", "masked"]'}, ""),
+        ("iftm", {"policy": BUDGET.format(unit="document", most=8)}, "a budget for each word"),  # 8 a word is not 8
+        ("iftm", {"privacy": "epsilon = 8.0"}, "a budget for each word"),
+        ("iftm", {"policy": BUDGET.format(unit="word", most=8)}, ""),
+        ("iftm", {"policy": BUDGET.format(unit="word", most=7)}, "epsilon = 8 for each word"),
+        ("dp-local", {"policy": BUDGET.format(unit="person", most=8)}, "a budget for each document"),
+        ("dp-local", {"policy": BUDGET.format(unit="document", most=7.9)}, "epsilon = 8 for each document"),
+        ("dp-local", {"policy": BUDGET.format(unit="document", most=8)}, ""),
+    ],
+)
+def test_a_policy_says_of_which_unit_and_allows_what_has_no_bound_by_its_name_only(
+    profile: str, own: dict[str, str], what: str, organisations: Organisations
+) -> None:
+    organisations.write("numpy", **own)
+    (organisations.file("numpy").parent / "plan.toml").write_text(plan_under(profile), "utf-8")
+    if what:
+        (organisations.file("numpy").parent / "documents.jsonl").unlink()  # it is refused before documents are read
+        with pytest.raises(NotAllowedHere, match=what):
+            organisations.prepared("numpy")
+    else:
+        organisations.prepared("numpy")
+
+
+def test_a_run_without_a_bound_is_in_the_ledger_of_the_data_set(organisations: Organisations, tmp_path: Path) -> None:
+    _, joined = trained(organisations, tmp_path / "coordinator")
+    assert joined.problems == {}
+    spent = joined.reports["numpy"]["spent"]
+    assert (spent["epsilon"], spent["all_runs"]) == (None, None)
+    assert "profile 'masked' has no bound" in spent["unbounded_because"]
+    (organisations.file("numpy").parent / "plan.toml").write_text(plan_under("dp-local"), "utf-8")
+    cost = preview(organisations.prepared("numpy"))["cost"]
+    assert cost["unbounded_because"] == spent["unbounded_because"]
+    assert (cost["spent_before"], cost["budget"]) == (0.0, 8.0)
+
+
 def test_a_profile_is_allowed_by_its_digest_and_a_coordinator_by_its_fingerprint(organisations: Organisations) -> None:
     ready = organisations.prepared("numpy")
     digest = ready.agreement.profile.digest.hex()

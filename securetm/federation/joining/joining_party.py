@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
 from securetm.block_answers import IN_PROCESS
-from securetm.contracts import Engine
+from securetm.contracts import Engine, Unit
 from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.opening import open_corpus
 from securetm.credentials.acceptance import KEYS, check_accepted
@@ -181,10 +181,30 @@ def check_policy(file: PartyFile, agreement: Agreement, roster: FederationRoster
     for question in (*before_training(agreement), TRAIN, *stops_by):  # without these there is no run
         if not policy.allows_question(question):
             raise NotAllowedHere("the question", question, "plan", _listed(policy.questions))
-    epsilon = agreement.budget.epsilon if agreement.budget else 0.0
-    if 0 < policy.most_epsilon < epsilon:
-        raise NotAllowedHere("epsilon =", upward(epsilon), "plan", f"{downward(policy.most_epsilon)} and less")
+    _check_bound(file, agreement)
     _check_roster(policy, agreement, roster)
+
+
+def _check_bound(file: PartyFile, agreement: Agreement) -> None:
+    """Refuses a budget of another unit, or above the most that is allowed; and no budget at all, unless its profile is named.
+
+    A policy that says nothing of budgets allows what the party's own copy of the plan says.
+    """
+    policy, profile, budget = file.policy, agreement.profile, agreement.budget
+    units = (policy.unit,) if policy.unit else tuple(one.value for one in Unit if one.whole_documents)
+    if not policy.unit and not file.privacy.epsilon:
+        return
+    per = f"a budget for each {_listed_or(units)}"
+    if budget is None:
+        if not policy.names_profile(profile.name, profile.digest):
+            allowed = f"profiles with {per}, and profiles without a bound that `profiles` names"
+            raise NotAllowedHere("releases without a bound, of profile", profile.name, "plan", allowed)
+        return
+    if budget.unit.value not in units:
+        raise NotAllowedHere("a budget for each", budget.unit.value, "plan", per)
+    if 0 < policy.most_epsilon < budget.epsilon:
+        most = f"{downward(policy.most_epsilon)} and less, for each {policy.unit}"
+        raise NotAllowedHere("epsilon =", f"{upward(budget.epsilon)} for each {budget.unit.value}", "plan", most)
 
 
 def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: FederationRoster) -> None:
@@ -208,6 +228,10 @@ def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> Party
 
 def _listed(values: Sequence[str]) -> str:
     return ", ".join(values)
+
+
+def _listed_or(values: Sequence[str]) -> str:
+    return " or ".join(values)
 
 
 def join(
