@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from securetm.corpus.readers import read_corpus as read_corpus
     from securetm.corpus.tokeniser import Tokeniser as Tokeniser
     from securetm.federation.finished import load as load
-    from securetm.federation.simulation import federate as federate
     from securetm.leakage.auditor import audit as audit
     from securetm.models.gibbs.lda import LDA as LDA
     from securetm.models.moments.moments import Moments as Moments
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from securetm.models.torch_module.topic_network import TopicNetwork as TopicNetwork
     from securetm.models.torch_module.torch_module import TorchModule as TorchModule
     from securetm.models.variational.lda_vi import VariationalLDA as VariationalLDA
+    from securetm.reports.signed.released_run import federate as federate
 
 _WHERE = {
     "CombinedTM": "securetm.models.neural.contextual",
@@ -51,7 +51,7 @@ _WHERE = {
     "audit": "securetm.leakage.auditor",
     "budget": "securetm.accounting.calculator.budget_call",
     "docstring_parties": "securetm.corpus.docstrings",
-    "federate": "securetm.federation.simulation",
+    "federate": "securetm.reports.signed.released_run",
     "load": "securetm.federation.finished",
     "read_corpus": "securetm.corpus.readers",
 }

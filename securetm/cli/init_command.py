@@ -49,8 +49,9 @@ def init(
 def _run(trial: TrialFolder, to: Console) -> dict[str, Any]:
     """Runs the trial as a simulation and as processes, and shows what came of it."""
     from securetm.reports.progress import Bars
+    from securetm.reports.signed.written_report import write_release
     from securetm.reports.terminal import screen
-    from securetm.trial.trial_run import run_processes, run_simulation, same_models
+    from securetm.trial.trial_run import SIMULATION, run_processes, run_simulation, same_models
     from securetm.trial.trial_screen import live, show_ended
 
     with Bars(screen()) as bars:
@@ -58,6 +59,7 @@ def _run(trial: TrialFolder, to: Console) -> dict[str, Any]:
     with live(screen()) as show:
         seconds = run_processes(trial, show)
     ended = same_models(trial, simulated, seconds)
+    write_release(trial.path / SIMULATION)
     show_ended(ended, to)
     return {"model": ended.model, "copies": ended.copies, "seconds": round(seconds, 1), "run": str(trial.run)}
 

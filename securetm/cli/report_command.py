@@ -112,10 +112,11 @@ def _of_run(
 ) -> bool:
     """Writes the page to sign, and returns whether a promise was broken."""
     from securetm.reports.signed.paper_screen import show_paper, show_sheet
-    from securetm.reports.signed.written_report import write_signed_report
+    from securetm.reports.signed.written_report import check_released, write_signed_report
     from securetm.reports.terminal import results, screen
 
     signer = _signer(home, passphrase_file)
+    check_released(run)
     made = write_signed_report(run, html, pdf, markdown, away(examples))
     show_sheet(made.sheet, results(json))
     show_paper(made.paper, results(json))

@@ -20,7 +20,7 @@ from securetm.federation.store import read_json, write_json
 
 RUN, KEPT = "run.json", "kept.json"
 VERSION = 1
-_OTHERS = (KEPT, "lock", "serve.jsonl")  # a coordinator writes its log also after the run has ended
+_OTHERS = (KEPT, "lock", "serve.jsonl", "pulse")  # a coordinator writes into these also after the run has ended
 ADDED = ("audits/", "labels.json", "release/statement")  # later: trials, names of topics, what is said of what leaves
 _DATABASES, _BESIDE = (".sqlite", ".ledger", ".others"), ("-wal", "-shm", "-journal")
 

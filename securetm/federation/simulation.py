@@ -61,14 +61,7 @@ def federate(
     ledgers: str | Path | None = None,
     comparison: bool = True,
 ) -> FederationResult:
-    """Trains a federation of these parties in a new folder. Returns the table that `securetm run --json` prints.
-
-    `settings` are those of a plan, by dotted name: {"profile": "open", "model.n_topics": 20, "training.rounds": 500}. Totals of
-    the result (`rounds`, `seconds`, `bytes_up`, `bytes_down`) are those of the whole run, whatever interrupted it: seconds are
-    added up over its parts, and bytes are all that was sent, also for rounds that were run again; `rounds` led to the model.
-    `comparison=False` leaves out what each party learns alone, which takes about as long as the training.
-    A privacy budget is that of this trial, unless `ledgers` is a folder: there it is the documents' own, over all runs.
-    """
+    """Trains a federation of these parties in a new folder: `securetm.federate`, without the statement on what may leave."""
     plan = read_plan(None, settings or {})
     agreement = agree(plan)
     check_floor(agreement, len(corpora))

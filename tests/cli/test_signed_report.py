@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -86,6 +87,27 @@ def test_a_run_states_what_leaves_and_whatever_changes_beside_it_is_found(copy: 
     (release / "result.json").write_bytes(b"{}")
     assert "result.json is none of the files" in securetm("report", "--verify", str(release)).out
     refused(securetm("report", "--verify", str(tmp_path)), "is no statement on a run")
+
+
+def test_no_figure_of_a_single_party_is_in_what_may_leave(demo: Said, here: Path) -> None:
+    result = json.loads(Path("runs/demo/result.json").read_text("utf-8"))
+    figures = [value for name in ("shared_at_party", "alone") for one in result[name].values() for value in one.values()]
+    figures += [*result["quality"].values(), *(share for shares in result["prevalence"].values() for share in shares)]
+    wanted = {f"{value:.4g}" for value in figures if isinstance(value, float) and value == value and value > 1.5}
+    wanted |= {str(value) for value in figures if isinstance(value, float)}
+    assert len(wanted) > 10
+    for name in ("statement.json", "statement.html", "statement.md"):
+        text = Path("runs/demo/release", name).read_text("utf-8")
+        numbers = set(re.findall(r"(?<![0-9a-f.])\d+(?:\.\d+)?(?![0-9a-f])", text))
+        assert not (wanted - {"0.0", "1.0"}) & numbers, name
+
+
+def test_a_run_that_ended_without_a_statement_gets_it_with_its_report(copy: Path) -> None:
+    for one in (copy / "release").glob("statement.*"):
+        one.unlink()
+    refused(securetm("report", "--verify", str(copy)), "it holds no statement")
+    assert securetm("report", str(copy)).code == 0
+    assert securetm("report", "--verify", str(copy)).code == 0
 
 
 def test_a_sheet_cannot_be_put_on_another_annex(demo: Said, here: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -37,6 +38,20 @@ def test_the_models_are_the_same_bit_for_bit(ended: TrialFolder) -> None:
     models = [path.read_bytes() for path in sorted(ended.path.rglob("model.safetensors"))]
     assert len(models) >= 7
     assert len(set(models)) == 1
+
+
+def test_every_role_has_what_may_leave_in_a_folder_of_its_own(ended: TrialFolder) -> None:
+    statements = sorted(path.parent for path in ended.path.rglob("statement.json"))
+    assert len(statements) == 7  # of five parties, of the coordinator, and of the simulation beside them
+    for release in statements:
+        said = securetm("report", "--verify", str(release), "--json")
+        assert said.code == 0, said.out
+        assert {"model.safetensors", "topics.csv", "statement.html"} <= set(said.json["same"])
+    (own,) = ended.party("scipy").rglob("statement.json")
+    who = json.loads(own.read_text("utf-8"))["who"]
+    assert any("This is the statement of scipy" in one for one in who)
+    assert all(name in who[0] for name in ended.parties)
+    assert "sees no party's ledger" in (ended.run / "release" / "statement.md").read_text("utf-8")
 
 
 def test_the_last_screen_says_what_was_learned_sent_and_comes_next(ended: TrialFolder) -> None:

@@ -186,10 +186,10 @@ def _failure(sources: ReportSources, worst: Mapping[str, Any] | None) -> Iterato
     if budget is not None and worst is not None:
         delta = float(worst["delta"])
         if delta > 0:
+            chance = f"with a probability of at most {upward_figure(delta)} (one in {downward_whole(1 / delta)})"
             yield (
-                f"The limit itself may fail, for each {_EACH[budget.unit]} with a probability of at most "
-                f"{upward_figure(delta)} (one in {downward_whole(1 / delta)}). Then nothing limits what the model tells of "
-                "it: it may be read whole."
+                f"The limit itself may fail, for each {_EACH[budget.unit]} {chance}. Then nothing limits what the model tells "
+                "of it: it may be read whole."
             )
     claims = _claims(sources)
     helped = [one.colluding for one in claims if one.against == "coordinator"]
@@ -208,7 +208,7 @@ def _claims(sources: ReportSources) -> frozenset[Claim]:
 
 
 def _not_covered(sources: ReportSources, worst: Mapping[str, Any] | None) -> Iterator[str]:
-    yield "Every file of the run outside of `release`: some hold documents, or figures of single parties. They may not leave."
+    yield "Every file of the run outside of the folder “release”: some hold documents, or figures of single parties."
     budget = sources.budget
     if budget is not None and worst is not None and budget.unit is not Unit.WORD:
         yield from _of_persons(budget, float(worst["epsilon"]), float(worst["delta"]))
@@ -219,6 +219,8 @@ def _not_covered(sources: ReportSources, worst: Mapping[str, Any] | None) -> Ite
 def _of_persons(budget: Budget, epsilon: float, delta: float) -> Iterator[str]:
     if budget.unit is Unit.DOCUMENT:
         bounds = ((several, grown(epsilon, delta, several)) for several in _SEVERAL)
-        said = "; ".join(f"{upward(one.epsilon)} for {several} documents" for several, one in bounds)
-        yield f"A person who has several documents: epsilon grows to {said}, and delta with it."
+        said = "; ".join(
+            f"{upward(one.epsilon)} with delta = {upward_figure(one.delta)} for {several} documents" for several, one in bounds
+        )
+        yield f"A person who has several documents: epsilon grows to {said}."
     yield "A person at m parties has m times this epsilon; no party can see that a person is at another one, too."

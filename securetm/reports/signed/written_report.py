@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from securetm.credentials.report_signatures import ENDING, Signer
-from securetm.federation.release import RELEASE
+from securetm.federation.release import MODEL, RELEASE
 from securetm.leakage.audit_record import Audit
 from securetm.leakage.verdicts import BROKEN
 from securetm.reports.audit_page import audit_page
@@ -70,6 +70,12 @@ def write_release(run: Path) -> Path:
     for form in (HTML, MARKDOWN, *([PDF] if has_library() else [])):
         write_report(folder / f"{STATEMENT}{form}", sealed(_in_form(made, form)), private=True)
     return folder
+
+
+def check_released(run: Path) -> None:
+    """Writes the statement of a run that has ended without one, as under Flower or after a crash."""
+    if (run / RELEASE / MODEL).is_file() and not (run / RELEASE / f"{STATEMENT}.json").is_file():
+        write_release(run)
 
 
 def write_signed_report(run: Path, html: Path | None, pdf: Path | None, markdown: Path | None, examples: int) -> WrittenReport:
