@@ -32,7 +32,11 @@ Examples = Annotated[
 ]
 Sign = Annotated[
     Path | None,
-    typer.Option("--sign", metavar="HOME", help="Sign each written file with the party's keys in this home, as FILE.sig."),
+    typer.Option(
+        "--sign",
+        metavar="HOME",
+        help="Sign each sheet that is written, else those in `release`, with the party's keys in this home, as SHEET.sig.",
+    ),
 ]
 Verify = Annotated[
     bool,
@@ -75,7 +79,7 @@ def report(
         raise NoRunGiven
     run = Path(given[0])
     written = [one for one in (html, pdf, markdown) if one is not None]
-    if sign is not None and not written:
+    if sign is not None and not written and not run.is_dir():
         raise NothingToWrite
     check_places(*written)
     if not run.exists():

@@ -89,6 +89,18 @@ def test_a_run_states_what_leaves_and_whatever_changes_beside_it_is_found(copy: 
     refused(securetm("report", "--verify", str(tmp_path)), "is no statement on a run")
 
 
+def test_what_leaves_is_signed_where_it_lies(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert securetm("keys", "new", "hospital-a", "--request", str(tmp_path / "a.request")).code == 0
+    assert securetm("report", str(copy), "--sign", str(tmp_path / "data/securetm/hospital-a")).code == 0
+    assert securetm("report", "--verify", str(copy)).code == 0
+    sheet, trusted = copy / "release" / "statement.pdf", str(tmp_path / "a.request")
+    told = securetm("report", "--verify", str(sheet), f"{sheet}.sig", trusted, "--json")
+    assert (told.code, told.json["signed_by"]) == (0, "hospital-a")
+    (copy / "release" / "topics.csv").write_text("topic\n", "utf-8")  # the signature covers what the sheet speaks of
+    assert securetm("report", "--verify", str(sheet), f"{sheet}.sig", trusted).code == 1
+
+
 def test_no_figure_of_a_single_party_is_in_what_may_leave(demo: Said, here: Path) -> None:
     result = json.loads(Path("runs/demo/result.json").read_text("utf-8"))
     figures = [value for name in ("shared_at_party", "alone") for one in result[name].values() for value in one.values()]
@@ -168,7 +180,8 @@ def test_places_libraries_and_keys_are_looked_at_before_a_file_is_written(
 ) -> None:
     page = tmp_path / "page.html"
     refused(securetm("report", "runs/demo", "--pdf", str(tmp_path / "no" / "page.pdf")), "cannot be written")
-    refused(securetm("report", "runs/demo", "--sign", str(tmp_path)), "none is written")
+    (tmp_path / "audit.json").write_text("{}", "utf-8")
+    refused(securetm("report", str(tmp_path / "audit.json"), "--sign", str(tmp_path)), "none is written")
     refused(securetm("report", "runs/demo", "--html", str(page), "--sign", str(tmp_path)), "there are no keys in")
     monkeypatch.setitem(sys.modules, "typst", None)
     refused(securetm("report", "runs/demo", "--html", str(page), "--pdf", str(tmp_path / "page.pdf")), "typst")

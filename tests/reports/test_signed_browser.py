@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from securetm.reports.signed.paper_page import in_html
-from securetm.reports.signed.report_paper import paper
+from securetm.reports.signed.report_paper import annex_of, paper
 
 from .browser import BROWSER, Tab, browser
 from .test_signed_report import CLAIM, IDLE, LEAK, changed, own_evidence, report
+from .test_statement import DIGEST, sheet_of, stated
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
 
@@ -46,6 +48,24 @@ def test_it_is_two_screens_and_only_what_is_beside_the_point_is_folded(tab: Tab,
     folded = json.loads(str(tab.asks(_FOLDED)))
     assert "Fingerprints" in folded
     assert not {"Recommendation", "Five questions", "What was spent", "What regulators ask", "Signature"} & set(folded)
+
+
+@pytest.mark.parametrize("profile", ["masked", "dp-distributed", "iftm"])
+def test_the_sheet_prints_on_one_sheet_and_every_sheet_of_its_annex_names_the_statement(
+    tab: Tab, tmp_path: Path, profile: str
+) -> None:
+    from pypdf import PdfReader
+
+    sheet, annex = tmp_path / "sheet.html", tmp_path / "annex.html"
+    sheet.write_text(in_html(sheet_of(stated(profile), page_annex_html=DIGEST)), "utf-8")
+    annex.write_text(in_html(annex_of(paper(report(profile, changed(LEAK, profile=profile))), DIGEST, "2026-11-24")), "utf-8")
+    tab.open(sheet)
+    assert len(PdfReader(io.BytesIO(tab.pdf())).pages) == 1
+    assert tab.complaints() == []
+    tab.open(annex)
+    pages = PdfReader(io.BytesIO(tab.pdf())).pages
+    assert len(pages) > 1
+    assert all("Annex to the statement 1212 1212 1212 1212" in page.extract_text() for page in pages)
 
 
 @pytest.mark.parametrize("width", [320, 700])

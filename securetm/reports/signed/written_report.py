@@ -40,6 +40,7 @@ class WrittenReport:
     paper: Paper  # the annex
     audits: tuple[Audit, ...]
     files: tuple[tuple[str, Path], ...]  # what each is, and where
+    release: Path  # of the run
 
     @property
     def broken(self) -> bool:
@@ -48,8 +49,13 @@ class WrittenReport:
         return own or any(one.standing == BROKEN for one in self.report.answers)
 
     def signed_by(self, signer: Signer) -> Iterator[Path]:
-        """Writes a signature beside each form of the sheet, and returns where. It covers all that the sheet speaks of."""
-        for _, path in (one for one in self.files if one[0] in _SHEETS.values()):
+        """Writes a signature beside each form of the sheet, and returns where. It covers all that the sheet speaks of.
+
+        Where no sheet was written, those in `release/` are signed.
+        """
+        released = [self.release / f"{STATEMENT}{form}" for form in _SHEETS]
+        written = [path for what, path in self.files if what in _SHEETS.values()]
+        for path in written or [one for one in released if one.is_file()]:
             signature = signer.sign(path.read_bytes(), self.report.run, self.report.digests.get("run", ""))
             beside = path.with_name(path.name + ENDING)
             write_report(beside, signature.text())
@@ -96,7 +102,9 @@ def write_signed_report(run: Path, html: Path | None, pdf: Path | None, markdown
     annex = annex_of(paper(report), digest, day)
     for form, path in wanted.items():
         files = [(_SHEETS[form], path), *_beside(path, form, statement, annex, report.annexes), *files]
-    return WrittenReport(report, statement, sheet(statement, digest, f"{STATEMENT}.json", {}), annex, audits, tuple(files))
+    return WrittenReport(
+        report, statement, sheet(statement, digest, f"{STATEMENT}.json", {}), annex, audits, tuple(files), run / RELEASE
+    )
 
 
 def _beside(
