@@ -254,6 +254,7 @@ def test_what_failed_at_another_epsilon_or_unit_is_not_held(
     assert of.answers[READ].tried[0].claimed == claimed
     for text in texts(of).values():
         assert (f"it failed at {claimed}, which is not what this run claims" in text) is bool(claimed)
+    assert ("What was tried was tried at another epsilon" in of.answers[READ].sentence) is bool(claimed)
     leak = changed(LEAK, profile="dp-distributed", epsilon=epsilon, epsilon_unit=unit)
     keep(own_evidence, leak)
     told = report("dp-distributed").answers[READ]

@@ -134,7 +134,8 @@ def answered(
     worst = min([*(one.standing for one in counting), told.standing], key=STANDINGS.index)
     outdated = any(one.stale for one in tried if one.of_this_model)
     short = _short(question, worst, counting, promised=bool(made))
-    sentence = _sentence(worst, counting, in_words(made), outdated=outdated)
+    elsewhere = any(one.claimed for one in tried if one.of_this_model)
+    sentence = _sentence(worst, counting, in_words(made), elsewhere=elsewhere, outdated=outdated)
     limited = limit if question.adversary == READER and any(one.what == PRIVATE for one in made) else ""
     if limited and weak and worst not in (BROKEN, OPEN):
         short = f"{short.rstrip('.')}; but the budget hardly rules it out."
@@ -218,6 +219,12 @@ _WHERE = {
     SAME_MODEL: "in our trials of this profile and model",
     UNPROTECTED: "in our trials of this model without protection",
 }
+_UNLEARNED = {  # by whether it was tried at another epsilon, and on another version of the software
+    (False, False): "Nothing was learned by trying",
+    (False, True): "What was tried was tried on another version of the software",
+    (True, False): "What was tried was tried at another epsilon",
+    (True, True): "What was tried was tried at another epsilon, or on another version of the software",
+}
 _IS_IT = {BROKEN: "yes, against what is promised", OPEN: "yes, in part"}  # answers to "can somebody …?"
 _WHAT_IF = {BROKEN: "then a promise is broken", OPEN: "then something gets out that nobody promised to keep in"}
 
@@ -241,12 +248,11 @@ def _failed(one: Tried) -> str:
     return f"{counted((one.counts or {}).get(HELD, 1), 'attempt')} {_WHERE[one.place]} failed"
 
 
-def _sentence(worst: str, counting: Sequence[Tried], promised: Sequence[str], *, outdated: bool) -> str:
+def _sentence(worst: str, counting: Sequence[Tried], promised: Sequence[str], *, elsewhere: bool, outdated: bool) -> str:
     """What is promised, word for word, and what came out, with how hard it was tried."""
     made = f"Promised is: {'; '.join(promised)}." if promised else "Nothing is promised about this."
     if worst == NOT_TESTED:
-        learned = "What was tried was tried on another version of the software" if outdated else "Nothing was learned by trying"
-        return f"{made} {learned}."
+        return f"{made} {_UNLEARNED[elsewhere, outdated]}."
     first = next((one for one in counting if one.standing == worst and one.figure), None)
     shown = [one for one in counting if one is first or (one.place == THIS_RUN and one.tested and one.figure)]
     return " ".join((made, *map(_reached, shown)))

@@ -94,7 +94,7 @@ def statement_on(sources: ReportSources) -> Statement:
         origins=sources.origins,
         settings=tuple(_settings(sources)),
         failure=tuple(_failure(sources, worst)),
-        not_covered=tuple(_not_covered(sources, worst)),
+        not_covered=tuple(_not_covered(sources, worst, because, whole)),
         files=dict(sorted(sources.released.items())),
         digests={name: digest for name, digest in _digests(sources).items() if digest},
     )
@@ -207,11 +207,14 @@ def _claims(sources: ReportSources) -> frozenset[Claim]:
     return claims_of(sources.profile, cohort_of(sources.profile, names))
 
 
-def _not_covered(sources: ReportSources, worst: Mapping[str, Any] | None) -> Iterator[str]:
+def _not_covered(
+    sources: ReportSources, worst: Mapping[str, Any] | None, because: str | None, whole: Sequence[float]
+) -> Iterator[str]:
     yield "Every file of the run outside of the folder “release”: some hold documents, or figures of single parties."
     budget = sources.budget
     if budget is not None and worst is not None and budget.unit is not Unit.WORD:
-        yield from _of_persons(budget, float(worst["epsilon"]), float(worst["delta"]))
+        if because is None:  # else nothing limits what all runs tell of anybody
+            yield from _of_persons(budget, max((float(worst["epsilon"]), *whole)), float(worst["delta"]))
         yield "What many documents have in common, and what becomes known of somebody because others are like them."
     yield from (f"{one[:1].upper()}{one[1:]}." for one in read_threat_model(sources.profile.threat_model).out_of_scope)
 
