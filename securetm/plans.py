@@ -336,7 +336,8 @@ class CoordinatorChoice:
     out: str = COORDINATOR_OUT  # the folder of the run; the same command goes on with it
     deadline: float = 120.0  # seconds in which a party must answer one message
     survivors: str | int = ALL  # fewest parties with which a round may end: all, or a number
-    patience: float = 3600.0  # seconds to wait for parties that are missing
+    patience: float = 3600.0  # seconds to wait for parties that the run needs, before it stops by name
+    grace: float = 120.0  # seconds to wait for parties that a run under way can do without, before it goes on without them
     metrics: int | str = 0  # port of the metrics for Prometheus, on this machine, or address:port; 0: none
     status: int = 0  # port of the status page, on this machine; 0: none
 
@@ -347,7 +348,7 @@ class CoordinatorChoice:
         scraped = _is_port(self.metrics) or _is_address(str(self.metrics))
         require(scraped, "[coordinator]", "metrics", self.metrics, "must be a port, an address and a port, or 0 for none")
         require(_is_port(self.status), "[coordinator]", "status", self.status, "must be a port, or 0 for none")
-        for name in ("deadline", "patience"):
+        for name in ("deadline", "patience", "grace"):
             require(getattr(self, name) > 0, "[coordinator]", name, getattr(self, name), "must be above 0")
         number = isinstance(self.survivors, int) and self.survivors >= 1
         require(number or self.survivors == ALL, "[coordinator]", "survivors", self.survivors, "must be all, or at least 1")

@@ -69,6 +69,7 @@ class Serving:
     command: str  # that goes on with the run
     arrivals: Mapping[str, float] = field(default_factory=dict)  # seconds after its request, of each party's last reply
     _failed: int = 0  # sessions since a round was kept
+    _failing: float = 0.0  # since when, without the time in which parties were missing
 
     def __post_init__(self) -> None:
         everyone = self.choice.survivors == ALL
@@ -127,24 +128,33 @@ class Serving:
 
     def _trained(self) -> Trained:
         """Runs sessions until one of them ends with the model."""
-        progress, kept = time.monotonic(), rounds_kept(self.folder.coordinator)
-        patience = self.choice.patience
+        kept = rounds_kept(self.folder.coordinator)
         while True:
-            self._await_parties(patience)
+            self._await_parties()
             problem = self._session()
             if isinstance(problem, Trained):
                 return problem
             if (now := rounds_kept(self.folder.coordinator)) > kept or isinstance(problem, NewSessionWanted):
-                progress, kept, self._failed = time.monotonic(), now, 0
+                kept, self._failed = now, 0
             else:
-                self._failed += 1
-            if time.monotonic() - progress > self.choice.patience:
-                reasons = self.standing.reasons(self.folder.members)
-                said = f"{problem} ({reasons})" if reasons else str(problem)
-                raise NoProgress(round(self.choice.patience), self._failed, said, self.command)
-            if self._failed > 1:  # a party that breaks every session must not keep everybody busy
-                time.sleep(min(_PAUSE * 2 ** (self._failed - 2), _LONGEST_PAUSE, self.choice.patience))
-            patience = self.choice.patience if self.attendance.everyone else min(self.choice.patience, self.choice.deadline)
+                self._pause_after(problem)
+
+    def _pause_after(self, problem: Exception) -> None:
+        """Waits before another session, after one without a round, or stops by name if sessions have failed for too long.
+
+        That time begins with the first failure: how long its answers took before it is no sign of one. It has no part in which
+        parties were waited for.
+        """
+        self._failed += 1
+        if self._failed == 1:
+            self._failing = time.monotonic()
+            return
+        if time.monotonic() - self._failing > self.choice.patience:
+            reasons = self.standing.reasons(self.folder.members)
+            said = f"{problem} ({reasons})" if reasons else str(problem)
+            raise NoProgress(round(self.choice.patience), self._failed, said, self.command)
+        # A party that breaks every session must not keep everybody busy.
+        time.sleep(min(_PAUSE * 2 ** (self._failed - 2), _LONGEST_PAUSE, self.choice.patience))
 
     def _ended_before(self) -> Trained | None:
         """Returns the end of a training whose coordinator was killed before it wrote the result."""
@@ -184,21 +194,36 @@ class Serving:
         )
         return coordinator, partial(_close, transcript, store)
 
-    def _await_parties(self, patience: float) -> None:
-        """Waits until all parties are there, or enough of them when its patience is at an end."""
-        members = frozenset(self.folder.members)
-        if members <= self.parties.present():
-            return
-        self.standing.enters(WAITING)
-        missing = ", ".join(sorted(members - self.parties.present()))
-        self.standing.log.write("waiting", missing=missing, seconds=round(patience, 1))
-        self.standing.waits(lambda: members <= self.parties.present(), patience)
-        here = self.parties.present()
+    def _await_parties(self) -> None:
+        """Waits for all parties: as long as the run has patience, or for a while if it is under way and can do without.
+
+        At its beginning a run waits for everybody, because its words are those of the parties that are there then.
+        """
+        members, begun = frozenset(self.folder.members), time.monotonic()
+        under_way = self.standing.session or (self.folder.coordinator / f"{CHECKPOINT}.safetensors").is_file()
+        patience = self.choice.patience
+        grace = min(self.choice.grace, patience) if under_way and not self.attendance.everyone else patience
         enough = len(members) if self.attendance.everyone else max(self.attendance.fewest, self._least)
-        if len(here & members) < enough:
+        if not members <= self.parties.present():
+            self.standing.enters(WAITING)
+            self._wait_for(len(members), grace)
+        if len(self.parties.present() & members) < enough:
+            self._wait_for(enough, patience - (time.monotonic() - begun))
+        self._failing += time.monotonic() - begun
+        here = self.parties.present() & members
+        if len(here) < enough:
             said = self.standing.reasons(members - here) or "nobody was refused"
             names = ", ".join(sorted(members - here))
-            raise TooFewCame(names, round(patience), len(here & members), len(members), said, self.command)
+            raise TooFewCame(names, round(patience), len(here), len(members), said, self.command)
+
+    def _wait_for(self, parties: int, seconds: float) -> None:
+        """Waits until so many parties are there."""
+        members = frozenset(self.folder.members)
+        if seconds <= 0:
+            return
+        missing = ", ".join(sorted(members - self.parties.present()))
+        self.standing.log.write("waiting", missing=missing, seconds=round(seconds, 1))
+        self.standing.waits(lambda: len(members & self.parties.present()) >= parties, seconds)
 
     @property
     def _least(self) -> int:
