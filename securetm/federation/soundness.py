@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from securetm.contracts import Profile, State, Unit
 from securetm.errors import Unsound
 from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions, before_training
+from securetm.federation.witness import quorum
 from securetm.models.additivity import check_additive
 from securetm.models.model_errors import CouplesDocuments, EmbeddingsWithoutNoise
 from securetm.plan_reading import plan_from_tables, read_plan
@@ -107,6 +109,30 @@ def check_floor(agreement: Agreement, parties: int) -> None:
     need = f"is below the {least} documents that each of {parties} parties must bring under {profile.name}, so that a sum holds"
     enough = not terms.batch or terms.batch >= least
     require(enough, "[model]", "batch", terms.batch, f"{need} {profile.minimum_documents} where parties drop out")
+
+
+def check_survivors(agreement: Agreement, parties: int, survivors: int) -> None:
+    """Refuses a number of parties with which no round would end, before anybody is invited.
+
+    Without it, each party would refuse by name (`NotWitnessed`, or too few in its sum), and the run would wait for nothing.
+    """
+    profile = agreement.profile
+    cohort = cohort_of(profile, _parties(cohort_size(parties, agreement)))
+    in_a_sum = max(profile.minimum_parties, profile.aggregation.remaining(cohort, parties))
+    signed_by = quorum(parties - 1, profile.colluding) if profile.budget is not None else 0
+    least = max(in_a_sum, signed_by + 1)
+    why = f"a sum has so many parties under {profile.name}"
+    if least > in_a_sum:
+        why = f"under {profile.name} a party answers once {signed_by} others have signed its ledger"
+        if least == parties:
+            why += f", so with {_fewest_that_miss_one(profile.colluding)} parties one may be missing, and with fewer none"
+    problem = f"must be all, or at least {least} of these {parties} parties: {why}"
+    require(survivors >= least, "[coordinator]", "survivors", survivors, problem)
+
+
+def _fewest_that_miss_one(colluding: int) -> int:
+    """Returns how many parties can do without one of them, where so many of the others must sign each one's ledger."""
+    return next(parties for parties in count(3) if quorum(parties - 1, colluding) < parties - 1)
 
 
 def check_answerable(agreement: Agreement, parties: int) -> None:

@@ -115,6 +115,18 @@ def test_a_budget_without_a_unit(trial: TrialFolder) -> None:
     assert not run_folder(trial).exists()
 
 
+def test_survivors_with_which_no_round_would_end(trial: TrialFolder) -> None:
+    """Refused when the plan is read: parties would refuse by name (`NotWitnessed`) until nobody has patience."""
+    paid = ("profile=dp-distributed", "privacy.unit=document", "privacy.noise=1.0")
+    few = serve(trial, *paid, "coordinator.survivors=4")
+    assert few.code == 2
+    assert "must be all, or at least 5 of these 5 parties" in few.err
+    assert "a party answers once 4 others have signed its ledger, so with 6 parties one may be missing" in few.err
+    assert not run_folder(trial).exists()
+    assert "must be all, or at least 4 of these 5 parties: a sum has so many" in serve(trial, "coordinator.survivors=3").err
+    assert serve(trial, "coordinator.survivors=4").code == 3  # nobody comes
+
+
 def test_another_plan_in_the_same_folder(trial: TrialFolder) -> None:
     serve(trial)
     said = serve(trial, "seed=7")

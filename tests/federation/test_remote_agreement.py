@@ -12,7 +12,9 @@ from securetm.errors import BadSetting
 from securetm.federation.folder import begin
 from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.serving_errors import UnitNotInPlan
+from securetm.federation.soundness import check_survivors
 from securetm.profile_errors import TooFewForProfile
+from securetm.profiles import cohort_of
 
 from .conftest import small_plan
 from .private import private_plan
@@ -52,6 +54,7 @@ def test_too_few_members_and_strangers_in_the_plan() -> None:
         ("survivors", "most", "must be all, or at least 1"),
         ("deadline", 0, "must be above 0"),
         ("patience", -1, "must be above 0"),
+        ("grace", 0, "must be above 0"),
         ("metrics", 65536, "must be a port"),
         ("status", -1, "must be a port"),
         ("out", "", "must name a path"),
@@ -60,6 +63,29 @@ def test_too_few_members_and_strangers_in_the_plan() -> None:
 def test_settings_with_which_nobody_could_be_served(setting: str, value: object, said: str) -> None:
     with pytest.raises(BadSetting, match=said):
         small_plan(**{f"coordinator__{setting}": value})
+
+
+@pytest.mark.parametrize("profile", ["dp-local", "dp-central", "dp-distributed", "masked", "open"])
+@pytest.mark.parametrize("parties", range(5, 12))
+def test_the_fewest_survivors_that_are_allowed_can_sign_and_sum(profile: str, parties: int, tmp_path: Path) -> None:
+    """One fewer could not: its sum is refused, or two sets of as many signers share no party that does not collude."""
+    paid = profile.startswith("dp")
+    names = tuple(f"party {n}" for n in range(parties))
+    plan = private_plan(tmp_path, profile, privacy__unit="document") if paid else small_plan(profile=profile, model__batch=200)
+    agreement = agreed_apart(plan, names)
+    chosen = agreement.profile
+
+    def works(survivors: int) -> bool:
+        cohort = cohort_of(chosen, names)
+        apart = 2 * (survivors - 1) - (parties - 1) > chosen.colluding or survivors == parties
+        return survivors >= chosen.aggregation.remaining(cohort, parties) and (apart or not paid)
+
+    for survivors in range(1, parties + 1):
+        if works(survivors) and survivors >= chosen.minimum_parties:
+            check_survivors(agreement, parties, survivors)
+        else:
+            with pytest.raises(BadSetting, match="must be all, or at least"):
+                check_survivors(agreement, parties, survivors)
 
 
 def test_how_a_coordinator_is_operated_is_not_agreed_on() -> None:

@@ -21,7 +21,8 @@ from securetm.federation.serving.planned_spending import PlannedSpending
 from securetm.federation.serving.served_folder import LOG, served_folder
 from securetm.federation.serving.serving_loop import Serving
 from securetm.federation.serving.standing import Standing
-from securetm.plans import Plan
+from securetm.federation.soundness import check_survivors
+from securetm.plans import ALL, Plan
 
 _SPOOL = "spool"  # in the run's folder: replies that are not whole yet
 
@@ -38,6 +39,8 @@ def operated(
 ) -> Iterator[Serving]:
     """Listens for the parties of this roster, until its block ends. The parties are told whether the run has ended."""
     choice, roster, agreement = plan.coordinator, files.roster, agreed_apart(plan, files.roster.members)
+    if choice.survivors != ALL:
+        check_survivors(agreement, len(roster.members), int(choice.survivors))
     folder = served_folder(out, agreement, roster.federation, roster.keys, with_content=with_content)
     standing = standing_of(folder, beside)
     agreed = Agreed(agreement.digest, agreement.profile.digest)
