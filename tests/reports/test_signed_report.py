@@ -32,7 +32,15 @@ from .test_budget_page import Seen
 
 READ, PARTY, READER, COLLUDE, LIES = range(5)
 KEYS = {name: bytes([number]) * 32 for number, name in enumerate(("north", "south", "east", "west"))}
-SPENT = {"epsilon": 1.9994692, "delta": 1e-5, "unit": "document", "budget": 2.0, "all_runs": 1.9994692, "trial": True}
+SPENT = {
+    "epsilon": 1.9994692,
+    "delta": 1e-5,
+    "unit": "document",
+    "budget": 2.0,
+    "all_runs": 1.9994692,
+    "all_runs_delta": 1e-5,
+    "trial": True,
+}
 
 
 @pytest.fixture(autouse=True)

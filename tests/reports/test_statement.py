@@ -95,12 +95,23 @@ def test_what_our_attacks_read_is_that_of_this_model_and_never_of_another(monkey
 
 
 def test_with_a_bound_it_has_neighbours_epsilon_delta_and_how_it_fails() -> None:
-    spent = {"epsilon": 1.9994692, "delta": 1e-5, "unit": "document", "budget": 4.0, "all_runs": 3.20001, "trial": False}
+    spent = {
+        "epsilon": 1.9994692,
+        "delta": 1e-5,
+        "unit": "document",
+        "budget": 4.0,
+        "all_runs": 3.20001,
+        "all_runs_delta": 1.2349e-5,
+        "trial": False,
+    }
     statement = stated("dp-distributed", spent=tuple({"party": name, **spent} for name in ("north", "south")))
     assert statement.bounded
     assert statement.neighbours.endswith("one document more, whatever is in it.")
     assert statement.bound[0] == "This run: at most epsilon = 2 with delta = 1e-05, for each document."
-    assert statement.bound[1] == "With all earlier runs in the ledger: at most epsilon = 3.201 for each document."
+    assert (
+        statement.bound[1]
+        == "With all earlier runs in the ledger: at most epsilon = 3.201 with delta = 1.24e-05, for each document."
+    )
     assert any("one in 100,000" in one for one in statement.failure)
     assert any("A person at m parties has m times this epsilon" in one for one in statement.not_covered)
 
@@ -114,7 +125,7 @@ def test_an_earlier_run_without_a_bound_takes_the_bound_away() -> None:
 
 
 def test_a_budget_of_words_is_no_bound_for_a_document() -> None:
-    spent = {"epsilon": 8.0, "delta": 0.0, "unit": "word", "budget": 8.0, "all_runs": 8.0}
+    spent = {"epsilon": 8.0, "delta": 0.0, "unit": "word", "budget": 8.0, "all_runs": 8.0, "all_runs_delta": 0.0}
     statement = stated("iftm", spent=({"party": "north", **spent},), budget=Budget(unit=Unit.WORD, epsilon=8.0, delta=0.0))
     assert not statement.bounded
     assert statement.bound[0].startswith("There is no bound for a document or a person")

@@ -54,7 +54,8 @@ class AllRuns:
 
     def fields(self) -> dict[str, Any]:
         """The total as fields of a JSON document: no number where there is no bound."""
-        return {"all_runs": self.epsilon if self.bounded else None, "unbounded_because": self.unbounded_because}
+        bound = (self.epsilon, self.delta) if self.bounded else (None, None)
+        return {"all_runs": bound[0], "all_runs_delta": bound[1], "unbounded_because": self.unbounded_because}
 
 
 def all_runs(path: Path) -> AllRuns | None:

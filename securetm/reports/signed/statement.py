@@ -7,7 +7,7 @@ of a single party is in it, so it may leave with the model. Its file is JSON, an
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -49,7 +49,8 @@ class Statement:
     neighbours: str
     epsilon: float | None  # the most that the run spent of a unit at one party
     delta: float | None
-    all_runs: float | None  # the same with all earlier runs; None if that has no bound, or is not known here
+    all_runs: float | None  # epsilon with all earlier runs; None if that has no bound, or is not known here
+    all_runs_delta: float | None
     unbounded_because: str | None
     bounded: bool  # whether a document, or a person, has a bound, with all earlier runs
     bound: tuple[str, ...]  # in words, the first the most important
@@ -70,7 +71,10 @@ def statement_on(sources: ReportSources) -> Statement:
     budget = sources.budget
     worst = max(_paid(sources), key=lambda one: float(one["epsilon"]), default=None)
     because = next((str(one["unbounded_because"]) for one in sources.spent if one.get("unbounded_because")), None)
-    whole = [float(one["all_runs"]) for one in sources.spent if one.get("all_runs") is not None]
+    totals = [
+        (float(one["all_runs"]), float(one["all_runs_delta"])) for one in sources.spent if one.get("all_runs") is not None
+    ]
+    whole = max(totals, default=None) if because is None else None
     hides = worst is not None and budget is not None and budget.unit is not Unit.WORD
     return Statement(
         format=FORMAT,
@@ -87,7 +91,8 @@ def statement_on(sources: ReportSources) -> Statement:
         neighbours=_NEIGHBOURS.get(budget.unit, "") if budget is not None and worst is not None else "",
         epsilon=None if worst is None else float(worst["epsilon"]),
         delta=None if worst is None else float(worst["delta"]),
-        all_runs=max(whole, default=None) if because is None else None,
+        all_runs=None if whole is None else whole[0],
+        all_runs_delta=None if whole is None else whole[1],
         unbounded_because=because,
         bounded=hides and because is None,
         bound=tuple(_bound(sources, worst, because, whole)),
@@ -141,7 +146,7 @@ def _documents(sources: ReportSources) -> Iterator[str]:
 
 
 def _bound(
-    sources: ReportSources, worst: Mapping[str, Any] | None, because: str | None, whole: Sequence[float]
+    sources: ReportSources, worst: Mapping[str, Any] | None, because: str | None, whole: tuple[float, float] | None
 ) -> Iterator[str]:
     budget = sources.budget
     if budget is None or worst is None:
@@ -156,8 +161,9 @@ def _bound(
         yield f"With all earlier runs: unbounded, because of {because}."
     elif worst.get("trial"):
         yield "Earlier runs are not counted: the ledger was made for this run alone, which was a trial."
-    elif whole:
-        yield f"With all earlier runs in the ledger: at most epsilon = {upward(max(whole))} for each {each}."
+    elif whole is not None:
+        total = f"epsilon = {upward(whole[0])} with delta = {upward_figure(whole[1])}"
+        yield f"With all earlier runs in the ledger: at most {total}, for each {each}."
     else:
         yield "Earlier runs stand in each party's own ledger, and in the statement that the party makes at home."
     if budget.unit is Unit.WORD:
@@ -197,7 +203,11 @@ def _failure(sources: ReportSources, worst: Mapping[str, Any] | None) -> Iterato
         most = max(helped)
         beyond = f"more than {counted(most, 'party', 'parties')} help" if most else "a party helps"
         yield f"If {beyond} the coordinator, what is promised against it no longer holds."
-    yield from attacks_read(sources, unprotected=True)
+    known = () if worst is not None else attacks_read(sources)
+    read = [one for one in attacks_read(sources, unprotected=True) if one not in known]
+    yield from read
+    if not (helped or read):
+        yield "Nothing stands between the documents and those who take part: what is read above is what there is to read."
 
 
 def _claims(sources: ReportSources) -> frozenset[Claim]:
