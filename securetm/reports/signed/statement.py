@@ -218,13 +218,13 @@ def _claims(sources: ReportSources) -> frozenset[Claim]:
 
 
 def _not_covered(
-    sources: ReportSources, worst: Mapping[str, Any] | None, because: str | None, whole: Sequence[float]
+    sources: ReportSources, worst: Mapping[str, Any] | None, because: str | None, whole: tuple[float, float] | None
 ) -> Iterator[str]:
     yield "Every file of the run outside of the folder “release”: some hold documents, or figures of single parties."
     budget = sources.budget
     if budget is not None and worst is not None and budget.unit is not Unit.WORD:
         if because is None:  # else nothing limits what all runs tell of anybody
-            yield from _of_persons(budget, max((float(worst["epsilon"]), *whole)), float(worst["delta"]))
+            yield from _of_persons(budget, *max((float(worst["epsilon"]), float(worst["delta"])), whole or (0.0, 0.0)))
         yield "What many documents have in common, and what becomes known of somebody because others are like them."
     yield from (f"{one[:1].upper()}{one[1:]}." for one in read_threat_model(sources.profile.threat_model).out_of_scope)
 

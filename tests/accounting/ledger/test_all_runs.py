@@ -34,14 +34,15 @@ def test_a_bound_before_and_after_a_run_that_has_none(tmp_path: Path) -> None:
     with Ledger.open(path, "north", DOCUMENTS) as ledger:
         ledger.charge("first", ANSWER, {"profile": "dp-local"})
         bounded = ledger.spent().epsilon
-    assert total(path).fields() == {"all_runs": bounded, "unbounded_because": None}
+    assert total(path).fields() == {"all_runs": bounded, "all_runs_delta": total(path).delta, "unbounded_because": None}
     with Ledger.open(path, "north", None) as ledger:
         ledger.release("second", WHY, MASKED)
         ledger.release("second", WHY, MASKED)  # its second answer
         ledger.charge("third", ANSWER, {"profile": "dp-local"})
         assert [entry.content["kind"] for entry in ledger.entries()] == ["opened", "spent", "unbounded", "spent"]
     found = total(path)
-    assert found.fields() == {"all_runs": None, "unbounded_because": "run second (profile 'masked' has no bound)"}
+    because = "run second (profile 'masked' has no bound)"
+    assert found.fields() == {"all_runs": None, "all_runs_delta": None, "unbounded_because": because}
     assert found.said() == "unbounded, because of run second (profile 'masked' has no bound)"
     assert math.isfinite(found.of_bounded)
 
