@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Budget, Profile, State, TopicModel, Unit
+from securetm.contracts import Answer, Array, Budget, Origin, Profile, StartingInput, State, TopicModel, Unit
 from securetm.corpus.public_words import language_code, public_shares
 from securetm.corpus.vector_errors import VectorsKnowNoWord
 from securetm.corpus.word_vectors import VectorSource, installed_vectors
@@ -21,7 +21,8 @@ from securetm.models.moments.start_share import noise_of_start
 from securetm.models.moments.topics_before import TopicsBefore
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.public_topics import public_knowledge
-from securetm.models.stored_model import read_any
+from securetm.models.stored_model import origin_of_model, read_any
+from securetm.plan_origins import StartingPlan, check_inputs
 from securetm.plans import MOMENTS, NO_VECTORS, PUBLIC, WITH_PRIVATE, FederationChoice, Plan
 from securetm.profiles import ProfileFile, make_model
 from securetm.toml_settings import digest, require
@@ -34,6 +35,7 @@ class EarlierModel:
     model: TopicModel
     state: State
     vocabulary: tuple[str, ...]
+    origin: Origin | None = None  # as its file says
 
     @cached_property
     def digest(self) -> bytes:
@@ -55,6 +57,7 @@ class Agreement:
     stop_words: str | tuple[str, ...]
     earlier: EarlierModel | None = None  # that the training goes on from
     base_words: tuple[str, ...] = ()  # of a public list to which the parties add their own
+    inputs: tuple[StartingInput, ...] = ()  # everything that the training starts from, with its origin
 
     def start(self, vocabulary: Sequence[str], frequencies: Array | None = None) -> State:
         """Returns the state that the training starts from. The plan's seed decides it, the earlier model or public vectors.
@@ -159,6 +162,7 @@ class Agreement:
             del public["federation"]
         elif not self.plan.federation.parties:
             del public["federation"]["parties"]
+        public |= {"origins": self.plan.origins.given()}
         if not self.plan.training.epochs:
             del public["training"]["epochs"]
         for name in ("documents", "persons", "document_length", "start", "start_share", "vectors", "vectors_digest"):
@@ -175,7 +179,7 @@ class Agreement:
             del public["embeddings"]
         public["vocabulary"]["file"] = list(self.words or self.base_words) or ""  # the words count, not where the file lies
         public["tokeniser"]["stop_words"] = self.stop_words if isinstance(self.stop_words, str) else list(self.stop_words)
-        return digest(public)
+        return digest({name: value for name, value in public.items() if name != "origins" or value})
 
     def with_privacy(self, **settings: Any) -> Self:
         """The same agreement with other settings of its [privacy]; no file is read again."""
@@ -190,7 +194,10 @@ def begins_public(profile: Profile) -> bool:
 
 
 def agree(plan: Plan, *, listed: tuple[str, ...] | None = None) -> Agreement:
-    """Reads everything that this plan names; `listed` stands in for a public list whose file need not be there."""
+    """Reads everything that this plan names; `listed` stands in for a public list whose file need not be there.
+
+    A budget is refused where the training would start from what may tell anything about documents.
+    """
     file = ProfileFile.read(plan.profile)
     words, base = listed or plan.vocabulary.public_words(plan.tokeniser.make()), tuple[str, ...]()
     if listed is None and plan.vocabulary.source != "file":  # the parties find words together, beside these
@@ -198,7 +205,10 @@ def agree(plan: Plan, *, listed: tuple[str, ...] | None = None) -> Agreement:
     stop_words = plan.tokeniser.listed()
     model = make_model(plan.model.name, plan.model.settings)
     earlier = _earlier(plan, model) if plan.training.continue_from else None
-    return Agreement(plan, file, plan.profile_in(file), model, words, stop_words, earlier, base)
+    made = Agreement(plan, file, plan.profile_in(file), model, words, stop_words, earlier, base)
+    inputs = StartingPlan(plan, made.vectors, bool(model.embedding_size), has_list=listed is None).inputs()
+    check_inputs(inputs, made.budget, made.profile.name)
+    return replace(made, inputs=inputs)
 
 
 def _earlier(plan: Plan, model: TopicModel) -> EarlierModel:
@@ -210,7 +220,8 @@ def _earlier(plan: Plan, model: TopicModel) -> EarlierModel:
         require(name == model.name, "[model]", "name", plan.model.name, problem)
         return type(model)
 
-    earlier = EarlierModel(*read_any(Path(path), kind_of, plan.model.settings.get("module", "")))
+    read = read_any(Path(path), kind_of, plan.model.settings.get("module", ""))
+    earlier = EarlierModel(*read, origin_of_model(Path(path)))
     rng, words = np.random.default_rng(plan.seed), earlier.vocabulary
     had, has = (len(one.topics(state)) for one, state in ((earlier.model, earlier.state), (model, model.start(words, rng))))
     problem = f"has {had} topics, and the plan's model {has}: set model.n_topics to {had}" + (" or more" * model.gains_topics)

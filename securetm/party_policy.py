@@ -22,6 +22,7 @@ from securetm.toml_settings import from_table, read_toml, require, require_at_le
 UNITS = tuple(unit.value for unit in (Unit.DOCUMENT, Unit.PERSON, Unit.SENTENCE, Unit.WORD))  # that a budget may protect
 QUESTIONS = ("words", "joint", "frequencies", "pairs", "train", "held_out", "coherence")  # that a plan may ask
 _IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 T = TypeVar("T")
 
 
@@ -62,6 +63,7 @@ class PolicyChoice:
     unit: str = ""  # that a budget has to protect: document, person, sentence or word; nothing: as the plan says
     most_epsilon: float = 0.0  # that one run may spend, of each such unit
     questions: tuple[str, ...] = ()  # that may be asked of the documents
+    inputs: tuple[str, ...] = ()  # that are public or paid for by somebody's word, accepted by the digest that a refusal names
     coordinators: tuple[str, ...] = ()  # who may coordinate, by the identity's fingerprint, as in `securetm keys show`
 
     def __post_init__(self) -> None:
@@ -72,6 +74,9 @@ class PolicyChoice:
         require(bool(self.unit) or not self.most_epsilon, "[policy]", "unit", self.unit, beside)
         for question in self.questions:
             require(question in QUESTIONS, "[policy]", "questions", question, known=QUESTIONS)
+        for accepted in self.inputs:
+            shape = "must be a digest of 64 digits from 0 to f, as `securetm join` prints it"
+            require(bool(_SHA256.fullmatch(accepted)), "[policy]", "inputs", accepted, shape)
         for written in self.coordinators:
             shape = "must be a fingerprint as `securetm keys show` prints it"
             require(_bare(written).isdecimal(), "[policy]", "coordinators", written, shape)

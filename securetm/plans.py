@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from securetm.contracts import Budget, Profile, Unit
+from securetm.contracts import Budget, Origin, Profile, Unit
 from securetm.corpus.public_words import frequent_words, language_code
 from securetm.corpus.sentence_models import USUAL
 from securetm.corpus.text_embeddings import MAX_TOKENS, TextEmbedder
@@ -262,6 +262,32 @@ def usual_model(budget: Budget | None) -> str:
 
 
 @dataclass(frozen=True)
+class OriginsChoice:
+    """Why what the training starts from is public, where no origin stands in its own file. A budget asks for it.
+
+    Each setting is a sentence: which documents made the thing, and that none of them is a party's. Every statement prints it.
+    """
+
+    continue_from: str = ""  # why the model to go on from is public
+    vocabulary: str = ""  # why the list of words in a file is public
+    stop_words: str = ""  # why the list of stop words in a file is public
+    vectors: str = ""  # why the word vectors in a file or folder are public
+    embeddings: str = ""  # why the sentence model in a folder is public, or what made the embeddings that documents bring
+
+    def __post_init__(self) -> None:
+        """Refuses a reason that cannot be printed."""
+        for name, reason in self.given().items():
+            try:
+                Origin.public(reason)
+            except ValueError as problem:
+                raise BadSetting("[origins]", name, reason, f"is no reason: {problem}") from problem
+
+    def given(self) -> dict[str, str]:
+        """The reasons, by the settings that they are about."""
+        return {name: reason for name, reason in vars(self).items() if reason}
+
+
+@dataclass(frozen=True)
 class ModelChoice:
     """The topic model and its settings."""
 
@@ -374,6 +400,7 @@ class Plan:
     training: TrainingChoice = TrainingChoice()
     privacy: PrivacyChoice = PrivacyChoice()
     federation: FederationChoice = FederationChoice()
+    origins: OriginsChoice = OriginsChoice()
     coordinator: CoordinatorChoice = CoordinatorChoice()
 
     def profile_in(self, file: ProfileFile) -> Profile:

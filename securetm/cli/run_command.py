@@ -93,6 +93,13 @@ def run(
         Path | None,
         typer.Option(help="Folder of ledgers of the documents, for all runs; without it, a trial's budget."),
     ] = None,
+    public: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="INPUT=WHY",
+            help="Why a file without an origin is public: vocabulary, continue_from, stop_words, vectors, embeddings.",
+        ),
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting of a plan, as section.name=value.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; must not hold one yet.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder, which was interrupted.")] = None,
@@ -114,7 +121,7 @@ def run(
 ) -> None:
     """Trains one topic model over the documents of several parties, on this machine."""
     given = locals()
-    overrides = _chosen(given) | plan_settings(set_ or [])
+    overrides = _chosen(given) | _declared(public or []) | plan_settings(set_ or [])
     if continue_ is not None:
         overrides = _going_on(continue_, plan, overrides)
     _check_resume(resume, plan, overrides, out or ledgers, record)
@@ -331,6 +338,15 @@ def plan_settings(pairs: list[str]) -> dict[str, str]:
     from securetm.toml_settings import CommandLineText
 
     return {pair.partition("=")[0]: CommandLineText(pair.partition("=")[2]) for pair in pairs}
+
+
+def _declared(pairs: list[str]) -> dict[str, str]:
+    """The reasons of [origins] that were given with --public."""
+    for pair in pairs:
+        if not all(part.strip() for part in pair.partition("=")):
+            instead = 'write the input and the reason, such as --public vocabulary="the glossary that the ministry published"'
+            raise BadSetting("", "--public", pair, "must name an input and say why it is public", instead=instead)
+    return {f"origins.{pair.partition('=')[0].strip()}": pair.partition("=")[2].strip() for pair in pairs}
 
 
 def _check_resume(resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None, record: bool) -> None:

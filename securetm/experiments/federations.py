@@ -21,6 +21,8 @@ from securetm.plan_reading import plan_from_tables
 from securetm.plans import Plan
 from securetm.stages import Unwatched
 
+_PUBLIC = "words of the experiment's corpus, which is public"
+
 
 @dataclass(frozen=True)
 class FederationForm:
@@ -46,7 +48,8 @@ def begun(
     with tempfile.TemporaryDirectory() as place:
         listed = Path(place) / "words.txt"
         listed.write_text("\n".join(words), "utf-8")
-        plan = plan_from_tables({**tables, "vocabulary": {"source": "file", "file": str(listed)}}, "the experiment")
+        named = {"vocabulary": {"source": "file", "file": str(listed)}, "origins": {"vocabulary": _PUBLIC}}
+        plan = plan_from_tables({**tables, **named}, "the experiment")
         yield begin(Path(place) / "run", plan, parties, with_content=recorded)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from securetm.contracts import Origin
 from securetm.corpus.corpus import PartyCorpus
 from securetm.errors import CannotWrite
 from securetm.federation.adapting import Adapted, adapt, rounds_of_adapting
@@ -74,7 +75,8 @@ def write_adapted(path: Path, run: FinishedRun, adapted: Adapted, figures: Mappi
     tables["vocabulary"] |= {"source": "file", "file": str((path / WORDS).resolve())}
     topics = adapted.model.topics(adapted.state)
     write_bytes(path / WORDS, "\n".join(run.vocabulary).encode())
-    write_model(path / MODEL, adapted.model, adapted.state, run.vocabulary)
+    origin = Origin.unbounded("adapted to documents of one party, without noise")
+    write_model(path / MODEL, adapted.model, adapted.state, run.vocabulary, origin=origin)
     run.labels().write(path)
     report = {
         "version": VERSION,

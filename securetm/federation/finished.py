@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from securetm.contracts import Array, State, TopicModel
+from securetm.contracts import Array, Origin, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
@@ -28,7 +28,7 @@ from securetm.models.false_discoveries import top_words_above_noise
 from securetm.models.given_documents import over, warn_of_unknown, words_of
 from securetm.models.model_errors import UnknownModel
 from securetm.models.quality import named_topics
-from securetm.models.stored_model import read_any, read_tokeniser, write_model
+from securetm.models.stored_model import origin_of_model, read_any, read_tokeniser, write_model
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import Plan
 from securetm.private_files import check_private
@@ -48,7 +48,7 @@ def load(path: str | Path) -> LearnedModel:
         place = place / MODEL  # what was released of a run, without the run
     if not place.exists():
         raise NotFound("run or model file", str(place), ("the folder of a run, and release/model.safetensors in it",))
-    return SavedModel(place.name, *_read(place), read_tokeniser(place))
+    return SavedModel(place.name, *_read(place), read_tokeniser(place), origin_of_model(place))
 
 
 def model_of(path: Path) -> Path:
@@ -115,7 +115,7 @@ class LearnedModel:
 
     def save(self, path: str | Path) -> None:
         """Writes weights, vocabulary and settings as one safetensors file: no code in it, nothing of the documents."""
-        write_model(Path(path), self.model, self.state, self.vocabulary)
+        write_model(Path(path), self.model, self.state, self.vocabulary, origin=self._origin())
 
     def _known(self, documents: Any) -> Any:
         """Returns the documents over the model's words: of a corpus over any words, or of a matrix over the model's."""
@@ -126,19 +126,27 @@ class LearnedModel:
         """Returns what reads texts; None stands for the usual tokeniser."""
         return None
 
+    def _origin(self) -> Origin | None:
+        """Returns where the model comes from, as its file says, so that a copy says it too."""
+        return None
+
 
 @dataclass(frozen=True)
 class SavedModel(LearnedModel):
     """A model from a file, and what reads texts for it."""
 
     tokeniser: Tokeniser | None = None
+    origin: Origin | None = None
 
     def save(self, path: str | Path) -> None:
         """Writes the same file as it was read from."""
-        write_model(Path(path), self.model, self.state, self.vocabulary, self.tokeniser)
+        write_model(Path(path), self.model, self.state, self.vocabulary, self.tokeniser, self.origin)
 
     def _tokeniser(self) -> Tokeniser | None:
         return self.tokeniser
+
+    def _origin(self) -> Origin | None:
+        return self.origin
 
 
 @dataclass(frozen=True)
@@ -148,9 +156,13 @@ class FinishedRun(LearnedModel):
     plan: Plan
     bound: bool = True  # whether the run wrote digests of its files down; one of an earlier version did not
     folder: Path = Path()  # of the run, or of what a party has of one
+    origin: Origin | None = None
 
     def _tokeniser(self) -> Tokeniser:
         return self.plan.tokeniser.make()
+
+    def _origin(self) -> Origin | None:
+        return self.origin
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -163,7 +175,8 @@ class FinishedRun(LearnedModel):
         check(path, folder.model, folder.words)
         model, state, vocabulary = _read(folder.model, folder.agreement.plan)
         _check_together(folder, model, vocabulary)
-        return cls(folder.path.name, model, state, vocabulary, folder.agreement.plan, is_bound(path), path)
+        origin = origin_of_model(folder.model)
+        return cls(folder.path.name, model, state, vocabulary, folder.agreement.plan, is_bound(path), path, origin)
 
     @classmethod
     def _at_party(cls, path: Path) -> Self:
@@ -177,7 +190,7 @@ class FinishedRun(LearnedModel):
         except (KeyError, TypeError, AttributeError) as problem:
             raise DamagedStore(str(path / REPORT), "it is not the report of a party") from problem
         model, state, vocabulary = _read(model_of(path), plan)
-        return cls(name, model, state, vocabulary, plan, folder=path)
+        return cls(name, model, state, vocabulary, plan, folder=path, origin=origin_of_model(model_of(path)))
 
     def labels(self) -> TopicLabels:
         """Reads the labels that people gave to the topics of this run."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from securetm.contracts import State
 from securetm.federation import wire
+from securetm.federation.origins import product_of
 from securetm.federation.party_state import PartyState
 from securetm.federation.refusal_errors import BadState, OutOfTurn
 from securetm.federation.release import release
@@ -25,7 +26,8 @@ def keep_model(own: PartyState, finish: wire.Finish) -> tuple[bytes, ...]:
     state = _checked(own, finish.state) if own.learner is None else _own(own, finish)
     if finish.rounds:  # without a round there is nothing that a model could know
         write_bytes(own.store.folder / WORDS, "\n".join(questions.vocabulary).encode())
-        release(own.store.folder, model, state, questions.vocabulary)
+        origin = product_of(own.agreement, own.run, own.members, simulated=own.simulated)
+        release(own.store.folder, model, state, questions.vocabulary, origin)
     own.finished = finish.rounds
     return ()
 

@@ -20,6 +20,7 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite
 from securetm.federation.file_digests import KEPT, RUN, bind, check
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
+from securetm.federation.origins import check_in_ledgers
 from securetm.federation.paying import calibrated
 from securetm.federation.release import released_model
 from securetm.federation.running_errors import DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists
@@ -143,7 +144,7 @@ def write_record(folder: RunFolder, more: Mapping[str, Any]) -> None:
     }
     write_json(folder.path / RUN, {**facts, **more})
     if (earlier := folder.agreement.earlier) is not None:
-        write_model(folder.path / EARLIER, earlier.model, earlier.state, earlier.vocabulary)
+        write_model(folder.path / EARLIER, earlier.model, earlier.state, earlier.vocabulary, origin=earlier.origin)
         bind(folder.path, [folder.path / EARLIER])
         topics = len(earlier.model.topics(earlier.state))
         TopicLabels.beside(Path(folder.agreement.plan.training.continue_from), topics).write(folder.path)
@@ -162,6 +163,7 @@ def _ledgers(folder: RunFolder, corpora: Mapping[str, PartyCorpus], given: Path 
     """The folder of the parties' ledgers: those of the documents where they are asked for, else the run's own."""
     if given is None:
         return folder.ledgers
+    check_in_ledgers(folder.agreement, LedgersOfDocuments(given.resolve()).runs(), given)
     files = {name: folder.party(name).name for name in folder.members}
     return LedgersOfDocuments(given.resolve()).home(corpora, files, folder.agreement.budget)
 

@@ -20,6 +20,7 @@ from securetm.contracts import State
 from securetm.federation.finishing import WORDS
 from securetm.federation.local_training import judge, keep_figures, kept_figures
 from securetm.federation.moved_topics import moved_since
+from securetm.federation.origins import before_in_ledger, facts_of, product_of
 from securetm.federation.party import Party
 from securetm.federation.release import released_model
 from securetm.federation.store import read_arrays, write_json
@@ -50,6 +51,7 @@ def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
     }
     report |= {
         "spent": spent(party.ledger.path, party.run, party.agreement) if party.ledger is not None else None,
+        "origins": facts_of(party.agreement, product_of(party.agreement, party.run, party.members)),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     finite = {name: value for name, value in kept_figures(party.store, "shared").items() if math.isfinite(value)}
@@ -80,7 +82,7 @@ def what_was_told(party: Party) -> dict[str, Any]:
 
 
 def spent(path: Path, run: str, agreement: Agreement) -> dict[str, Any] | None:
-    """Returns what this run and all runs spent of the data set's budget by that ledger, and what is left of it.
+    """Returns what this run, with those that it started from, and all runs spent of the data set's budget by that ledger.
 
     Of a run without a bound there is no figure of its own, only what the total of all runs says. None without a ledger.
     """
@@ -91,16 +93,18 @@ def spent(path: Path, run: str, agreement: Agreement) -> dict[str, Any] | None:
         return {"unit": together.unit.value, "epsilon": None, "delta": None, **together.fields()}
     with Ledger.read(path) as ledger:
         spends, whole, budget = ledger.spends(run), ledger.spent(), ledger.budget
-    return {
+        before = before_in_ledger(agreement, [account.run for account in ledger.runs()])
+    spent = {
         "unit": budget.unit.value,
         "epsilon": total(spends, ALONE * own.delta).epsilon,
         "delta": own.delta,
-        "of_run": own.epsilon,
+        "of_run": own.epsilon + before.epsilon,
         **together.fields(),
         "budget": budget.epsilon,
         "left": max(0.0, budget.epsilon - whole.epsilon),
         "answers": sum(spend.count for spend in spends),
     }
+    return before.added_to(spent)
 
 
 def _plan_with_own_words(agreement: Agreement, folder: Path) -> dict[str, Any]:

@@ -84,6 +84,13 @@ class LedgersOfDocuments:
             known = _places(index, _keyed(_secret(index), corpus))
         return self._sources({**known, **self._named(file)}, _kind(unit))
 
+    def runs(self) -> frozenset[str]:
+        """Returns the runs that any ledger in the folder holds, whichever documents they read."""
+        if not (self.folder / INDEX).is_file():
+            return frozenset()
+        with self._alone():
+            return frozenset().union(*map(runs_in, sorted(self.folder.glob("*/*.ledger"))))
+
     def _named(self, file: str) -> dict[bytes, frozenset[Place]]:
         """Returns the place of the last ledgers of that name, as if they were those of one more document."""
         there = {int(path.parent.name) for kind in _KINDS for path in self.folder.glob(f"*/{file}{kind}")}
@@ -189,6 +196,12 @@ def own_budget(path: Path, of_the_run: Budget | None) -> Budget | None:
     with Ledger.read(path) as ledger:
         own, given = ledger.budget, ledger.has_budget
     return replace(own, unit=of_the_run.unit) if given else of_the_run
+
+
+def runs_in(path: Path) -> frozenset[str]:
+    """Returns the runs that this ledger holds."""
+    with Ledger.read(path) as ledger:
+        return frozenset(account.run for account in ledger.runs())
 
 
 def _ended(path: Path) -> bool:

@@ -110,6 +110,7 @@ class PartyState:
     ledger: Ledger | None = None
     others: SqliteStore | None = None  # what it signed of the others' ledgers, kept as long as its own
     run: str = ""  # what this party calls the run in its ledger; it stays the same when the run is resumed
+    simulated: bool = False  # on one machine with all others, where names do not say whose documents a party has
     policy: PolicyChoice = field(default_factory=PolicyChoice)  # what this party allows beyond the agreement
     ledger_tag: bytes = bytes(TAG)  # names the data set of the ledger to the others, who cannot read the name in it
     watch: PartyWatch = field(default_factory=UnwatchedParty)

@@ -21,6 +21,7 @@ from securetm.errors import BadSetting
 from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import JOINT, PAIRS, TRAIN, Questions, before_training
 from securetm.models.additivity import check_additive
+from securetm.plan_origins import check_units
 from securetm.profiles import cohort_of, count_of_parties
 from securetm.route import Route, compile_route
 
@@ -89,13 +90,14 @@ def calibrated(agreement: Agreement, parties: int, unit: Unit | None = None) -> 
     """Adds the unit that the documents call for and, where the plan names only epsilon, the least noise that suffices."""
     if agreement.budget is None:
         return agreement
+    if unit is not None and agreement.unit is not Unit.WORD and not agreement.plan.privacy.unit:
+        agreement = agreement.with_privacy(unit=unit.value)
+    check_units(agreement.inputs, agreement.budget)
     if agreement.unit is Unit.WORD:  # the noise is in the documents before any row is made of them, as large as epsilon says
         bill_of(agreement, parties)
         return agreement
 
     check_additive(agreement.model)
-    if unit is not None and not agreement.plan.privacy.unit:
-        agreement = agreement.with_privacy(unit=unit.value)
     agreement = with_words_noise(agreement)
     if agreement.plan.privacy.epsilon and not agreement.plan.privacy.noise:
         agreement = agreement.with_privacy(noise=_least_noise(agreement, parties))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from securetm.contracts import State, TopicModel
+from securetm.contracts import Origin, State, TopicModel
 from securetm.federation.store import write_bytes
 from securetm.foreign_text import csv_text
 from securetm.models.quality import named_topics
@@ -28,10 +28,10 @@ def released_model(folder: Path) -> Path:
     return folder / RELEASE / MODEL
 
 
-def release(folder: Path, model: TopicModel, state: State, vocabulary: tuple[str, ...]) -> None:
+def release(folder: Path, model: TopicModel, state: State, vocabulary: tuple[str, ...], origin: Origin) -> None:
     """Writes the model and its topics into the folder's `release/`. Written again, they are the same."""
     private_folder(folder / RELEASE)
-    write_model(released_model(folder), model, state, vocabulary)
+    write_model(released_model(folder), model, state, vocabulary, origin=origin)
     write_bytes(folder / RELEASE / TOPICS, _topics(model, state, vocabulary).encode())
 
 

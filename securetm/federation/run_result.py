@@ -13,7 +13,7 @@ from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
-from securetm.contracts import Unit
+from securetm.contracts import Origin, Unit
 from securetm.corpus.dropped import NOT_AGREED
 from securetm.federation.comparison import Comparison, PartyFigures
 from securetm.federation.coordinator import Trained
@@ -22,6 +22,7 @@ from securetm.federation.file_digests import RUN
 from securetm.federation.folder import RunFolder
 from securetm.federation.local_training import kept_figures
 from securetm.federation.moved_topics import moved_since
+from securetm.federation.origins import before_in_ledger, before_in_trial, facts_of, product_of
 from securetm.federation.run_forecast import forecast_record
 from securetm.federation.store import (
     PartyStore,
@@ -67,6 +68,7 @@ def summary(folder: RunFolder, trained: Trained, compared: Comparison, timer: Wo
             name: lost_in(folder.party(name)) for name in folder.members
         },  # rows and coordinates, by the parties' logs
         "spent": [spent_by(folder, name) for name in folder.members],
+        "origins": facts_of(folder.agreement, origin_of_run(folder)),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(timer.seconds(), 2),  # of all parts of the run, interrupted and killed ones too
         "bytes_up": up,  # all that was sent, also for rounds that were run again after an interruption
@@ -88,21 +90,38 @@ def _known(quality: Mapping[str, float]) -> dict[str, float]:
     return {name: value for name, value in quality.items() if value == value}
 
 
+def origin_of_run(folder: RunFolder) -> Origin:
+    """Returns the origin of what this simulation writes: the most that it spent at any party, by the ledgers."""
+    agreement, epsilon = folder.agreement, None
+    if (budget := agreement.budget) is not None:
+        ledgers = [Ledger.read(folder.ledger(name)) for name in folder.members]
+        epsilon = max(total(ledger.spends(folder.name), ALONE * budget.delta).epsilon for ledger in ledgers)
+        for ledger in ledgers:
+            ledger.close()
+    return product_of(agreement, folder.name, folder.members, epsilon, simulated=True)
+
+
 def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
-    """Returns what the run spent of one party's budget, and what all runs told together, from that party's ledger."""
+    """Returns what the run spent of one party's budget, with what it started from, and what all runs told together.
+
+    The figures are those of that party's ledger.
+    """
     budget, path = folder.agreement.budget, folder.ledger(name)
     together = all_runs(path)
     assert together is not None  # the party made its ledger before it answered
     with Ledger.read(path) as ledger:
         number, head = ledger.head
         spends, witnessed = ledger.spends(folder.name), ledger.witnessed()
-        whole = {"per_document": _per_document(folder, name, ledger)} if budget and budget.unit is Unit.WORD else {}
+        runs = [account.run for account in ledger.runs()]
+        before = before_in_trial(folder.agreement) if folder.is_trial else before_in_ledger(folder.agreement, runs)
+        by_word, beside = budget is not None and budget.unit is Unit.WORD, before.epsilon_beside_ledger
+        whole = {"per_document": _per_document(folder, name, ledger, beside)} if by_word else {}
     of_ledger = {"ledger": str(path), "trial": folder.is_trial, "entries": number, "head": head.hex()}
     of_ledger |= {"countersigned": witnessed, **together.fields()}
     if budget is None:
         return {"party": name, "unit": together.unit.value, "epsilon": None, "delta": None, **of_ledger}
     mine = total(spends, ALONE * budget.delta)  # its own delta, not the ledger's
-    return {
+    spent = {
         "party": name,
         "unit": budget.unit.value,
         "epsilon": mine.epsilon,
@@ -112,16 +131,17 @@ def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
         **of_ledger,
         **whole,
     }
+    return before.added_to(spent)
 
 
-def _per_document(folder: RunFolder, name: str, ledger: Ledger) -> dict[str, Any] | None:
+def _per_document(folder: RunFolder, name: str, ledger: Ledger, before: float) -> dict[str, Any] | None:
     """Returns the epsilon of a whole document of the party's own lengths, by group privacy at delta 0."""
     store = PartyStore(folder.party(name))
     lengths = kept_figures(store, "document")
     store.close()
     if not lengths:
         return None
-    each = basic_epsilon(leaves_of([spend for run in ledger.runs() for spend in run.spends()]))
+    each = before + basic_epsilon(leaves_of([spend for run in ledger.runs() for spend in run.spends()]))
     words = {which: int(lengths[f"{which}_words"]) for which in ("median", "p95")}
     epsilons = {f"{which}_epsilon": each * count if each < math.inf else None for which, count in words.items()}
     return {**{f"{which}_words": count for which, count in words.items()}, **epsilons}

@@ -31,7 +31,7 @@ from securetm.federation.party import Party
 from securetm.federation.paying_errors import LedgerExhausted, NoBudgetLeft
 from securetm.federation.recording_watch import RecordingWatch
 from securetm.federation.release import release
-from securetm.federation.run_result import summary
+from securetm.federation.run_result import origin_of_run, summary
 from securetm.federation.running_errors import Interrupted, PartyFailed
 from securetm.federation.soundness import check_floor
 from securetm.federation.store import (
@@ -125,7 +125,7 @@ def make_party(folder: RunFolder, name: str, engine: Engine = IN_PROCESS) -> Par
     # Not synced: all parties share this machine's disk, and a run that lost its power begins a new session with new keys.
     store, corpus = PartyStore(folder.party(name), synced=False), documents_of(folder, name)
     party = Party(name, folder.members, folder.agreement, corpus, store, OperatingSystem(), folder.keys, *_ledger(folder, name))
-    return replace(party, run=folder.name, engine=engine)
+    return replace(party, run=folder.name, simulated=True, engine=engine)
 
 
 def documents_of(folder: RunFolder, name: str) -> PartyCorpus:
@@ -180,7 +180,7 @@ def train(
     if agreement.profile.aggregation.opened_by == "parties":
         trained = _learned_by_parties(folder, trained)
     if trained.rounds:
-        release(folder.path, agreement.model, trained.state, trained.vocabulary)
+        release(folder.path, agreement.model, trained.state, trained.vocabulary, origin_of_run(folder))
     return trained
 
 

@@ -71,7 +71,8 @@ def _listed(rules: Profile, corpora: Mapping[str, Corpus], place: Path) -> Mappi
     words = prune(Corpus.concat(list(corpora.values())), max_words=_WORDS, min_df=1)
     path = place / f"{rules.name}-words.txt"
     write_bytes(path, "\n".join(words).encode())
-    return {"vocabulary.source": "file", "vocabulary.file": str(path)}
+    reason = "words of the audit, which tries refusals and claims no budget"
+    return {"vocabulary.source": "file", "vocabulary.file": str(path), "origins.vocabulary": reason}
 
 
 @dataclass(frozen=True)

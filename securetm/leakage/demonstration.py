@@ -38,6 +38,8 @@ from securetm.profiles import claims_of, cohort_of, read_profile
 from securetm.stages import Stages
 from securetm.toml_settings import digest, require
 
+_LISTED = "made of the texts of the audit, of which its own canaries are no part"  # why an audit's list of words is public
+
 
 @dataclass
 class Demonstrations:
@@ -97,7 +99,7 @@ class Demonstrations:
         words = prune(whole, max_words=unlisted.vocabulary.max_words, min_df=unlisted.vocabulary.min_documents)
         path = self.place / f"words-{digest(list(words)).hex()[:8]}.txt"
         write_bytes(path, "\n".join(words).encode())
-        return read_plan(None, {**settings, "vocabulary.file": str(path)})
+        return read_plan(None, {**settings, "vocabulary.file": str(path), "origins.vocabulary": _LISTED})
 
     def _documents(self, plan: Plan) -> Mapping[str, Corpus]:
         """The parties' documents. Runs with the same source share them."""
@@ -129,7 +131,8 @@ def check_runs(trial: Trial, where: str) -> None:
         words.write("one\ntwo")
         words.flush()
         listed = trial.run.get("vocabulary.source") == "file" and "vocabulary.file" not in trial.run
-        settings = {**trial.run, **({"vocabulary.file": words.name} if listed else {})}
+        named = {"vocabulary.file": words.name, "origins.vocabulary": _LISTED} if listed else {}
+        settings = {**trial.run, **named}
         for profile in trial.profiles:
             with placed(f"{where}, run under {profile}"):
                 agreement = agree(read_plan(None, fitting(settings, profile)))
@@ -162,11 +165,11 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def claimed_by(folder: RunFolder) -> Budget | None:
-    """The budget with the epsilon of the party that spent most in this run; None if the profile has no budget."""
+    """The budget with what the party spent that spent most in this run alone; None if the profile has no budget."""
     budget = folder.agreement.budget
     if budget is None:
         return None
-    return with_changes(budget, epsilon=max(spent_by(folder, name)["epsilon"] for name in folder.members))
+    return with_changes(budget, epsilon=max(spent_by(folder, name)["own"]["epsilon"] for name in folder.members))
 
 
 def claims(folder: RunFolder, what: str, against: str, helpers: int = 0) -> bool:

@@ -70,7 +70,8 @@ def public_facts(folder: RunFolder) -> PublicFacts:
     words = replace(plan.vocabulary, file="a public list" if plan.vocabulary.file else "")
     tokeniser = replace(plan.tokeniser, stop_words="none")
     public = replace(plan, corpus=CorpusChoice(), vocabulary=words, tokeniser=tokeniser)
-    return PublicFacts(folder.members, replace(folder.agreement, plan=public, file=file, words=None, stop_words="none"))
+    agreement = replace(folder.agreement, plan=public, file=file, words=None, stop_words="none", inputs=())
+    return PublicFacts(folder.members, agreement)
 
 
 def serials_of(folder: RunFolder, questions: Collection[str], rounds: int) -> tuple[int, ...]:

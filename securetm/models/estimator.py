@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from securetm.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array, Memory, Needs, State, Terms, TopicModel, Unit
+from securetm.contracts import Answer, Array, Memory, Needs, Origin, State, Terms, TopicModel, Unit
 from securetm.errors import BadSetting, NeedsSum
 from securetm.models.given_documents import SPREAD, as_documents, over, warn_of_unknown, words_of
 from securetm.models.model_errors import NoSums, NoWordToLearn
 from securetm.models.sklearn_conventions import SklearnConventions, unfitted
-from securetm.models.stored_model import read_model, read_tokeniser, write_model
+from securetm.models.stored_model import origin_of_model, read_model, read_tokeniser, write_model
+from securetm.toml_settings import require
 
 if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser
@@ -48,12 +49,16 @@ class LearnedState:
     sums: Mapping[str, Array] | None = None  # that the state was made of; `partial_fit` adds to them
     tokeniser: Tokeniser | None = None  # of the texts that were learned from; None: the usual one
     from_file: bool = False  # where there are no sums
+    origin: Origin | None = None  # as the file says that it was read from; nothing where nobody said it
 
     @property
     def score(self) -> float:
         """Of held-out documents; where there are none, a later state is better."""
         last = self.history[-1]
         return last.epoch if last.held_out is None else last.held_out
+
+
+_FITTED_FURTHER = Origin.unbounded("fitted further on documents of which nothing is said")
 
 
 class Estimator(SklearnConventions, TopicModel):
@@ -131,6 +136,7 @@ class Estimator(SklearnConventions, TopicModel):
             train = as_documents(documents, vocabulary, tokeniser)
             before, rng = self._begun(train, tokeniser, seed)
         else:
+            before = replace(before, origin=before.origin and _FITTED_FURTHER)
             train = over(documents, before.vocabulary, before.tokeniser)
             rng = np.random.default_rng([seed, len(before.history)])
         _check_sums(type(self).__name__, self.query(before.state).terms, before)
@@ -178,17 +184,26 @@ class Estimator(SklearnConventions, TopicModel):
         order = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
         return [[self.learned.vocabulary[word] for word in row] for row in order]
 
-    def save(self, path: str | Path) -> None:
-        """Writes weights, vocabulary and settings as one safetensors file: no code in it, nothing of the documents."""
-        write_model(Path(path), self, self.learned.state, self.learned.vocabulary, self.learned.tokeniser)
+    def save(self, path: str | Path, *, public: str = "") -> None:
+        """Writes weights, vocabulary and settings as one safetensors file: no code in it, and no document.
+
+        `public` says why anybody may know the documents that were learned from. Without it, no run under a budget starts from
+        the file unless its plan gives a reason. A model that was read from a file keeps the origin that stands there.
+        """
+        learned = self.learned
+        fine = not public or learned.origin is None
+        known = f"cannot be given, because an origin is known: {learned.origin.in_words()}" if learned.origin else ""
+        require(fine, "save", "public", public, known)
+        origin = Origin.public(public) if public else learned.origin
+        write_model(Path(path), self, learned.state, learned.vocabulary, learned.tokeniser, origin)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The model that `save` wrote, ready to transform or to be fitted anew."""
         model, state, vocabulary = read_model(Path(path), cls)
-        object.__setattr__(
-            model, "_learned", LearnedState(state, vocabulary, tokeniser=read_tokeniser(Path(path)), from_file=True)
-        )
+        reads, origin = read_tokeniser(Path(path)), origin_of_model(Path(path))
+        learned = LearnedState(state, vocabulary, tokeniser=reads, from_file=True, origin=origin)
+        object.__setattr__(model, "_learned", learned)
         return model
 
     # ---- one machine's side of the query path ----

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from safetensors import SafetensorError, safe_open
 
-from securetm.contracts import State, TopicModel
+from securetm.contracts import Origin, State, TopicModel
 from securetm.errors import BadSetting, CannotWrite, NotFound
 from securetm.models.model_errors import DamagedModel, NewerModel, NotImported, OtherModel, OwnTokeniser
 from securetm.models.tensor_file import packed, unpacked
@@ -28,15 +28,25 @@ if TYPE_CHECKING:
 VERSION = 1
 _KIND = "securetm topic model"
 _TOKENISER = "tokeniser"  # of the texts that were learned from, where it was not the usual one
+_ORIGIN = "origin"  # of what was learned; a file without one says nothing of the documents that made it
 M = TypeVar("M", bound=TopicModel)
 
 
-def write_model(path: Path, model: Any, state: State, vocabulary: tuple[str, ...], tokeniser: Tokeniser | None = None) -> None:
+def write_model(
+    path: Path,
+    model: Any,
+    state: State,
+    vocabulary: tuple[str, ...],
+    tokeniser: Tokeniser | None = None,
+    origin: Origin | None = None,
+) -> None:
     """Writes the file whole or not at all, readable by its owner only. The same model gives the same bytes."""
     settings = {f.name: getattr(model, f.name) for f in fields(model)}
     facts = {"kind": _KIND, "version": str(VERSION), "model": model.name, "settings": json.dumps(settings, sort_keys=True)}
     if tokeniser is not None:
         facts |= {_TOKENISER: json.dumps(tokeniser.settings(), sort_keys=True)}
+    if origin is not None:
+        facts |= {_ORIGIN: origin.as_text()}
     half = path.with_name(path.name + ".part")
     try:
         with writing(half) as stream:
@@ -96,6 +106,15 @@ def words_of_model(path: Path) -> tuple[str, ...]:
         raise NotFound("model file", str(path))
     with _damaged(path, "it is no model with words", SafetensorError, KeyError, ValueError, TypeError, RecursionError):
         return tuple(map(str, json.loads(unpacked(path)[0]["vocabulary"])))
+
+
+def origin_of_model(path: Path) -> Origin | None:
+    """Where the model in such a file comes from, as whoever wrote it says; None where the file does not say it."""
+    if not path.is_file():
+        raise NotFound("model file", str(path))
+    with _damaged(path, "its origin cannot be read", SafetensorError, ValueError, RecursionError):
+        written = unpacked(path)[0].get(_ORIGIN)
+        return None if written is None else Origin.of_text(written)
 
 
 def read_tokeniser(path: Path) -> Tokeniser | None:

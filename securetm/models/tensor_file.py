@@ -1,7 +1,7 @@
 """Stores named arrays and a few facts as one safetensors file. The same content gives the same bytes.
 
 The library writes the facts of the header in an order that changes from file to file; here they are sorted. One of them is a
-SHA-256 of the content, by which a changed file is found; files of earlier versions have none.
+SHA-256 of the content, by which a changed file is found.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def unpacked(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
         facts = dict(stored.metadata() or {})
         arrays = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 - it is no mapping
     written = facts.pop(DIGEST, None)
-    if written is not None and written != _digest(arrays, facts):
+    if written != _digest(arrays, facts):
         raise SafetensorError("its SHA-256 is not the one in its header")
     return facts, arrays
 

@@ -17,6 +17,7 @@ from securetm.foreign_text import without_commands
 from securetm.registries import OURS
 from securetm.reports.forecast_sentences import after_a_run
 from securetm.reports.noise_marks import noise_said, with_marks
+from securetm.reports.origins_said import origins_said
 from securetm.reports.streams import StandardOutput
 from securetm.reports.usefulness_sentences import comparison_said, of_use, start_said
 from securetm.wording import counted, upward, upward_figure
@@ -74,9 +75,7 @@ def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
         to.print(Text(of_use(result), style="bold" if result.get("useful") is not False else "bold yellow"))
         _show_topics(result, to)
     if any(spent["epsilon"] is not None for spent in result["spent"]):
-        to.print(spending(result))
-        if result["stopped"] == "budget":
-            to.print(_stopped(result))
+        _show_spending(result, to)
     if danger:
         to.print(Text(f"profile {result['profile']}: {danger}", style="bold red"))
     up, down = result["bytes_up"] / 1e6, result["bytes_down"] / 1e6
@@ -90,6 +89,14 @@ def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
     if result["rounds"]:
         invited = "" if result.get("useful") is False else f"; next: securetm topics {escape(result['directory'])}"
         to.print(f"Kept in [bold]{escape(result['directory'])}[/bold]{invited}")
+
+
+def _show_spending(result: Mapping[str, Any], to: Console) -> None:
+    to.print(spending(result))
+    for sentence in origins_said(result):
+        to.print(Text(sentence))
+    if result["stopped"] == "budget":
+        to.print(_stopped(result))
 
 
 def _show_topics(result: Mapping[str, Any], to: Console) -> None:

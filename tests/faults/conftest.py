@@ -23,5 +23,5 @@ def plan_of(profile: str, model: str, rounds: int, folder: Path, **settings: Any
     """A small plan; where a budget pays, its words are public and its noise is large enough for all rounds."""
     more: dict[str, Any] = {"training__rounds": rounds, **settings}
     if not profile.startswith(("open", "masked")):
-        more |= {"vocabulary__source": "file", "vocabulary__file": public_words(folder)}
+        more |= {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": public_words(folder)}
     return small_plan(profile=profile, model=dict(MODELS[model]), **more)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from securetm.agreement import agree
 from securetm.credentials.roster_file import read_roster
 from securetm.entropy import OperatingSystem
 from securetm.federation.attendance import Attendance
@@ -18,7 +20,8 @@ from securetm.federation.joining.join_status import JoinStatus
 from securetm.federation.joining.joining_party import Joining, Tell, join, prepare, tell_nobody
 from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.store import CoordinatorStore
-from securetm.plan_reading import read_plan
+from securetm.plan_origins import accepted_as
+from securetm.plan_reading import plan_from_tables, read_plan
 from securetm.stages import Unwatched
 from securetm.trial.trial_folder import make_trial
 
@@ -73,9 +76,11 @@ class Organisations:
         return self.folder / "parties" / name / "PARTY.toml"
 
     def write(self, name: str, **changed: str) -> Path:
-        """Writes PARTY.toml anew."""
-        usual = {"identity": "notes", "data": "", "policy": "", "privacy": "", "top": ""}
-        self.file(name).write_text(PARTY.format(name=name, **{**usual, **changed}), "utf-8")
+        """Writes PARTY.toml anew. It accepts what the plan declares public."""
+        usual = {"identity": "notes", "data": "", "policy": "", "privacy": "", "top": "", **changed}
+        if "inputs" not in usual["policy"]:
+            usual["policy"] = f"inputs = {json.dumps(accepted(self.plan))}\n{usual['policy']}"
+        self.file(name).write_text(PARTY.format(name=name, **usual), "utf-8")
         return self.file(name)
 
     def bring(self, name: str, documents: list[str], file: str = "documents.jsonl") -> None:
@@ -84,6 +89,14 @@ class Organisations:
 
     def prepared(self, name: str, tell: Tell = tell_nobody) -> Joining:
         return prepare(self.file(name), lambda _: None, Unwatched(), tell)
+
+
+def accepted(plan: str) -> list[str]:
+    """The digests by which a party accepts the inputs of this plan that rest on somebody's word."""
+    tables = tomllib.loads(plan)
+    if "origins" not in tables:
+        return []
+    return [accepted_as(one) for one in agree(plan_from_tables(tables, "a test")).inputs if one.digest]
 
 
 @dataclass

@@ -29,7 +29,8 @@ def public_words(folder: Path) -> str:
 
 def private_plan(folder: Path, profile: str, **more: Any) -> Plan:
     """A small plan under a profile with a budget."""
-    return small_plan(profile=profile, vocabulary__source="file", vocabulary__file=public_words(folder), **more)
+    declared = {"origins__vocabulary": "words that the tests made up", **more}
+    return small_plan(profile=profile, vocabulary__source="file", vocabulary__file=public_words(folder), **declared)
 
 
 def stores(names: Mapping[str, Corpus], folder: Path) -> tuple[dict[str, PartyStore], dict[str, bytes]]:

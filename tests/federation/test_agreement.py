@@ -93,7 +93,7 @@ def test_a_role_that_starts_after_the_edit_agrees_to_something_else(corpora: Map
 def test_an_agreement_is_what_its_files_say(name: str, tmp_path: Path) -> None:
     words = tmp_path / "words.txt"
     words.write_text("\n".join(WORDS), "utf-8")
-    source: dict[str, Any] = {"vocabulary__source": "file", "vocabulary__file": str(words)}
+    source: dict[str, Any] = {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": str(words)}
     allowed = "file" in read_profile(name).vocabularies
     agreement = agree(small_plan(profile=name, **(source if allowed else {})))
     assert agreement.profile == read_profile(name, unit=agreement.unit if agreement.unit is not Unit.WORD else Unit.DOCUMENT)

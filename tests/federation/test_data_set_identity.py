@@ -31,6 +31,8 @@ batch = 16
 [vocabulary]
 source = "file"
 file = "{words}"
+[origins]
+vocabulary = "made up"
 [training]
 rounds = {rounds}
 [privacy]

@@ -73,7 +73,7 @@ def test_every_other_model_ends_in_topics_or_in_a_named_error(model: str, partie
     listed.write_text("\n".join(WORDS), "utf-8")
     settings: dict[str, Any] = {f"model.{name}": value for name, value in small_settings(model, 7).items()}
     settings |= {"profile": "open", "model.name": model, "training.rounds": 3, "embeddings.model": ""}
-    settings |= {"vocabulary.source": "file", "vocabulary.file": str(listed)}
+    settings |= {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(listed)}
     made = embedded(corpora(PARTIES[parties]))
     if parties == "an empty party":
         with pytest.raises(TooFewToTakePart):
@@ -104,7 +104,13 @@ def a_third() -> Iterator[Any]:
 def test_a_run_ends_in_topics_or_in_a_named_error(form: str, parties: str, profile: str, tmp_path: Path) -> None:
     listed = tmp_path / "words.txt"
     listed.write_text("\n".join(WORDS), "utf-8")
-    few = {"model.n_topics": 7, "training.rounds": 3, "vocabulary.source": "file", "vocabulary.file": str(listed)}
+    few = {
+        "model.n_topics": 7,
+        "training.rounds": 3,
+        "vocabulary.source": "file",
+        "origins.vocabulary": "made up",
+        "vocabulary.file": str(listed),
+    }
     if parties == "an empty party":  # said to its own user
         with pytest.raises(TooFewToTakePart):
             federate(corpora(PARTIES[parties]), tmp_path / "run", {"profile": profile, **FORMS[form], **few})

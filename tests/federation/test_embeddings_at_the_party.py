@@ -171,7 +171,7 @@ def test_a_budget_embeds_each_text_alone(sentence_model: Path) -> None:
 
 def test_noise_on_words_covers_no_embedding(sentence_model: Path, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("\n".join(WORDS), "utf-8")
-    words = {"vocabulary__source": "file", "vocabulary__file": str(tmp_path / "words.txt")}
+    words = {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": str(tmp_path / "words.txt")}
     with pytest.raises(EmbeddingsWithoutNoise, match="made of the words without it"):
         plan_of(sentence_model, profile="iftm", **words)
 

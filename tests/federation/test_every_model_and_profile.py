@@ -37,7 +37,12 @@ def test_embeddings_are_refused_where_noise_is_in_words(tmp_path) -> None:
     """Noised documents have no embedding, and one that was made of the words would tell them."""
     words = tmp_path / "words.txt"
     words.write_text("one\ntwo\nthree")
-    tables = {"profile": "iftm", "model": {"name": "zeroshot-tm"}, "vocabulary": {"source": "file", "file": str(words)}}
+    tables = {
+        "profile": "iftm",
+        "model": {"name": "zeroshot-tm"},
+        "vocabulary": {"source": "file", "file": str(words)},
+        "origins": {"vocabulary": "made up"},
+    }
     with pytest.raises(EmbeddingsWithoutNoise, match="zeroshot-tm reads embeddings") as refusal:
         plan_from_tables(tables, "a test")
     assert "reads words alone" in refusal.value.advice()

@@ -46,7 +46,7 @@ def weights(folder: RunFolder) -> Array:
 
 @pytest.mark.parametrize("profile", quick(PROFILES, "masked", "bfv", "ckks"))
 def test_it_ends_where_plain_sums_end(profile: str, five: Mapping[str, Corpus], words: Path, tmp_path: Path) -> None:
-    public = {"vocabulary__source": "file", "vocabulary__file": str(words)}
+    public = {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": str(words)}
     plain, open_folder = ran(tmp_path / "open", five, **public)
     hidden, folder = ran(tmp_path / profile, five, profile=profile, **public)
     # Plain gradient steps, so that an error of half a grid step stays one; float32 sums of some hundreds are as coarse.
@@ -59,7 +59,14 @@ def test_it_ends_where_plain_sums_end(profile: str, five: Mapping[str, Corpus], 
 def test_where_the_parties_open_the_coordinator_never_sees_the_model(
     profile: str, five: Mapping[str, Corpus], words: Path, tmp_path: Path
 ) -> None:
-    _, folder = ran(tmp_path / profile, five, profile=profile, vocabulary__source="file", vocabulary__file=str(words))
+    _, folder = ran(
+        tmp_path / profile,
+        five,
+        profile=profile,
+        vocabulary__source="file",
+        origins__vocabulary="made up",
+        vocabulary__file=str(words),
+    )
     learned = weights(folder)
     kept, _ = read_arrays(folder.coordinator / "checkpoint.safetensors")
     start = folder.agreement.model.start(
@@ -83,7 +90,13 @@ def test_batches_that_are_too_small_where_parties_drop_out_are_refused(
     profile: str, batch: int, five: Mapping[str, Corpus], words: Path, tmp_path: Path
 ) -> None:
     """Of all five parties they would be enough; a sum may be opened over three or four of them."""
-    plan = small_plan(profile=profile, model__batch=batch, vocabulary__source="file", vocabulary__file=str(words))
+    plan = small_plan(
+        profile=profile,
+        model__batch=batch,
+        vocabulary__source="file",
+        origins__vocabulary="made up",
+        vocabulary__file=str(words),
+    )
     folder = begin(tmp_path / "run", plan, five)
     with pytest.raises(PartyRefused, match=BelowMinimum.__name__):
         execute(folder, Unwatched())

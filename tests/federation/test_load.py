@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors import safe_open
-from safetensors.numpy import save_file
 from scipy import sparse
 
 import securetm
@@ -27,6 +26,7 @@ from securetm.models import MODELS
 from securetm.models.gibbs.lda import LDA
 from securetm.models.model_errors import DamagedModel, NewerModel, NoKnownWords, OtherVocabulary, UnknownModel
 from securetm.models.stored_model import write_model
+from securetm.models.tensor_file import packed
 from securetm.stages import Unwatched
 
 from .conftest import small_plan
@@ -63,7 +63,11 @@ def run(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path_fac
     name, _, profile = request.param.partition(" under ")
     settings = {"name": name, "n_topics": 3, **SMALL[name]}
     path = tmp_path_factory.mktemp("runs")
-    public = {"vocabulary__source": "file", "vocabulary__file": public_words(path)} if profile else {}
+    public = (
+        {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": public_words(path)}
+        if profile
+        else {}
+    )
     plan = small_plan(profile=profile or "open", model=settings, training__rounds=2, **public)
     execute(begin(path / "run", plan, embedded(five)), Unwatched())
     return path / "run"
@@ -104,7 +108,7 @@ def rewritten(path: Path, **facts: str) -> Path:
     with safe_open(path, framework="numpy") as stored:
         arrays = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
         said = {name: value for name, value in stored.metadata().items() if name != "sha256"}
-    save_file(arrays, path, {**said, **facts})
+    path.write_bytes(packed(arrays, {**said, **facts}))
     return path
 
 

@@ -183,6 +183,8 @@ name = "lda-vi"
 n_topics = 3
 [vocabulary]
 file = "{words}"
+[origins]
+vocabulary = "made up"
 [training]
 rounds = 2
 held_out = 0.2

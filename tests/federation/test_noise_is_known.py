@@ -46,7 +46,7 @@ def test_few_documents_behind_much_noise_predict_as_well_as_a_guess(
 ) -> None:
     """Five hundred documents at epsilon 1 teach next to nothing of so many words in twenty topics."""
     settings = {"profile": profile, "model.name": model, "model.n_topics": 20, "training.rounds": 2, "privacy.epsilon": 1.0}
-    listed = {"vocabulary.source": "file", "vocabulary.file": str(words)}
+    listed = {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(words)}
     result = federate(parties, tmp_path / "run", {**settings, **listed})
     assert result["rounds"] == 2
     assert np.isfinite(result["quality"]["held_out"])

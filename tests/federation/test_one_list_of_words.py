@@ -29,7 +29,7 @@ def told(word: str, corpus: Corpus, corpora: Mapping[str, Corpus], folder: Path)
     """What a party says when it is invited and given that one word as its list."""
     folder.mkdir()
     (folder / "words.txt").write_text(f"{word}\nzyzzyva", "utf-8")
-    plan = small_plan(vocabulary__source="file", vocabulary__file=str(folder / "words.txt"))
+    plan = small_plan(vocabulary__source="file", origins__vocabulary="made up", vocabulary__file=str(folder / "words.txt"))
     party, played = make_party("south", plan, {**corpora, "south": corpus}, folder), Played(plan, tuple(corpora))
     played.profile = replace(party.agreement.profile, minimum_documents=15)
     party.agreement = replace(party.agreement, profile=played.profile)
@@ -84,7 +84,7 @@ def test_a_list_that_cannot_follow_from_what_was_counted(uninvited: Stage) -> No
 
 def test_where_the_plan_asks_for_no_candidates_there_are_none(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("\n".join(WORDS), "utf-8")
-    plan = small_plan(vocabulary__source="file", vocabulary__file=str(tmp_path / "words.txt"))
+    plan = small_plan(vocabulary__source="file", origins__vocabulary="made up", vocabulary__file=str(tmp_path / "words.txt"))
     stage = Stage(make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora)))
     assert stage.says(stage.played.invite()) == wire.Accepted()
     stage.refuses(stage.played.adopt(WORDS, candidates=True), "BadState", "no candidates")

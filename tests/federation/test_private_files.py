@@ -36,7 +36,7 @@ def open_umask() -> Iterator[None]:
 
 
 def _plan(folder: Path, profile: str) -> Any:
-    words = {"vocabulary__source": "file", "vocabulary__file": public_words(folder)}
+    words = {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": public_words(folder)}
     return small_plan(profile=profile, model={"name": "lda", "n_topics": 3, "sweeps": 2}, training__rounds=2, **words)
 
 

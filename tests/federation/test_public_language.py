@@ -54,7 +54,15 @@ def test_a_list_that_is_named_decides_the_source() -> None:
     english = ("file", "english")
     assert said == {"none": ("joint", ""), "list": english, "both": ("joint", "english"), "public only": english}
     with pytest.raises(BadSetting, match="adds words of the parties"):
-        read_plan(None, {"profile": "dp-central", "vocabulary.source": "file", "vocabulary.file": "english+private"})
+        read_plan(
+            None,
+            {
+                "profile": "dp-central",
+                "vocabulary.source": "file",
+                "origins.vocabulary": "made up",
+                "vocabulary.file": "english+private",
+            },
+        )
     with pytest.raises(BadSetting, match="does not take: leave out"):
         read_plan(None, {"profile": "iftm", "vocabulary.file": "english+private"})
 

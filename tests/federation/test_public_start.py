@@ -50,7 +50,8 @@ def vectors(tmp_path: Path) -> Path:
 def plan_of(folder: Path, vectors: Path, profile: str = "dp-central", **more: Any) -> Plan:
     settings = {"model": LDA_VI, "training__rounds": 1, "training__vectors": str(vectors), **more}
     paid = {"privacy__epsilon": 8.0} if profile.startswith("dp-") else {}
-    return private_plan(folder, profile, **settings, **paid)
+    named = settings["training__vectors"]
+    return private_plan(folder, profile, **settings, **paid, **({"origins__vectors": "made up"} if named else {}))
 
 
 def test_a_private_run_says_where_it_began_and_what_no_document_made(
@@ -187,6 +188,7 @@ def test_words_that_opened_sums_told_begin_at_their_own_frequencies(vectors: Pat
     texts = [f"court law {'judge' if n % 2 else 'trial'} {'appeal' if n % 20 == 0 else 'court'}" for n in range(800)]
     parties = {name: Corpus.from_strings(texts, name=name) for name in ("north", "south", "west", "east", "centre")}
     settings = {"training__rounds": 1, "training__vectors": str(vectors), "model": LDA_VI, "vocabulary__min_documents": 1}
+    settings |= {"origins__vectors": "made up"}
     folder = begin(tmp_path / "run", small_plan(profile="dp-distributed", privacy__epsilon=8.0, **settings), parties)
     execute(folder, Unwatched(), comparison=False)
     words = (folder.coordinator / "vocabulary.txt").read_text().split("\n")

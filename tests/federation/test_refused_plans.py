@@ -43,7 +43,11 @@ UNSOUND: Mapping[str, tuple[Mapping[str, object], type[SecuretmError], str]] = {
     "a section for a number": ({"seed.x": 5}, BadSetting, "seed"),
     "seed": ({"seed": -1}, BadSetting, "seed"),
     "huge seed": ({"seed": 2**63}, BadSetting, "seed"),
-    "vocabulary file": ({"vocabulary.source": "file", "vocabulary.file": "absent.txt"}, BadSetting, "absent.txt"),
+    "vocabulary file": (
+        {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": "absent.txt"},
+        BadSetting,
+        "absent.txt",
+    ),
     "no vocabulary file": ({"vocabulary.source": "file"}, BadSetting, "file"),
     "vocabulary source": ({"vocabulary.source": "guess"}, BadSetting, "source"),
     "max_words": ({"vocabulary.max_words": 1}, BadSetting, "max_words"),

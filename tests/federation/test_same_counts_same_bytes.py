@@ -55,7 +55,7 @@ def corpora(words: int) -> Mapping[str, Corpus]:
 
 def plan_of(folder: Path, model: str) -> Plan:
     folder.mkdir(exist_ok=True)
-    words = {"vocabulary__source": "file", "vocabulary__file": public_words(folder)}
+    words = {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": public_words(folder)}
     return small_plan(profile="iftm", model={"name": model, **MODELS[model]}, training__rounds=3, **words)
 
 

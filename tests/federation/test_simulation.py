@@ -130,7 +130,12 @@ def asked(path: Path) -> list[str]:
 def test_with_a_public_file_no_partys_words_travel(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     public = sorted([*SHARED, *SUBJECTS["north"], "neverused"])
     (tmp_path / "words.txt").write_text("\n".join(reversed(public)) + "\n\n", encoding="utf-8")
-    plan = small_plan(vocabulary__source="file", vocabulary__file=str(tmp_path / "words.txt"), training__rounds=2)
+    plan = small_plan(
+        vocabulary__source="file",
+        origins__vocabulary="made up",
+        vocabulary__file=str(tmp_path / "words.txt"),
+        training__rounds=2,
+    )
     execute(begin(tmp_path / "run", plan, corpora, with_content=True), Unwatched())
     assert FinishedRun.open(tmp_path / "run").vocabulary == tuple(public)
     assert set(asked(tmp_path / "run")) == {"train", "coherence", "held_out"}

@@ -97,7 +97,11 @@ class _Site:
 def site(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: Path) -> Iterator[_Site]:
     words = tmp_path / "words.txt"
     words.write_text("\n".join(sorted({*SHARED, *(w for subject in SUBJECTS.values() for w in subject)})), "utf-8")
-    public = {"vocabulary__source": "file", "vocabulary__file": str(words)} if request.param == "bfv" else {}
+    public = (
+        {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": str(words)}
+        if request.param == "bfv"
+        else {}
+    )
     folder = begin(tmp_path / "run", small_plan(profile=request.param, model__batch=34, **public), five)
     parties = _Reached(InProcess({name: make_party(folder, name) for name in folder.members}))
     store = CoordinatorStore(folder.coordinator)

@@ -59,7 +59,7 @@ def test_a_run_in_the_open(epochs: int, corpora: dict, tmp_path: Path) -> None:
 
 def test_a_run_under_a_budget(five: dict, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("\n".join(sorted(five["north"].vocabulary)), "utf-8")
-    words = {"vocabulary__source": "file", "vocabulary__file": str(tmp_path / "words.txt")}
+    words = {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": str(tmp_path / "words.txt")}
     plan = plan_of(profile="dp-distributed", privacy__rate=0.5, privacy__delta=1e-3, **words)
     result = execute(begin(tmp_path / "run", plan, five), Unwatched(), comparison=False)
     assert result["rounds"] == 3

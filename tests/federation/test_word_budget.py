@@ -59,7 +59,7 @@ def twice(tmp_path: Path) -> str:
 
 
 def plan_of(folder: Path, profile: str = "iftm", **more: Any) -> Any:
-    words = {"vocabulary__source": "file", "vocabulary__file": public_words(folder)}
+    words = {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": public_words(folder)}
     return small_plan(profile=profile, model=dict(MODEL), **{**words, "training__rounds": 3, **more})
 
 

@@ -40,6 +40,7 @@ def _run(place: Path, parties: Mapping[str, Corpus], words: Path, profile: str) 
         "model": {"name": "lda-matched", "n_topics": 4, "sweeps": 3},
         "training": {"rounds": 2, "held_out": 0.1},
         "vocabulary": {"source": "file", "file": str(words)},
+        "origins": {"vocabulary": "made up"},
     }
     folder = begin(place / profile, plan_from_tables(tables, "a test"), parties, with_content=True)
     train(folder, Unwatched())

@@ -33,7 +33,7 @@ def _found(path: Path, documents: Path, words: str, rounds: int, **changes: obje
     plan.write_text(
         f'{text}[trial.run]\n"corpus.source" = "{documents}"\n"corpus.party" = "party"\n"corpus.partition" = "column"\n'
         f'"model.name" = "lda"\n"model.n_topics" = 5\n"training.rounds" = {rounds}\n"training.held_out" = 0.01\n'
-        f'"vocabulary.source" = "file"\n"vocabulary.file" = "{listed}"\n'
+        f'"vocabulary.source" = "file"\n"origins.vocabulary" = "made up"\n"vocabulary.file" = "{listed}"\n'
     )
     whole = audit(plan)
     assert {f.run.profile for f in whole.refuted_claims} <= {"dp-local"}

@@ -45,7 +45,14 @@ def public(tmp_path: Path) -> Callable[..., PublicFacts]:
 
     def facts(profile: str, model: str = "lda", **settings: Any) -> PublicFacts:
         named = {name.replace("_", ".", 1): value for name, value in settings.items()}
-        whole = {"profile": profile, "model.name": model, "vocabulary.source": "file", "vocabulary.file": str(path), **named}
+        whole = {
+            "profile": profile,
+            "model.name": model,
+            "vocabulary.source": "file",
+            "origins.vocabulary": "made up",
+            "vocabulary.file": str(path),
+            **named,
+        }
         plan = read_plan(None, whole)
         return PublicFacts(PARTIES, agree(plan))
 

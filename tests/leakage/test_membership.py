@@ -77,6 +77,7 @@ def _run(
         "model": {"name": model, "n_topics": 4, **({"sweeps": 2} if model == "lda" else {})},
         "training": {"rounds": rounds, "held_out": 0.5},
         "vocabulary": {"source": "file", "file": str(words)},
+        "origins": {"vocabulary": "made up"},
         **sections,
     }
     folder = begin(path, plan_from_tables(tables, "a test"), parties, with_content=True)
@@ -247,6 +248,7 @@ def test_where_persons_are_protected_each_candidate_is_somebodys(tmp_path: Path,
         "model": {"n_topics": 2, **model},
         "training": {"rounds": 2, "held_out": 0.5},
         "vocabulary": {"source": "file", "file": str(tmp_path / "words.txt")},
+        "origins": {"vocabulary": "made up"},
         "privacy": {"unit": "person"},
     }
     plan = plan_from_tables(tables, "a test")

@@ -61,7 +61,7 @@ def public(tmp_path: Path) -> Facts:
     path.write_text("\n".join(WORDS))
 
     def facts(profile: str, model: str = "prodlda", **settings: Any) -> PublicFacts:
-        listed = {"vocabulary.source": "file", "vocabulary.file": str(path)}
+        listed = {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(path)}
         plan = read_plan(None, {"profile": profile, "model.name": model, **MODELS[model], **listed, **settings})
         return PublicFacts(PARTIES, agree(plan))
 

@@ -49,6 +49,7 @@ def _run(place: Path, parties: Mapping[str, Corpus], profile: str, trained: Mapp
         "profile": profile,
         **trained,
         "vocabulary": {"source": "file", "file": str(words)},
+        "origins": {"vocabulary": "made up"},
     }
     folder = begin(place / profile, plan_from_tables(tables, "a test"), parties, with_content=True)
     train(folder, Unwatched())

@@ -98,7 +98,7 @@ def facts(tmp_path: Path) -> Callable[[str], PublicFacts]:
     (tmp_path / "words.txt").write_text("\n".join(FREQUENT))
 
     def made(profile: str) -> PublicFacts:
-        listed = {"vocabulary.source": "file", "vocabulary.file": str(tmp_path / "words.txt")}
+        listed = {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(tmp_path / "words.txt")}
         return PublicFacts(PARTIES, agree(read_plan(None, {"profile": profile, "model.name": "lda", **listed})))
 
     return made

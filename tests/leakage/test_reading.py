@@ -69,6 +69,7 @@ class Made:
             "model": {"name": model, **MODELS[model]},
             "training": {"rounds": 2},
             "vocabulary": {"source": "file", "file": str(self.place / "words.txt")},
+            "origins": {"vocabulary": "made up"},
         }
         path, plan = self.place / f"{profile}-{model}", plan_from_tables(tables, "a test")
         folder = begin(path, plan, self.parties, with_content=True)

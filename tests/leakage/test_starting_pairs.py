@@ -24,7 +24,7 @@ WORDS = ("boat", "lake", "river")
 
 def _facts(place: Path, profile: str, **privacy: object) -> PublicFacts:
     (place / "words.txt").write_text("\n".join(WORDS))
-    words = {"vocabulary.source": "file", "vocabulary.file": str(place / "words.txt")}
+    words = {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(place / "words.txt")}
     start = {"training.start": "moments", "training.vectors": "none", "training.rounds": 1}
     settings = {"profile": profile, "model.name": "lda-vi", **start, **words, **privacy}
     return PublicFacts(PARTIES, agree(read_plan(None, settings)))

@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.numpy import save_file
 from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Block, Terms
+from securetm.contracts import Answer, Block, Origin, OriginKind, Terms
 from securetm.errors import BadSetting, NotFound
 from securetm.models.estimator import Estimator, held_back
 from securetm.models.given_documents import as_documents
 from securetm.models.model_errors import DamagedModel, NewerModel, NotFitted, OtherModel, OtherVocabulary
 from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.stored_model import origin_of_model
+from securetm.models.tensor_file import packed
 from tests.models.trained_by_hand import VOCABULARY, WORDS, planted
 
 torch.set_num_threads(1)
@@ -181,8 +182,8 @@ def rewritten(fitted, path, **facts):
     with safe_open(path, framework="numpy") as stored:
         arrays = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
         metadata = {**stored.metadata(), **facts}
-    del metadata["sha256"]  # as a file that was written so
-    save_file(arrays, path, metadata)
+    del metadata["sha256"]  # another one is written
+    path.write_bytes(packed(arrays, metadata))
 
 
 @pytest.mark.parametrize(
@@ -251,3 +252,20 @@ def test_models_without_a_batch_learn_from_all_documents_at_once():
     documents, _ = planted(12)
     learned = Counting().fit(documents, epochs=3).learned.state
     np.testing.assert_allclose(learned["totals"], (1 + 2 + 3) * documents.counts.sum(0))
+
+
+def test_a_saved_model_says_where_it_comes_from_only_if_somebody_said_it(fitted, tmp_path):
+    fitted.save(tmp_path / "silent")
+    assert origin_of_model(tmp_path / "silent") is None
+    fitted.save(tmp_path / "public", public="trained on an encyclopedia")
+    assert origin_of_model(tmp_path / "public") == Origin.public("trained on an encyclopedia")
+    again = ProdLDA.load(tmp_path / "public")
+    again.save(tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == (tmp_path / "public").read_bytes()
+    with pytest.raises(BadSetting, match="an origin is known"):
+        again.save(tmp_path / "copy", public="for another reason")
+    documents, _ = planted(24, seed=2)
+    again.partial_fit(documents, epochs=1).save(tmp_path / "further")
+    assert origin_of_model(tmp_path / "further").kind is OriginKind.UNBOUNDED
+    again.fit(documents, epochs=1).save(tmp_path / "anew")
+    assert origin_of_model(tmp_path / "anew") is None

@@ -15,6 +15,7 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.agreement import Agreement
 from securetm.federation.joining.joining_party import Joining
+from securetm.federation.origins import before_in_ledger
 from securetm.federation.paying import bill_of
 from securetm.federation.questions import (
     COHERENCE,
@@ -28,6 +29,7 @@ from securetm.federation.questions import (
     Questions,
     before_training,
 )
+from securetm.plan_origins import accepted_as
 from securetm.profiles import cohort_of
 from securetm.route import compile_route
 
@@ -70,6 +72,10 @@ def preview(joining: Joining) -> dict[str, Any]:
         "engine": joining.file.engine.facts(),
         "leaves_home": [asdict(one) for one in questions_of(agreement, joining)],
         "cost": cost(joining),
+        "starts_from": [
+            {"setting": one.setting, "shown": one.shown, "origin": one.origin.in_words(), "accepted_as": accepted_as(one)}
+            for one in agreement.inputs
+        ],
         "lands_in": str(joining.results),
     }
 
@@ -109,10 +115,10 @@ def cost(joining: Joining) -> dict[str, Any] | None:
         with Ledger.read(path) as ledger:
             before = max(before, ledger.spent().epsilon)
             own = joining.file.privacy.budget(ledger.budget) if ledger.has_budget else own
+    planned = {"epsilon": whole.epsilon, "delta": budget.delta}
     return {
         "unit": budget.unit.value,
-        "epsilon": whole.epsilon,
-        "delta": budget.delta,
+        **before_in_ledger(agreement, joining.runs()).added_to(planned),
         "spent_before": before,
         "unbounded_because": next((one.unbounded_because for one in map(all_runs, ledgers) if one and one.because), None),
         "budget": own.epsilon,

@@ -29,11 +29,13 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
 from securetm.federation.declining import reason_of
 from securetm.federation.document_minimum import check_delta, check_kind, check_share
+from securetm.federation.joining.accepted_inputs import check_accepted_inputs, check_ledgers_hold, check_most_epsilon
 from securetm.federation.joining.beat import PacedParty, SystemClock
 from securetm.federation.joining.party_home import PartyHome
 from securetm.federation.joining_errors import LeftEarly, NotAllowedHere
 from securetm.federation.joining_result import keep_result, spent
-from securetm.federation.ledgers_of_documents import LedgersOfDocuments, own_budget
+from securetm.federation.ledgers_of_documents import LedgersOfDocuments, own_budget, runs_in
+from securetm.federation.origins import run_between_organisations
 from securetm.federation.party import Party
 from securetm.federation.party_state import PartyWatch
 from securetm.federation.questions import HELD_OUT, TRAIN, before_training
@@ -69,7 +71,7 @@ class Joining:
     @property
     def run_name(self) -> str:
         """What the ledger calls this run: the same whenever the same plan is run over the same data set."""
-        return f"{self.roster.federation} {self.home.run(self.agreement).name}"
+        return run_between_organisations(self.roster.federation, self.agreement)
 
     @property
     def results(self) -> Path:
@@ -105,6 +107,10 @@ class Joining:
         """The ledgers that these documents have so far. None is made."""
         unit = self.agreement.budget.unit if self.agreement.budget is not None else None
         return LedgersOfDocuments(self.home.ledgers).ledgers_of(self.corpus, unit, self.home.data_set)
+
+    def runs(self) -> frozenset[str]:
+        """The runs that these documents took part in, as their ledgers hold them."""
+        return frozenset().union(*map(runs_in, self.ledgers()))
 
     def spent(self) -> dict[str, Any] | None:
         """What the ledger says now; None where there is none. It may be called while another thread charges it."""
@@ -154,11 +160,15 @@ def _checked(file: PartyFile, home: PartyHome, roster: FederationRoster, keys: K
     check_module(file)
     agreement = agreed_apart(read_plan(file.place(file.plan), {}), roster.members)
     check_policy(file, agreement, roster)
+    check_accepted_inputs(agreement, file.policy, home.path)
+    check_ledgers_hold(agreement, file.name, LedgersOfDocuments(home.ledgers).runs())
     corpus = documents_of(file, agreement, stages)
     check_share(file.name, corpus, agreement.profile, roster.members)
     check_delta(file.name, corpus, agreement.profile, None)  # the ledger's own is checked when it is opened
     check_kind(corpus, agreement)
-    return Joining(file, home, roster, keys, agreement, corpus)
+    joining = Joining(file, home, roster, keys, agreement, corpus)
+    check_most_epsilon(agreement, file.policy, joining.runs())
+    return joining
 
 
 def check_module(file: PartyFile) -> None:

@@ -19,6 +19,7 @@ from securetm.corpus.corpus import PartyCorpus
 from securetm.federation.folder import alone_in
 from securetm.federation.joining_errors import AnotherDataSet, DocumentsChanged, HomeBusy
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
+from securetm.federation.origins import run_of
 from securetm.federation.running_errors import RunBusy
 from securetm.federation.store import COMMON, PartyStore, SqliteStore
 from securetm.federation.witness import TAG
@@ -71,8 +72,7 @@ class PartyHome:
 
     def run(self, agreement: Agreement) -> Path:
         """The folder of everything that was answered of this data set under that agreement and its profile."""
-        named = digest([agreement.digest.hex(), agreement.profile.digest.hex()])
-        return self.data / "runs" / named.hex()[:32]
+        return self.data / "runs" / run_of(agreement)
 
     def check_one_data_set(self, agreement: Agreement) -> None:
         """Refuses if another data set of this party has begun this run.

@@ -9,6 +9,7 @@ from typing import Any
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.agreement import Agreement
+from securetm.federation.origins import before_in_trial
 from securetm.federation.paying import Bill, bill_of
 
 _STEPS = 100  # of a run: composing losses takes longer than a round, so the answers are counted up to the next step
@@ -36,7 +37,9 @@ class PlannedSpending:
         step = max(1, rounds // _STEPS)
         counted = min(-(-answers // step) * step, max(rounds, answers))
         epsilon = _epsilon(self, counted)
-        return {"unit": budget.unit.value, "epsilon": epsilon, "delta": budget.delta, "budget": budget.epsilon}
+        spent = {"unit": budget.unit.value, "epsilon": epsilon, "delta": budget.delta, "budget": budget.epsilon}
+        before = before_in_trial(self.agreement)  # at most: whose documents the earlier runs read, the ledgers know
+        return before.added_to(spent) if before.entries else spent
 
     @cached_property
     def bill(self) -> Bill:

@@ -10,9 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from securetm.agreement import Agreement
+from securetm.contracts import Origin
 from securetm.entropy import OperatingSystem
 from securetm.federation.file_digests import KEPT, RUN, bind
 from securetm.federation.folder import LEDGERS, RunFolder, check_free, reopen, write_record
+from securetm.federation.origins import product_of, run_between_organisations
 from securetm.federation.serving_errors import AnotherPlanThere
 from securetm.federation.store import read_json
 from securetm.private_files import private_folder
@@ -39,6 +41,12 @@ def served_folder(
         if not fits:
             raise AnotherPlanThere(str(path), what)
     return replace(folder, agreement=agreement, members=tuple(keys), keys=dict(keys))
+
+
+def origin_of_served(folder: RunFolder) -> Origin:
+    """The origin of what this federation learned: no party spends more than the run's budget."""
+    run = run_between_organisations(str(read_json(folder.path / RUN)["federation"]), folder.agreement)
+    return product_of(folder.agreement, run, folder.members)
 
 
 def _begun(path: Path, agreement: Agreement, federation: str, keys: Mapping[str, bytes], with_content: bool) -> RunFolder:

@@ -10,6 +10,8 @@ from securetm.federation.coordinator import Trained
 from securetm.federation.data_free import Beginning
 from securetm.federation.folder import RunFolder
 from securetm.federation.moved_topics import moved_since
+from securetm.federation.origins import before_by_name, facts_of
+from securetm.federation.serving.served_folder import origin_of_served
 from securetm.federation.work_time import WorkTimer
 from securetm.models.false_discoveries import top_words_above_noise
 from securetm.models.quality import named_topics
@@ -44,7 +46,8 @@ def served_result(
         "stopped": trained.stopped,
         "epochs": plan.training.epochs,
         **dict.fromkeys(UNKNOWN),
-        "spent": [_spent(name, spent(trained.rounds)) for name in folder.members],
+        "spent": [_spent(folder, name, spent(trained.rounds)) for name in folder.members],
+        "origins": facts_of(folder.agreement, origin_of_served(folder)),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(timer.seconds(), 2),
         "bytes_up": up,
@@ -52,8 +55,9 @@ def served_result(
     }
 
 
-def _spent(name: str, planned: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the plan says that this run spent of one party's budget; the party's own ledger is not here."""
+def _spent(folder: RunFolder, name: str, planned: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What this run spent of one party's budget by its plan, with what it started from; the party's ledger is not here."""
     if planned is None:
         return {"party": name, "unit": "document", "epsilon": None, "delta": None}
-    return {"party": name, **planned}
+    own = {**planned, **planned.get("own", {})}
+    return before_by_name(folder.agreement, name).added_to({"party": name, **own})

@@ -23,6 +23,7 @@ from securetm.federation.folder import RESULT, RunFolder, alone_in, result_of
 from securetm.federation.recording_watch import RecordingWatch
 from securetm.federation.release import release
 from securetm.federation.running_errors import PartiesMissing
+from securetm.federation.serving.served_folder import origin_of_served
 from securetm.federation.serving.served_result import served_result
 from securetm.federation.serving.standing import FINISHED, HANDING_OUT, STOPPED, WAITING, Observed, Standing, StandingWatch
 from securetm.federation.serving_errors import NoProgress, Stopped, TooFewCame
@@ -118,7 +119,8 @@ class Serving:
         with WorkTimer(Transcript(self.folder.path / "transcript"), Unwatched()) as timer:
             trained = before or self._trained()
             if trained.rounds and self._sees_the_model:
-                release(self.folder.path, self.folder.agreement.model, trained.state, trained.vocabulary)
+                made = self.folder.agreement.model, trained.state, trained.vocabulary
+                release(self.folder.path, *made, origin_of_served(self.folder))
             result = served_result(self.folder, trained, timer, self.standing.spent)
         content = json_bytes(result)
         bind_all(self.folder.path, {RESULT: content})

@@ -60,7 +60,7 @@ def signed_report(sources: ReportSources) -> SignedReport:
         whose=_whose(sources),
         roles=_roles(profile, claims, len(_members(sources))),
         recorded=_recorded(sources),
-        spent=spent_in_words(sources.spent, budget, right),
+        spent=(*spent_in_words(sources.spent, budget, right), *sources.before),
         answers=answers,
         headline=_headline(answers, audits),
         not_tried=_not_tried(sources, audits, answers),

@@ -37,6 +37,7 @@ from securetm.plans import Plan
 from securetm.profiles import ProfileFile
 from securetm.reports.audit_file import AUDITS, read_record
 from securetm.reports.audit_wording import claimed_epsilon
+from securetm.reports.origins_said import counted_before, every_origin
 from securetm.reports.report_errors import NewerRun
 from securetm.reports.signed.five_questions import READER, Attempted, Lies
 from securetm.reports.signed.plain_words import plain_lie
@@ -76,6 +77,7 @@ class ReportSources:
     stop: str = "rounds"  # what ended the training
     documents: str = "The documents that each party brought."  # which these are
     origins: tuple[str, ...] = ()  # of every input, in words
+    before: tuple[str, ...] = ()  # what of the epsilon is that of earlier runs, in words
     released: Mapping[str, str] = field(default_factory=dict)  # files of `release/`, without the statement: SHA-256 by name
 
 
@@ -188,7 +190,8 @@ def _of_run(path: Path) -> ReportSources:
         ended=str(result.get("ended", ""))[:10],
         stop=plan.training.stop,
         documents=_documents_of(plan, str(facts.get("federation", ""))),
-        origins=origins_of(plan),
+        origins=every_origin(result),
+        before=counted_before(result),
         released=_released(path),
     )
 
@@ -265,18 +268,9 @@ def _of_party(path: Path) -> ReportSources:
             at_home=True,
             stop=plan.training.stop,
             documents=f"The data set {report.get('data_set', '')} of {report['party']}, as its own file names it.",
-            origins=origins_of(plan),
+            origins=every_origin(report),
+            before=counted_before(report),
             released=_released(path),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise DamagedStore(str(path / REPORT), "it is not a party's report of a run") from problem
-
-
-# ---- from what it started ------------------------------------------------------------------------------------------
-
-
-def origins_of(plan: Plan) -> tuple[str, ...]:
-    """What the run started from, in words."""
-    training, vocabulary = plan.training, plan.vocabulary
-    begun = f"model {Path(training.continue_from).name}" if training.continue_from else training.start or "the usual start"
-    return (f"start: {begun}", f"words: {Path(vocabulary.file).name or vocabulary.source or 'told by the parties'}")

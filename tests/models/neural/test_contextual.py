@@ -103,7 +103,7 @@ def test_where_noise_hides_words_no_embedding_is_read(kind, tmp_path):
     corpus = securetm.Corpus.from_strings(texts, embeddings=np.ones((len(texts), SIZE)))
     parties = {f"p{n}": corpus.select(np.arange(n, len(texts), 3)) for n in range(3)}
     (tmp_path / "words.txt").write_text("\n".join(["boat", "court", "judge", "lake", "law", "river"]) + "\n")
-    words = {"vocabulary.source": "file", "vocabulary.file": str(tmp_path / "words.txt")}
+    words = {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(tmp_path / "words.txt")}
     plan = {"profile": "iftm", "model.name": kind, "model.embedding_size": SIZE, "embeddings.model": "", **words}
     with pytest.raises(EmbeddingsWithoutNoise, match="reads embeddings"):
         securetm.federate(parties, tmp_path / "run", plan)

@@ -1,0 +1,230 @@
+"""A run under a budget starts from what is public or paid for, and from nothing else; what it spends includes its origins."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from securetm.contracts import Origin, OriginKind
+from securetm.federation.folder import reopen
+from securetm.federation.release import released_model
+from securetm.models.stored_model import origin_of_model
+from securetm.models.tensor_file import packed, unpacked
+
+from ..federation.private import PUBLIC
+from .conftest import Said, securetm
+
+SMALL = "--corpus documents.jsonl --partition column --model lda-vi --topics 3 --rounds 2 --no-comparison --json".split()
+WITHOUT = ("--profile", "masked", "--set", "vocabulary.min_documents=2", "--set", "vocabulary.most_candidates=500")
+BUDGET = ("--profile", "dp-central", "--epsilon", "4")
+WHY = "the glossary of a ministry, published in 2020"
+
+
+def ran(out: str | Path, *options: str) -> Said:
+    shutil.rmtree(out, ignore_errors=True)
+    return securetm("run", *SMALL, *options, "--out", str(out))
+
+
+def told(said: Said) -> str:
+    return " ".join(said.err.split())
+
+
+@pytest.fixture(scope="module")
+def runs(workplace: Path) -> Path:
+    return workplace / "runs"
+
+
+@pytest.fixture
+def unbounded(here: Path, runs: Path) -> Path:
+    """A run without noise over the documents, trained once."""
+    if not (runs / "unbounded").exists():
+        assert ran(runs / "unbounded", *WITHOUT).code == 0
+    return runs / "unbounded"
+
+
+@pytest.fixture
+def paid(here: Path, runs: Path) -> Path:
+    """A run under a budget from a list that the plan declares public, trained once."""
+    (here / "words.txt").write_text("\n".join(PUBLIC), "utf-8")
+    if not (runs / "paid").exists():
+        said = ran(runs / "paid", *BUDGET, "--vocabulary", "words.txt", "--public", f"vocabulary={WHY}")
+        assert said.code in (0, 1), said.err
+    return runs / "paid"
+
+
+def spent_of(run: Path) -> list[dict[str, Any]]:
+    return list(json.loads((run / "result.json").read_text("utf-8"))["spent"])
+
+
+def model_of(run: Path) -> str:
+    return str(released_model(run))
+
+
+@pytest.mark.parametrize("profile", ["dp-central", "dp-distributed", "dp-local", "iftm"])
+def test_a_budget_does_not_start_from_a_model_or_words_of_a_run_without_one(profile: str, unbounded: Path) -> None:
+    """Both are made of the same documents without noise, and epsilon would be printed and signed all the same."""
+    options = ("--profile", profile, "--model", "lda") if profile == "iftm" else ("--profile", profile, "--epsilon", "4")
+    for more in (("--continue", str(unbounded)), ("--vocabulary", model_of(unbounded))):
+        if "--continue" in more and profile == "iftm":
+            options = ("--profile", profile)
+        said = ran("runs/none", *options, *more)
+        assert said.code == 2, said.out
+        assert "may tell anything about documents" in told(said)
+        assert "trained under masked, which has no budget" in told(said)
+        assert str(unbounded) in "".join(said.err.split())
+        assert "train what it comes from under a budget too" in told(said)
+        assert not Path("runs/none").exists()
+
+
+def test_nobody_declares_a_file_public_whose_own_origin_says_otherwise(unbounded: Path) -> None:
+    said = ran("runs/none", *BUDGET, "--vocabulary", model_of(unbounded), "--public", f"vocabulary={WHY}")
+    assert said.code == 2
+    assert "an origin is known: unbounded" in told(said)
+
+
+def test_the_list_of_a_run_has_the_origin_of_its_model(unbounded: Path) -> None:
+    listed = str(reopen(unbounded).words)
+    said = ran("runs/none", *BUDGET, "--vocabulary", listed, "--public", f"vocabulary={WHY}")
+    assert said.code == 2
+    assert "an origin is known: unbounded" in told(said)
+
+
+def test_an_origin_is_covered_by_the_digest_of_its_file(unbounded: Path, tmp_path: Path) -> None:
+    whole = Path(model_of(unbounded)).read_bytes()
+    written = origin_of_model(Path(model_of(unbounded)))
+    assert written is not None
+    other = Origin.public("x" * len(written.reason)).as_text().replace('"public"', '"public"   ')
+    changed = tmp_path / "changed.safetensors"
+    changed.write_bytes(whole.replace(json.dumps(written.as_text()).encode(), json.dumps(other).encode()))
+    assert changed.read_bytes() != whole
+    said = ran("runs/none", *BUDGET, "--vocabulary", str(changed))
+    assert said.code != 0
+    assert "changed.safetensors" in "".join(said.err.split())
+
+
+@pytest.mark.parametrize("setting", ["vocabulary", "stop_words"])
+def test_a_file_without_an_origin_is_unbounded_until_a_reason_is_given(setting: str, here: Path) -> None:
+    (here / "listed.txt").write_text("\n".join(PUBLIC), "utf-8")
+    option = ("--vocabulary", "listed.txt") if setting == "vocabulary" else ("--set", "tokeniser.stop_words=listed.txt")
+    if setting == "stop_words":
+        (here / "listed.txt").write_text("an\nthe", "utf-8")
+        option = (*option, "--vocabulary", "english", "--set", "vocabulary.max_words=300")
+    said = ran("runs/none", *BUDGET, *option)
+    assert said.code == 2
+    assert f'--public {setting}="WHY"' in told(said)
+    said = ran("runs/declared", *BUDGET, *option, "--public", f"{setting}={WHY}")
+    assert said.code in (0, 1), said.err
+    inputs = {one["setting"]: one for one in said.json["origins"]["inputs"]}
+    assert (inputs[setting]["kind"], inputs[setting]["reason"], inputs[setting]["declared"]) == ("public", WHY, True)
+    assert said.json["origins"]["product"]["rests_on"] == [f"listed.txt: {WHY}"]
+    shown = " ".join(securetm("run", "--resume", "runs/declared").out.split())
+    assert f"because: {WHY}" in shown
+
+
+def test_a_reason_about_nothing_and_an_empty_one_are_refused(here: Path) -> None:
+    assert "is about nothing that this plan starts from" in told(ran("runs/none", *BUDGET, "--public", f"embeddings={WHY}"))
+    assert "must name an input and say why" in told(ran("runs/none", *BUDGET, "--public", "vocabulary="))
+
+
+def test_a_run_spends_what_it_started_from_and_its_own(paid: Path, tmp_path: Path) -> None:
+    first = spent_of(paid)
+    for more in (("--continue", str(paid)), ("--vocabulary", model_of(paid))):
+        said = ran(tmp_path / "second", *BUDGET, *more)
+        assert said.code in (0, 1), said.err
+        for before, now in zip(first, said.json["spent"], strict=True):
+            assert now["epsilon"] == pytest.approx(now["own"]["epsilon"] + before["epsilon"])
+            assert now["delta"] == pytest.approx(now["own"]["delta"] + before["delta"])
+            assert now["all_runs"] >= now["own"]["epsilon"] + before["epsilon"] - 1e-9
+        product = origin_of_model(released_model(tmp_path / "second"))
+        assert product is not None
+        assert product.kind is OriginKind.PAID
+        assert len(product.entries) == 2
+        assert product.rests_on == (f"words.txt: {WHY}",)
+    third = ran(tmp_path / "third", *BUDGET, "--continue", str(tmp_path / "second"))
+    assert third.json["spent"][0]["epsilon"] == pytest.approx(third.json["spent"][0]["own"]["epsilon"] * 3, rel=0.01)
+    shown = " ".join(securetm("run", "--resume", str(tmp_path / "third")).out.split())
+    assert "is its own 4 and what it started from: epsilon 4 of the run" in shown
+    assert f"Taken as public by an earlier run: words.txt: {WHY}" in shown
+
+
+def test_the_same_documents_dealt_out_in_another_way_are_counted_too(paid: Path, tmp_path: Path) -> None:
+    """A trial's ledgers do not know the documents, and its parties have other names."""
+    said = ran(tmp_path / "dealt", *BUDGET, "--continue", str(paid), "--partition", "equal", "--parties", "5")
+    assert said.code in (0, 1), said.err
+    assert all(one["epsilon"] > one["own"]["epsilon"] for one in said.json["spent"])
+
+
+def test_what_a_ledger_of_the_documents_holds_is_not_counted_twice(paid: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in Path("documents.jsonl").read_text("utf-8").splitlines()]
+    newcomer = sorted({row["party"] for row in rows})[0]
+    early, late = tmp_path / "early.jsonl", tmp_path / "late.jsonl"
+    early.write_text("".join(json.dumps(row) + "\n" for row in rows if row["party"] != newcomer), "utf-8")
+    late.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    ledgers = ("--ledgers", str(tmp_path / "ledgers"))
+    listed = ("--vocabulary", "words.txt", "--public", f"vocabulary={WHY}")
+    first = ran(tmp_path / "first", *BUDGET, *listed, *ledgers, "--corpus", str(early), "--set", "privacy.epsilon=2")
+    assert first.code in (0, 1), first.err
+    for each in sorted((tmp_path / "ledgers").glob("*/*.ledger")):
+        assert securetm("budget", "ledger", str(each), "--allow", "9").code == 0
+    second = ran(tmp_path / "second", *BUDGET, *ledgers, "--continue", str(tmp_path / "first"), "--corpus", str(late))
+    assert second.code in (0, 1), second.err
+    for one in second.json["spent"]:
+        own = one["own"]["epsilon"]
+        if one["party"] == newcomer:
+            assert one["epsilon"] == own
+            assert one["all_runs"] == pytest.approx(own)
+        else:
+            before = first.json["spent"][0]["epsilon"]
+            assert one["epsilon"] == pytest.approx(own + before)
+            assert own < one["all_runs"] < own + before + 1.5  # once, by the ledger's own rule
+    third = ran(tmp_path / "third", *BUDGET, *ledgers, "--continue", str(paid))
+    assert third.code == 2
+    assert "holds no entry of the run" in told(third)
+
+
+def test_what_was_paid_for_by_word_is_not_added_to_what_is_paid_for_by_document(paid: Path, tmp_path: Path) -> None:
+    by_word = ("--profile", "iftm", "--model", "lda", "--vocabulary", model_of(paid))
+    said = ran(tmp_path / "none", *by_word)
+    assert said.code == 2
+    assert "is paid for by document, and this run by word: the two do not add up" in told(said)
+
+
+def test_local_ways_keep_an_unbounded_origin(unbounded: Path, tmp_path: Path) -> None:
+    said = securetm("adapt", str(unbounded), "--corpus", "mine.jsonl", "--out", str(tmp_path / "mine"), "--json")
+    assert said.code == 0, said.err
+    origin = origin_of_model(tmp_path / "mine" / "model.safetensors")
+    assert origin is not None
+    assert origin.kind is OriginKind.UNBOUNDED
+    assert ran("runs/none", *BUDGET, "--vocabulary", str(tmp_path / "mine" / "model.safetensors")).code == 2
+
+
+def test_a_profile_without_a_budget_starts_from_anything_and_is_unbounded(paid: Path, tmp_path: Path) -> None:
+    said = ran(tmp_path / "masked", *WITHOUT, "--vocabulary", model_of(paid))
+    assert said.code == 0, said.err
+    assert said.json["origins"]["product"]["kind"] == "unbounded"
+    assert said.json["spent"][0]["epsilon"] is None
+
+
+def test_choose_reads_no_document_for_the_settings_that_it_writes(here: Path, tmp_path: Path) -> None:
+    """What it writes follows from public numbers that a person said."""
+    answers = "--parties 5 --documents 3000 --per-person 0 --purpose explore --looks reader --hide document --breaks nobody"
+    plans = []
+    for texts in (["a", "b"], ["many other words here"] * 500):
+        (tmp_path / "corpus.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), "utf-8")
+        said = securetm("choose", *answers.split(), "--colluding", "0", "--corpus", str(tmp_path / "corpus.jsonl"), "--json")
+        plans.append(said.json["plan"])
+    assert plans[0] == plans[1]
+
+
+def test_a_file_without_a_digest_is_no_model(unbounded: Path, tmp_path: Path) -> None:
+    facts, arrays = unpacked(Path(model_of(unbounded)))
+    from safetensors.numpy import save
+
+    (tmp_path / "bare.safetensors").write_bytes(save(arrays, facts))
+    assert ran("runs/none", *WITHOUT, "--vocabulary", str(tmp_path / "bare.safetensors")).code != 0
+    (tmp_path / "whole.safetensors").write_bytes(packed(arrays, facts))
+    assert unpacked(tmp_path / "whole.safetensors")[0] == facts
