@@ -150,7 +150,7 @@ colluding = 2
 ```console
 $ securetm choose --answers hospitals.toml --out plan.toml
 dp-distributed: Masked sums with a share of noise from every party: only a
-noised total is ever opened, and nobody is trusted to add the noise
+noised total is ever opened, and no single role is trusted to add the noise
 ...
 The plan is in plan.toml; next: securetm check plan.toml
 $ securetm check plan.toml

@@ -273,7 +273,8 @@ def test_what_failed_at_another_epsilon_or_unit_is_not_held(
 def test_a_failure_says_what_was_promised_how_hard_it_was_tried_and_what_could_have_come_out() -> None:
     answer, found = report("masked", changed(CLAIM, spent="4 rounds, 300 documents")).answers[READ], CLAIM.outcome.measured
     assert "Promised is: " in answer.sentence
-    assert "learns totals over several parties only, never what one party sent, even if 2 parties help" in answer.sentence
+    shown = "is shown totals over several parties, and no single answer; what a total says can be worked out"
+    assert f"{shown}, even if 2 parties help" in answer.sentence
     assert f"{figure(found)} documents rebuilt with every counted word right, {tries(found)}" in answer.sentence
     assert "an ideal attacker, never wrong, would surely have reached 98.8\N{NO-BREAK SPACE}%" in answer.sentence
     assert "It was tried with 4 rounds, 300 documents." in answer.sentence

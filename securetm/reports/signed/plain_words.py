@@ -56,7 +56,7 @@ MEASURES: Mapping[str, str] = {
 }
 
 CLAIMS: Mapping[str, str] = {
-    "sees only sums": "learns totals over several parties only, never what one party sent",
+    "sees only sums": "is shown totals over several parties, and no single answer; what a total says can be worked out",
     "the total is differentially private": "cannot tell, beyond the stated budget, whether any one {unit} was in it",
     "cannot speak for a party": "cannot send anything in a party's name",
     "cannot show parties different cohorts": "cannot tell two parties different things about who takes part",

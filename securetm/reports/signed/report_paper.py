@@ -41,8 +41,8 @@ _PLACES = {
 LEFT_UNTRIED = "What was not tried, and why"
 TRIED_NOWHERE = "Tried nowhere."
 _MASKED = (
-    "Masked or encrypted means: what one party sends looks like chance, and only the total over all parties can be read. "
-    "Noise is chance that is added to numbers, so that they do not tell who was in them."
+    "Masked or encrypted means: to the others what one party sends looks like chance, and only the total over all parties is "
+    "opened. Noise is chance that is added to numbers, so that they do not tell who was in them."
 )
 ASKED = {  # by opinion 05/2014
     SINGLING_OUT: "records that identify one person can be isolated",

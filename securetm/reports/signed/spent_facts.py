@@ -49,7 +49,7 @@ def spent_in_words(spent: Spent, budget: Budget | None, right: float | None) -> 
     if budget.unit is Unit.WORD:
         return (
             head,
-            "This hides single words. For a whole document it is that many times its words, which hides hardly anything.",
+            "This bounds single words. For a whole document it is that many times its words, which bounds hardly anything.",
         )
     whole, limit = max(map(_of_all_runs, paid)), limit_of(spent, right)
     said = [head] if not limit else [head, f"That means: {limit[0].lower()}{limit[1:]}"]

@@ -155,7 +155,7 @@ def _bound(
         return
     epsilon, delta, each = float(worst["epsilon"]), float(worst["delta"]), _EACH[budget.unit]
     if budget.unit is Unit.WORD:
-        yield "There is no bound for a document or a person: single words are hidden, and a document is as many of them."
+        yield "There is no bound for a document or a person: single words have one, and a document is as many of them."
     yield f"This run: at most epsilon = {upward(epsilon)} with delta = {upward_figure(delta)}, for each {each}."
     if because is not None:
         yield f"With all earlier runs: unbounded, because of {because}."
