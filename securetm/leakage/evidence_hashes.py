@@ -1,13 +1,14 @@
 """Hashes of the code and the files on which a kept result depends. This module runs no attack.
 
-It reads source files and imports no attack, so looking up evidence is fast. A hash ignores comments, docstrings and layout.
-It does not cover installed packages, whose docstrings are the demonstration documents: other versions may give other figures.
+It reads source files and imports no attack, so looking up evidence is fast. A hash covers the syntax of every definition that a
+result used, and neither comments nor the names of modules: a definition may move. It does not cover installed packages, whose
+docstrings are the demonstration documents: other versions may give other figures.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from securetm.leakage.attacks import ATTACKS
 from securetm.leakage.audit_plans import Trial
-from securetm.leakage.source_code import code_of
+from securetm.leakage.source_code import Definition, code_of
 from securetm.resources import named_toml
 from securetm.toml_settings import digest
 
@@ -31,6 +32,7 @@ PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS, THREAT_MODEL, ATTACK, JUDG
     "trial",
 )
 TRYING, FEDERATION = "what tries refusals", "federation"
+_PACKAGE = "securetm."
 _HOUSE = Path(__file__).resolve().parent.parent
 
 # The modules with which a closure begins, by full name, so that a rename finds them. Parts come from registries.
@@ -77,8 +79,8 @@ def trial_hash(trial: Trial) -> str:
 
 @cache
 def attack_hash(name: str, malicious: tuple[str, ...] = ()) -> str:
-    """The hash of the attack's file, the malicious role of the run, and all modules of `leakage` that these import."""
-    return _of_source((ATTACKS.find(name).module, *malicious), ("leakage.",))
+    """The hash of the attack, of the malicious role of the run, and of all in `leakage` that these use."""
+    return _of_source((ATTACKS.find(name).place, *malicious), ("leakage.",))
 
 
 @cache
@@ -95,13 +97,13 @@ def _judging_hash() -> str:
 
 @cache
 def _trying_hash() -> str:
-    """The hash of what tries runs below a minimum and protocol violations, and of all modules of `leakage` it imports."""
+    """The hash of what tries runs below a minimum and protocol violations, and of all in `leakage` that it uses."""
     return _of_source(_TRYING, ("leakage.",))
 
 
 @cache
 def _federation_hash() -> str:
-    """The hash of party and coordinator, and of all modules of `federation` that they import."""
+    """The hash of party and coordinator, and of all in `federation` that they use."""
     return _of_source(_ROLES, ("federation.",))
 
 
@@ -112,37 +114,98 @@ def _parts(profile: str) -> dict[str, str]:
 
     parts = read_profile(profile)
     whole = ("mechanisms.", "aggregation.", "sessions.", "accounting.", "entropy", "clipped_sum", "block_answers", "block_sums")
-    mechanisms = [*sorted({type(part).__module__ for part in parts.mechanisms}), _ROUTE]
+    mechanisms = [*(_place_of(part) for part in parts.mechanisms), _ROUTE]
     found = {
         PROFILE: _file("protocols", profile, "profiles"),
-        MECHANISMS: _hashed(f"{name} {_of_source((name,), whole)}".encode() for name in mechanisms),
-        AGGREGATION: _of_source((type(parts.aggregation).__module__,), whole),
+        MECHANISMS: _of_source(mechanisms, whole),
+        AGGREGATION: _of_source((_place_of(parts.aggregation),), whole),
     }
     # Without a budget nothing is spent.
     return found if parts.budget is None else {**found, ACCOUNTING: _of_source(_PAYING, ("accounting.",))}
+
+
+def _place_of(part: object) -> str:
+    return f"{type(part).__module__}:{type(part).__qualname__}"
 
 
 def _file(folder: str, name: str, below: str = "") -> str:
     return _hashed([named_toml(folder, name, below=below, kind=folder).read_bytes()])
 
 
-def _of_source(modules: tuple[str, ...], within: tuple[str, ...]) -> str:
-    """The hash of modules and of all that they import, directly or not, inside these folders of securetm."""
-    return _hashed(f"{name}\n".encode() + code_of(_source(name)).digest for name in closure(modules, within))
+def _of_source(roots: Iterable[str], within: tuple[str, ...]) -> str:
+    """The hash of what these places define, and of all that it uses inside these folders of securetm.
 
-
-def closure(modules: Iterable[str], within: tuple[str, ...]) -> tuple[str, ...]:
-    """Modules and all that they import inside these folders, by name below `securetm`, sorted.
-
-    A module counts as imported if the file names it anywhere: at the top, inside a function, or as text.
+    It says nothing of where a definition stands: moving one, or its whole file, makes no result stale.
     """
-    found, waiting = set[str](), {name.removeprefix("securetm.") for name in modules}
+    found = closure(roots, within)
+    return _hashed(sorted({made.digest for place in found for made in _made(*place)}))
+
+
+_Place = tuple[str, str]  # a module below securetm, and a name in it; no name: what runs when it is imported
+
+
+def closure(roots: Iterable[str], within: tuple[str, ...]) -> frozenset[_Place]:
+    """The definitions of these places, `module` or `module:name`, and all that they use inside these folders.
+
+    A name counts as used wherever a definition has it, also as text that names a module.
+    """
+    found, waiting = set[_Place](), [place for root in roots for place in _places(root.removeprefix(_PACKAGE))]
     while waiting:
-        name = waiting.pop()
-        found.add(name)
-        named = {_module(mention) for mention in code_of(_source(name)).mentions}
-        waiting |= {other for other in named if other.startswith(within)} - found
-    return tuple(sorted(found))
+        place = waiting.pop()
+        if place in found:
+            continue
+        found.add(place)
+        module, name = place
+        waiting += [(module, "")] if name else []
+        for made in _made(module, name):
+            used = (one for use in made.names for one in _used(module, *use))
+            used_as_text = (one for text in made.places for one in _places(text.removeprefix(_PACKAGE), strict=False))
+            waiting += [one for one in (*used, *used_as_text) if one[0].startswith(within) or one[0] == module]
+    return frozenset(found)
+
+
+def _made(module: str, name: str) -> tuple[Definition, ...]:
+    source = code_of(_source(module))
+    return (source.definitions[name],) if name else source.statements
+
+
+def _places(text: str, *, strict: bool = True) -> list[_Place]:
+    """What a place names: one definition, or all of a module. A text that only looks like a place names nothing."""
+    module, _, name = text.partition(":")
+    if not strict:
+        module = _module(module)
+        if not module:
+            return []
+    if name:
+        return list(_resolved(module, name))
+    source = code_of(_source(module))
+    own = [(module, ""), *((module, one) for one in source.definitions)]
+    handed_on = source.imported if _path(module).name == "__init__.py" else ()  # what a folder's own file names is meant, too
+    return own + [place for one in handed_on for place in _used(module, one, "")]
+
+
+def _used(module: str, name: str, attribute: str) -> Iterator[_Place]:
+    """What a name in this module stands for, if the package defines it."""
+    source = code_of(_source(module))
+    if name in source.definitions:
+        yield module, name
+        return
+    within, imported = source.imported.get(name, ("", ""))
+    if not within.startswith(_PACKAGE):
+        return
+    whole = _module(f"{within}.{imported}".removeprefix(_PACKAGE)) if imported else ""
+    if imported and whole != f"{within}.{imported}".removeprefix(_PACKAGE):
+        yield from _resolved(within.removeprefix(_PACKAGE), imported)
+    else:  # the name stands for a module, of which an attribute is used
+        yield from _resolved(whole or within.removeprefix(_PACKAGE), attribute) if attribute else ()
+
+
+def _resolved(module: str, name: str) -> Iterator[_Place]:
+    """Where a name of a module is defined, perhaps in another one that it imports it from."""
+    if name in code_of(_source(module)).definitions:
+        yield module, name
+    else:
+        yield from _used(module, name, "")
 
 
 def _module(mention: str) -> str:

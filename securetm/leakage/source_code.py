@@ -1,6 +1,7 @@
-"""The digest of a source file's syntax tree, without comments, docstrings and layout. This module runs and imports no file.
+"""What a source file defines: for each definition a digest of its syntax tree, and what it names. It runs and imports no file.
 
-The digest is the same under every supported version of Python: empty fields are left out, since later versions add some.
+A digest leaves out comments, docstrings, layout, imports and names of modules, so that it stays the same when a definition
+moves. It is the same under every supported version of Python: empty fields are left out, since later versions add some.
 """
 
 from __future__ import annotations
@@ -8,35 +9,77 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 _WITHOUT_MEANING = frozenset({"ctx", "kind", "type_comment"})  # these follow from the place of a node, or have no effect
-_PACKAGE = "securetm."
-_DOTTED = re.compile(r"\bsecuretm\.\w[\w.]*")
+_PLACE = re.compile(r"\bsecuretm(?:\.\w+)+(?::\w+)?")  # a module as text, with or without what is meant in it
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function, a class, a constant or a statement of a module."""
+
+    digest: bytes
+    names: frozenset[tuple[str, str]]  # each name that it uses, and the attribute of it that is used, or nothing
+    places: frozenset[str]  # modules, or what is in them, that it holds as text
 
 
 @dataclass(frozen=True)
 class SourceText:
-    """The digest of a file's syntax tree, and the dotted names below `securetm` that it imports or holds as text."""
+    """A file: what it defines by name, what runs when it is imported, and where each imported name comes from."""
 
-    digest: bytes
-    mentions: frozenset[str]
+    definitions: Mapping[str, Definition]
+    statements: tuple[Definition, ...]
+    imported: Mapping[str, tuple[str, str]]  # a name: the module, and the name in it; no name: the module itself
 
 
 @cache
 def code_of(path: Path) -> SourceText:
     """Reads a file once. A process that changes the file calls `code_of.cache_clear()`."""
     tree = ast.parse(path.read_text("utf-8"), filename=path.name)
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for node in ast.walk(tree):
-        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
-    words: list[str] = []
-    _write(tree, words)
-    return SourceText(hashlib.sha256("\n".join(words).encode()).digest(), frozenset(_mentions(tree)))
+    named, statements = dict[str, Definition](), list[Definition]()
+    for node in tree.body:
+        if isinstance(node, _IMPORTS) or _only_for_types(node):
+            continue
+        made, names = _definition(node), tuple(_assigned(node))
+        named |= dict.fromkeys(names, made)
+        statements += [] if names else [made]
+    return SourceText(named, tuple(statements), dict(_imported(tree)))
+
+
+def _only_for_types(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def _assigned(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement of a module gives to what it makes."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        yield from (one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
+
+
+def _definition(node: ast.stmt) -> Definition:
+    words, names, places = list[str](), set[tuple[str, str]](), set[str]()
+    _write(node, words)
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name):
+            names.add((one.id, ""))
+        elif isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name):
+            names.add((one.value.id, one.attr))
+        elif isinstance(one, ast.Constant) and isinstance(one.value, str):
+            places.update(_PLACE.findall(one.value))
+    return Definition(hashlib.sha256("\n".join(words).encode()).digest(), frozenset(names), frozenset(places))
 
 
 def _write(value: Any, words: list[str]) -> None:
@@ -51,19 +94,24 @@ def _write(value: Any, words: list[str]) -> None:
     elif isinstance(value, list):
         words.append("[")
         for one in value:
-            _write(one, words)
+            if not isinstance(one, _IMPORTS):
+                _write(one, words)
         words.append("]")
+    elif isinstance(value, str):
+        words.append(f"str {_PLACE.sub(_last, value)!a}")
     else:
         words.append(f"{type(value).__name__} {value!a}")
 
 
-def _mentions(tree: ast.Module) -> set[str]:
-    found: set[str] = set()
+def _last(place: re.Match[str]) -> str:
+    """What is meant in a module, without the module."""
+    return place[0].rpartition(":")[2] if ":" in place[0] else "module"
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Every name that is imported anywhere in the file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+            yield from ((one.asname or one.name, (node.module or "", one.name)) for one in node.names)
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found |= set(_DOTTED.findall(node.value))
-    return {name.removeprefix(_PACKAGE) for name in found if name.startswith(_PACKAGE)}
+            yield from ((one.asname or one.name.partition(".")[0], (one.name, "")) for one in node.names)
