@@ -33,8 +33,10 @@ class SpentBefore:
         entries = [{"run": one.run, "epsilon": one.epsilon, "delta": one.delta} for one in self.entries]
         whole = {"epsilon": spent["epsilon"] + _sum(self.entries)[0], "delta": spent["delta"] + _sum(self.entries)[1]}
         own = {"epsilon": spent["epsilon"], "delta": spent["delta"]}
-        total = spent.get("all_runs")
-        more = {} if total is None else {"all_runs": total + self.epsilon_beside_ledger}
+        more = {}
+        if spent.get("all_runs") is not None:
+            epsilon, delta = _sum(self.beside_ledger)
+            more = {"all_runs": spent["all_runs"] + epsilon, "all_runs_delta": spent["all_runs_delta"] + delta}
         return {**spent, **whole, **more, "own": own, "from_origins": entries}
 
     @property

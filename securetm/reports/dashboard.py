@@ -67,6 +67,7 @@ def show_served(result: Mapping[str, Any], to: Console) -> None:
     up, down = size_in_words(result["bytes_up"]), size_in_words(result["bytes_down"])
     rounds = counted(result["rounds"], "round")
     to.print(f"{rounds} in {result['seconds']:.0f} s; {up} from the parties, {down} to them.")
+    to.print(f"What may leave is in [bold]{escape(result['directory'])}/release[/bold], with a statement; nothing else may.")
     to.print(f"Kept in [bold]{escape(result['directory'])}[/bold]; each party has the model in its own home.")
 
 

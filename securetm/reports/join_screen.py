@@ -128,7 +128,8 @@ def ended_panel(report: Mapping[str, Any]) -> Group:
         facts.add_row("on your own documents", ", ".join(f"{name} {value:.4g}" for name, value in quality.items()))
     if report.get("spent"):
         facts.add_row("epsilon", spent_in_words(report["spent"]))
-    facts.add_row("model, words, report", report["directory"])
+    facts.add_row("what may leave", f"{report['directory']}/release")
+    facts.add_row("words, report", report["directory"])
     topics = [f"{number + 1:>3}  {' '.join(words[:8])}" for number, words in enumerate(report["topics"][:10])]
     command = f"securetm topics {report['directory']}"
     return Group(Text("The run has ended, and the model is yours.", style="bold"), facts, *topics, f"See all: {command}")

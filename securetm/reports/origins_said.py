@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from securetm.contracts import Origin, OriginKind
@@ -25,8 +26,14 @@ def origins_said(result: Mapping[str, Any]) -> tuple[str, ...]:
 
 def every_origin(result: Mapping[str, Any]) -> tuple[str, ...]:
     """Every input of a run with its origin, those that are built in too, and what earlier runs took as public."""
-    said = (f"{_SETTINGS[one['setting']]} ({one['shown']}): {Origin.of_facts(one).in_words()}" for one in _inputs(result))
+    said = (f"{_SETTINGS[one['setting']]} ({_named(one)}): {Origin.of_facts(one).in_words()}" for one in _inputs(result))
     return (*said, *counted_before(result))
+
+
+def _named(one: Mapping[str, Any]) -> str:
+    """The input by its file's name or its own: the folders above a file are nobody else's affair."""
+    shown = str(one["shown"])
+    return PurePath(shown).name if PurePath(shown).is_absolute() else shown
 
 
 def _inputs(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

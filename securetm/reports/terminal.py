@@ -87,6 +87,9 @@ def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
     if compared := comparison_said(result):
         to.print(compared)
     if result["rounds"]:
+        to.print(
+            f"What may leave is in [bold]{escape(result['directory'])}/release[/bold], with a statement; nothing else may."
+        )
         invited = "" if result.get("useful") is False else f"; next: securetm topics {escape(result['directory'])}"
         to.print(f"Kept in [bold]{escape(result['directory'])}[/bold]{invited}")
 

@@ -57,7 +57,7 @@ def test_what_somebody_with_several_documents_has_spent_counts_all_runs() -> Non
     spent = {"party": "north", "epsilon": 2.0, "delta": 1e-5, "unit": "document", "budget": 8.0, "trial": False}
     together = " ".join(stated("dp-distributed", spent=({**spent, "all_runs": 5.0, "all_runs_delta": 1e-5},)).not_covered)
     assert "epsilon grows to 10 with delta = 0.0015 for 2 documents" in together
-    alone = " ".join(stated("dp-distributed", spent=({**spent, "all_runs": 2.0},)).not_covered)
+    alone = " ".join(stated("dp-distributed", spent=({**spent, "all_runs": 2.0, "all_runs_delta": 1e-5},)).not_covered)
     assert "epsilon grows to 4 with delta = 8.39e-05 for 2 documents" in alone
     without = {**spent, "all_runs": None, "unbounded_because": "run march (profile 'masked' has no bound)"}
     assert "grows to" not in " ".join(stated("dp-distributed", spent=(without,)).not_covered)

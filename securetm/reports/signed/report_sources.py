@@ -192,7 +192,7 @@ def _of_run(path: Path) -> ReportSources:
         documents=_documents_of(plan, str(facts.get("federation", ""))),
         origins=every_origin(result),
         before=counted_before(result),
-        released=_released(path),
+        released=released_files(path),
     )
 
 
@@ -203,7 +203,7 @@ def _documents_of(plan: Plan, federation: str) -> str:
     return f"The documents in {Path(plan.corpus.source).name}, held by the parties {held}."
 
 
-def _released(path: Path) -> dict[str, str]:
+def released_files(path: Path) -> dict[str, str]:
     """The files that are released, without the statement about them."""
     return {name: _sha256(path / RELEASE / name) for name in (MODEL, TOPICS) if (path / RELEASE / name).is_file()}
 
@@ -270,7 +270,7 @@ def _of_party(path: Path) -> ReportSources:
             documents=f"The data set {report.get('data_set', '')} of {report['party']}, as its own file names it.",
             origins=every_origin(report),
             before=counted_before(report),
-            released=_released(path),
+            released=released_files(path),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise DamagedStore(str(path / REPORT), "it is not a party's report of a run") from problem

@@ -48,8 +48,9 @@ def compare_statement(place: Path) -> Compared:
     more = [
         f"{one.name} is none of the files that the statement speaks of" for one in folder.iterdir() if one.name not in known
     ]
+    missing = [f"{one.name} is not here" for one in sheets if not one.is_file() and one.suffix != PDF]
     several = ["the sheets show different statements"] if len({one.statement for one in found}) > 1 else []
-    changed = dict.fromkeys([*several, *more, *(text for one in found for text in one.changed)])
+    changed = dict.fromkeys([*several, *missing, *more, *(text for one in found for text in one.changed)])
     same = dict.fromkeys(name for one in found for name in one.same)
     return Compared(found[0].statement, tuple(same), tuple(changed), ())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from securetm.reports.signed.paper_page import in_html
 from securetm.reports.signed.paper_pdf import check_library, has_library, in_pdf
 from securetm.reports.signed.report_facts import SignedReport
 from securetm.reports.signed.report_paper import Paper, annex_of, paper
-from securetm.reports.signed.report_sources import sources_of
+from securetm.reports.signed.report_sources import released_files, sources_of
 from securetm.reports.signed.sheet_marks import sealed
 from securetm.reports.signed.statement import Statement, statement_on
 from securetm.reports.signed.statement_paper import sheet
@@ -62,20 +63,30 @@ class WrittenReport:
             yield beside
 
 
-def write_release(run: Path) -> Path:
-    """Writes the statement of a finished run into its `release/`, in all forms that can be written here. Returns the folder.
+def write_release(run: Path) -> None:
+    """Writes the statement of a finished run into its `release/`, in all forms that can be written here.
 
-    It has no annex: what was tried on this run is a figure of its documents, and may not leave.
+    One that is there and speaks of the same files stays: somebody may have signed it. It has no annex: what was tried on this
+    run is a figure of its documents, and may not leave.
     """
-    statement = statement_on(sources_of(run))
-    folder = run / RELEASE
+    folder, name = run / RELEASE, f"{STATEMENT}.json"
     make_private(folder)
-    content, name = statement.as_file(), f"{STATEMENT}.json"
+    if _speaks_of(folder / name) == released_files(run):
+        return
+    statement = statement_on(sources_of(run))
+    content = statement.as_file()
     write_report(folder / name, content, private=True)
     made = sheet(statement, _sha256(content), name, {})
     for form in (HTML, MARKDOWN, *([PDF] if has_library() else [])):
         write_report(folder / f"{STATEMENT}{form}", sealed(_in_form(made, form)), private=True)
-    return folder
+
+
+def _speaks_of(statement: Path) -> dict[str, str] | None:
+    """The files that a statement speaks of; None where it cannot be read."""
+    try:
+        return dict(json.loads(statement.read_bytes())["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def check_released(run: Path) -> None:
