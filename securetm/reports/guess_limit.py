@@ -1,4 +1,6 @@
-"""What a budget means for whoever guesses whether somebody was in it, and the rule of the page to sign about that.
+"""What a budget means for whoever guesses whether somebody was in it, and the limit from which the page to sign warns.
+
+securetm chose that limit; no law did, and below it nothing is safe by itself.
 
 `securetm choose` and `securetm report` say it with these functions, so that no plan is offered whose report then warns of it.
 """
@@ -19,12 +21,12 @@ def right_guesses(epsilon: float, delta: float) -> float:
 
 
 def is_limited(epsilon: float, delta: float) -> bool:
-    """Whether this budget passes the rule of the page to sign."""
+    """Whether this budget stays below the limit from which the page to sign warns."""
     return right_guesses(epsilon, delta) <= MOST_RIGHT
 
 
 def limited_epsilon(epsilon: float, delta: float) -> float:
-    """This epsilon if it passes the rule, or else the largest whole number below it that does; 0 where there is none."""
+    """This epsilon if it stays below the limit, or else the largest whole number that does; 0 where there is none."""
     if is_limited(epsilon, delta):
         return epsilon
     return float(next((whole for whole in range(_MOST_WHOLE, 0, -1) if is_limited(whole, delta)), 0))

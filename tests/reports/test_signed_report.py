@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from securetm.contracts import Budget, Unit
 from securetm.credentials.fingerprints import fingerprint_of
 from securetm.leakage.attacks import attack_names
 from securetm.leakage.audit_record import Audit, Finding
@@ -268,6 +269,17 @@ def test_what_failed_at_another_epsilon_or_unit_is_not_held(
     told = report("dp-distributed").answers[READ]
     assert told.standing == OPEN  # what got out somewhere is not taken back, and it is said where
     assert not claimed or f"at {claimed}" in told.sentence
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_coordinator_who_sees_no_ledger_claims_what_was_agreed(own_evidence: Path) -> None:
+    from dataclasses import replace as with_changes
+
+    keep(own_evidence, changed(CLAIM, profile="dp-distributed", epsilon=7.99, epsilon_unit="document"))
+    unknown = with_changes(sources("dp-distributed"), spent=())
+    assert signed_report(unknown).answers[READ].standing == HELD  # 8 per document is the profile's own
+    other = with_changes(unknown, budget=Budget(Unit.PERSON, 8.0, 1e-5))
+    assert signed_report(other).answers[READ].standing == NOT_TESTED
 
 
 def test_a_failure_says_what_was_promised_how_hard_it_was_tried_and_what_could_have_come_out() -> None:

@@ -100,9 +100,15 @@ def attempts_on(sources: ReportSources) -> tuple[Attempted, ...]:
 
 
 def claimed_of(sources: ReportSources) -> tuple[float, str] | None:
-    """The epsilon of the party that spent most in this run, and its unit; None where nothing is claimed."""
+    """The epsilon of the party that spent most in this run, and its unit; None where nothing is claimed.
+
+    A coordinator, who sees no ledger, claims what the agreement lets every party spend.
+    """
+    budget = sources.budget or sources.profile.budget
+    if budget is None:
+        return None
     spent = [(float(one["epsilon"]), str(one["unit"])) for one in sources.spent if one.get("epsilon") is not None]
-    return max(spent) if spent and sources.profile.budget is not None else None
+    return max(spent, default=(budget.epsilon, budget.unit.value))
 
 
 def _other_claim(finding: Finding, claimed: tuple[float, str] | None) -> str:

@@ -59,7 +59,9 @@ def spent_in_words(spent: Spent, budget: Budget | None, right: float | None) -> 
     if any(_is_lasting(one) for one in paid):
         said.append(f"All runs over these documents so far, together: at most epsilon = {upward(whole)}. Later runs add to it.")
     if budget.unit is Unit.PERSON:
-        said.append(f"Per document it is at most the same, {upward(whole)}: hiding a person hides each of their documents.")
+        said.append(
+            f"Per document it is at most the same, {upward(whole)}: what bounds a person bounds each of their documents."
+        )
     else:
         said.append(f"Per person it is more: {_group(whole, delta)}. How many documents a person has is not known here.")
     return tuple(said)
