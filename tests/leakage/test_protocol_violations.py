@@ -12,6 +12,7 @@ import pytest
 from msgspec import structs
 
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.accounts import RunAccount
 from securetm.aggregation.masked import coordinator_round
 from securetm.aggregation.masked.party_round import MaskedPartyRound
 from securetm.aggregation.masked.prekeys import Prekeys
@@ -82,7 +83,7 @@ PAID = {
     **CARRIED_ON,
     "one round more than the plan has": "AskedTooOften",
     "a question without the others' signatures under the ledger": "NotWitnessed",
-    "one question more than the budget reaches": "OutOfBudget",
+    "one question more than the budget reaches": "CannotTakePart",  # the plan has no other than one that was answered
     "what others signed of a ledger before the last invitation": "StaleSignature",
     "heads of ledgers with links that do not lead to them": "LedgerForked",
     PUT_BACK: "LedgerForked",
@@ -90,12 +91,10 @@ PAID = {
 APART = "another list of survivors for one party than for the others"
 UNCLAIMED = "the profile does not claim that a coordinator cannot show parties different cohorts"
 ANSWERED = {"a second list of survivors, after one was answered": "AlreadyUnmasked", APART: UNCLAIMED}
-# Under shares of noise an earlier question is refused whatever the budget has left.
-NEVER_BEFORE = {"one question more than the budget reaches": "LaterAnswered"}
 REASONS = {
     "masked": {**AGREED, **WEIGHTS, **LISTS, **SWAPPED, **ONCE, **ANSWERED},
     "masked_strict": {**AGREED, **WEIGHTS, **LISTS, **SIGNED, **SWAPPED, **ONCE, APART: "BadSignature"},
-    "dp-distributed": {**AGREED, **WEIGHTS, **LISTS, **SWAPPED, **PAID, **ANSWERED, **NEVER_BEFORE},
+    "dp-distributed": {**AGREED, **WEIGHTS, **LISTS, **SWAPPED, **PAID, **ANSWERED},
     "ckks": {**AGREED, **OWN_WEIGHTS},
 }
 
@@ -210,7 +209,8 @@ def test_a_budget_that_nobody_keeps_is_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(BudgetGuard, "_allowed", lambda *_: 1)
-    monkeypatch.setattr(Ledger, "charge", lambda *_: None)
+    monkeypatch.setattr(Ledger, "_check_affordable", lambda *_: None)
+    monkeypatch.setattr(RunAccount, "paid_for", lambda *_: None)
     assert not_held(tried("dp-local", settings, tmp_path)["one question more than the budget reaches"])
 
 
