@@ -98,8 +98,8 @@ def _told(
     chosen: ForecastChoice, profile: str, people: People, parties: int | None, language: str, length: float
 ) -> dict[str, Any]:
     """Warnings, and the command of a run with the best settings, or those asked about where there are none."""
-    from securetm.accounting.calculator.budget_report import sentence_delta
     from securetm.accounting.calculator.persons import PERSON
+    from securetm.accounting.delta_limits import sentence_delta
     from securetm.profiles import count_of_parties, read_profile
     from securetm.reports.run_to_type import run_to_type
 

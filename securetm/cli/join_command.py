@@ -74,7 +74,7 @@ def _prepared(party: Path, passphrase_file: Path | None, *, tells: bool) -> Join
         joining = prepare(
             party, lambda folder: passphrase_for(folder, passphrase_file), bars, _tell_coordinator if tells else tell_nobody
         )
-    show_warnings(ending_soon(joining.roster, now_utc()))
+    show_warnings((*ending_soon(joining.roster, now_utc()), *joining.warnings))
     return joining
 
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from securetm.credentials.key_requests import KeyRequest
     from securetm.credentials.roster import FederationRoster
 
+Holds = Annotated[
+    int | None,
+    typer.Option(min=0, help="At least so many documents, or persons where these name them; all members see the number."),
+]
 RequestFile = Annotated[Path | None, typer.Option("--request", metavar="FILE", help="Where the request goes: NAME.request.")]
 
 
@@ -52,6 +56,7 @@ def new(
     request: RequestFile = None,
     passphrase: NewPassphrase = False,
     passphrase_file: PassphraseFile = None,
+    holds: Holds = None,
     json: Json = False,
 ) -> None:
     """Makes the keys of an organisation, and the request that its operator sends to the coordinator's.
@@ -63,17 +68,31 @@ def new(
     from securetm.data_homes import data_home
 
     place = home or data_home() / name
-    made = new_keys(place, name, new_passphrase(passphrase_file, passphrase))
+    made = new_keys(place, name, new_passphrase(passphrase_file, passphrase), holds or 0)
     _tell_request(made, place, request, json)
 
 
-def request(home: Home = None, request: RequestFile = None, json: Json = False) -> None:
-    """Writes the request of an organisation again, for the keys that it has or waits to use."""
-    from securetm.credentials.acceptance import waiting_request
+def request(
+    home: Home = None,
+    request: RequestFile = None,
+    holds: Holds = None,
+    passphrase_file: PassphraseFile = None,
+    json: Json = False,
+) -> None:
+    """Writes the request of an organisation again, for the keys that it has or waits to use.
+
+    With --holds it says another number: delta is judged by what all members say that they hold.
+    """
+    from securetm.cli.passphrases import passphrase_for
+    from securetm.credentials.acceptance import KEYS, waiting_request
+    from securetm.credentials.enrolment import announced
     from securetm.credentials.homes import found_home
 
     place = found_home(home)
-    _tell_request(waiting_request(place), place, request, json)
+    made = waiting_request(place)
+    if holds is not None:
+        made = announced(place, holds, passphrase_for(place / KEYS, passphrase_file))
+    _tell_request(made, place, request, json)
 
 
 def own(

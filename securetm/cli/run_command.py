@@ -177,6 +177,7 @@ def _run(
 
     to, (chosen, workers) = screen(), _computing(*computing)
     with _getting_ready(to, json):
+        from securetm.federation.document_minimum import delta_said, units_of
         from securetm.federation.folder import begin, reopen
         from securetm.federation.simulation import execute
         from securetm.federation.soundness import check_floor
@@ -199,6 +200,8 @@ def _run(
                 to.print(f"Note: {in_words(needed)}.")
             folder = begin(path, agreement.plan, corpora, with_content=choices[0], ledgers=places[1])
             _say_forecast(folder.agreement, len(corpora), to)
+            if said := delta_said(folder.agreement, sum(units_of(one, folder.agreement.unit) for one in corpora.values())):
+                to.print(f"[yellow]Note: {said}[/yellow]")
         with closing(chosen) as engine:
             result = execute(folder, bars, workers=workers, comparison=choices[1], engine=engine)
     if result["rounds"]:

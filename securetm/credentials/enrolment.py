@@ -13,20 +13,29 @@ from securetm.credentials.certificate_errors import CertificateOfAnotherKey
 from securetm.credentials.certificates import LONGEST, Certificate, check_form
 from securetm.credentials.key_errors import KeysExist, KeysWait
 from securetm.credentials.key_files import NEXT, REQUEST, Keys, Passphrase, ec_key, make_keys, pem_of, public_der
-from securetm.credentials.key_requests import KeyRequest, make_request, request_in, write_request
+from securetm.credentials.key_requests import KeyRequest, announcing, make_request, request_in, write_request
 from securetm.credentials.member_names import check_name
 from securetm.credentials.strict_toml import bytes_of
 from securetm.private_files import private_folder
 
 
-def new_keys(home: Path, name: str, passphrase: Passphrase | None = None) -> KeyRequest:
+def new_keys(home: Path, name: str, passphrase: Passphrase | None = None, holds: int = 0) -> KeyRequest:
     """Makes the first keys of an organisation in its home, and the request that lies beside them."""
     check_name(name, "the command", "NAME")
     folder = home / KEYS
     if (folder / REQUEST).exists():
         raise KeysExist(str(folder))
     private_folder(home)
-    request = make_request(name, make_keys(folder, passphrase))
+    request = make_request(name, make_keys(folder, passphrase), holds=holds)
+    write_request(folder / REQUEST, request)
+    return request
+
+
+def announced(home: Path, holds: int, passphrase: Passphrase | None) -> KeyRequest:
+    """Changes how much the organisation says that it holds at least, in the request for its present or waiting keys."""
+    folder = home / KEYS
+    folder = folder / NEXT if (folder / NEXT / REQUEST).exists() else folder
+    request = announcing(request_in(folder), Keys.open(folder, passphrase), holds)
     write_request(folder / REQUEST, request)
     return request
 
@@ -57,6 +66,7 @@ def next_keys(home: Path, present: Keys, change: Replacement, passphrase: Passph
     if (folder / REQUEST).exists():
         raise KeysWait(str(folder))
     keys = make_keys(folder, passphrase, identity=None if change.identity else present.identity, tls=change.tls_key_pem or None)
-    request = make_request(request_in(home / KEYS).name, keys, certificate=change.certificate, replaced=present)
+    known = request_in(home / KEYS)
+    request = make_request(known.name, keys, certificate=change.certificate, replaced=present, holds=known.holds)
     write_request(folder / REQUEST, request)
     return request

@@ -65,15 +65,15 @@ class Issuing:
         before = {one.name: one for one in roster.everybody}.get(request.name)
         if before and before.identity not in (request.identity, request.old_identity):
             raise IdentityChanged(roster.federation, request.name)
-        if before and request.certificate is None and fits(before, request):
-            return roster  # the same request again
+        if before and request.certificate is None and fits(before, request):  # the same request again, or another number
+            return roster if before.holds == request.holds else _with_member(roster, replace(before, holds=request.holds))
         member = self._member(request, roster.address)
         gone = before.revocable - member.revocable if before else frozenset()
         return replace(_with_member(roster, member), revoked=roster.revoked | gone)
 
     def _member(self, request: KeyRequest, address: str) -> Member:
         certificate = request.certificate or self._issued(request.name, request.tls_public_key, address)
-        return Member(request.name, request.identity, certificate)
+        return Member(request.name, request.identity, certificate, request.holds)
 
     def _issued(self, name: str, public_key: bytes, address: str) -> Certificate:
         if self.authority is None:

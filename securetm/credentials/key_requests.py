@@ -23,6 +23,7 @@ from securetm.credentials.purposes import KEY, SIGNATURE, Purpose, is_signed
 from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
 from securetm.private_files import sync, writing
 from securetm.setting_mistakes import placed
+from securetm.toml_settings import require
 
 LONGEST = 65_536  # bytes of a request
 
@@ -38,6 +39,7 @@ class KeyRequest:
     certificate: Certificate | None = None  # of an authority of its own
     old_identity: bytes = b""
     consent: bytes = b""
+    holds: int = 0  # documents, or persons where these name them, that it says it holds at least
 
     @property
     def tls_public_key(self) -> bytes:
@@ -49,7 +51,8 @@ class KeyRequest:
     def signed_fields(self) -> tuple[bytes, ...]:
         """What the identity signs."""
         own = self.certificate.der if self.certificate else b""
-        return self.name.encode(), self.identity, self.signing_request, own, self.old_identity
+        holds = (self.holds.to_bytes(8, "big"),) if self.holds else ()
+        return self.name.encode(), self.identity, self.signing_request, own, self.old_identity, *holds
 
     def text(self) -> str:
         """The request as a file."""
@@ -64,6 +67,8 @@ class KeyRequest:
             lines.append(f"certificate = '''\n{self.certificate.pem.decode()}'''")
         if self.old_identity:
             lines += [f'old_identity = "{self.old_identity.hex()}"', f'consent = "{self.consent.hex()}"']
+        if self.holds:
+            lines.append(f"holds = {self.holds}")
         return "\n".join((*lines, f'signature = "{self.signature.hex()}"', ""))
 
 
@@ -78,17 +83,26 @@ class _RequestTable:
     certificate: str = ""
     old_identity: str = ""
     consent: str = ""
+    holds: int = 0
 
 
-def make_request(name: str, keys: Keys, *, certificate: Certificate | None = None, replaced: Keys | None = None) -> KeyRequest:
+def make_request(
+    name: str, keys: Keys, *, certificate: Certificate | None = None, replaced: Keys | None = None, holds: int = 0
+) -> KeyRequest:
     """Makes the request for these keys; with the keys of the identity that it replaces, if that is another one."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     signing = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(keys.tls_key, hashes.SHA256())
-    request = KeyRequest(name, keys.public_identity, signing.public_bytes(Encoding.DER), certificate=certificate)
+    request = KeyRequest(name, keys.public_identity, signing.public_bytes(Encoding.DER), certificate=certificate, holds=holds)
     if replaced is not None and replaced.public_identity != request.identity:
         consent = replaced.sign(Purpose.SUCCESSOR, name.encode(), request.identity)
         request = replace(request, old_identity=replaced.public_identity, consent=consent)
     return replace(request, signature=keys.sign(Purpose.REQUEST, *request.signed_fields))
+
+
+def announcing(request: KeyRequest, keys: Keys, holds: int) -> KeyRequest:
+    """The same request, of the same keys, with another number of documents or persons that the organisation holds at least."""
+    changed = replace(request, holds=holds)
+    return replace(changed, signature=keys.sign(Purpose.REQUEST, *changed.signed_fields))
 
 
 def write_request(path: Path, request: KeyRequest) -> None:
@@ -112,7 +126,8 @@ def parsed_request(path: Path, tables: dict[str, Any]) -> KeyRequest:
 def _request(path: Path, table: _RequestTable) -> KeyRequest:
     name = check_name(table.name, path.name)
     identity, signature = _bytes(path, table, "identity", KEY), _bytes(path, table, "signature", SIGNATURE)
-    request = KeyRequest(name, identity, _signing_request(path, table), signature, _own_certificate(table))
+    require(table.holds >= 0, path.name, "holds", table.holds, "must be at least 0")
+    request = KeyRequest(name, identity, _signing_request(path, table), signature, _own_certificate(table), holds=table.holds)
     if table.old_identity:
         old, consent = _bytes(path, table, "old_identity", KEY), _bytes(path, table, "consent", SIGNATURE)
         request = replace(request, old_identity=old, consent=consent)

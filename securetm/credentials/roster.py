@@ -20,16 +20,18 @@ from securetm.toml_settings import require
 
 MOST_MEMBERS = 2_000
 MOST_REVOKED = 20_000
+MOST_HELD = 10**12  # documents of one party
 MOST_VERSIONS = 2**53  # a number that every reader of TOML and JSON keeps exactly
 
 
 @dataclass(frozen=True)
 class Member:
-    """One organisation: its name, its public identity and its TLS certificate."""
+    """One organisation: its name, its public identity and its TLS certificate, and how much it says that it holds at least."""
 
     name: str
     identity: bytes
     certificate: Certificate
+    holds: int = 0  # at least so many documents; where these name persons, so many persons. 0: it says nothing
 
     @property
     def fingerprint(self) -> str:
@@ -74,6 +76,11 @@ class FederationRoster:
         return {one.name: one.identity for one in self.parties}
 
     @property
+    def holds(self) -> Mapping[str, int]:
+        """How many documents or persons each party says that it holds at least."""
+        return {one.name: one.holds for one in self.parties}
+
+    @property
     def everybody(self) -> tuple[Member, ...]:
         """The coordinator and all parties."""
         return (self.coordinator, *self.parties)
@@ -92,7 +99,8 @@ class FederationRoster:
         counts = (self.version, len(self.parties), len(self.revoked))
         numbers = (count.to_bytes(8, "big") for count in counts)
         revoked = (one.encode() for one in sorted(self.revoked))
-        return digest_for(Purpose.ROSTER, self.federation.encode(), *numbers, self.address.encode(), *entries, *revoked)
+        told = (part for one in self.parties if one.holds for part in (one.name.encode(), one.holds.to_bytes(8, "big")))
+        return digest_for(Purpose.ROSTER, self.federation.encode(), *numbers, self.address.encode(), *entries, *revoked, *told)
 
     @property
     def fingerprint(self) -> str:
@@ -142,6 +150,7 @@ def _check_members(roster: FederationRoster) -> None:
         check_party_name(one.name, "the roster")
     for one in roster.everybody:
         check_form(one.certificate, one.name)
+        require(0 <= one.holds <= MOST_HELD, "the roster", "holds", one.holds, f"must be at least 0 and at most {MOST_HELD:,}")
     _refuse_twice(roster, "name", ((one.name.encode(), one.name) for one in roster.everybody))
     _refuse_twice(roster, "identity", ((one.identity, one.name) for one in roster.everybody))
     _refuse_twice(roster, "TLS key", ((one.certificate.public_key, one.name) for one in roster.everybody))

@@ -17,9 +17,10 @@ class RosterChange:
     """One line about one member."""
 
     name: str
-    what: str  # came, left, revoked, stays, identity changed, TLS key changed, certificate renewed
+    what: str  # came, left, revoked, stays, or what changed
     identity: str  # its fingerprint
     until: str  # the end of its certificate
+    holds: int = 0  # how many documents or persons it says that it holds at least
 
 
 def changes(old: FederationRoster | None, new: FederationRoster) -> tuple[RosterChange, ...]:
@@ -33,7 +34,7 @@ def _changes(before: dict[str, Member], after: dict[str, Member], revoked: froze
         member = after.get(name) or before[name]
         what = _what(before.get(name), after.get(name))
         what = "revoked" if what == "left" and member.revocable & revoked else what
-        yield RosterChange(name, what, member.fingerprint, day_and_time(member.certificate.until))
+        yield RosterChange(name, what, member.fingerprint, day_and_time(member.certificate.until), member.holds)
 
 
 def _what(before: Member | None, after: Member | None) -> str:
@@ -43,4 +44,6 @@ def _what(before: Member | None, after: Member | None) -> str:
         return "identity changed"
     if before.certificate.public_key != after.certificate.public_key:
         return "TLS key changed"
-    return STAYS if before.certificate.der == after.certificate.der else "certificate renewed"
+    if before.certificate.der != after.certificate.der:
+        return "certificate renewed"
+    return STAYS if before.holds == after.holds else "other number"

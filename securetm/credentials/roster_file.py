@@ -45,6 +45,7 @@ class _MemberTable:
     name: str
     identity: str
     certificate: str
+    holds: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def _party(table: dict[str, Any], where: str) -> Member:
 def _member(table: _MemberTable, where: str) -> Member:
     name = check_name(table.name, where)
     identity = hexadecimal(table.identity, KEY, where, "identity")
-    return Member(name, identity, Certificate.from_pem(table.certificate, name))
+    return Member(name, identity, Certificate.from_pem(table.certificate, name), table.holds)
 
 
 def _fingerprint(text: str, where: str) -> str:
@@ -135,4 +136,5 @@ def write_roster(path: Path, roster: FederationRoster) -> None:
 
 def _entry(member: Member) -> str:
     certificate = member.certificate.pem.decode()
-    return f"name = {quoted(member.name)}\nidentity = \"{member.identity.hex()}\"\ncertificate = '''\n{certificate}'''"
+    holds = f"\nholds = {member.holds}" if member.holds else ""
+    return f"name = {quoted(member.name)}\nidentity = \"{member.identity.hex()}\"{holds}\ncertificate = '''\n{certificate}'''"

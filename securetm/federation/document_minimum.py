@@ -5,14 +5,17 @@ Parties may drop out of a round, so the fewest parties that a sum is opened over
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 
+from securetm.accounting.delta_limits import is_too_large, sentence_delta
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
 from securetm.contracts import BlockedDocuments, Cohort, Profile, Terms, Unit
 from securetm.corpus.corpus import PartyCorpus
 from securetm.errors import NoPersons
-from securetm.federation.paying_errors import DeltaTooLarge
+from securetm.federation.paying_errors import DeltaTooLarge, HoldsLess
 from securetm.federation.refusal_errors import BelowMinimum
 from securetm.federation.running_errors import NotByBlocks, TooFewToTakePart
 from securetm.models.document_needs import check_needs
@@ -75,13 +78,55 @@ def fewest_left(profile: Profile, members: tuple[str, ...]) -> int:
     return profile.aggregation.remaining(cohort_of(profile, members[: profile.minimum_parties]), len(members))
 
 
-def check_delta(party: str, documents: PartyCorpus, profile: Profile, ledger: Ledger | None) -> None:
-    """Refuses a delta of 1 / n or more for n documents: it would allow to publish one of them whole."""
+def units_of(documents: PartyCorpus, unit: Unit) -> int:
+    """Returns how many units of that kind these documents are: documents, persons, or occurrences of words."""
+    if unit is Unit.WORD:
+        return int(documents.lengths().sum())
+    by_person = documents.persons if unit is Unit.PERSON else None
+    return len(documents) if by_person is None else len(np.unique(by_person))
+
+
+def others_hold(party: str, holds: Mapping[str, int], profile: Profile, members: tuple[str, ...]) -> int:
+    """Returns how many units all other parties hold at least, by public facts alone.
+
+    That is what each says in the roster, or the documents without which the profile lets no party start.
+    """
+    left = fewest_left(profile, members)
+    of_documents = profile.budget is not None and profile.budget.unit is not Unit.PERSON
+    needed = -(-profile.minimum_documents // left) if of_documents else 0
+    return sum(max(holds.get(name, 0), needed) for name in members if name != party)
+
+
+def check_delta(party: str, documents: PartyCorpus, profile: Profile, ledger: Ledger | None, others: int) -> None:
+    """Refuses a delta of 1 / N or more for the N units of all parties: it would allow to publish one of them whole.
+
+    The party knows its own number, and what the `others` hold at least.
+    """
     if profile.budget is None or len(documents) == 0:
         return
-    by_person = documents.persons if profile.budget.unit is Unit.PERSON else None
-    units = len(documents) if by_person is None else len(np.unique(by_person))
-    units = int(documents.lengths().sum()) if profile.budget.unit is Unit.WORD else units
-    delta = max(profile.budget.delta, ledger.budget.delta if ledger else 0.0)
-    if delta * units >= 1:
-        raise DeltaTooLarge(party, delta, units, profile.budget.unit.value)
+    unit = profile.budget.unit
+    units, delta = units_of(documents, unit) + others, max(profile.budget.delta, ledger.budget.delta if ledger else 0.0)
+    if is_too_large(delta, units):
+        raise DeltaTooLarge(party, delta, units, unit.value)
+
+
+def check_delta_of_all(corpora: Mapping[str, PartyCorpus], profile: Profile, deltas: Iterable[float]) -> None:
+    """Refuses the same where all parties are on one machine, so that N is known."""
+    if profile.budget is None:
+        return
+    unit = profile.budget.unit
+    units, delta = sum(units_of(corpus, unit) for corpus in corpora.values()), max(profile.budget.delta, *deltas, 0.0)
+    if units and is_too_large(delta, units):
+        raise DeltaTooLarge("all parties together", delta, units, unit.value)
+
+
+def delta_said(agreement: Agreement, units: int) -> str | None:
+    """Returns the sentence about a delta that is above a tenth of 1 / N; nothing below that, or without a budget."""
+    budget = agreement.budget
+    return None if budget is None else sentence_delta(budget.delta, units, budget.unit.value)
+
+
+def check_holds(party: str, documents: PartyCorpus, holds: int, unit: Unit) -> None:
+    """Refuses to start a party that holds less than the roster says: the others judge delta by that number."""
+    if units_of(documents, unit) < holds:
+        raise HoldsLess(party, holds, unit.value)

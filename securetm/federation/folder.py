@@ -18,8 +18,9 @@ from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.partitions import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite
+from securetm.federation.document_minimum import check_delta_of_all
 from securetm.federation.file_digests import KEPT, RUN, bind, check
-from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
+from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in, own_budget
 from securetm.federation.origins import check_in_ledgers
 from securetm.federation.paying import calibrated
 from securetm.federation.release import released_model
@@ -117,9 +118,12 @@ def begin(
     _check_parties(agreement, corpora)
     persons = any(corpus.persons is not None for corpus in corpora.values())
     agreement = calibrated(agreement, len(corpora), Unit.PERSON if persons else None)
+    check_delta_of_all(corpora, agreement.profile, ())
     name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
     folder = RunFolder(path, agreement, tuple(corpora), with_content, name=name, ledgers=path / LEDGERS)
     folder = replace(folder, ledgers=_ledgers(folder, corpora, ledgers))
+    own = (own_budget(folder.ledger(name), agreement.budget) for name in corpora)
+    check_delta_of_all(corpora, agreement.profile, [one.delta for one in own if one is not None])
     keys = {name: _settled(folder.party(name), corpus) for name, corpus in corpora.items()}
     folder = replace(folder, keys=keys)
     write_record(folder, left_out(corpora))

@@ -17,7 +17,7 @@ from securetm.block_answers import IN_PROCESS, files_in
 from securetm.contracts import IN_MEMORY, Engine, Entropy, Keeping, Memory, State
 from securetm.corpus.corpus import PartyCorpus
 from securetm.errors import Refused
-from securetm.federation.document_minimum import by_shard, check_blocks, check_delta, check_kind, check_share
+from securetm.federation.document_minimum import by_shard, check_blocks, check_delta, check_kind, check_share, others_hold
 from securetm.federation.documents import PartyDocuments
 from securetm.federation.failure_log import Failure, FailureLog
 from securetm.federation.kept_answer import KeptAnswer
@@ -112,6 +112,7 @@ class PartyState:
     run: str = ""  # what this party calls the run in its ledger; it stays the same when the run is resumed
     simulated: bool = False  # on one machine with all others, where names do not say whose documents a party has
     policy: PolicyChoice = field(default_factory=PolicyChoice)  # what this party allows beyond the agreement
+    holds: Mapping[str, int] = field(default_factory=dict)  # of documents or persons, by the roster: each party at least
     ledger_tag: bytes = bytes(TAG)  # names the data set of the ledger to the others, who cannot read the name in it
     watch: PartyWatch = field(default_factory=UnwatchedParty)
     engine: Engine = IN_PROCESS  # that answers blocks of documents; nothing that is sent says which
@@ -121,7 +122,8 @@ class PartyState:
     def __post_init__(self) -> None:
         profile = self.agreement.profile
         check_share(self.name, self.corpus, profile, self.members)
-        check_delta(self.name, self.corpus, profile, self.ledger)
+        others = others_hold(self.name, self.holds, profile, self.members)
+        check_delta(self.name, self.corpus, profile, self.ledger, others)
         check_kind(self.corpus, self.agreement)
         if self.ledger is None or (profile.budget is not None and self.others is None):
             raise NoLedger(self.name, profile.name)

@@ -70,7 +70,22 @@ class DeltaTooLarge(Misuse):
     delta: float
     units: int
     unit: str
-    hint = "set [privacy] delta well below 1 / (number of {unit}s)"
+    hint = (
+        "set [privacy] delta to a tenth of 1 / (number of {unit}s of all parties), or less; {units:,} is the least number of "
+        "them that is known here, from these documents and the roster"
+    )
+
+
+class HoldsLess(Misuse):
+    """{party} holds fewer than the {holds:,} that the roster says it holds at least, counted by {unit}"""
+
+    party: str
+    holds: int
+    unit: str
+    hint = (
+        "say the smaller number (securetm keys request --holds N), and let the coordinator's operator make the next roster; "
+        "the others judge delta by it"
+    )
 
 
 class NoLedger(Misuse):

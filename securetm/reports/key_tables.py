@@ -41,7 +41,8 @@ def show_changes(new: FederationRoster, old: FederationRoster | None, lines: Seq
     table = titled(title, *heads, caption=f"The coordinator listens on {escape(new.address)}.")
     for line in lines:
         shown = "" if line.what == STAYS else in_lines(line.identity)
-        table.add_row(escape(line.name), line.what, shown, line.until, style=_STYLES.get(line.what))
+        name = f"{line.name}\nholds {line.holds:,} or more" if line.holds else line.name
+        table.add_row(escape(name), line.what, shown, line.until, style=_STYLES.get(line.what))
     to.print(table)
     to.print("[bold]Fingerprint of this roster[/bold], to compare with the other members by telephone:")
     to.print(in_lines(new.fingerprint))

@@ -180,4 +180,6 @@ def test_a_length_that_changes_the_answer_is_warned_of() -> None:
 def test_a_delta_that_publishes_a_person_is_warned_of() -> None:
     told = found("forecast --documents 100000 --persons 20000 --delta 0.01")
     assert "is not below 1 / persons" in told["warnings"][0]
-    assert found("forecast --documents 100000 --persons 20000")["warnings"] == []
+    assert found("forecast --documents 100000 --persons 20000 --delta 0.000005")["warnings"] == []
+    (tenth,) = found("forecast --documents 100000 --persons 20000 --delta 0.00001")["warnings"]
+    assert "above 1 / (10 N) = 5e-06 for N = 20,000 persons" in tenth

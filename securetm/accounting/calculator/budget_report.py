@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from securetm.contracts import Unit
-from securetm.wording import downward_figure, listed, upward, upward_figure
+from securetm.wording import listed, upward, upward_figure
 
 NEIGHBOURS = "add or remove one"
 FALSE_POSITIVES = 0.01
@@ -131,15 +131,4 @@ def sentence_large(epsilon: float, unit: str) -> str | None:
     return (
         f"epsilon = {upward(epsilon)} per {unit} is above {LARGE:g}: so large an epsilon excludes hardly any attack. "
         "More noise, fewer epochs or more documents lower it."
-    )
-
-
-def sentence_delta(delta: float, units: int | None, unit: str = "document") -> str | None:
-    """The warning about a delta that would allow publishing all that one document or person has; nothing if nobody counted."""
-    if units is None or delta * units < 1:
-        return None
-    published = "a random document of the corpus" if unit == "document" else "all documents of a random person"
-    return (
-        f"delta = {upward_figure(delta)} is not below 1 / {unit}s = {downward_figure(1 / units)}: a mechanism that publishes "
-        f"{published} would satisfy it. Choose a delta well below that."
     )

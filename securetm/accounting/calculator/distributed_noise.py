@@ -16,13 +16,13 @@ from securetm.accounting.calculator.budget_report import (
     Promise,
     ReportTable,
     epsilon_against,
-    sentence_delta,
     some,
 )
 from securetm.accounting.calculator.composed_report import Spends, composed, curve
 from securetm.accounting.calculator.option_checks import check, check_choice, check_delta, check_parties
 from securetm.accounting.calculator.persons import SEPARATE, People, persons_table
 from securetm.accounting.composition import total
+from securetm.accounting.delta_limits import sentence_delta
 from securetm.accounting.spends import Spend
 from securetm.contracts import Block, Cohort, Domain, Mechanism, Terms
 from securetm.stages import Stages

@@ -9,11 +9,12 @@ import numpy as np
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from scipy import special
 
-from securetm.accounting.calculator.budget_report import BudgetReport, Promise, epsilon_against, sentence_delta, some
+from securetm.accounting.calculator.budget_report import BudgetReport, Promise, epsilon_against, some
 from securetm.accounting.calculator.composed_report import Spends, composed, curve
 from securetm.accounting.calculator.option_checks import check, check_batch, check_choice, check_delta, check_epochs
 from securetm.accounting.calculator.persons import PERSON, People, persons_table
 from securetm.accounting.composition import total
+from securetm.accounting.delta_limits import sentence_delta
 from securetm.accounting.events import positive, probability, whole
 from securetm.accounting.spends import Spend
 from securetm.stages import Stages

@@ -13,7 +13,6 @@ from securetm.accounting.calculator.budget_report import (
     PlotLine,
     ReportTable,
     epsilon_against,
-    sentence_delta,
     some,
 )
 from securetm.accounting.calculator.composed_report import composed, curve
@@ -22,6 +21,7 @@ from securetm.accounting.calculator.dp_sgd import Training
 from securetm.accounting.calculator.option_checks import refused
 from securetm.accounting.calculator.persons import persons_table
 from securetm.accounting.composition import total
+from securetm.accounting.delta_limits import sentence_delta
 from securetm.accounting.spends import Spend
 from securetm.stages import Stages
 from securetm.wording import counted, upward

@@ -18,12 +18,12 @@ from securetm.accounting.calculator.budget_report import (
     PlotLine,
     Promise,
     ReportTable,
-    sentence_delta,
     some,
 )
 from securetm.accounting.calculator.composed_report import Spends, composed
 from securetm.accounting.calculator.persons import People
 from securetm.accounting.composition import total, within
+from securetm.accounting.delta_limits import sentence_delta
 from securetm.accounting.ledger.privacy_filter import ALONE, Cost, cost_of, filter_epsilon, nothing, orders_for
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget

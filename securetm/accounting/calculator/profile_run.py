@@ -18,7 +18,6 @@ from securetm.accounting.calculator.budget_report import (
     Promise,
     ReportTable,
     epsilon_against,
-    sentence_delta,
     some,
 )
 from securetm.accounting.calculator.composed_report import (
@@ -31,6 +30,7 @@ from securetm.accounting.calculator.composed_report import (
 from securetm.accounting.calculator.persons import SEPARATE, People, persons_table
 from securetm.accounting.calculator.word_noise import PUBLIC, UNIT, WordNoise
 from securetm.accounting.composition import total, within
+from securetm.accounting.delta_limits import sentence_delta
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import Spend, leaves_of

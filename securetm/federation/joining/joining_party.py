@@ -28,7 +28,15 @@ from securetm.credentials.roster_file import read_roster
 from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
 from securetm.federation.declining import reason_of
-from securetm.federation.document_minimum import check_delta, check_kind, check_share
+from securetm.federation.document_minimum import (
+    check_delta,
+    check_holds,
+    check_kind,
+    check_share,
+    delta_said,
+    others_hold,
+    units_of,
+)
 from securetm.federation.joining.accepted_inputs import check_accepted_inputs, check_ledgers_hold, check_most_epsilon
 from securetm.federation.joining.beat import PacedParty, SystemClock
 from securetm.federation.joining.party_home import PartyHome
@@ -78,6 +86,14 @@ class Joining:
         """The folder in which the model lands."""
         return self.home.run(self.agreement)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the party's user should know before it takes part, and nobody else is told."""
+        units = units_of(self.corpus, self.agreement.unit)
+        others = others_hold(self.file.name, self.roster.holds, self.agreement.profile, self.roster.members)
+        said = delta_said(self.agreement, units + others)
+        return () if said is None else (said.rstrip("."),)
+
     def facts(self) -> dict[str, Any]:
         """What a report says of the run, besides what came of it."""
         agreement = self.agreement
@@ -101,7 +117,8 @@ class Joining:
         budgeted = ledger, others, self.run_name
         keys = dict(self.roster.keys)
         made = Party(self.file.name, members, self.agreement, self.corpus, store, OperatingSystem(), keys, *budgeted)
-        return replace(made, policy=self.file.policy, ledger_tag=tag, watch=watch, engine=engine)
+        told = dict(self.roster.holds)
+        return replace(made, policy=self.file.policy, holds=told, ledger_tag=tag, watch=watch, engine=engine)
 
     def ledgers(self) -> list[Path]:
         """The ledgers that these documents have so far. None is made."""
@@ -164,7 +181,9 @@ def _checked(file: PartyFile, home: PartyHome, roster: FederationRoster, keys: K
     check_ledgers_hold(agreement, file.name, LedgersOfDocuments(home.ledgers).runs())
     corpus = documents_of(file, agreement, stages)
     check_share(file.name, corpus, agreement.profile, roster.members)
-    check_delta(file.name, corpus, agreement.profile, None)  # the ledger's own is checked when it is opened
+    check_holds(file.name, corpus, roster.holds[file.name], Unit.PERSON if agreement.unit is Unit.PERSON else Unit.DOCUMENT)
+    others = others_hold(file.name, roster.holds, agreement.profile, roster.members)
+    check_delta(file.name, corpus, agreement.profile, None, others)  # the ledger's own is checked when it is opened
     check_kind(corpus, agreement)
     joining = Joining(file, home, roster, keys, agreement, corpus)
     check_most_epsilon(agreement, file.policy, joining.runs())

@@ -8,13 +8,14 @@ import pytest
 from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.accounting_errors import BudgetTooSmall, NoEpsilonHolds
-from securetm.accounting.calculator.budget_report import Promise, sentence, sentence_delta, sentence_large
+from securetm.accounting.calculator.budget_report import Promise, sentence, sentence_large
 from securetm.accounting.calculator.composed_report import composed, places, replacing
 from securetm.accounting.calculator.distributed_noise import Shares
 from securetm.accounting.calculator.dp_sgd import Training
 from securetm.accounting.calculator.solve_for import Target
 from securetm.accounting.calculator.word_noise import WordNoise
 from securetm.accounting.composition import total, within
+from securetm.accounting.delta_limits import sentence_delta
 from securetm.accounting.spends import Spend
 from securetm.errors import BadSetting
 from securetm.stages import Unwatched
@@ -57,7 +58,8 @@ def test_the_sentence_names_who_against_whom_which_change_and_every_assumption()
 
 
 def test_a_delta_as_large_as_one_document_is_warned_of() -> None:
-    assert sentence_delta(1e-4, 9_999) is None
+    assert sentence_delta(1e-4, 1_000) is None
+    assert "above 1 / (10 N)" in str(sentence_delta(1e-4, 9_999))
     assert "1e-04" not in str(sentence_delta(1e-4, 10_000))
     assert "not below 1 / documents = 0.0001" in str(sentence_delta(1e-4, 10_000))
 

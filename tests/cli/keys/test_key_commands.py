@@ -144,6 +144,7 @@ def test_the_coordinator_rotates_its_own_keys(accepted: Any, place: Path) -> Non
         "what": "identity changed",
         "identity": "",
         "until": "",
+        "holds": 0,
     }
 
 
