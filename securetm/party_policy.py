@@ -37,6 +37,7 @@ class DataChoice:
     date: str = ""  # the column of the date
     person: str = ""  # the column of whose document it is
     embedding: str = ""  # the column of the embedding
+    id: str = ""  # the column of the document's own id; nothing: a document is named by what it says
 
     def __post_init__(self) -> None:
         """Refuses an identity that cannot be the name of a folder."""
@@ -46,7 +47,7 @@ class DataChoice:
 
     def columns(self) -> dict[str, str | None]:
         """Returns the columns by role, for the reader; a role without a column has the usual one."""
-        return {role: getattr(self, role) or None for role in ("text", "label", "date", "person", "embedding")}
+        return {role: getattr(self, role) or None for role in ("text", "label", "date", "person", "embedding", "id")}
 
 
 @dataclass(frozen=True)

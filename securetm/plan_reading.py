@@ -37,7 +37,7 @@ from securetm.toml_settings import from_table, read_toml, require
 T = TypeVar("T")
 _OF_THE_START = ("start", "start_share", "vectors", "vectors_digest")
 _NOT_TO_GO_ON = tuple(f"training.{name}" for name in ("continue_from", "earlier_weight", *_OF_THE_START))
-_ROLES = ("text", "label", "party", "date", "person", "embedding")  # of columns
+_ROLES = ("text", "label", "party", "date", "person", "embedding", "id")  # of columns
 
 
 def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:

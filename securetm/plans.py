@@ -67,6 +67,7 @@ class CorpusChoice:
     date: str = ""  # the column of the date
     person: str = ""  # the column of whose document it is; a budget then protects persons
     embedding: str = ""  # the column of the embedding
+    id: str = ""  # the column of the document's own id; nothing: a document is named by what it says
     partition: str = "equal"  # who holds what: column, equal or dirichlet
     parties: int = 5  # where documents are dealt out
     alpha: float = 1.0  # of dirichlet: the smaller, the more the parties differ in their labels

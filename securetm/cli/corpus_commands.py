@@ -53,6 +53,7 @@ def build(
     date: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the date.")] = None,
     person: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of whose document it is.")] = None,
     embedding: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the embedding.")] = None,
+    id_: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="The column of the document's own id.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the tokeniser, as tokeniser.name=value.")
     ] = None,
@@ -75,7 +76,7 @@ def build(
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import results, screen
 
-    columns = Columns(text, label, party, date, person, embedding)
+    columns = Columns(text, label, party, date, person, embedding, id_)
     chosen = _tokeniser_settings(set_ or [])
     whole = None if plan is None else _plan(plan, chosen)
     tokeniser = _tokeniser(chosen) if whole is None else whole.tokeniser.make()

@@ -36,6 +36,7 @@ SETTINGS = {  # of a plan, by the parameter of the command that sets each
     "seed": "seed",
     "corpus": "corpus.source",
     **{name: f"corpus.{name}" for name in ("text", "label", "party", "date", "person", "embedding", "partition", "parties")},
+    "id_": "corpus.id",
     "vocabulary": "vocabulary.file",
     "decoder": "model.decoder",
     "start": "training.start",
@@ -67,6 +68,7 @@ def run(
         str | None, typer.Option(metavar="COLUMN", help="The column of whose document it is; a budget then protects persons.")
     ] = None,
     embedding: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the embedding.")] = None,
+    id_: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="The column of the document's own id.")] = None,
     partition: Annotated[str | None, typer.Option(help="Who holds what: column, equal or dirichlet.")] = None,
     parties: Annotated[int | None, typer.Option(help="Number of parties, where documents are dealt out.")] = None,
     vocabulary: Annotated[

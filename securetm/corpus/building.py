@@ -5,6 +5,7 @@ Every raw form of a word is checked once (lower case, length, stop words); after
 
 from __future__ import annotations
 
+import hashlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,10 +16,11 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.contents import DIGEST, text_digest
-from securetm.corpus.corpus_errors import BadCell, IncompleteColumn, NoDocuments, UnlikeParts
+from securetm.corpus.corpus_errors import BadCell, IncompleteColumn, NoDocuments, RepeatedIds, UnlikeParts
 from securetm.corpus.counted_documents import CountedDocuments
+from securetm.corpus.document_names import copy_numbers, id_name, text_name
 from securetm.corpus.dropped import NO_TEXT, NO_WORD, Dropped
-from securetm.corpus.keys import document_keys
+from securetm.corpus.keys import content_keys, secret_of
 from securetm.corpus.tokeniser import BREAK, Tokeniser
 
 D = TypeVar("D", bound=CountedDocuments)
@@ -41,6 +43,7 @@ class Record:
     date: str | None = None
     person: str | None = None
     embedding: Array | None = None
+    id: str | None = None
     source: str = ""  # the file, where documents come from several
 
 
@@ -100,6 +103,7 @@ class TakenDocuments:
     """Documents as a builder holds them: words and names by their numbers, in the order of their first appearance."""
 
     rows: Array  # the number of each document in the source
+    digests: Array  # what each document is called by (document_names.py)
     tokens: Array
     token_ends: Array
     sentence_ends: Array
@@ -113,7 +117,7 @@ class TakenDocuments:
 
 
 class CorpusBuilder:
-    """Takes documents one at a time. `source` names them in errors, `name` gives them their keys.
+    """Takes documents one at a time. `source` names them in errors; `name` and `secret` give them their keys.
 
     With `embed`, texts that bring no embedding get theirs when the documents are taken. `raw_forms` of words are remembered.
     """
@@ -126,25 +130,26 @@ class CorpusBuilder:
         source: str = "",
         embed: Embed | None = None,
         raw_forms: int = _RAW_FORMS,
+        secret: bytes = b"",
     ) -> None:
         self._tokeniser = tokeniser
         self._embed = embed
         self._raw: list[str] = []  # the texts, kept only until they are embedded
         self._raw_length = 0  # their characters
-        self._name = name
+        self._name, self._secret = name, secret
         self._source = source or name
         self.lexicon = Lexicon(tokeniser.word, raw_forms)
         self.columns = {column: NamedColumn(column) for column in ("label", "party", "date", "person")}
         self.documents = 0  # in all
         self.width: int | None = None  # of each embedding that came with a text
-        self.persons_known = False
+        self.persons_known = self.ids_known = False
         self._begin()
 
     def _begin(self) -> None:
         self._waiting = array("i")
         self._tokens, self._ends, self._sentence_ends = array("i"), array("q"), array("q")
         self._embeddings = array("f")
-        self._texts = bytearray()
+        self._texts, self._digests = bytearray(), bytearray()
         self._raw, self._raw_length = [], 0
         self._blank = bytearray()  # which documents have no text at all
 
@@ -160,15 +165,16 @@ class CorpusBuilder:
             self._raw_length += len(record.text)
         self._blank.append(not record.text or record.text.isspace())
         self._texts += text_digest(record.text)
+        self._digests += _name_of(record)
         self._waiting.extend(self._pieces(record.text))
         self._waiting.append(_DOCUMENT)
         self.documents += 1
         if len(self._waiting) >= _FLUSH:
             self._pack()
 
-    def resume(self, documents: int, width: int | None, persons_known: bool) -> None:
+    def resume(self, documents: int, width: int | None, persons_known: bool, ids_known: bool) -> None:
         """Goes on after so many documents; its words and names are filled by whoever kept them."""
-        self.documents, self.width, self.persons_known = documents, width, persons_known
+        self.documents, self.width, self.persons_known, self.ids_known = documents, width, persons_known, ids_known
 
     @property
     def held(self) -> int:
@@ -189,11 +195,12 @@ class CorpusBuilder:
         names = {column: known.taken() for column, known in self.columns.items()}
         taken = TakenDocuments(
             first + kept,
+            _sixteens(self._digests)[kept],
             _integers(self._tokens, np.int32),
             ends[kept],
             _integers(self._sentence_ends, np.int64),
             {column: numbers[kept] for column, numbers in names.items()},
-            np.frombuffer(self._texts, np.uint8).reshape(-1, DIGEST)[kept],
+            _sixteens(self._texts)[kept],
             self._embeddings_of(kept),
             self._dropped(np.setdiff1d(np.arange(held), kept), names),
         )
@@ -205,6 +212,7 @@ class CorpusBuilder:
         taken = self.taken(keep_empty=keep_empty)
         if not len(taken):
             raise NoDocuments(self._source, self.documents)
+        copies = self.numbered_copies(taken.digests)
         vocabulary, place = in_alphabetical_order(self.lexicon.words)
         np.take(place, taken.tokens, out=taken.tokens, mode="clip")  # in place: the tokens take most of the memory
         return kind.from_tokens(
@@ -212,7 +220,7 @@ class CorpusBuilder:
             taken.token_ends,
             vocabulary,
             sentence_ends=taken.sentence_ends,
-            keys=document_keys(self._name, taken.rows),  # by the number in the file: a dropped document changes no other key
+            keys=content_keys(secret_of(self._name, self._secret), taken.digests, copies),
             skipped=self.documents - len(taken),
             dropped=counted_by_reason(taken.dropped),
             name=self._name,
@@ -220,6 +228,13 @@ class CorpusBuilder:
             embeddings=taken.embeddings,
             **self._known_of(taken),
         )
+
+    def numbered_copies(self, digests: Array) -> Array:
+        """The number of each document among those of its digest. Refuses an id that two documents have."""
+        copies = copy_numbers(digests)
+        if self.ids_known and copies.any():
+            raise RepeatedIds(self._source, int((copies > 0).sum()))
+        return copies
 
     def _known_of(self, taken: TakenDocuments) -> dict[str, Any]:
         columns, names = self.columns, taken.names
@@ -229,7 +244,7 @@ class CorpusBuilder:
             "parties": columns["party"].strings(names["party"]),
             "dates": columns["date"].strings(names["date"]),
             "persons": names["person"].astype(np.int64) - 1 if known else None,  # the names are thrown away
-            "people": self._name if known else "",
+            "people": f"{self._name} {_digest_of(columns['person'].known)}" if known else "",
         }
 
     def _embeddings_of(self, kept: Array) -> Array | None:
@@ -267,17 +282,34 @@ class CorpusBuilder:
         self._waiting = array("i")
 
     def _check_complete(self, record: Record) -> None:
-        """Refuses a document without a person or an embedding where others have one."""
+        """Refuses a document without an id, a person or an embedding where others have one."""
         width = None if record.embedding is None else len(record.embedding)
-        person, where = bool(record.person), record.source or self._source
+        person, number, where = bool(record.person), bool(record.id), record.source or self._source
         if self.documents == 0:
-            self.width, self.persons_known = width, person
+            self.width, self.persons_known, self.ids_known = width, person, number
+        if number != self.ids_known:
+            raise IncompleteColumn(where, record.line, "id")
         if person != self.persons_known:
             raise IncompleteColumn(where, record.line, "person")
         if (width is None) != (self.width is None):
             raise IncompleteColumn(where, record.line, "embedding")
         if width != self.width:
             raise BadCell(where, record.line, "embedding", f"has {width} numbers where the first has {self.width}")
+
+
+def _name_of(record: Record) -> bytes:
+    if record.id:
+        return id_name(record.id)
+    return text_name(record.text, (record.label, record.party, record.date, record.person), record.embedding)
+
+
+def _digest_of(names: Iterable[str]) -> str:
+    """Equal lists of persons number them alike."""
+    return hashlib.blake2b("\n".join(names).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _sixteens(raw: bytearray) -> Array:
+    return np.frombuffer(bytes(raw), np.uint8).reshape(-1, DIGEST)
 
 
 def in_alphabetical_order(words: Mapping[str, int]) -> tuple[list[str], Array]:
@@ -304,6 +336,7 @@ def documents_of_strings(
     dates: Sequence[Any] | Array | None = None,
     persons: Sequence[Any] | Array | None = None,
     embeddings: Sequence[Any] | Array | None = None,
+    ids: Sequence[Any] | Array | None = None,
     keep_empty: bool = False,
     embed: Embed | None = None,
 ) -> D:
@@ -312,7 +345,7 @@ def documents_of_strings(
     Texts without a word are left out and counted, or kept. Without a column `embeddings`, `embed` makes them from the texts.
     """
     builder = CorpusBuilder(tokeniser or Tokeniser(), name=name, embed=embed)
-    named = {"label": labels, "party": parties, "date": dates, "person": persons, "embedding": embeddings}
+    named = {"label": labels, "party": parties, "date": dates, "person": persons, "embedding": embeddings, "id": ids}
     columns = {role: list(entries) for role, entries in named.items() if entries is not None}
     documents = 0
     for line, text in enumerate(texts, 1):

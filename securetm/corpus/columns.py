@@ -14,9 +14,10 @@ from securetm.contracts import Array
 from securetm.corpus.building import Record
 from securetm.corpus.corpus_errors import BadCell, BadTable, MissingColumn, NulByte
 
-NAMES = ("label", "party", "date", "person")  # the roles whose cells are names
+NAMES = ("label", "party", "date", "person", "id")  # the roles whose cells are names
 ROLES = ("text", *NAMES, "embedding")
-USUAL: Mapping[str, tuple[str, ...]] = {**{role: (role,) for role in ROLES}, "embedding": ("embedding", "embeddings")}
+_OWN_NAME = {role: (role,) for role in ROLES}
+USUAL: Mapping[str, tuple[str, ...]] = {**_OWN_NAME, "embedding": ("embedding", "embeddings"), "id": ()}  # ids are asked for
 USUAL_IN_PARQUET: Mapping[str, tuple[str, ...]] = {**USUAL, "text": ("bow_text", "text"), "label": ("fos", "label")}
 
 
@@ -30,6 +31,7 @@ class Columns:
     date: str | None = None
     person: str | None = None
     embedding: str | None = None
+    id: str | None = None
 
     def found_in(
         self, names: Collection[str], path: Path, line: int, usual: Mapping[str, tuple[str, ...]] = USUAL

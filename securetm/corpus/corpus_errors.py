@@ -154,6 +154,14 @@ class RepeatedKeys(BadCorpus):
     hint = "the same documents came in twice; if they are different documents of sources with one name, use rekeyed(NAME)"
 
 
+class RepeatedIds(BadCorpus):
+    """{path}: {repeated:document has|documents have} the same id as an earlier one"""
+
+    path: str
+    repeated: int
+    hint = "an id names one document: name another column with --id, or none; then documents are named by what they say"
+
+
 class UnlikeCorpora(BadCorpus):
     """some of these corpora have {what} and some have none, or of another width"""
 

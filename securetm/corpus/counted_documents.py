@@ -1,7 +1,7 @@
 """Documents as sparse counts, with their reading order and a few columns. It reads no file and knows no model.
 
 Row i of every column is document i. Nothing here depends on what other parties hold: every random choice about a document
-depends on its key, so that it is the same at every place of the document.
+depends on its key, which no other document and no place in a file changes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from scipy import sparse
 from securetm.contracts import BLOCK_DOCUMENTS, Array
 from securetm.corpus.chosen_runs import order_of
 from securetm.corpus.corpus_errors import UnlikeParts
+from securetm.corpus.document_names import copy_numbers, names_of_counts, names_of_tokens
 from securetm.corpus.dropped import Dropped
 from securetm.corpus.held_blocks import HeldInBlocks, by_person, check_whole, numbered
-from securetm.corpus.keys import document_keys, mixed
+from securetm.corpus.keys import content_keys, document_keys, mixed, secret_of
 from securetm.errors import BadSetting
 
 _BLOCK = 1 << 19  # tokens that are counted at once
@@ -86,7 +87,12 @@ class CountedDocuments(HeldInBlocks):
         counts = given.astype(np.int32)
         counts.sum_duplicates()
         counts.eliminate_zeros()
-        return cls(counts, unrepeated(vocabulary), **_as_columns(name, counts.shape[0], columns))
+        words, known = unrepeated(vocabulary), _as_columns(name, columns)
+        _agree("columns of counts", counts.shape[1], len(words))
+        if "keys" not in known:
+            _agree_columns(known, counts.shape[0])
+            known["keys"] = _keyed(name, names_of_counts(counts, words, known))
+        return cls(counts, words, **known)
 
     @classmethod
     def from_tokens(cls, tokens: Array, token_ends: Array, vocabulary: Sequence[str], **columns: Any) -> Self:
@@ -96,7 +102,10 @@ class CountedDocuments(HeldInBlocks):
         words = unrepeated(vocabulary)
         _check_order(tokens, ends, ends, len(ends), len(words))
         sentence_ends = merge_ends(np.asarray(columns.pop("sentence_ends", ends), dtype=np.int64), ends)
-        known = _as_columns(columns.pop("name", "tokens"), len(ends), columns)
+        known = _as_columns(columns.pop("name", "tokens"), columns)
+        if "keys" not in known:
+            _agree_columns(known, len(ends))
+            known["keys"] = _keyed(known["name"], names_of_tokens(tokens, ends, sentence_ends, words, known))
         order: dict[str, Any] = {"tokens": tokens, "token_ends": ends, "sentence_ends": sentence_ends}
         return cls(counted_tokens(tokens, ends, len(words)), words, **order, **known)
 
@@ -144,12 +153,19 @@ class CountedDocuments(HeldInBlocks):
     def in_blocks(self) -> Self:
         """A party's whole corpus in blocks of `block_documents`, each person's documents in one. If it fits into one it stays.
 
-        What is made of it later leaves each document in its block.
+        Where one block holds all, they are in the order of their keys, so that a shuffled file gives the same bytes. In more
+        than one they stay in the order of the file, on which only the rounding of sums then depends. What is made of it
+        later leaves each document in its block.
         """
-        if len(self) <= self.block_documents or self.block_numbers is not None:
+        if self.block_numbers is not None:
             return self
+        if len(self) <= self.block_documents:
+            return self._in_order(by_key(self.keys, self.persons))
         ordered = self if self.persons is None else self.select(by_person(self.persons))
         return replace(ordered, block_numbers=numbered(len(self), self.block_documents, ordered.persons))
+
+    def _in_order(self, rows: Array) -> Self:
+        return self if np.array_equal(rows, np.arange(len(self))) else self.select(rows)
 
     def project(self, vocabulary: Sequence[str]) -> Self:
         """The same documents over another vocabulary. Words outside it disappear, documents never do (they may be empty)."""
@@ -178,8 +194,15 @@ class CountedDocuments(HeldInBlocks):
         return self
 
     def rekeyed(self, name: str) -> Self:
-        """The same documents under keys derived from this name: for two sources with one name."""
-        return replace(self, keys=document_keys(name, len(self)), name=name)
+        """The same documents under keys derived from theirs and this name: for two sources with one name."""
+        return replace(self, keys=mixed(self.keys, f"rekeyed {name}"), name=name)
+
+    def named_by_place(self) -> Self:
+        """The same documents under keys of their places, for a guarantee whose neighbours differ in words and not in places.
+
+        There the key of a document must not depend on its words, or one other word would move it to the other side of a split.
+        """
+        return replace(self, keys=document_keys(self.name, len(self)))
 
     def split(self, fraction: float = 0.75, seed: int = 0) -> tuple[Self, Self]:
         """(train, held out). Each document's key decides, so that parties and centre split alike.
@@ -310,11 +333,32 @@ def row_numbers(rows: Any, documents: int) -> Array:
     return wanted.astype(np.int64) % max(documents, 1)
 
 
-def _as_columns(name: str, documents: int, columns: dict[str, Any]) -> dict[str, Any]:
+def by_key(keys: Array, persons: Array | None) -> Array:
+    """The order of documents by their keys alone; each person's are together, where the least of their keys belongs."""
+    return np.lexsort((keys, least_keys(keys, persons)))
+
+
+def _as_columns(name: str, columns: dict[str, Any]) -> dict[str, Any]:
     given = {n: np.asarray(v, dtype=_KINDS[n]) if n in _KINDS and v is not None else v for n, v in columns.items()}
-    keys = given.pop("keys", None)
+    if given.get("keys", ...) is None:
+        del given["keys"]
     people = "" if given.get("persons") is None else name
-    return {"name": name, "keys": document_keys(name, documents) if keys is None else keys, "people": people, **given}
+    return {"name": name, "people": people, **given}
+
+
+def keys_of_counts(counts: Any, vocabulary: Sequence[str], embeddings: Array | None = None) -> Array:
+    """The keys of documents of which no more is known, and whose source has no name."""
+    return _keyed("", names_of_counts(counts, vocabulary, {"embeddings": embeddings}))
+
+
+def _keyed(name: str, digests: Array) -> Array:
+    return content_keys(secret_of(name), digests, copy_numbers(digests))
+
+
+def _agree_columns(columns: dict[str, Any], rows: int) -> None:
+    for column in COLUMNS:
+        entries = columns.get(column)
+        _agree(column, rows if entries is None else len(entries), rows)
 
 
 def _agree(what: str, found: int, expected: int) -> None:

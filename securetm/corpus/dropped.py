@@ -12,7 +12,6 @@ from typing import Any
 
 NO_TEXT = "without text"
 NO_WORD = "without a word that the tokeniser keeps"
-NOT_DEALT = "left over when documents were dealt out"
 NOT_AGREED = "without an agreed word"
 
 

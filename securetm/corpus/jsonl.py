@@ -12,18 +12,19 @@ from securetm.corpus.columns import USUAL, Columns, record
 from securetm.corpus.corpus_errors import EmptyFile, IncompleteColumn, InvalidJson, MissingColumn
 from securetm.corpus.files import Lines, OnProgress
 
+_SPARSE = ("label", "party", "date")  # a line may lack them, whichever it is: no line decides for another one
 _STRICT = ("person", "embedding")  # every document has one, or none has: one that first comes on a later line is an error
 
 
 def jsonl_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
-    """The documents of a .jsonl or .jsonl.gz file. The first line decides on the columns; blank lines are passed over."""
+    """The documents of a .jsonl or .jsonl.gz file. Blank lines are passed over."""
     roles: dict[str, str] = {}
     for line, text in Lines(path, on_progress):
         if text.isspace():
             continue
         cells = _object(text, path, line)
         if not roles:
-            roles = columns.found_in(cells.keys(), path, line)
+            roles = {role: USUAL[role][0] for role in _SPARSE} | columns.found_in(cells.keys(), path, line)
         _check(cells, roles, path, line)
         yield record({role: cells.get(column) for role, column in roles.items()}, path, line)
     if not roles:

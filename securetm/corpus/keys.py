@@ -1,6 +1,10 @@
-"""The key of a document: 64 bits made of its source and its number there, never of its content. No privacy rests on keys.
+"""The key of a document: 64 bits, its name in every decision about it. A key says nothing about any other document.
 
-The mixing step is Steele, Lea and Flood's SplitMix64 (OOPSLA 2014), a bijection: one source never gives a key twice.
+It is made of what the document says, under a secret of whoever holds it: SipHash-2-4 (Aumasson and Bernstein, 2012) of a
+digest of 128 bits and of the number among equal documents. Without a secret of the holder's own, the source's name is the
+secret, which anybody can guess. No guarantee rests on the secret: it keeps strangers from knowing in which batch, on which
+side of the split or behind which draws a document is that they guess. The coins of sampling that amplifies privacy are fresh
+and do not depend on keys.
 """
 
 from __future__ import annotations
@@ -11,28 +15,82 @@ import numpy as np
 
 from securetm.contracts import Array
 
+SECRET = 16  # bytes
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)  # SipHash's own constants
+
+
+def secret_of(source: str, held: bytes = b"") -> bytes:
+    """The secret for the documents of one source, from the holder's secret. Without one it is public."""
+    return hashlib.blake2b(_raw(source), key=held, digest_size=SECRET, person=b"names").digest()
+
+
+def content_keys(secret: bytes, digests: Array, copies: Array) -> Array:
+    """The keys of documents: of their digests, a row of 16 bytes each, and their numbers among equal documents."""
+    words = np.ascontiguousarray(digests).view("<u8").astype(np.uint64).reshape(-1, 2)
+    return _siphash(secret, (words[:, 0], words[:, 1], copies.astype(np.uint64)))
 
 
 def document_keys(source: str, documents: int | Array) -> Array:
-    """The keys of documents 0, 1, ... of a source, or of those with the given numbers.
+    """Keys of documents 0, 1, ... of a source, or of those with the given numbers, whatever these documents say.
 
-    Anybody who guesses the source's name knows them, and so knows a document's place in public batches, its noise in training
-    and whether it is held out. The coins of sampling that amplifies privacy are secret and do not depend on keys.
+    They name documents whose number is no secret and never changes: a made-up one's in its stream, and one's in its file where
+    single words are protected, whose neighbours have equally many documents of equal lengths in the same order.
     """
     numbers = np.arange(documents, dtype=np.uint64) if isinstance(documents, int) else documents.astype(np.uint64)
-    start = int.from_bytes(hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    start = int.from_bytes(hashlib.blake2b(_raw(source), digest_size=8).digest(), "little")
     return _scrambled(numbers + np.uint64(start))
 
 
-def mixed(keys: Array, seed: int) -> Array:
-    """Pseudorandom 64-bit numbers, one per key, that depend on key and seed only."""
-    salt = hashlib.blake2b(str(int(seed)).encode(), digest_size=8).digest()
+def mixed(keys: Array, seed: int | str) -> Array:
+    """Pseudorandom 64-bit numbers, one per key, that depend on key and seed only; distinct ones for distinct keys."""
+    salt = hashlib.blake2b(str(seed if isinstance(seed, str) else int(seed)).encode(), digest_size=8).digest()
     return _scrambled(keys ^ np.uint64(int.from_bytes(salt, "little")))
 
 
+def uniform(numbers: Array) -> Array:
+    """The same numbers as fractions from 0 up to 1."""
+    fractions: Array = (numbers >> np.uint64(11)) * 2.0**-53
+    return fractions
+
+
+def _raw(source: str) -> bytes:
+    return source.encode("utf-8", "surrogatepass")
+
+
 def _scrambled(numbers: Array) -> Array:
+    """Steele, Lea and Flood's SplitMix64 (OOPSLA 2014), a bijection."""
     z = (numbers + np.uint64(1)) * _GOLDEN  # wraps around, as it should
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+def _siphash(secret: bytes, message: tuple[Array, ...]) -> Array:
+    """SipHash-2-4 of as many messages of whole 64-bit words as the arrays are long."""
+    halves = [int.from_bytes(secret[at : at + 8], "little") for at in (0, 8)] * 2
+    state = [np.full(len(message[0]), start ^ half, np.uint64) for start, half in zip(_START, halves, strict=True)]
+    ending = np.full(len(message[0]), (8 * len(message) & 0xFF) << 56, np.uint64)
+    for word in (*message, ending):
+        state[3] ^= word
+        _rounds(state, 2)
+        state[0] ^= word
+    state[2] ^= np.uint64(0xFF)
+    _rounds(state, 4)
+    return state[0] ^ state[1] ^ state[2] ^ state[3]
+
+
+def _rounds(v: list[Array], rounds: int) -> None:
+    for _ in range(rounds):
+        for a, b, by in ((0, 1, 13), (2, 3, 16)):
+            v[a] = v[a] + v[b]
+            v[b] = _turned(v[b], by) ^ v[a]
+        v[0] = _turned(v[0], 32)
+        for a, b, by in ((2, 1, 17), (0, 3, 21)):
+            v[a] = v[a] + v[b]
+            v[b] = _turned(v[b], by) ^ v[a]
+        v[2] = _turned(v[2], 32)
+
+
+def _turned(words: Array, by: int) -> Array:
+    return (words << np.uint64(by)) | (words >> np.uint64(64 - by))

@@ -23,12 +23,14 @@ def open_corpus(
     name: str | None = None,
     embed: Embed | None = None,
     on_progress: OnProgress | None = None,
+    secret: bytes = b"",
     **columns: Any,
 ) -> PartyCorpus:
     """The documents of a path, for a party. A corpus on disk must have been built with this tokeniser and these columns."""
     if not is_stored(Path(path)):
-        return read_corpus(path, tokeniser=tokeniser, name=name, embed=embed, on_progress=on_progress, **columns)
-    corpus = ShardedCorpus.open(Path(path), name)
+        made: dict[str, Any] = {"tokeniser": tokeniser, "name": name, "embed": embed, "secret": secret}
+        return read_corpus(path, on_progress=on_progress, **made, **columns)
+    corpus = ShardedCorpus.open(Path(path), name, secret)
     _check_settings(str(path), corpus.view.store.manifest, tokeniser, columns)
     return corpus
 

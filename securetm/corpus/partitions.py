@@ -1,11 +1,13 @@
 """Divides the documents of one place among parties, to try a federation on one machine. A real federation does not use it.
 
-Dirichlet partitions follow Hsu, Qi and Brown (2019), as the FedNMF paper does in its section IV-D.
+Who holds a document is drawn from its key and from public numbers, and no other document moves it. So sizes are about equal,
+not exactly. Shares of labels follow a Dirichlet distribution, as Yurochkin et al. (2019) draw them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
@@ -14,7 +16,9 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus, PartyCorpus
 from securetm.corpus.corpus_errors import NoColumn
-from securetm.corpus.dropped import NOT_DEALT, Dropped, counted
+from securetm.corpus.counted_documents import least_keys
+from securetm.corpus.dropped import Dropped, counted
+from securetm.corpus.keys import mixed, uniform
 from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.errors import BadSetting
 
@@ -82,20 +86,19 @@ def by_column(corpus: C, column: Literal["party", "label", "date"] = "party") ->
     return Partition(held, remainder)
 
 
-def equal(corpus: C, parties: int, seed: int = 0) -> dict[str, C]:
-    """Divides all documents at random; the sizes of two parties differ by one document at most."""
+def equal(corpus: C, parties: int, seed: int = 0, *, persons_whole: bool = True) -> dict[str, C]:
+    """Deals documents out at random, each by its key alone, a person's together. Parties are of about one size, not exactly."""
     _check_enough(corpus, parties)
     corpus = corpus.in_source_order()
-    rows = np.random.default_rng(seed).permutation(len(corpus))
-    return _named(corpus, [np.sort(part) for part in np.array_split(rows, parties)])
+    member = (_places(_owners(corpus, persons_whole), seed) * parties).astype(np.int64)
+    return _named(corpus, parties, member)
 
 
-def dirichlet(corpus: C, parties: int, alpha: float, seed: int = 0) -> dict[str, C]:
-    """Parties whose mixtures of labels differ: q ~ Dir(alpha p), p being the label distribution of all documents.
+def dirichlet(corpus: C, parties: int, alpha: float, seed: int = 0, *, persons_whole: bool = True) -> dict[str, C]:
+    """Parties whose mixtures of labels differ: of each label, party p holds the share q_p, where q ~ Dir(alpha, ..., alpha).
 
-    Every party gets documents // parties documents, drawn without replacement: first a label by q, then a document that has
-    it. When a label has run out, q is renormalised over those that are left. alpha = inf gives every party the mixture p,
-    alpha near 0 a single label (until it runs out). Documents that are left over belong to no party.
+    The seed and the label decide on q, and a document's key on its party. A person's documents go where the one with the least
+    key goes. alpha = inf deals equally; alpha near 0 gives each label to one party.
     """
     _check_enough(corpus, parties)
     corpus = corpus.in_source_order()
@@ -104,58 +107,38 @@ def dirichlet(corpus: C, parties: int, alpha: float, seed: int = 0) -> dict[str,
         raise NoColumn("label")
     if not alpha > 0:
         raise BadSetting("dirichlet", "alpha", str(alpha), "must be above zero")
-    rng = np.random.default_rng(seed)
-    _, member = np.unique(labels, return_inverse=True)
-    piles = [rng.permutation(np.flatnonzero(member == label)) for label in range(int(member.max()) + 1)]
-    share = np.bincount(member) / len(member)
-    stock = np.bincount(member)
-    parts = []
-    for _ in range(parties):
-        taken = _draw(len(corpus) // parties, share, stock, alpha, rng)
-        parts.append(
-            np.sort(np.concatenate([pile[left - n : left] for pile, left, n in zip(piles, stock, taken, strict=True)]))
-        )
-        stock = stock - taken
-    return _named(corpus, parts, len(corpus) % parties)
+    owners = _owners(corpus, persons_whole)
+    if persons_whole and corpus.persons is not None:  # the label of the document whose key decides
+        order = np.argsort(corpus.keys)
+        labels = labels[order[np.searchsorted(corpus.keys, owners, sorter=order)]]
+    drawn, member = _places(owners, seed), np.empty(len(corpus), dtype=np.int64)
+    for label in np.unique(labels):
+        own = labels == label
+        ends = np.cumsum(_shares_of(str(label), parties, alpha, seed))
+        member[own] = np.minimum(np.searchsorted(ends, drawn[own] * ends[-1], side="right"), parties - 1)
+    return _named(corpus, parties, member)
 
 
-def _draw(documents: int, share: Array, stock: Array, alpha: float, rng: np.random.Generator) -> Array:
-    """The number of documents of each label that one party gets."""
-    mixture = _mixture(share, alpha, rng)
-    taken = np.zeros(len(share), dtype=np.int64)
-    while taken.sum() < documents:
-        left = stock - taken
-        mixture = np.where(left > 0, mixture, 0.0)
-        if mixture.sum() <= 0.0:  # q is 0 on all labels that are left: the Dirichlet's neutrality allows to draw that part anew
-            mixture = _mixture(np.where(left > 0, share, 0.0), alpha, rng)
-        mixture = mixture / mixture.sum()
-        taken += _until_one_runs_out(mixture, left, int(documents - taken.sum()), rng)
-    return taken
+def _owners(corpus: PartyCorpus, persons_whole: bool) -> Array:
+    """The key that decides about each document: the least one of its person, or its own."""
+    return least_keys(corpus.keys, corpus.persons if persons_whole else None)
 
 
-def _until_one_runs_out(mixture: Array, left: Array, documents: int, rng: np.random.Generator) -> Array:
-    """Draws labels one after the other, and stops before the first that has run out."""
-    labels = rng.choice(len(mixture), size=documents, p=mixture)
-    order = np.argsort(labels, kind="stable")
-    starts = np.searchsorted(labels[order], np.arange(len(mixture)))
-    nth = np.empty(documents, dtype=np.int64)
-    nth[order] = np.arange(documents) - starts[labels[order]]
-    missing = np.flatnonzero(nth >= left[labels])
-    return np.bincount(labels[: missing[0] if len(missing) else documents], minlength=len(mixture))
+def _places(owners: Array, seed: int) -> Array:
+    """A fraction for each document. Whether it is held out is drawn from the same keys, but with other words."""
+    return uniform(mixed(owners, f"party of a partition, {seed}"))
 
 
-def _mixture(share: Array, alpha: float, rng: np.random.Generator) -> Array:
-    present = np.flatnonzero(share)
-    mixture = np.zeros(len(share))
+def _shares_of(label: str, parties: int, alpha: float, seed: int) -> Array:
+    """How much of a label each party holds. Labels that other documents have play no part."""
     if np.isinf(alpha):
-        mixture[present] = share[present] / share[present].sum()
-        return mixture
-    concentration = np.maximum(alpha * share[present], np.finfo(float).tiny)
-    drawn = rng.dirichlet(concentration)
-    if not np.isfinite(drawn).all() or drawn.sum() == 0.0:  # alpha is too small for floating point: one label, by its share
-        drawn = np.eye(len(present))[rng.choice(len(present), p=share[present] / share[present].sum())]
-    mixture[present] = drawn
-    return mixture
+        return np.full(parties, 1.0 / parties)
+    digest = hashlib.blake2b(label.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    rng = np.random.default_rng([seed, int.from_bytes(digest, "little")])
+    drawn = rng.dirichlet(np.full(parties, max(alpha, np.finfo(float).tiny)))
+    if not np.isfinite(drawn).all() or drawn.sum() == 0.0:  # alpha is too small for floating point: one party
+        drawn = np.eye(parties)[rng.integers(parties)]
+    return drawn
 
 
 def _check_enough(corpus: PartyCorpus, parties: int) -> None:
@@ -163,9 +146,14 @@ def _check_enough(corpus: PartyCorpus, parties: int) -> None:
         raise BadSetting("[corpus]", "parties", str(parties), f"must be 1 to {len(corpus)}, the number of documents")
 
 
-def _named(corpus: C, parts: Sequence[Array], over: int = 0) -> dict[str, C]:
-    """Numbered parties. Documents that were dropped earlier or are left over belong to no party."""
-    width = len(str(len(parts)))
-    names = [f"party-{number:0{width}d}" for number in range(1, len(parts) + 1)]
-    nobodys = (*(replace(one, party="") for one in corpus.dropped), *((Dropped(NOT_DEALT, over),) if over else ()))
+def _named(corpus: C, parties: int, member: Array) -> dict[str, C]:
+    """Numbered parties. Documents that were dropped earlier belong to no party."""
+    width = len(str(parties))
+    names = [f"party-{number:0{width}d}" for number in range(1, parties + 1)]
+    parts = [np.flatnonzero(member == number) for number in range(parties)]
+    if empty := [name for name, rows in zip(names, parts, strict=True) if not len(rows)]:
+        problem = f"leaves {empty[0]} without a document"
+        instead = "each document's party is drawn: take fewer parties, another seed, or with dirichlet a larger alpha"
+        raise BadSetting("[corpus]", "parties", str(parties), problem, instead=instead)
+    nobodys = tuple(replace(one, party="") for one in corpus.dropped)
     return Partition({name: corpus.of_party(rows, name) for name, rows in zip(names, parts, strict=True)}, Remainder(nobodys))

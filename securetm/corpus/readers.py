@@ -45,11 +45,13 @@ def read_corpus(
     date: str | None = None,
     person: str | None = None,
     embedding: str | None = None,
+    id: str | None = None,  # noqa: A002 - the column is called so
     tokeniser: Tokeniser | None = None,
     name: str | None = None,
     keep_empty: bool = False,
     embed: Embed | None = None,
     on_progress: OnProgress | None = None,
+    secret: bytes = b"",
 ) -> Corpus:
     """Reads documents from .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of such files or of .txt files.
 
@@ -57,10 +59,12 @@ def read_corpus(
     `bow_text` and `fos` come before `text` and `label`); only text must be there. A folder's label is the subfolder.
     A reader of another package is found by the ending that it declares, or named before the path, as in `mbox:archive`.
     `embed` makes embeddings of the texts where the file has none (`TextEmbedder.embed`).
-    `name`, else the file's, makes the documents' keys. Documents without a word are left out, and counted in `skipped`.
+    A document is named by its `id` where a column is given, else by what it says: no name depends on another document or on a
+    place in the file. Names become keys under `secret` and under `name`, or the file's name; without a secret anybody who
+    guesses a document can compute its key. Documents without a word are left out, and counted in `skipped`.
     """
-    place, records = records_of(path, Columns(text, label, party, date, person, embedding), on_progress)
-    builder = CorpusBuilder(tokeniser or Tokeniser(), name=name or place.name, source=str(place), embed=embed)
+    place, records = records_of(path, Columns(text, label, party, date, person, embedding, id), on_progress)
+    builder = CorpusBuilder(tokeniser or Tokeniser(), name=name or place.name, source=str(place), embed=embed, secret=secret)
     for found in records:
         builder.add(found)
     return builder.finish(Corpus, keep_empty=keep_empty)

@@ -12,7 +12,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.shards.block_columns import size_of_block
 from securetm.corpus.shards.block_layout import BlockLayout, digest_of
 from securetm.corpus.shards.manifest import WORDS, BlockEntry, Manifest, shard_name, write_whole
-from securetm.corpus.synthetic_stream import SyntheticStream
+from securetm.corpus.synthetic_stream import SyntheticStream, stream_digests
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.private_files import private_folder, writing
 
@@ -51,14 +51,16 @@ def write_stream(stream: SyntheticStream, folder: Path, told: Callable[[], objec
 
 
 def _columns(documents: Corpus, first: int) -> dict[str, Array]:
-    """The columns of a block. A document without text has a digest all the same: of its key."""
+    """The columns of a block. A document without text has digests all the same: of its number in the stream."""
     assert documents.tokens is not None
     assert documents.token_ends is not None
     assert documents.sentence_ends is not None
-    counts = documents.counts
+    counts, numbers = documents.counts, np.arange(first, first + len(documents))
     return {
-        "rows": np.arange(first, first + len(documents)),
+        "rows": numbers,
         "texts": np.column_stack([documents.keys, ~documents.keys]).view(np.uint8),
+        "digests": stream_digests(numbers),
+        "copies": np.zeros(len(numbers), np.int32),
         "token_ends": documents.token_ends,
         "sentence_ends": documents.sentence_ends,
         "tokens": documents.tokens,

@@ -16,7 +16,7 @@ from numba import njit
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.keys import document_keys
+from securetm.corpus.keys import content_keys, secret_of
 from securetm.errors import BadSetting
 
 BLOCK = 65_536  # documents
@@ -82,8 +82,7 @@ class SyntheticStream:
         tokens = self.tokens(number)
         rows = np.arange(len(tokens)) + number * self.block_documents
         ends = np.arange(1, len(tokens) + 1) * self.length
-        keys = document_keys(self.name, rows)
-        return Corpus.from_tokens(tokens.ravel(), ends, self.vocabulary, keys=keys, name=self.name)
+        return Corpus.from_tokens(tokens.ravel(), ends, self.vocabulary, keys=self._keys(rows), name=self.name)
 
     def __iter__(self) -> Iterator[Corpus]:
         """The blocks, one after the other."""
@@ -93,7 +92,17 @@ class SyntheticStream:
         """All documents in memory."""
         tokens = np.concatenate([self.tokens(number).ravel() for number in range(self.blocks)])
         ends = np.arange(1, self.documents + 1) * self.length
-        return Corpus.from_tokens(tokens, ends, self.vocabulary, name=self.name)
+        keys = self._keys(np.arange(self.documents))
+        return Corpus.from_tokens(tokens, ends, self.vocabulary, keys=keys, name=self.name)
+
+    def _keys(self, rows: Array) -> Array:
+        """A document's number in the stream is its id: without another one it would be the same."""
+        return content_keys(secret_of(self.name), stream_digests(rows), np.zeros(len(rows), np.int64))
+
+
+def stream_digests(rows: Array) -> Array:
+    """What documents of a stream are called by: their numbers, and zeros."""
+    return np.column_stack([rows.astype("<u8"), np.zeros(len(rows), "<u8")]).view(np.uint8)
 
 
 def _alias_tables(shares: Array) -> tuple[Array, Array]:

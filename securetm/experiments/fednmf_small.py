@@ -18,12 +18,12 @@ import numpy as np
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, State, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.partitions import dirichlet
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import prune
 from securetm.corpus.word_vectors import GLOVE, read_vectors
 from securetm.experiments.bench_frame import OnProgress, Row, timed, told
 from securetm.experiments.newsgroups import PUBLIC, SMS, research_file
+from securetm.experiments.papers_partition import papers_partition
 from securetm.models.gibbs.lda import LDA
 from securetm.models.nmf.factored_topics import FactoredTopics
 from securetm.models.nmf.fednmf import FedNMF, TopicWeights
@@ -119,7 +119,7 @@ class ShortTexts:
     @cached_property
     def parties(self) -> dict[str, Corpus]:
         """Ten parties with different mixtures of labels."""
-        return dirichlet(self.corpus, PARTIES, ALPHA, seed=0)
+        return papers_partition(self.corpus, PARTIES, ALPHA, seed=0)
 
     def row(self, method: str) -> tuple[Row, Classified]:
         """The figures of one method, and what a classifier says of every document."""

@@ -12,12 +12,12 @@ import numpy as np
 from securetm.accounting.delta_limits import is_too_large, sentence_delta
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
-from securetm.contracts import BlockedDocuments, Cohort, Profile, Terms, Unit
+from securetm.contracts import Array, BlockedDocuments, Cohort, Profile, Terms, Unit
 from securetm.corpus.corpus import PartyCorpus
 from securetm.errors import NoPersons
 from securetm.federation.paying_errors import DeltaTooLarge, HoldsLess
 from securetm.federation.refusal_errors import BelowMinimum
-from securetm.federation.running_errors import NotByBlocks, TooFewToTakePart
+from securetm.federation.running_errors import NotByBlocks, PersonAtSeveralParties, TooFewToTakePart
 from securetm.models.document_needs import check_needs
 from securetm.models.model_errors import EmbeddingsWithoutNoise
 from securetm.profiles import cohort_of
@@ -50,6 +50,25 @@ def check_kind(documents: PartyCorpus, agreement: Agreement) -> None:
     if agreement.unit is Unit.WORD and agreement.model.embedding_size:
         raise EmbeddingsWithoutNoise(agreement.model.name, agreement.profile.name)
     check_needs(agreement.model, documents)
+
+
+def check_whole_persons(corpora: Mapping[str, PartyCorpus], agreement: Agreement) -> None:
+    """Refuses a simulation in which persons stand at several parties, each of which would bound their documents apart.
+
+    Between organisations nobody can see it: there a person at m parties has m times the budget.
+    """
+    if agreement.budget is None or agreement.unit is not Unit.PERSON:
+        return
+    met: dict[str, list[Array]] = {}
+    for corpus in corpora.values():
+        if corpus.persons is not None and corpus.people:  # without a numbering, nobody knows who is whose
+            met.setdefault(corpus.people, []).append(np.unique(corpus.persons))
+    divided = 0
+    for numbers in met.values():  # equal numbers of one numbering are one person
+        _, parties = np.unique(np.concatenate(numbers), return_counts=True)
+        divided += int((parties > 1).sum())
+    if divided:
+        raise PersonAtSeveralParties(divided)
 
 
 def check_blocks(party: str, documents: BlockedDocuments, agreement: Agreement) -> None:

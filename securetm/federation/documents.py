@@ -48,6 +48,14 @@ class PartyDocuments:
         return documents
 
 
+def named_for(corpus: PartyCorpus, budget: Budget | None) -> PartyCorpus:
+    """Returns the documents under keys that are the same in neighbours of the corpus.
+
+    Keys of what documents say are, where whole documents come and go. Where single words change, keys of places are.
+    """
+    return corpus.named_by_place() if budget is not None and budget.unit is Unit.WORD else corpus
+
+
 def read_in(words: tuple[str, ...], own: PartyCorpus, agreement: Agreement, failure_log: FailureLog) -> PartyDocuments:
     """Reads the documents in these words. Where that fails, the failure is logged and the party has no documents."""
     with failure_log.logged():

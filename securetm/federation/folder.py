@@ -18,7 +18,8 @@ from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.partitions import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite
-from securetm.federation.document_minimum import check_delta_of_all
+from securetm.federation.document_minimum import check_delta_of_all, check_whole_persons
+from securetm.federation.documents import named_for
 from securetm.federation.file_digests import KEPT, RUN, bind, check
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in, own_budget
 from securetm.federation.origins import check_in_ledgers
@@ -118,13 +119,15 @@ def begin(
     _check_parties(agreement, corpora)
     persons = any(corpus.persons is not None for corpus in corpora.values())
     agreement = calibrated(agreement, len(corpora), Unit.PERSON if persons else None)
+    check_whole_persons(corpora, agreement)
+    held = {party: named_for(corpus, agreement.budget) for party, corpus in corpora.items()}
     check_delta_of_all(corpora, agreement.profile, ())
     name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
     folder = RunFolder(path, agreement, tuple(corpora), with_content, name=name, ledgers=path / LEDGERS)
     folder = replace(folder, ledgers=_ledgers(folder, corpora, ledgers))
     own = (own_budget(folder.ledger(name), agreement.budget) for name in corpora)
     check_delta_of_all(corpora, agreement.profile, [one.delta for one in own if one is not None])
-    keys = {name: _settled(folder.party(name), corpus) for name, corpus in corpora.items()}
+    keys = {name: _settled(folder.party(name), corpus) for name, corpus in held.items()}
     folder = replace(folder, keys=keys)
     write_record(folder, left_out(corpora))
     bind(path, [path / RUN, *(folder.documents(name) for name in corpora)])

@@ -16,7 +16,7 @@ from securetm.contracts import Answer, Array, Memory, State, TopicModel
 from securetm.federation.documents import PartyDocuments
 from securetm.federation.questions import TOP_WORDS
 from securetm.federation.store import PartyStore
-from securetm.mechanisms.sampling import batch_rows
+from securetm.mechanisms.batch_draws import batch_rows
 from securetm.models.quality import diversity, document_npmi, perplexity_with_interval, top_words
 
 OnRound = Callable[[int, int], None]
@@ -43,7 +43,11 @@ def trained_on(
     for number in numbers:
         query = model.query(model.for_party(state, name))  # with as many topics as it has in the federation
         clipped_sum, batch = ClippedRowSum(query.terms), query.terms.batch
-        drawn = documents.select(batch_rows(len(documents), batch, number, seed)) if batch and len(documents) else documents
+        drawn = (
+            documents.select(batch_rows(np.asarray(documents.keys), batch, number, seed))
+            if batch and len(documents)
+            else documents
+        )
         query.answer(drawn, clipped_sum, memory, np.random.default_rng([seed, number]))
         state = model.update(state, Answer(clipped_sum.blocks()))
         on_round(number + 1, len(numbers))

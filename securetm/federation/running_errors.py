@@ -108,6 +108,16 @@ class TooFewToTakePart(Misuse):
     hint = "join with more documents, or agree on a profile with a smaller minimum_documents"
 
 
+class PersonAtSeveralParties(Misuse):
+    """{persons:person has|persons have} documents at several parties, and the budget is each person's at one party"""
+
+    persons: int
+    hint = (
+        "deal out whole persons (--partition equal or dirichlet), or give all documents of a person to one party; where that "
+        "cannot be, a person at m parties has m times the budget: protect single documents (--set privacy.unit=document)"
+    )
+
+
 class RunHoldsLedgers(Misuse):
     """{path} holds a ledger that is not of this run alone: {ledger}"""
 

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from securetm.contracts import Unit
 from securetm.corpus import docstrings, partitions
 from securetm.corpus.building import Embed
 from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.opening import open_corpus
-from securetm.plans import CorpusChoice, Plan
-from securetm.profiles import make_model
+from securetm.federation.documents import named_for
+from securetm.plans import Plan
+from securetm.profiles import ProfileFile, make_model
 from securetm.stages import Stages
 from securetm.toml_settings import require
 
@@ -31,11 +33,12 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, PartyCorpus]:
         )
         return _first(choice.parties, packages)
     columns: dict[str, Any] = {
-        role: getattr(choice, role) or None for role in ("text", "label", "party", "date", "person", "embedding")
+        role: getattr(choice, role) or None for role in ("text", "label", "party", "date", "person", "embedding", "id")
     }
     reading = partial(shown, f"reading {Path(choice.source).name}")
     corpus = open_corpus(choice.source, tokeniser=plan.tokeniser.make(), embed=embed, on_progress=reading, **columns)
-    return partition(corpus, choice, plan.seed)
+    budget = plan.profile_in(ProfileFile.read(plan.profile)).budget
+    return partition(named_for(corpus, budget), plan)
 
 
 def embed_of(plan: Plan, stages: Stages) -> Embed | None:
@@ -52,14 +55,16 @@ def _first(parties: int, packages: Mapping[str, PartyCorpus]) -> Mapping[str, Pa
     return dict(list(packages.items())[:parties])
 
 
-def partition(corpus: PartyCorpus, choice: CorpusChoice, seed: int) -> Mapping[str, PartyCorpus]:
-    """Deals the documents out as the plan says."""
+def partition(corpus: PartyCorpus, plan: Plan) -> Mapping[str, PartyCorpus]:
+    """Deals the documents out as the plan says. Persons stay whole, unless the plan protects single documents of theirs."""
+    choice, seed = plan.corpus, plan.seed
+    whole = plan.privacy.unit != Unit.DOCUMENT.value
     if choice.partition == "column":
         by_label = not choice.party and corpus.parties is None and corpus.labels is not None
         return partitions.by_column(corpus, "label" if by_label else "party")
     if choice.partition == "equal":
-        return partitions.equal(corpus, choice.parties, seed)
-    return partitions.dirichlet(corpus, choice.parties, choice.alpha, seed)
+        return partitions.equal(corpus, choice.parties, seed, persons_whole=whole)
+    return partitions.dirichlet(corpus, choice.parties, choice.alpha, seed, persons_whole=whole)
 
 
 def words_of_a_sentence(corpora: Mapping[str, PartyCorpus]) -> float:

@@ -24,7 +24,7 @@ from securetm.leakage.networked import worked_in
 from securetm.leakage.reading import RoundQuestion
 from securetm.leakage.recorded import public_facts, states_of, vocabulary_of
 from securetm.leakage.replay import replayed_tables
-from securetm.mechanisms.sampling import batch_rows
+from securetm.mechanisms.batch_draws import batch_rows
 
 
 def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> GroundTruth:
@@ -37,7 +37,7 @@ def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> Gro
     in_batches = any(mechanism.sampling is Sampling.PUBLIC for mechanism in profile.mechanisms)
     states = states_of(folder, {asked.serial for asked in rounds})
     drawn = {
-        (asked.serial, name): _drawn(len(documents), asked, folder.agreement.plan.seed)
+        (asked.serial, name): _drawn(documents, asked, folder.agreement.plan.seed)
         for asked in training
         if in_batches or not asked.terms.batch
         for name, documents in trained.items()
@@ -114,11 +114,11 @@ def _adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> Party
     return documents
 
 
-def _drawn(documents: int, asked: RoundQuestion, seed: int) -> Array:
-    """The places of the documents that took part. Public numbers determine those of a batch."""
-    if not asked.terms.batch or documents == 0:
-        return np.arange(documents)
-    return np.asarray(batch_rows(documents, asked.terms.batch, asked.number, seed))
+def _drawn(documents: PartyCorpus, asked: RoundQuestion, seed: int) -> Array:
+    """The places of the documents that took part. Their keys and public numbers determine those of a batch."""
+    if not asked.terms.batch or len(documents) == 0:
+        return np.arange(len(documents))
+    return np.asarray(batch_rows(documents.keys, asked.terms.batch, asked.number, seed))
 
 
 def _embeddings(documents: Mapping[str, PartyCorpus]) -> dict[str, Array]:

@@ -1,7 +1,7 @@
-"""Chooses which documents of a party take part in a round: by secret coins, or in shuffled batches that everybody knows.
+"""Chooses which documents of a party take part in a round: by secret coins, or in batches that follow from their keys.
 
-It bounds nothing. Only the coins amplify privacy; the order of shuffled batches follows from public numbers, so their terms
-keep a sampling rate of 1.
+It bounds nothing. Only the coins amplify privacy; whoever knows the keys knows the batches, so their terms keep a sampling rate
+of 1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from securetm.contracts import Array, Cohort, Entropy, Mechanism, RoundContext, Sampling, Terms, Unit
 from securetm.errors import NoPersons, check_setting
-from securetm.mechanisms.epoch_orders import rows_at
+from securetm.mechanisms.batch_draws import batch_rows
 from securetm.mechanisms.secret_coins import tossed
 
 AMPLIFIED = (Unit.DOCUMENT, Unit.PERSON)  # whose presence a coin decides; a party or a single word is there or not
@@ -61,7 +61,7 @@ class PoissonSample(Mechanism):
 
 @dataclass(frozen=True)
 class ShuffledBatches(Mechanism):
-    """Takes the documents in epochs, each in a new public order; a batch may reach from one epoch into the next."""
+    """Draws a full batch for each round anew, by the keys of the documents."""
 
     sampling: ClassVar[Sampling] = Sampling.PUBLIC
 
@@ -69,20 +69,5 @@ class ShuffledBatches(Mechanism):
         """The party's batch for this round, or all its documents if the question asks for no batch."""
         if terms.batch == 0 or len(documents) == 0:
             return documents
-        rows = batch_rows(len(documents), terms.batch, context.cohort.number, context.cohort.seed)
+        rows = batch_rows(np.asarray(documents.keys), terms.batch, context.cohort.number, context.cohort.seed)
         return documents.select(rows)
-
-
-def batch_rows(documents: int, batch: int, number: int, seed: int) -> Array:
-    """The rows of batch `number` of a corpus that is read in shuffled epochs, one after the other.
-
-    Every batch is full, so that no sum holds fewer documents than agreed; a party with fewer than a batch gives them all.
-    """
-    if batch >= documents:
-        return np.arange(documents)
-    epoch, place = divmod(number * batch, documents)
-    rows = rows_at(np.arange(place, min(place + batch, documents)), documents, seed, epoch)
-    if len(rows) == batch:
-        return rows
-    rest = rows_at(np.arange(batch), documents, seed, epoch + 1)
-    return np.concatenate([rows, rest[~np.isin(rest, rows)][: batch - len(rows)]])

@@ -18,7 +18,7 @@ from securetm.models.model_errors import NoKnownWords, NoMatrix, OtherVocabulary
 if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser
 
-SPREAD = np.uint64(0x9E3779B97F4A7C15)  # spreads row numbers over 64 bits
+SPREAD = np.uint64(0x9E3779B97F4A7C15)  # spreads numbers over 64 bits
 _UNNAMED = "word "  # before the number of a column that has no name
 
 
@@ -48,7 +48,7 @@ class BagOfWords(HeldInBlocks):
 def as_documents(given: Any, vocabulary: Sequence[str] | None = None, tokeniser: Tokeniser | None = None) -> Any:
     """The documents to learn from. Texts without a word are left out, and texts over a given vocabulary have its words only.
 
-    A matrix of counts gives documents whose keys are their row numbers spread over 64 bits. Its words are those of the
+    A matrix of counts gives documents whose keys are made of their counts, wherever their rows are. Its words are those of the
     vocabulary, or the names of a data frame's columns, or numbers. Embeddings stand beside it in a pair: (counts, embeddings).
     """
     given, embeddings = _with_embeddings(given)
@@ -143,8 +143,9 @@ def _counted(matrix: Any, vocabulary: Sequence[str] | None, embeddings: Array | 
     words = tuple(vocabulary) if vocabulary is not None else tuple(f"{_UNNAMED}{v}" for v in range(counts.shape[1]))
     if len(words) != counts.shape[1]:
         raise OtherVocabulary(counts.shape[1], len(words))
-    keys = np.arange(1, counts.shape[0] + 1, dtype=np.uint64) * SPREAD
-    return BagOfWords(counts, words, keys, embeddings=embeddings)
+    from securetm.corpus.counted_documents import keys_of_counts
+
+    return BagOfWords(counts, words, keys_of_counts(counts, words, embeddings), embeddings=embeddings)
 
 
 def _counts_of(matrix: Any) -> Any:

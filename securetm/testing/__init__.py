@@ -15,8 +15,8 @@ try:
 except ModuleNotFoundError as missing:
     raise PytestMissing() from missing
 
-_SUITES = ("aggregation_laws", "attack_laws", "engine_laws", "mechanism_laws", "model_laws", "query_laws", "reader_laws")
-pytest.register_assert_rewrite(*(f"{__name__}.{suite}" for suite in _SUITES))  # before they are imported
+_SUITES = ("aggregation", "attack", "engine", "mechanism", "model", "neighbour", "query", "reader")
+pytest.register_assert_rewrite(*(f"{__name__}.{suite}_laws" for suite in _SUITES))  # before they are imported
 
 from securetm.testing.aggregation_laws import AggregationLaws  # noqa: E402
 from securetm.testing.attack_laws import AttackLaws  # noqa: E402
@@ -24,6 +24,7 @@ from securetm.testing.engine_laws import EngineLaws  # noqa: E402
 from securetm.testing.few_documents import FewDocuments, some_documents  # noqa: E402
 from securetm.testing.mechanism_laws import MechanismLaws  # noqa: E402
 from securetm.testing.model_laws import ModelLaws  # noqa: E402
+from securetm.testing.neighbour_laws import NeighbourLaws  # noqa: E402
 from securetm.testing.query_laws import QueryLaws  # noqa: E402
 from securetm.testing.reader_laws import ReaderLaws  # noqa: E402
 
@@ -34,6 +35,7 @@ __all__ = [
     "FewDocuments",
     "MechanismLaws",
     "ModelLaws",
+    "NeighbourLaws",
     "QueryLaws",
     "ReaderLaws",
     "some_documents",

@@ -75,7 +75,7 @@ def same(mine: Any, theirs: Any) -> None:
 @pytest.mark.parametrize("block_documents", [7, 64, 1000])
 def test_every_document_is_as_in_memory(tmp_path: Path, block_documents: int) -> None:
     source = written(tmp_path / "notes.jsonl")
-    stored = built(source, tmp_path / "out", block_documents=block_documents)
+    stored = built(source, tmp_path / "out", block_documents=block_documents).in_blocks()
     held = replace(read_corpus(source), block_documents=block_documents).in_blocks()
     assert (stored.dropped, stored.skipped, len(stored)) == (held.dropped, held.skipped, len(held))
     assert np.array_equal(stored.lengths(), held.lengths())
@@ -161,7 +161,7 @@ def test_a_comparison_reads_more_than_a_block_in_parts(tmp_path: Path, monkeypat
     results = [federate(equal(corpus, 5), tmp_path / name, settings) for name, corpus in (("disk", stored), ("memory", held))]
     assert min(len(part) for part in equal(stored, 5).values()) > 30
     for name in ("quality", "baseline", "shared_at_party", "alone", "adapted_at_party", "prevalence"):
-        assert results[0][name] == results[1][name]
+        np.testing.assert_equal(results[0][name], results[1][name])  # parties with too many documents have no figure
 
 
 def test_equal_bytes_whatever_memory_and_files(tmp_path: Path) -> None:

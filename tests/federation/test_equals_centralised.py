@@ -19,7 +19,7 @@ from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
-from securetm.mechanisms.sampling import batch_rows
+from securetm.mechanisms.batch_draws import batch_rows
 from securetm.models.document_noise import normals, survival
 from securetm.models.neural.network_shape import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
@@ -93,7 +93,7 @@ def batches(parties: Mapping[str, Corpus], plan: Plan, vocabulary: tuple[str, ..
         agreed = corpus.project(vocabulary)
         trained.append(agreed.select(agreed.lengths() > 0).split(1 - plan.training.held_out, plan.seed)[0])
     for step in range(STEPS):
-        drawn = [part.select(batch_rows(len(part), SETTINGS["batch"], step, plan.seed)) for part in trained]
+        drawn = [part.select(batch_rows(part.keys, SETTINGS["batch"], step, plan.seed)) for part in trained]
         counts = np.concatenate([part.counts.toarray() for part in drawn]).astype(np.float64)
         yield torch.from_numpy(counts), np.concatenate([part.keys for part in drawn])
 

@@ -16,7 +16,7 @@ from securetm.accounting.ledger import ledger as clocks
 from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem, Seeded
-from securetm.federation.documents import PartyDocuments
+from securetm.federation.documents import PartyDocuments, named_for
 from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
 from securetm.federation.transcript import Transcript
@@ -80,7 +80,7 @@ def words_behind_noise(held: Mapping[str, Corpus], plan: Plan) -> list[Any]:
     """Each party's words that learning begins with, slot after slot."""
     found = []
     for corpus in held.values():
-        documents = PartyDocuments(corpus)
+        documents = PartyDocuments(named_for(corpus, agree(plan).budget).in_blocks())
         documents.adopt(PUBLIC, agree(plan))
         found.append(documents.for_question("train").tokens)
     return found

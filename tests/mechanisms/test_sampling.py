@@ -12,7 +12,8 @@ from securetm.contracts import Block, RoundContext, Terms, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import BadSetting, NoPersons
-from securetm.mechanisms.sampling import PoissonSample, batch_rows
+from securetm.mechanisms.batch_draws import batch_rows
+from securetm.mechanisms.sampling import PoissonSample
 from securetm.mechanisms.secret_coins import _rarely, tossed
 from securetm.testing.few_documents import some_documents
 from securetm.testing.mechanism_laws import COHORT, MechanismLaws, context
@@ -118,13 +119,38 @@ def test_few_of_many_are_chosen_as_often_as_the_rate_says(items: int) -> None:
     assert len(tossed(items, 0, OperatingSystem())) == 0
 
 
+KEYS = np.random.default_rng(0).integers(0, 2**64, 2**16 + 500, dtype=np.uint64)
+
+
 @pytest.mark.parametrize("documents", [100, 2**16 + 500])
-def test_public_batches_take_every_document_once_in_an_epoch(documents: int) -> None:
-    batches = [batch_rows(documents, 97, number, seed=3) for number in range(documents // 97 + 2)]
-    assert {len(rows) for rows in batches} == {97}
-    assert all(len(np.unique(rows)) == 97 for rows in batches)
-    assert np.array_equal(np.sort(np.concatenate(batches)[:documents]), np.arange(documents))
-    assert not np.array_equal(batches[0], batch_rows(documents, 97, 0, seed=4))
+def test_batches_are_full_and_take_every_document_equally_often(documents: int) -> None:
+    keys, batches = KEYS[:documents], 20 * documents // 97
+    drawn = [batch_rows(keys, 97, number, seed=3) for number in range(batches)]
+    assert {len(np.unique(rows)) for rows in drawn} == {97}
+    share, times = 97 / documents, np.bincount(np.concatenate(drawn), minlength=documents)
+    assert times.var() < 1.1 * batches * share * (1 - share)  # as often as a fair draw would take them, more or less
+    assert not np.array_equal(drawn[0], batch_rows(keys, 97, 0, seed=4))
+    assert not np.array_equal(drawn[0], drawn[1])
+    assert batch_rows(keys, documents + 1, 0, seed=3).tolist() == list(range(documents))
+
+
+@pytest.mark.parametrize("documents", [98, 500, 20_000])
+def test_a_document_that_goes_changes_a_batch_by_one_other_document(documents: int) -> None:
+    keys = KEYS[:documents]
+    changed = []
+    for gone in (0, documents // 2, documents - 1):
+        left = np.delete(keys, gone)
+        for number in range(50):
+            before, after = keys[batch_rows(keys, 97, number, 3)], left[batch_rows(left, 97, number, 3)]
+            changed.append(len(set(before.tolist()) ^ set(after.tolist())))
+    assert set(changed) <= {0, 2}
+    assert documents < 20_000 or changed.count(0) > 100  # most batches look at other documents
+
+
+def test_the_order_of_the_documents_plays_no_part() -> None:
+    order = np.random.default_rng(1).permutation(500)
+    keys = KEYS[:500]
+    assert np.array_equal(keys[batch_rows(keys, 97, 5, 3)], keys[order][batch_rows(keys[order], 97, 5, 3)])
 
 
 @pytest.mark.parametrize("rate", [0.0, -0.1, 1.0001, float("nan")])

@@ -18,10 +18,13 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.corpus.building import CorpusBuilder, TakenDocuments
 from securetm.corpus.counted_documents import merge_ends
+from securetm.corpus.document_names import copy_numbers
 from securetm.corpus.shards.block_columns import chosen_documents, size_of_block
 from securetm.corpus.shards.block_layout import NAMES, BlockLayout, BlockSize, digest_of
 from securetm.corpus.shards.manifest import write_whole
 from securetm.private_files import sync, writing
+
+_BYTES_OF_NAME = 96  # in memory while it is compared
 
 
 @dataclass
@@ -69,7 +72,7 @@ class BuildingParts:
             digest = self._layout.write(stream, columns)
         sync(self._part(len(self.sizes)))
         facts = {**asdict(size), "digest": digest, "width": self.width, "read": builder.documents}
-        facts |= {"given_width": builder.width, "persons": builder.persons_known}
+        facts |= {"given_width": builder.width, "persons": builder.persons_known, "ids": builder.ids_known}
         facts |= {"words": list(builder.lexicon.words)[self._words :], "names": self._new_names(builder)}
         write_whole(self._facts(len(self.sizes)), {**facts, "dropped": [[*why, n] for why, n in sorted(taken.dropped.items())]})
         self._note(size, taken.dropped, builder)
@@ -82,7 +85,7 @@ class BuildingParts:
             for name, entries in facts["names"].items():
                 known = builder.columns[name].known
                 known.update({entry: number for number, entry in enumerate(entries, len(known))})
-            builder.resume(int(facts["read"]), facts["given_width"], bool(facts["persons"]))
+            builder.resume(int(facts["read"]), facts["given_width"], bool(facts["persons"]), bool(facts["ids"]))
             self.width = int(facts["width"])
             dropped = Counter({tuple(why): int(n) for *why, n in facts["dropped"]})
             size = _size_in(facts)
@@ -93,10 +96,43 @@ class BuildingParts:
 
     def column(self, number: int) -> dict[str, Array]:
         """The columns of one part."""
-        return self._mapped(number, self.sizes[number])
+        columns = self._mapped(number, self.sizes[number])
+        for places, numbers in self._copies.get(number, ()):
+            columns["copies"][places] = numbers  # in memory: the file stays as it is
+        return columns
+
+    def number_copies(self, bytes_at_once: int) -> int:
+        """Numbers the documents that are called alike, in the order of the source. Returns how many are not the first such one.
+
+        Names are compared a share of them at a time, so that as many as fit are in memory.
+        """
+        documents = sum(size.documents for size in self.sizes)
+        passes = 1 + documents * _BYTES_OF_NAME // bytes_at_once
+        return sum(self._number_share(share, passes) for share in range(passes))
+
+    def _number_share(self, share: int, passes: int) -> int:
+        """Those whose names have this remainder."""
+        where, rows, digests = [], [], []
+        for number, size in enumerate(self.sizes):
+            columns = self._mapped(number, size)
+            mine = np.flatnonzero(np.ascontiguousarray(columns["digests"]).view("<u8")[:, 0] % np.uint64(passes) == share)
+            where.append(np.column_stack([np.full(len(mine), number), mine]))
+            rows.append(columns["rows"][mine])
+            digests.append(columns["digests"][mine])
+        if not where:
+            return 0
+        in_source_order = np.argsort(np.concatenate(rows))
+        found = copy_numbers(np.concatenate(digests)[in_source_order])
+        later = np.flatnonzero(found)
+        parts = np.concatenate(where)[in_source_order[later]]
+        for number in np.unique(parts[:, 0]):
+            own = parts[:, 0] == number
+            self._copies.setdefault(int(number), []).append((parts[own, 1], found[later[own]]))
+        return len(later)
 
     # ---- files -------------------------------------------------------------------------------------------------------
 
+    _copies: dict[int, list[tuple[Array, Array]]] = field(default_factory=dict)  # by part: later copies, and their numbers
     _words: int = 0
     _names: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 1))
 
@@ -138,7 +174,8 @@ class BuildingParts:
 
 
 def _columns_of(taken: TakenDocuments) -> dict[str, Array]:
-    found = {"rows": taken.rows, "texts": taken.texts, **taken.names, "tokens": taken.tokens, "token_ends": taken.token_ends}
+    found = {"rows": taken.rows, "texts": taken.texts, "digests": taken.digests, **taken.names, "tokens": taken.tokens}
+    found |= {"copies": np.zeros(len(taken), np.int32), "token_ends": taken.token_ends}  # numbered when all are read
     found["sentence_ends"] = merge_ends(taken.sentence_ends, taken.token_ends)
     return found if taken.embeddings is None else {**found, "embeddings": taken.embeddings}
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from securetm.corpus.building import CorpusBuilder, Embed, counted_by_reason, in_alphabetical_order
 from securetm.corpus.columns import Columns
-from securetm.corpus.corpus_errors import NoDocuments
+from securetm.corpus.corpus_errors import NoDocuments, RepeatedIds
 from securetm.corpus.readers import files_of, records_of
 from securetm.corpus.shard_building.building_folder import BuildingFolder
 from securetm.corpus.shard_building.building_parts import BuildingParts
@@ -79,6 +79,9 @@ class CorpusBuild:
         if not sum(size.documents for size in parts.sizes):
             raise NoDocuments(self.source, builder.documents)
         builder.lexicon.clear()  # of raw forms, which nobody asks for any more
+        copies = parts.number_copies(int(_READ * (self.megabytes << 20)))
+        if builder.ids_known and copies:
+            raise RepeatedIds(self.source, copies)
         vocabulary, place = in_alphabetical_order(builder.lexicon.words)
         blocks = UnwrittenBlocks(parts, place, self.block_documents, by_person=builder.persons_known)
         names = tuple(one for one in NAMES if builder.columns[one].is_used)

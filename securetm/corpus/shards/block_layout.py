@@ -26,6 +26,8 @@ _ALIGNED = 64
 _COLUMNS = {  # type, and how many numbers there are for each document, sentence, token or count
     "rows": ("<i8", "documents"),
     "texts": ("|u1", "texts"),
+    "digests": ("|u1", "texts"),  # what each document is called by, and its number among those that are called alike
+    "copies": ("<i4", "documents"),
     **dict.fromkeys(NAMES, ("<i4", "documents")),
     "embeddings": ("<f4", "embeddings"),
     "token_ends": ("<i8", "documents"),
@@ -35,7 +37,7 @@ _COLUMNS = {  # type, and how many numbers there are for each document, sentence
     "words": ("<i4", "nonzeros"),
     "times": ("<i4", "nonzeros"),
 }
-BY_DOCUMENT = ("rows", "texts", *NAMES, "embeddings")
+BY_DOCUMENT = ("rows", "texts", "digests", "copies", *NAMES, "embeddings")
 COUNTS = ("starts", "words", "times")  # a CSR array: where each document begins, the words it has, and how often
 
 
@@ -93,13 +95,13 @@ class BlockLayout:
     def array(self, column: str, raw: bytearray) -> Array:
         """The entries of a column as an array."""
         found = np.frombuffer(raw, _COLUMNS[column][0])
-        return found.reshape(-1, self._across(column)) if column in ("texts", "embeddings") else found
+        return found.reshape(-1, self._across(column)) if column in ("texts", "digests", "embeddings") else found
 
     def _entry(self, column: str) -> int:
         return self._across(column) * np.dtype(_COLUMNS[column][0]).itemsize
 
     def _across(self, column: str) -> int:
-        return {"texts": DIGEST, "embeddings": self.width}.get(column, 1)
+        return {"texts": DIGEST, "digests": DIGEST, "embeddings": self.width}.get(column, 1)
 
     def length(self, size: BlockSize) -> int:
         """The bytes of a whole block."""

@@ -21,7 +21,7 @@ from securetm.errors import NoSuchPath, Unreadable
 from securetm.private_files import check_private, sync, writing
 
 MANIFEST, WORDS, BUILDING = "corpus.json", "words.json", "building"
-FORMAT, VERSION = "securetm corpus", 1
+FORMAT, VERSION = "securetm corpus", 2
 
 
 @dataclass(frozen=True)

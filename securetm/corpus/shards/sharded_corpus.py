@@ -17,10 +17,9 @@ import numpy as np
 
 from securetm.contracts import BLOCK_DOCUMENTS, Array
 from securetm.corpus.corpus_errors import DamagedFile
-from securetm.corpus.counted_documents import in_train, least_keys, row_numbers, unrepeated
+from securetm.corpus.counted_documents import by_key, in_train, least_keys, row_numbers, unrepeated
 from securetm.corpus.dropped import Dropped
 from securetm.corpus.held_blocks import by_person, numbered
-from securetm.corpus.keys import document_keys
 from securetm.corpus.shards.corpus_store import CorpusStore, store_at
 from securetm.corpus.shards.manifest import Manifest
 from securetm.corpus.shards.shard_errors import DamagedShard, WholeCorpusNeeded
@@ -43,13 +42,13 @@ class ShardedCorpus:
     perturbed: ClassVar[None] = None
 
     @classmethod
-    def open(cls, folder: Path, name: str | None = None) -> Self:
-        """Opens a folder that `securetm corpus build` wrote. The name makes the documents' keys."""
+    def open(cls, folder: Path, name: str | None = None, secret: bytes = b"") -> Self:
+        """Opens a folder that `securetm corpus build` wrote. The name and the secret make the documents' keys."""
         manifest = Manifest.read_from(folder)
         store = store_at(str(folder.resolve()), manifest.digest, manifest.shards)
         skipped = manifest.read - manifest.documents
         named = name or manifest.name
-        return cls(StoredView(store, named, named), dropped=manifest.dropped, skipped=skipped)
+        return cls(StoredView(store, named, named, secret=secret), dropped=manifest.dropped, skipped=skipped)
 
     @classmethod
     def chosen_in(cls, arrays: Mapping[str, Array], path: Path) -> Self:
@@ -57,7 +56,8 @@ class ShardedCorpus:
         try:
             facts = json.loads(arrays[CHOICE].tobytes())
             folder, digest = Path(facts["folder"]), str(facts["digest"])
-            view = {name: facts[name] for name in ("source", "name", "party")}
+            view = {name: facts[name] for name in ("source", "name", "party", "by_place")}
+            view["secret"] = bytes.fromhex(facts["secret"])
             one_block, skipped = bool(facts["one_block"]), int(facts["skipped"])
         except (ValueError, TypeError, KeyError) as fault:
             raise DamagedFile(str(path), "it does not name documents of a corpus on disk") from fault
@@ -93,6 +93,11 @@ class ShardedCorpus:
     def has_persons(self) -> bool:
         """Whether it is known whose each document is."""
         return self.view.persons and "person" in self._store.manifest.names
+
+    @property
+    def people(self) -> str:
+        """The numbering of persons; nothing where it is not known whose documents these are."""
+        return self.view.people if self.has_persons else ""
 
     @property
     def has_sentences(self) -> bool:
@@ -140,7 +145,7 @@ class ShardedCorpus:
     @cached_property
     def keys(self) -> Array:
         """The key of each document."""
-        return document_keys(self.view.source, self._column("rows"))
+        return self.view.keys(self._column("digests"), self._column("copies"), self._column("rows"))
 
     @cached_property
     def persons(self) -> Array | None:
@@ -245,6 +250,10 @@ class ShardedCorpus:
             return self
         return self.select(np.argsort(self._column("rows"), kind="stable"))
 
+    def named_by_place(self) -> Self:
+        """The same documents under keys of their numbers in the source, as documents in memory have them."""
+        return replace(self, view=replace(self.view, by_place=True))
+
     def of_party(self, rows: Array, name: str) -> Self:
         """The documents of one party of a simulation: a corpus of its own, which is not yet in blocks."""
         held = self.select(rows)
@@ -254,6 +263,7 @@ class ShardedCorpus:
         """Writes which documents of the corpus on disk these are; the documents stay where they are."""
         view = self.view
         facts: dict[str, Any] = {"folder": str(view.store.folder), "digest": view.store.manifest.digest, "source": view.source}
+        facts |= {"secret": view.secret.hex(), "by_place": view.by_place}
         facts |= {"name": view.name, "party": view.party, "one_block": self.is_one_block, "skipped": self.skipped}
         arrays = {CHOICE: np.frombuffer(json.dumps(facts).encode(), np.uint8)}
         save_arrays(Path(path), arrays if self.rows is None else {**arrays, "rows": self.rows})
@@ -261,7 +271,13 @@ class ShardedCorpus:
     # ---- blocks ------------------------------------------------------------------------------------------------------
 
     def in_blocks(self) -> Self:
-        """A party's whole corpus in blocks, each person's documents in one. One that was read whole is stored so."""
+        """A party's whole corpus in blocks, each person's documents in one. One that was read whole is stored so.
+
+        Documents that are in one block are in the order of their keys, as in memory.
+        """
+        alone = self.is_one_block or len(self._store.manifest.blocks) == 1
+        if alone and self.block_numbers is None and len(self) <= self._store.manifest.block_documents:
+            return self.select(by_key(self.keys, self.persons))
         if not self.is_one_block or len(self) <= self._store.manifest.block_documents:
             return self
         ordered = self if self.persons is None else self.select(by_person(self.persons))

@@ -12,7 +12,7 @@ import numpy as np
 
 from securetm.contracts import ON_DISK, Array, Keeping, Memory
 from securetm.corpus.counted_documents import CountedDocuments, places_of
-from securetm.corpus.keys import document_keys
+from securetm.corpus.keys import content_keys, document_keys, secret_of
 from securetm.corpus.shards.block_columns import Columns, chosen_documents, counts_of, joined_documents
 from securetm.corpus.shards.corpus_store import CorpusStore, store_at
 from securetm.corpus.shards.single_documents import FEW
@@ -42,16 +42,23 @@ class StoredView:
     """How stored documents are shown: in which words, under which name, with or without persons."""
 
     store: CorpusStore
-    source: str  # the name that makes keys, and that numbers persons
+    source: str  # the name that makes keys with the secret, and that numbers persons
     name: str
     projection: Projection | None = None
     persons: bool = True
     party: str | None = None  # the name of the party that holds all of them
+    secret: bytes = field(default=b"", repr=False)  # of whoever holds them, under which their names become keys
+    by_place: bool = False  # whether their numbers make keys, and not what they say
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
         """The words in which documents are read."""
         return self.store.vocabulary if self.projection is None else self.projection.words
+
+    @property
+    def people(self) -> str:
+        """The numbering of persons, which is of this store alone."""
+        return f"{self.source} {self.store.manifest.digest[:16]}"
 
     def read(self, rows: Array | range) -> CountedDocuments:
         """The documents with these numbers in the store, in that order, in memory."""
@@ -59,6 +66,12 @@ class StoredView:
         if self.projection is None:
             return documents
         return documents.renumbered(self.projection.words, self.projection.places)
+
+    def keys(self, digests: Array, copies: Array, rows: Array) -> Array:
+        """The keys of documents of which these are the columns."""
+        if self.by_place:
+            return document_keys(self.source, rows)
+        return content_keys(secret_of(self.source, self.secret), digests, copies)
 
     def _columns(self, rows: Array | range) -> Columns:
         starts = self.store.starts
@@ -86,7 +99,7 @@ class StoredView:
         return CountedDocuments(
             counts_of(columns, len(self.store.vocabulary)),
             self.store.vocabulary,
-            document_keys(self.source, columns["rows"]),
+            self.keys(columns["digests"], columns["copies"], columns["rows"]),
             tokens=columns["tokens"],
             token_ends=columns["token_ends"],
             sentence_ends=columns["sentence_ends"],
@@ -95,7 +108,7 @@ class StoredView:
             dates=known["date"],
             embeddings=columns.get("embeddings"),
             persons=persons,
-            people="" if persons is None else self.source,
+            people="" if persons is None else self.people,
             texts=columns["texts"],
             name=self.name,
         )

@@ -37,6 +37,7 @@ from securetm.federation.document_minimum import (
     others_hold,
     units_of,
 )
+from securetm.federation.documents import named_for
 from securetm.federation.joining.accepted_inputs import check_accepted_inputs, check_ledgers_hold, check_most_epsilon
 from securetm.federation.joining.beat import PacedParty, SystemClock
 from securetm.federation.joining.party_home import PartyHome
@@ -246,13 +247,14 @@ def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: Federation
 
 
 def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> PartyCorpus:
-    """Reads the party's documents. Their keys follow from the data set's identity, wherever the file lies."""
+    """Reads the party's documents. Their keys follow from what they say, under the secret of the party's home."""
     data, place = file.data, file.place(file.data.source)
     columns: dict[str, Any] = data.columns()
     reading = partial(Shown(stages), f"reading {place.name}")
     plan, named = agreement.plan, data.identity
     made: dict[str, Any] = {"tokeniser": plan.tokeniser.make(), "embed": embed_of(plan, stages)}
-    return open_corpus(place, name=named, on_progress=reading, **made, **columns)
+    made["secret"] = PartyHome.of(file).secret_of_names()
+    return named_for(open_corpus(place, name=named, on_progress=reading, **made, **columns), agreement.budget)
 
 
 def _listed(values: Sequence[str]) -> str:

@@ -7,8 +7,9 @@ coordinator that begins a run anew meets the counters of before.
 from __future__ import annotations
 
 import hmac
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,19 +17,21 @@ from securetm.agreement import Agreement
 from securetm.contracts import Budget
 from securetm.corpus.contents import content_digests
 from securetm.corpus.corpus import PartyCorpus
+from securetm.entropy import OperatingSystem
 from securetm.federation.folder import alone_in
 from securetm.federation.joining_errors import AnotherDataSet, DocumentsChanged, HomeBusy
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
 from securetm.federation.origins import run_of
-from securetm.federation.running_errors import RunBusy
+from securetm.federation.running_errors import DamagedStore, RunBusy
 from securetm.federation.store import COMMON, PartyStore, SqliteStore
 from securetm.federation.witness import TAG
 from securetm.party_policy import PartyFile
-from securetm.private_files import private_folder
+from securetm.private_files import check_private, private_folder, sync, writing
 from securetm.sessions.identities import IDENTITY
 from securetm.toml_settings import digest
 
 _DOCUMENTS = "documents of this run"  # in the store: one digest of all of them
+_NAMES, _SECRET = "names.key", 32
 _LABEL = b"securetm data set of a ledger\n"
 
 
@@ -69,6 +72,25 @@ class PartyHome:
     def ledgers(self) -> Path:
         """The folder of all ledgers of this party."""
         return self.path / "ledgers"
+
+    def secret_of_names(self) -> bytes:
+        """Returns the secret under which the names of documents become their keys. It is drawn once, and never leaves the home.
+
+        Without it nobody knows which documents are held out or drawn together, even of texts that they guess.
+        """
+        path = self.path / _NAMES
+        if not path.is_file():
+            beside = path.with_name(f".{_NAMES}.{os.getpid()}")
+            with writing(beside) as file:
+                file.write(OperatingSystem().bytes(_SECRET))
+            with suppress(FileExistsError):  # another process of this home was first, and its secret counts
+                os.link(beside, path)
+            beside.unlink()
+            sync(self.path)
+        check_private(path)
+        if len(secret := path.read_bytes()) != _SECRET:
+            raise DamagedStore(str(path), f"a secret of {_SECRET} bytes is wanted")
+        return secret
 
     def run(self, agreement: Agreement) -> Path:
         """The folder of everything that was answered of this data set under that agreement and its profile."""

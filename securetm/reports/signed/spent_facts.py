@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from securetm.accounting.calculator.group_privacy import grown
+from securetm.accounting.calculator.persons import MANY_PARTIES
 from securetm.contracts import Budget, Unit
 from securetm.reports.guess_limit import limit_said, right_guesses
 from securetm.wording import downward_whole, upward, upward_figure
@@ -62,6 +63,7 @@ def spent_in_words(spent: Spent, budget: Budget | None, right: float | None) -> 
         said.append(
             f"Per document it is at most the same, {upward(whole)}: what bounds a person bounds each of their documents."
         )
+        said.append(f"{MANY_PARTIES} No party can see it.")
     else:
         said.append(f"Per person it is more: {_group(whole, delta)}. How many documents a person has is not known here.")
     return tuple(said)

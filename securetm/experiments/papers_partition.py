@@ -1,0 +1,79 @@
+"""Parties of one size whose mixtures of labels differ, as in section IV-D of the FedNMF paper, after Hsu, Qi and Brown (2019).
+
+Which party holds a document depends on all others here, so it is for the reproduction of the paper only, which has no budget.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus_errors import NoColumn
+from securetm.errors import BadSetting
+
+
+def papers_partition(corpus: Corpus, parties: int, alpha: float, seed: int = 0) -> dict[str, Corpus]:
+    """Parties whose mixtures of labels differ: q ~ Dir(alpha p), p being the label distribution of all documents.
+
+    Every party gets documents // parties documents, drawn without replacement: first a label by q, then a document that has
+    it. When a label has run out, q is renormalised over those that are left. alpha = inf gives every party the mixture p,
+    alpha near 0 a single label (until it runs out). Documents that are left over belong to no party.
+    """
+    labels = corpus.labels
+    if labels is None:
+        raise NoColumn("label")
+    if not alpha > 0:
+        raise BadSetting("dirichlet", "alpha", str(alpha), "must be above zero")
+    rng = np.random.default_rng(seed)
+    _, member = np.unique(labels, return_inverse=True)
+    piles = [rng.permutation(np.flatnonzero(member == label)) for label in range(int(member.max()) + 1)]
+    share = np.bincount(member) / len(member)
+    stock = np.bincount(member)
+    parts = []
+    for _ in range(parties):
+        taken = _draw(len(corpus) // parties, share, stock, alpha, rng)
+        parts.append(
+            np.sort(np.concatenate([pile[left - n : left] for pile, left, n in zip(piles, stock, taken, strict=True)]))
+        )
+        stock = stock - taken
+    return {f"party-{number}": corpus.of_party(rows, f"party-{number}") for number, rows in enumerate(parts, 1)}
+
+
+def _draw(documents: int, share: Array, stock: Array, alpha: float, rng: np.random.Generator) -> Array:
+    """The number of documents of each label that one party gets."""
+    mixture = _mixture(share, alpha, rng)
+    taken = np.zeros(len(share), dtype=np.int64)
+    while taken.sum() < documents:
+        left = stock - taken
+        mixture = np.where(left > 0, mixture, 0.0)
+        if mixture.sum() <= 0.0:  # q is 0 on all labels that are left: the Dirichlet's neutrality allows to draw that part anew
+            mixture = _mixture(np.where(left > 0, share, 0.0), alpha, rng)
+        mixture = mixture / mixture.sum()
+        taken += _until_one_runs_out(mixture, left, int(documents - taken.sum()), rng)
+    return taken
+
+
+def _until_one_runs_out(mixture: Array, left: Array, documents: int, rng: np.random.Generator) -> Array:
+    """Draws labels one after the other, and stops before the first that has run out."""
+    labels = rng.choice(len(mixture), size=documents, p=mixture)
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(len(mixture)))
+    nth = np.empty(documents, dtype=np.int64)
+    nth[order] = np.arange(documents) - starts[labels[order]]
+    missing = np.flatnonzero(nth >= left[labels])
+    return np.bincount(labels[: missing[0] if len(missing) else documents], minlength=len(mixture))
+
+
+def _mixture(share: Array, alpha: float, rng: np.random.Generator) -> Array:
+    present = np.flatnonzero(share)
+    mixture = np.zeros(len(share))
+    if np.isinf(alpha):
+        mixture[present] = share[present] / share[present].sum()
+        return mixture
+    concentration = np.maximum(alpha * share[present], np.finfo(float).tiny)
+    drawn = rng.dirichlet(concentration)
+    if not np.isfinite(drawn).all() or drawn.sum() == 0.0:  # alpha is too small for floating point: one label, by its share
+        drawn = np.eye(len(present))[rng.choice(len(present), p=share[present] / share[present].sum())]
+    mixture[present] = drawn
+    return mixture
