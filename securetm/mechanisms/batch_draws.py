@@ -7,15 +7,13 @@ other in its place, so a batch has at most one other document. It costs the same
 
 from __future__ import annotations
 
-import weakref
-from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from securetm.contracts import Array
 
 _LOOKED_AT = 16  # documents for each one of the batch
-_KEPT = 32  # circles, of the parties of a simulation
 
 
 def batch_rows(keys: Array, batch: int, number: int, seed: int) -> Array:
@@ -29,37 +27,32 @@ def batch_rows(keys: Array, batch: int, number: int, seed: int) -> Array:
     begin, salt = np.random.SeedSequence([seed, number]).generate_state(2, np.uint64)
     near = np.arange(documents)
     if (looked_at := _LOOKED_AT * batch) < documents:
-        circle = _circle_of(keys)
-        first = int(np.searchsorted(circle.places, begin))
-        near = circle.rows[np.arange(first, first + looked_at) % documents]
+        places, rows = _circle_of(_Keys(keys))
+        first = int(np.searchsorted(places, begin))
+        near = rows[np.arange(first, first + looked_at) % documents]
     draws = _mixed(_mixed(keys[near] ^ salt) + salt)
     return near[np.lexsort((keys[near], draws))[:batch]]
 
 
-@dataclass(frozen=True, eq=False)
-class _Circle:
+class _Keys:
+    """An array of keys that is known by its identity."""
+
+    def __init__(self, held: Array) -> None:
+        self.held = held
+
+    def __hash__(self) -> int:
+        return id(self.held)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Keys) and self.held is other.held
+
+
+@lru_cache(maxsize=16)
+def _circle_of(keys: _Keys) -> tuple[Array, Array]:
     """Where the documents with these keys lie, in rising order, and the row of each."""
-
-    of: weakref.ref[Array]
-    places: Array
-    rows: Array
-
-
-_circles: dict[int, _Circle] = {}  # by the identity of the array of keys, which a circle checks
-
-
-def _circle_of(keys: Array) -> _Circle:
-    known = _circles.get(id(keys))
-    if known is not None and known.of() is keys:
-        return known
-    for number in [number for number, one in _circles.items() if one.of() is None]:
-        _circles.pop(number, None)
-    while len(_circles) >= _KEPT:
-        _circles.pop(next(iter(_circles)), None)
-    places = _mixed(np.asarray(keys))
+    places = _mixed(keys.held)
     rows = np.argsort(places, kind="stable")
-    _circles[id(keys)] = made = _Circle(weakref.ref(keys), places[rows], rows)
-    return made
+    return places[rows], rows
 
 
 def _mixed(z: Array) -> Array:

@@ -141,7 +141,12 @@ def way_of(settings: Mapping[str, Any], folder: Path, model: TopicModel | None =
     """The way under a plan with these settings, over a public list of words, which is written into that folder."""
     listed = folder / "words.txt"
     listed.write_text("\n".join(VOCABULARY))
-    usual: dict[str, Any] = {"vocabulary.source": "file", "vocabulary.file": str(listed), "corpus.partition": "equal"}
+    usual: dict[str, Any] = {
+        "origins.vocabulary": "made up for the laws",
+        "vocabulary.source": "file",
+        "vocabulary.file": str(listed),
+        "corpus.partition": "equal",
+    }
     usual |= {"corpus.parties": PARTIES, "training.held_out": 0.25, "model.n_topics": 4, "training.start": "plain"}
     chosen = {**usual, **settings}
     if chosen["corpus.partition"] == "column":

@@ -41,7 +41,11 @@ class TestEveryModelAndProfile(NeighbourLaws):
         settings: dict[str, Any] = {"model.name": name, "profile": profile}
         if name in READ_EMBEDDINGS:
             self.columns = ("text", "label", "party", "embedding")  # type: ignore[misc]
-            settings |= {"model.embedding_size": EMBEDDING, "embeddings.model": ""}
+            settings |= {
+                "model.embedding_size": EMBEDDING,
+                "embeddings.model": "",
+                "origins.embeddings": "made up for the laws",
+            }
         return way_of(settings, tmp_path, model)
 
 
