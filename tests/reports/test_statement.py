@@ -242,6 +242,11 @@ def test_an_annex_of_another_statement_is_found_though_the_sheet_names_its_diges
     (tmp_path / "page.statement.json").write_bytes(content)
     annex = in_markdown(annex_of(paper(report()), OTHER, "")).encode()
     (tmp_path / "page.annex.md").write_bytes(annex)
-    made = sheet(statement, digest, "page.statement.json", {"page.annex.md": hashlib.sha256(annex).hexdigest()})
+    technical = tmp_path / "page.annex-quick.html"
+    technical.write_bytes(b"what was tried")
+    named = {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in (tmp_path / "page.annex.md", technical)}
+    made = sheet(statement, digest, "page.statement.json", named)
     (tmp_path / "page.md").write_bytes(sealed(in_markdown(made).encode()))
     assert compare_statement(tmp_path / "page.md").changed == ("page.annex.md is the annex of another statement",)
+    technical.write_bytes(b"what was not tried")
+    assert any("page.annex-quick.html is not the file" in one for one in compare_statement(tmp_path / "page.md").changed)

@@ -160,7 +160,8 @@ def _bound(
     if because is not None:
         yield f"With all earlier runs: unbounded, because of {because}."
     elif worst.get("trial"):
-        yield "Earlier runs are not counted: the ledger was made for this run alone, which was a trial."
+        earlier = "Other earlier runs" if sources.before else "Earlier runs"
+        yield f"{earlier} are not counted: the ledger was made for this run alone, which was a trial."
     elif whole is not None:
         total = f"epsilon = {upward(whole[0])} with delta = {upward_figure(whole[1])}"
         yield f"With all earlier runs in the ledger: at most {total}, for each {each}."
