@@ -152,11 +152,11 @@ class Answering:
         if ask.serial <= own.memory.last:
             raise OutOfTurn(ask.serial, own.memory.last)
         if own.learner is not None and (ask.serial != own.memory.last + 1 or self.session.awaited is not None):
-            raise OutOfTurn(
-                ask.serial, own.memory.last
-            )  # it missed a sum that the others learned from: its model is another one
+            raise OutOfTurn(ask.serial, own.memory.last)  # it missed a sum that the others learned from
         if own.agreement.plan.federation.cohort and ask.serial != own.memory.last + 1:
             self.session.aggregation.missed_rounds()
+        if ask.after and not once:
+            own.memory.go_on_from(ask.after[ask.members.index(own.name)])
         documents = own.documents.for_question(ask.question)
         context = RoundContext(self.cohort, own.entropy, own.store, own.drawn, own.computed)
         paid = self._paid(once or self._meant(), given_once=bool(once) or self.is_kept)
@@ -206,7 +206,7 @@ class Answering:
             paid.settle(vector, self.route.terms)
         if own.memory.arrays:  # they depend on the documents and on every question that they came from
             own.memory.lineage = self._meant()
-        own.memory.last = ask.serial
+        own.memory.last = own.memory.after = ask.serial
         parcels = self._send(vector, context.surplus)
         self.session.awaited = Awaited(ask, self.route, context) if own.learner is not None else None
         with own.failure_log.logged():

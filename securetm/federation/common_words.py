@@ -83,6 +83,14 @@ def words_of_before(rounds: Rounds) -> tuple[str, ...]:
     return words
 
 
+def recall_words(rounds: Rounds) -> None:
+    """Goes on after what was asked about words before this start and is kept, so that the record of it stays."""
+    for name in (COUNTED_AS, KEPT_AS):
+        _kept(rounds, name)
+    for number in range(ROUNDS_OF_WORDS):
+        _kept_sum(rounds, number)
+
+
 def tell_words(rounds: Rounds, words: tuple[str, ...], *, candidates: bool = False) -> None:
     """Sets the words that questions are about, here and at the parties."""
     rounds.questions.adopt(words, candidates=candidates)

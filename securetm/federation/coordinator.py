@@ -17,7 +17,7 @@ import numpy as np
 from securetm.contracts import Answer, State
 from securetm.errors import SecuretmError
 from securetm.federation import wire
-from securetm.federation.common_words import agree_on_words, tell_words, words_of_before
+from securetm.federation.common_words import agree_on_words, recall_words, tell_words, words_of_before
 from securetm.federation.epochs import followed
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS
 from securetm.federation.refusal_errors import QuestionNotAllowed
@@ -52,6 +52,7 @@ class Coordinator(Rounds):
     def run(self) -> Trained:
         """Invites, agrees on words, trains, assesses."""
         kept, facts = self._kept()
+        recall_words(self)
         self.store.forget_after(self.serial)  # later rounds will be run again
         self.invite()
         vocabulary = agree_on_words(self)

@@ -40,7 +40,7 @@ class RequestLimits:
         most = {
             "invite": named,
             "adopt": self._words,
-            "ask": named + signed + self._stated(),
+            "ask": named + signed + 10 * len(self.members) + self._stated(),
             "prepare": 0,
             "forward": self.parcel,
             "witness": signed + 8 * len(self.members) + MOST_LINKED,

@@ -43,6 +43,8 @@ class TrainingMemory:
     last: int = 0  # the last serial number that was answered
     arrays: Memory = field(default_factory=dict)
     lineage: bytes = b""  # names the questions that the arrays came from
+    after: int = 0  # the answer that the arrays came with
+    counted: int = 0  # the last answer that is in a sum, where the coordinator says so: it may come back to it
 
     def resume(self, serial: int) -> None:
         """Goes back to the memory that was kept after that round. Later rounds will be asked again."""
@@ -51,10 +53,24 @@ class TrainingMemory:
         kept, lineage = self.store.kept_memory(serial) if serial else ({}, b"")
         self.store.forget_after(serial)
         self.arrays, self.last, self.lineage = dict(kept), serial, lineage
+        self.after = self.counted = serial
+
+    def go_on_from(self, counted: int) -> None:
+        """Forgets an answer that came into no sum: what is remembered is that of the last one that did.
+
+        So what a party remembers, and with it the model, depends on who was in which sum, and not on which reply was late.
+        """
+        self.counted = counted
+        if counted == self.after:
+            return
+        if counted and counted not in self.store.kept_serials():
+            raise OutOfTurn(counted, max(self.store.kept_serials(), default=0))
+        kept, self.lineage = self.store.kept_memory(counted) if counted else ({}, b"")
+        self.arrays, self.after = dict(kept), counted
 
     def keep(self, serial: int, arrays: State | None = None) -> None:
         """Writes the arrays after that round, or other arrays in their place."""
-        self.store.keep_memory(serial, self.arrays if arrays is None else arrays, self.lineage)
+        self.store.keep_memory(serial, self.arrays if arrays is None else arrays, self.lineage, self.counted)
 
     def keeping(self, version: str, entropy: Entropy) -> Keeping:
         """Returns how blocks on disk keep what the party remembers: files that it may go back to stay."""

@@ -96,6 +96,7 @@ class Rounds:
         accepted = self._sent({member: self._invitation(self._resumed_from(member)) for member in self.members})
         if self._lost and not self.blind:
             accepted |= self._sent(dict.fromkeys(sorted(self._lost), self._invitation(0)))
+            self.remembered |= dict.fromkeys(self._lost, 0)
         self._check_enough(accepted)
 
     def _resumed_from(self, member: str) -> int:
@@ -135,7 +136,8 @@ class Rounds:
         about = shown[asked[0]]
         if self.blind:  # the shapes of the start are public; the state after it is the parties' alone
             shown = {member: {} for member in asked}
-        ask = wire.Ask(question, number, self.serial, asked, b"", shown[asked[0]], keep)
+        counted = tuple(self.remembered.get(m, 0) for m in asked) if self.attendance.goes_on_without and not self.blind else ()
+        ask = wire.Ask(question, number, self.serial, asked, b"", shown[asked[0]], keep, counted)
         _, route, cohort = compile_question(self.questions, self.session, ask, about)
         self.numbers[question] = number + 1
         requests = self._requests(replace(ask, round_id=cohort.round_id), shown, route.terms)

@@ -231,12 +231,16 @@ class PartyStore(SqliteStore):
         super().__init__(folder / "own.sqlite", _PARTY, synced=synced)
         self.folder = folder
 
-    def keep_memory(self, serial: int, memory: State, lineage: bytes = b"") -> None:
-        """Writes the memory after this round, and keeps the one before. The lineage names the questions that it came from."""
+    def keep_memory(self, serial: int, memory: State, lineage: bytes = b"", counted: int = 0) -> None:
+        """Writes the memory after this round, and keeps the one before and that of the round that counted last.
+
+        The lineage names the questions that it came from.
+        """
         self.keep()
         write_arrays(self._memory(serial), memory, {"serial": serial, "lineage": lineage.hex()})
         for old in self.kept_serials()[:-2]:
-            self._memory(old).unlink()
+            if old != counted:
+                self._memory(old).unlink()
 
     def check_asked(self, question: str, number: int, members: bytes, about: bytes) -> None:
         """Refuses a question whose number was answered before to another cohort or about something else, in any session."""

@@ -59,6 +59,7 @@ class Ask:
     round_id: bytes
     state: State
     keep: bool = False
+    after: tuple[int, ...] = ()  # by member, the last answer that is in a sum, where some may not be; the party goes on from it
     witnesses: tuple[bytes, ...] = ()  # what other parties signed of this party's ledger
 
 
@@ -164,6 +165,8 @@ def unpack_request(message: bytes, limits: Mapping[str, int] | None = None) -> t
     body = BODIES[name](**{field: _CHECKED[field](value) if field in _CHECKED else value for field, value in values.items()})
     if max([value for value in vars(body).values() if isinstance(value, int)], default=0) >= MOST_COUNTED:
         raise Malformed("the coordinator", "a number is too large")
+    if isinstance(body, Ask) and (len(body.after) not in (0, len(body.members)) or max(body.after, default=0) >= MOST_COUNTED):
+        raise Malformed("the coordinator", "the rounds to go on from are not one for each party")
     if isinstance(body, Witness) and len(body.links) not in (0, len(body.heads)):
         raise Malformed("the coordinator", _LINKS)
     return request.session, body
@@ -266,6 +269,7 @@ _LINKS = "the links between heads of ledgers are too long, too many or broken of
 _CHECKED: Mapping[str, Callable[[Any], Any]] = {  # by the field that needs it, in every body
     "members": _members,
     "state": _state,
+    "after": tuple,
     "witnesses": _signed,
     "heads": _signed,
     "statements": _signed,

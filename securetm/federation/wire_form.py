@@ -23,6 +23,7 @@ REPEATED: Mapping[str, int] = {
     "Invite.members": MOST_MEMBERS,
     "Ask.members": MOST_MEMBERS,
     "Ask.witnesses": MOST_MEMBERS,
+    "Ask.after": MOST_MEMBERS,
     "Ask.state": MOST_ARRAYS,
     "Finish.state": MOST_ARRAYS,
     "Array.shape": MOST_DIMENSIONS,
@@ -35,6 +36,7 @@ LONG: Mapping[str, int] = {
     "Adopt.words": WHOLE,
     "Array.data": WHOLE,
     "Array.shape": 10 * MOST_DIMENSIONS,  # packed, ten bytes each at most
+    "Ask.after": 10 * MOST_MEMBERS,  # packed, ten bytes each at most
     "Forward.parcel": WHOLE,
     "Accept.parcels": WHOLE,
     "Witness.links": WHOLE,

@@ -39,7 +39,7 @@ class Adopt(_message.Message):
     def __init__(self, words: _Optional[bytes] = ..., candidates: bool = ...) -> None: ...
 
 class Ask(_message.Message):
-    __slots__ = ("question", "number", "serial", "members", "round_id", "state", "keep", "witnesses")
+    __slots__ = ("question", "number", "serial", "members", "round_id", "state", "keep", "after", "witnesses")
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SERIAL_FIELD_NUMBER: _ClassVar[int]
@@ -47,6 +47,7 @@ class Ask(_message.Message):
     ROUND_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     KEEP_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
     WITNESSES_FIELD_NUMBER: _ClassVar[int]
     question: str
     number: int
@@ -55,8 +56,9 @@ class Ask(_message.Message):
     round_id: bytes
     state: _containers.RepeatedCompositeFieldContainer[Array]
     keep: bool
+    after: _containers.RepeatedScalarFieldContainer[int]
     witnesses: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, question: _Optional[str] = ..., number: _Optional[int] = ..., serial: _Optional[int] = ..., members: _Optional[_Iterable[str]] = ..., round_id: _Optional[bytes] = ..., state: _Optional[_Iterable[_Union[Array, _Mapping]]] = ..., keep: bool = ..., witnesses: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    def __init__(self, question: _Optional[str] = ..., number: _Optional[int] = ..., serial: _Optional[int] = ..., members: _Optional[_Iterable[str]] = ..., round_id: _Optional[bytes] = ..., state: _Optional[_Iterable[_Union[Array, _Mapping]]] = ..., keep: bool = ..., after: _Optional[_Iterable[int]] = ..., witnesses: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Witness(_message.Message):
     __slots__ = ("heads", "links")

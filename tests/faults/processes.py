@@ -32,20 +32,24 @@ profile = "{profile}"
 {model}
 [training]
 rounds = {rounds}
-stop = "held_out"  # judged, and therefore kept, after every round
-every = 1
-patience = 1000
+{training}
 held_out = 0.2
 [vocabulary]
 min_documents = 2
 max_share = 1.0
 {vocabulary}
+{privacy}
 [coordinator]
 listen = "127.0.0.1:{port}"
 roster = "roster.toml"
 keys = "home/keys"
 out = "run"
 {coordinator}
+"""
+JUDGED = """
+stop = "held_out"  # judged, and therefore kept, after every round
+every = 1
+patience = 1000
 """
 FOUND = "most_candidates = 500"  # words that the parties find together
 PRODLDA = 'name = "prodlda"\nn_topics = 3\nhidden = 8\nbatch = 34'
@@ -137,7 +141,16 @@ class Site:
 
     @classmethod
     def of(
-        cls, folder: Path, *, rounds: int, profile: str = "masked", vocabulary: str = "most_candidates = 500", **choice: Any
+        cls,
+        folder: Path,
+        *,
+        rounds: int,
+        profile: str = "masked",
+        vocabulary: str = FOUND,
+        model: str = PRODLDA,
+        training: str = JUDGED,
+        privacy: str = "",
+        **choice: Any,
     ) -> Site:
         """The files of a federation whose parties reach the coordinator through the relay."""
         port = free_port()
@@ -147,7 +160,14 @@ class Site:
         settings = {"deadline": 20, "patience": 300, **choice}
         coordinator = "\n".join(f"{name} = {json.dumps(value)}" for name, value in settings.items())
         plan = PLAN.format(
-            profile=profile, model=PRODLDA, rounds=rounds, vocabulary=vocabulary, port=port, coordinator=coordinator
+            profile=profile,
+            model=model,
+            rounds=rounds,
+            training=training,
+            vocabulary=vocabulary,
+            privacy=privacy,
+            port=port,
+            coordinator=coordinator,
         )
         trial.plan.write_text(plan, "utf-8")
         for seed, (name, subject) in enumerate(zip(trial.parties, FIVE, strict=True)):
