@@ -29,6 +29,7 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
+from securetm.row_failures import SoundRows
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -84,6 +85,10 @@ class BlockQuestion:
         return BlockResult(joined.nodes(), kept)
 
     def answer(self, documents: Any, memory: Memory, rng: np.random.Generator) -> PartialSum:
+        """The sum over these documents without those whose rows fail, which count as nothing."""
+        return SoundRows(self._answered, self.terms, documents, memory, rng, whole=self.blocks == 1).answer()
+
+    def _answered(self, documents: Any, memory: Memory, rng: np.random.Generator) -> PartialSum:
         """The sum over these documents; of a question about a party's own words, how many owners have each word."""
         persons = documents.persons if self.terms.unit is Unit.PERSON else None
         added = ClippedRowSum(self.terms, self.radius, self._on_rows, persons=persons)

@@ -15,13 +15,24 @@ from securetm.errors import UnfitBlocks
 
 
 @dataclass(frozen=True)
+class RowFailure:
+    """How a row failed: the name of the exception, its sentence, and where. It stays with the party."""
+
+    name: str
+    reason: str
+    where: str
+
+
+@dataclass(frozen=True)
 class PartialSum:
     """The sum of the rows of some documents, not yet made finite, and what the party notes of them for itself."""
 
     vector: Array
     loss: float = 0.0  # the mean loss of `losses` rows
     losses: int = 0
-    lost: int = 0  # rows that were not finite, and so counted as zero
+    lost: int = 0  # rows that failed or were not finite, and so counted as zero
+    failed: int = 0  # documents of rows that failed
+    failures: tuple[RowFailure, ...] = ()  # how they failed, each name once
 
     def plus(self, later: PartialSum) -> PartialSum:
         """The sum of both. It takes over the memory of this one, which is then of no more use."""
@@ -30,7 +41,9 @@ class PartialSum:
             vector = np.add(self.vector, later.vector, out=into)
         count = self.losses + later.losses
         both = [part.loss * part.losses for part in (self, later) if part.losses]
-        return PartialSum(vector, sum(both) / count if count else 0.0, count, self.lost + later.lost)
+        loss = sum(both) / count if count else 0.0
+        failures = tuple({one.name: one for one in (*later.failures, *self.failures)}.values())
+        return PartialSum(vector, loss, count, self.lost + later.lost, self.failed + later.failed, failures)
 
     def finite(self) -> PartialSum:
         """The same sum with zero in each coordinate that overflowed, which counts as lost."""

@@ -18,7 +18,7 @@ from securetm.errors import BadSetting
 from securetm.models.stored_model import origin_of_model, words_of_model
 from securetm.plans import MODEL_ENDING, Plan
 from securetm.toml_settings import digest, require
-from securetm.wording import listed
+from securetm.wording import listed, upward
 
 _MODEL = "model.safetensors"
 _MODELS = (_MODEL, f"release/{_MODEL}", f"../release/{_MODEL}")  # of a run, as seen from where its list of words may lie
@@ -130,7 +130,7 @@ def check_inputs(inputs: Sequence[StartingInput], budget: Budget | None, profile
         return
     for one in inputs:
         if one.origin.kind is OriginKind.UNBOUNDED:
-            claim = f"so the epsilon = {budget.epsilon:g} of {profile} would bound nothing"
+            claim = f"so the epsilon = {upward(budget.epsilon)} of {profile} would bound nothing"
             raise _refused(one, f"may tell anything about documents ({one.origin.reason}), {claim}", _way_out(one))
 
 

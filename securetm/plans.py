@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from securetm.contracts import Budget, Origin, Profile, Unit
+from securetm.corpus.length_limits import LONGEST
 from securetm.corpus.public_words import frequent_words, language_code
 from securetm.corpus.sentence_models import USUAL
 from securetm.corpus.text_embeddings import MAX_TOKENS, TextEmbedder
@@ -90,6 +91,7 @@ class TokeniserChoice:
     numbers: bool = False  # whether numbers are words
     ngrams: int = 1  # words in the longest phrase that counts as one word
     pattern: str = ""  # a regular expression for words; nothing: the usual one
+    longest: int = LONGEST  # words of the longest document; a longer one is refused when it is read
 
     def listed(self) -> str | tuple[str, ...]:
         """Reads the stop words if they are in a file, else returns the name of the list."""
@@ -103,7 +105,7 @@ class TokeniserChoice:
     def make(self) -> Tokeniser:
         """Makes the tokeniser of this plan."""
         listed = self.stop_words if self.stop_words in ("english", "none") else Path(self.stop_words)
-        settings = {name: getattr(self, name) for name in ("lower", "min_length", "max_length", "numbers", "ngrams")}
+        settings = {name: getattr(self, name) for name in ("lower", "min_length", "max_length", "numbers", "ngrams", "longest")}
         return Tokeniser(stop_words=cast(Any, listed), pattern=self.pattern or None, **settings)
 
 

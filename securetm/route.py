@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from securetm.block_answers import IN_PROCESS, BlockQuestion, summed_by_blocks
-from securetm.block_sums import PartialSum
+from securetm.block_sums import PartialSum, RowFailure
 from securetm.clipped_sum import ClippedRowSum, blocks_of
 from securetm.contracts import (
     BLOCK_DOCUMENTS,
@@ -84,7 +84,8 @@ class ClippedAnswer:
     vector: Mapping[str, Array]
     documents: int
     loss: float
-    lost: int = 0  # rows and coordinates that were not finite, and so counted as zero
+    lost: int = 0  # rows that failed, rows and coordinates that were not finite: they counted as zero
+    failures: tuple[RowFailure, ...] = ()  # how rows failed
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class Route:
         else:
             whole = question.answer(documents.gathered(), memory, rng)
         if self.row_terms.names_words:
-            whole = self._named(cast(NamingQuery, query), documents, whole.vector, context)
+            whole = self._named(cast(NamingQuery, query), documents, whole, context)
         return self._answer_of(whole, context, len(documents))
 
     def empty_answer(self, context: RoundContext) -> ClippedAnswer:
@@ -167,20 +168,22 @@ class Route:
         once = (step for step in self.steps if step.mechanism.once)
         return tuple(step.mechanism for step in once if step.mechanism.remembers(documents, step.before, context))
 
-    def _named(self, query: NamingQuery, documents: Any, counts: Array, context: RoundContext) -> PartialSum:
+    def _named(self, query: NamingQuery, documents: Any, whole: PartialSum, context: RoundContext) -> PartialSum:
         """The party's row about its own words, from how many owners have each."""
+        counts = whole.vector
         for step in self.steps:
             counts = step.mechanism.on_named(counts, step.before, context)
         added = ClippedRowSum(self.row_terms)
-        added.add(query.row(documents.vocabulary, counts, len(documents)), np.zeros(1, dtype=np.int64))
-        return added.partial()
+        row = query.row(documents.vocabulary, counts, len(documents) - whole.failed)
+        added.add(row, np.zeros(1, dtype=np.int64))
+        return replace(added.partial(), lost=whole.lost, failed=whole.failed, failures=whole.failures)
 
     def _answer_of(self, whole: PartialSum, context: RoundContext, documents: int) -> ClippedAnswer:
         whole = whole.finite()
         vector = whole.vector
         for step in self.steps:
             vector = step.mechanism.on_vector(vector, step.after, context)
-        return ClippedAnswer(blocks_of(vector, self.terms), documents, whole.loss, whole.lost)
+        return ClippedAnswer(blocks_of(vector, self.terms), documents, whole.loss, whole.lost, whole.failures)
 
     # ---- run by the role that opens the sum: the coordinator, or each party ----
 

@@ -16,10 +16,19 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.contents import DIGEST, text_digest
-from securetm.corpus.corpus_errors import BadCell, IncompleteColumn, NoDocuments, RepeatedIds, UnlikeParts
+from securetm.corpus.corpus_errors import (
+    BadCell,
+    DocumentTooLong,
+    IncompleteColumn,
+    NoDocuments,
+    RepeatedIds,
+    TooManyWords,
+    UnlikeParts,
+)
 from securetm.corpus.counted_documents import CountedDocuments
 from securetm.corpus.document_names import copy_numbers, id_name, text_name
 from securetm.corpus.dropped import NO_TEXT, NO_WORD, Dropped
+from securetm.corpus.files import LIMIT, MEGABYTES
 from securetm.corpus.keys import content_keys, secret_of
 from securetm.corpus.tokeniser import BREAK, Tokeniser
 
@@ -166,11 +175,23 @@ class CorpusBuilder:
         self._blank.append(not record.text or record.text.isspace())
         self._texts += text_digest(record.text)
         self._digests += _name_of(record)
-        self._waiting.extend(self._pieces(record.text))
+        self._take(record)
         self._waiting.append(_DOCUMENT)
         self.documents += 1
         if len(self._waiting) >= _FLUSH:
             self._pack()
+
+    def _take(self, record: Record) -> None:
+        """The words of a document. Refuses one that is too long."""
+        where, longest = f"{record.source or self._source}, line {record.line:,}: a document", self._tokeniser.longest
+        if len(record.text) > LIMIT:
+            raise DocumentTooLong(record.source or self._source, record.line, MEGABYTES)
+        before = len(self._waiting)
+        self._waiting.extend(self._pieces(record.text))
+        if len(self._waiting) - before > longest:
+            words = sum(piece >= 0 for piece in self._waiting[before:])
+            if words > longest:
+                raise TooManyWords(where, f"{words:,}", longest)
 
     def resume(self, documents: int, width: int | None, persons_known: bool, ids_known: bool) -> None:
         """Goes on after so many documents; its words and names are filled by whoever kept them."""
@@ -220,6 +241,7 @@ class CorpusBuilder:
             taken.token_ends,
             vocabulary,
             sentence_ends=taken.sentence_ends,
+            longest=self._tokeniser.longest,
             keys=content_keys(secret_of(self._name, self._secret), taken.digests, copies),
             skipped=self.documents - len(taken),
             dropped=counted_by_reason(taken.dropped),

@@ -99,6 +99,18 @@ class DocumentTooLong(BadCorpus):
     hint = "split it: one document per line, and a document is at most {megabytes} MB"
 
 
+class TooManyWords(BadCorpus):
+    """{where} has {words} words, and a document has at most {longest:,}"""
+
+    where: str
+    words: str
+    longest: int
+    hint = (
+        "split it; or allow longer ones, as all parties must: `longest` in [tokeniser] of the plan, or `longest=` of a "
+        "Tokeniser and of Corpus.from_counts"
+    )
+
+
 class InvalidJson(BadCorpus):
     """{path}, line {line}: this is not a JSON object"""
 

@@ -20,6 +20,7 @@ from securetm.corpus.document_names import copy_numbers, names_of_counts, names_
 from securetm.corpus.dropped import Dropped
 from securetm.corpus.held_blocks import HeldInBlocks, by_person, check_whole, numbered
 from securetm.corpus.keys import content_keys, document_keys, mixed, secret_of
+from securetm.corpus.length_limits import LONGEST, check_counts, check_lengths, check_token_ids
 from securetm.errors import BadSetting
 
 _BLOCK = 1 << 19  # tokens that are counted at once
@@ -79,11 +80,15 @@ class CountedDocuments(HeldInBlocks):
     # ---- making documents ------------------------------------------------------------------------------------------
 
     @classmethod
-    def from_counts(cls, matrix: Any, vocabulary: Sequence[str], *, name: str = "counts", **columns: Any) -> Self:
-        """A corpus without reading order: `matrix` is dense or sparse, documents x vocabulary."""
+    def from_counts(
+        cls, matrix: Any, vocabulary: Sequence[str], *, name: str = "counts", longest: int = LONGEST, **columns: Any
+    ) -> Self:
+        """A corpus without reading order: `matrix` is dense or sparse, documents x vocabulary.
+
+        No document may have more words than `longest`.
+        """
         given = sparse.csr_array(matrix)
-        if given.nnz and (given.data.min() < 0 or not np.array_equal(given.data, np.rint(given.data))):
-            raise BadSetting("from_counts", "matrix", "some entries", "must be whole numbers, zero or more")
+        check_counts(given, longest)
         counts = given.astype(np.int32)
         counts.sum_duplicates()
         counts.eliminate_zeros()
@@ -95,11 +100,17 @@ class CountedDocuments(HeldInBlocks):
         return cls(counts, words, **known)
 
     @classmethod
-    def from_tokens(cls, tokens: Array, token_ends: Array, vocabulary: Sequence[str], **columns: Any) -> Self:
-        """A corpus from word ids in reading order; without `sentence_ends`, a document is one sentence."""
-        ends = np.asarray(token_ends, dtype=np.int64)
+    def from_tokens(
+        cls, tokens: Array, token_ends: Array, vocabulary: Sequence[str], *, longest: int = LONGEST, **columns: Any
+    ) -> Self:
+        """A corpus from word ids in reading order; without `sentence_ends`, a document is one sentence.
+
+        No document may have more words than `longest`.
+        """
+        ends, words = np.asarray(token_ends, dtype=np.int64), unrepeated(vocabulary)
+        check_token_ids(np.asarray(tokens), len(words))
+        check_lengths(np.diff(ends, prepend=0), longest)
         tokens = np.asarray(tokens, dtype=np.int32)
-        words = unrepeated(vocabulary)
         _check_order(tokens, ends, ends, len(ends), len(words))
         sentence_ends = merge_ends(np.asarray(columns.pop("sentence_ends", ends), dtype=np.int64), ends)
         known = _as_columns(columns.pop("name", "tokens"), columns)

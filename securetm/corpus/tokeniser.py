@@ -17,6 +17,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.corpus_errors import WrongEncoding
+from securetm.corpus.length_limits import LONGEST, check_longest
 from securetm.corpus.stop_words import ENGLISH
 from securetm.corpus.unspaced_scripts import SHORTEST, combining_marks, cut, has_unspaced
 from securetm.errors import BadSetting, NoSuchPath
@@ -51,6 +52,7 @@ class Tokeniser:
     numbers: bool = False  # keep words that begin with a digit
     ngrams: int = 1
     pattern: str | None = None
+    longest: int = LONGEST  # words of the longest document; a longer one is refused when it is read
     words: Callable[[str], Tokenised] | None = None
 
     def __post_init__(self) -> None:
@@ -60,6 +62,7 @@ class Tokeniser:
             raise BadSetting("Tokeniser", "min_length", str(self.min_length), f"must lie between 1 and {self.max_length}")
         if isinstance(self.stop_words, str) and self.stop_words not in ("english", "none"):
             raise BadSetting("Tokeniser", "stop_words", repr(self.stop_words), 'must be "english", "none", a tuple or a Path')
+        check_longest("Tokeniser", self.longest)
         if self.pattern is not None:
             _compiled(self.pattern)
 

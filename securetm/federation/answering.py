@@ -294,6 +294,7 @@ class Answering:
         """Writes this party's record of the round, and its memory where the coordinator keeps its state too."""
         ask, own, documents, loss = self.ask, self.own, clipped.documents, clipped.loss
         own.failure_log.lost(ask.serial, ask.question, clipped.lost)
+        own.failure_log.rows_failed(clipped.failures)
         if self.session.guard is not None:  # how many took part stays unknown, even here: the amplification rests on it
             documents, loss = 0, float("nan")
         row = (ask.serial, ask.question, ask.number, documents, loss, sent)

@@ -7,12 +7,13 @@ happened, and the party's own user reads the failure here.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from securetm.block_sums import RowFailure
 from securetm.errors import SecuretmError
 from securetm.federation.store import LONGEST_REASON, PartyStore, named
 
@@ -47,8 +48,15 @@ class FailureLog:
         self._store.note("failures", asdict(written))
         self._told(written)
 
+    def rows_failed(self, failures: Sequence[RowFailure]) -> None:
+        """Writes down how rows failed that then counted as nothing."""
+        for one in failures:
+            written = Failure(one.name, one.reason[:LONGEST_REASON], one.where[:LONGEST_REASON])
+            self._store.note("failures", asdict(written))
+            self._told(written)
+
     def lost(self, serial: int, question: str, numbers: int) -> None:
-        """Writes down how many rows and coordinates of an answer counted as nothing, because they were not finite."""
+        """Writes down how many rows and coordinates of an answer counted as nothing, because they failed or were not finite."""
         if numbers:
             self._store.later("INSERT OR REPLACE INTO lost VALUES (?, ?, ?)", serial, question, numbers)
 

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from securetm.contracts import Array, Perturbed
 from securetm.corpus.held_blocks import HeldInBlocks
+from securetm.corpus.length_limits import LONGEST, check_lengths
 from securetm.errors import BadSetting
 from securetm.models.model_errors import NoKnownWords, NoMatrix, OtherVocabulary
 
@@ -160,6 +161,7 @@ def _counts_of(matrix: Any) -> Any:
         counts.sum_duplicates()
     if counts.nnz and not (np.isfinite(counts.data).all() and counts.data.min() >= 0):
         raise BadSetting("documents", "counts", "a matrix", "must hold no negative, infinite or missing counts")
+    check_lengths(np.asarray(counts.astype(np.float64).sum(axis=1)).ravel(), LONGEST)
     return counts
 
 

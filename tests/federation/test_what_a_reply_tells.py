@@ -216,7 +216,8 @@ def test_whatever_fails_over_a_document_changes_no_reply(
     assert isinstance(before, wire.Accepted)
     assert isinstance(after, wire.Accepted)
     assert list(map(len, after.parcels)) == list(map(len, before.parcels))
-    assert not np.frombuffer(after.parcels[0], np.float32).any()  # no document has a part in it
+    assert np.frombuffer(after.parcels[0], np.float32).any()  # the other documents have their part in it
+    assert party.store.rows("SELECT COUNT(*) FROM lost WHERE numbers > 0") == [(1,)]
     assert [one.name for one in failures_in(party.store.folder)] == [type(failure).__name__]
 
 
@@ -236,10 +237,11 @@ def test_what_fails_under_a_budget_is_an_answer_with_its_noise(
     session = JoinedSession.begin(party, bytes(32))
     answering = Answering(session, ask, query, cohort, route)
     answer = answering.clipped_answer(party.documents.for_question(TRAIN), context)
-    assert (answer.documents, {name: block.shape for name, block in answer.vector.items()}) == (
-        0,
-        {block.name: block.shape for block in route.terms.layout},
-    )
+    assert {name: block.shape for name, block in answer.vector.items()} == {
+        block.name: block.shape for block in route.terms.layout
+    }
+    assert answer.lost > 0
+    assert [one.name for one in answer.failures] == ["MemoryError"]
     assert np.concatenate([block.ravel() for block in answer.vector.values()]).any()  # noise
     party.close()
 

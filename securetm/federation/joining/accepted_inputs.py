@@ -18,6 +18,7 @@ from securetm.federation.origins import before_in_ledger
 from securetm.federation.release import MODEL, RELEASE
 from securetm.party_policy import PolicyChoice
 from securetm.plan_origins import accepted_as, entries_of
+from securetm.wording import downward, upward
 
 
 def check_accepted_inputs(agreement: Agreement, policy: PolicyChoice, home: Path) -> None:
@@ -49,7 +50,9 @@ def check_most_epsilon(agreement: Agreement, policy: PolicyChoice, runs: Collect
     before = before_in_ledger(agreement, runs).epsilon
     epsilon = before + (agreement.budget.epsilon if agreement.budget else 0.0)
     if before and 0 < policy.most_epsilon < epsilon:
-        raise NotAllowedHere("epsilon =", f"{epsilon:g}", "plan with what it starts from", f"{policy.most_epsilon:g} and less")
+        raise NotAllowedHere(
+            "epsilon =", upward(epsilon), "plan with what it starts from", f"{downward(policy.most_epsilon)} and less"
+        )
 
 
 def _is_built_in(one: StartingInput) -> bool:
