@@ -60,7 +60,8 @@ class PolicyChoice:
     profiles: tuple[str, ...] = ()  # allowed, by name, or by digest (64 hex digits) so that no edited file passes
     models: tuple[str, ...] = ()  # allowed, by name
     modules: tuple[str, ...] = ()  # of the model torch-module, allowed to be imported here, as package.module:Class
-    least_parties: int = 0  # in a sum over documents
+    least_parties: int = 0  # in any opened sum with these documents, whoever drops out
+    least_documents: int = 0  # in any opened sum with these documents, as the roster announces them
     unit: str = ""  # that a budget has to protect: document, person, sentence or word; nothing: as the plan says
     most_epsilon: float = 0.0  # that one run may spend, of each such unit
     questions: tuple[str, ...] = ()  # that may be asked of the documents
@@ -69,7 +70,7 @@ class PolicyChoice:
 
     def __post_init__(self) -> None:
         """Refuses what can never hold."""
-        require_at_least(self, "[policy]", least_parties=0, most_epsilon=0)
+        require_at_least(self, "[policy]", least_parties=0, least_documents=0, most_epsilon=0)
         require(self.unit in ("", *UNITS), "[policy]", "unit", self.unit, known=UNITS)
         beside = f"must be given beside most_epsilon, which counts for each of them: {', '.join(UNITS)}"
         require(bool(self.unit) or not self.most_epsilon, "[policy]", "unit", self.unit, beside)

@@ -42,6 +42,7 @@ ALIGNED = "aligned"  # the form of a model whose answers add up, which needs no 
 MATCHED = "matched"
 VOCABULARIES = ("union", "joint", "file")
 _USUAL_PARTIES = 5
+SUMS_ONLY = "sees only sums"
 
 
 @dataclass(frozen=True)
@@ -108,10 +109,11 @@ class ProfileFile:
         budget, mechanisms = _budget(text, unit, self.name), tuple(_mechanism(part, self.name) for part in text.mechanism)
         _check_noise_is_counted(text, mechanisms, self.name)
         _check_affords(budget, mechanisms, self.name)
+        threats = read_threat_model(text.threat_model)
         return Profile(
             text.name,
             text.title,
-            read_threat_model(text.threat_model).name,
+            threats.name,
             mechanisms,
             _aggregation(text, self.name),
             text.vocabularies,
@@ -122,6 +124,7 @@ class ProfileFile:
             text.threshold_share,
             text.colluding,
             budget,
+            _hides_from_active(threats),
             danger=text.danger,
         )
 
@@ -253,6 +256,12 @@ def noise_in_sum(profile: Profile, parties: int = 0) -> float:
         return math.sqrt(there)
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(there)))
     return math.sqrt(there / max(cohort.threshold - profile.colluding, 1))
+
+
+def _hides_from_active(threats: ThreatModel) -> bool:
+    """Whether the threat model asks that a coordinator which breaks the rules sees nothing but sums."""
+    asked = [one.claim.against for one in threats.requires if one.claim.what == SUMS_ONLY]
+    return any(threats.adversary(name).behaviour == "active" for name in asked)
 
 
 def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ It is the baseline that every secure sum must equal and that every attack must b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +31,7 @@ from securetm.errors import NotInCohort, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.identities import PinnedRoster
 from securetm.sessions.session_roles import CoordinatorSession, PartySession
+from securetm.sessions.survivors import check_least
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class PlainSum(Aggregation):
 
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> PlainPartySession:
         """A party's session; it remembers nothing."""
-        return PlainPartySession(me)
+        return PlainPartySession(me, roster)
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
         """One: each answer is seen by itself."""
@@ -73,15 +74,16 @@ class PlainSum(Aggregation):
 class PlainPartySession(PartySession):
     """Run by a party. It sends one message a round and opens nothing."""
 
-    def __init__(self, me: str) -> None:
-        self._me = me
+    def __init__(self, me: str, roster: Roster) -> None:
+        self._me, self._roster = me, roster
 
     def round(
         self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None, surplus: Sequence[bytes] = ()
     ) -> Exchange:
-        """Sends this party's vector in the clear."""
+        """Sends this party's vector in the clear. That is a sum over this party alone, whoever else answers."""
         if vector is None or self._me not in cohort.members:
             raise NotInCohort(self._me)
+        check_least(self._roster, replace(cohort, threshold=1), (self._me,))
         return PartyExchange(pack_vector(vector, terms))
 
 

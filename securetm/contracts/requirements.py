@@ -63,4 +63,5 @@ class Profile:
     threshold_share: float = 0.0  # the share of the cohort that must; the larger counts
     colluding: int = 0
     budget: Budget | None = None
+    hides_from_active: bool = False  # whether even a coordinator that breaks the rules must see nothing but sums
     danger: str = ""  # printed in red wherever the profile is shown

@@ -102,6 +102,14 @@ class Terms:
 
 
 @dataclass(frozen=True)
+class Least:
+    """What a sum must hold at least before any party helps to open it, beyond what the profile demands."""
+
+    parties: int = 0
+    documents: int = 0  # as the roster announces them
+
+
+@dataclass(frozen=True)
 class Cohort:
     """The public facts of one round."""
 
@@ -112,6 +120,19 @@ class Cohort:
     colluding: int = 0
     seed: int = 0  # public: for batches and model noise, never for privacy
     question: bytes = b""  # its name, equal in every session: a party opens it for one list of survivors only
+    identities: tuple[bytes, ...] = ()  # the members' public keys, in their order: a name may pass to another organisation
+    least: Least = Least()  # of its sum; every party of the round enforces it
+
+    @property
+    def fewest(self) -> int:
+        """The fewest survivors over whom a party opens the sum, whatever the aggregation needs besides."""
+        return max(self.threshold, self.least.parties)
+
+    @property
+    def who(self) -> tuple[str, ...]:
+        """Each member as its name and its public key, by which it is the same organisation as before."""
+        keys = self.identities or (b"",) * len(self.members)
+        return tuple(f"{member} {key.hex()}" for member, key in zip(self.members, keys, strict=True))
 
 
 @dataclass(frozen=True)
@@ -122,6 +143,7 @@ class Roster:
     profile: bytes  # hash of the profile
     members: tuple[str, ...]
     keys: Mapping[str, bytes] = field(default_factory=dict)  # each member's pinned Ed25519 public key, 32 raw bytes
+    documents: Mapping[str, int] = field(default_factory=dict)  # how many documents each member announced at least
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from securetm.contracts import Cohort, Mechanism, Message, Noised, Query, RoundC
 from securetm.corpus.corpus import PartyCorpus
 from securetm.errors import CohortTooSmall, NotInCohort
 from securetm.federation import wire
-from securetm.federation.client_sampling import asked_of
-from securetm.federation.document_minimum import check_batch
+from securetm.federation.client_sampling import asked_of, is_fixed
+from securetm.federation.document_minimum import check_batch, check_demands
 from securetm.federation.kept_answer import KeptAnswer
 from securetm.federation.paid_question import PaidQuestion
 from securetm.federation.party_session import Awaited, JoinedSession
@@ -64,7 +64,7 @@ def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
     if not own.policy.allows_question(ask.question):
         raise QuestionNotAllowed(ask.question)
     _check_cohort(own, ask)
-    query, route, cohort = compile_question(own.questions, session.identity, ask, _about(own, ask))
+    query, route, cohort = compile_question(own.questions, session.identity, ask, _about(own, ask), own.keys)
     if ask.round_id != cohort.round_id:
         raise WrongRound()
     if ask.number >= own.questions.numbers(ask.question):
@@ -73,6 +73,7 @@ def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
     if session.guard is not None and any(session.guard.was_asked(own.run, question) for question in later):
         raise OutOfTurn(ask.serial, own.memory.last)
     check_batch(route.terms, own.agreement.profile, cohort, len(own.members))
+    check_demands(own.policy, own.agreement.profile, cohort, len(own.members))
     return Answering(session, ask, query, cohort, route)
 
 
@@ -81,9 +82,9 @@ def _check_cohort(own: PartyState, ask: wire.Ask) -> None:
     strangers = [member for member in members if member not in own.members]
     if strangers or own.name not in members:
         raise NotInCohort(strangers[0] if strangers else own.name)
-    if len(members) < (least := max(own.agreement.profile.minimum_parties, own.policy.least_parties)):
+    if len(members) < (least := own.agreement.profile.minimum_parties):
         raise CohortTooSmall(len(members), least)
-    if own.agreement.plan.federation.cohort and members != asked_of(own.members, own.agreement, ask.question, ask.number):
+    if is_fixed(own.agreement) and members != asked_of(own.members, own.agreement, ask.question, ask.number):
         raise AnotherSample(ask.question, ask.number)
 
 
@@ -125,7 +126,7 @@ class Answering:
     def answer_once(self) -> tuple[Message, ...]:
         """Answers a question about the corpus alone. Asked again, it gets the same bytes, and another cohort gets none."""
         ask, own, terms = self.ask, self.own, self.route.terms
-        asked = digest([ask.question, list(self.cohort.members), list(own.questions.vocabulary), terms.size])
+        asked = digest([ask.question, list(self.cohort.who), list(own.questions.vocabulary), terms.size])
         kept = own.store.rows("SELECT asked, vector FROM answered WHERE question = ?", ask.question)
         paid = self._paid(asked, given_once=True)
         if not kept:
@@ -163,10 +164,10 @@ class Answering:
         if once:
             self._pay(paid, documents, context)
         else:  # checked before it is paid for, and written after: a question that is not paid for binds the party to nothing
-            asked = (ask.question, ask.number, digest(list(self.cohort.members)), self._meant())
+            asked = (ask.question, ask.number, self._who, self._meant())
             own.store.check_asked(*asked)
             before = KeptAnswer.of(own.store, ask.question) if self.is_kept else None
-            if before is not None and before.is_to(*self._kept_as(asked)):
+            if before is not None and before.is_to(*asked):
                 return self._again(before, paid, context)
             self._pay(paid, documents, context)
             own.store.note_asked(*asked)
@@ -218,7 +219,7 @@ class Answering:
         guard, ask, own = self.session.guard, self.ask, self.own
         if guard is None:
             return None
-        return PaidQuestion(guard, own.run, ask.question, ask.number, self._who().hex(), asked.hex(), given_once)
+        return PaidQuestion(guard, own.run, ask.question, ask.number, self._who.hex(), asked.hex(), given_once)
 
     def _pay(self, paid: PaidQuestion | None, documents: PartyCorpus, context: RoundContext) -> None:
         """Charges the ledger before noise is drawn. A crash after this counts as spent.
@@ -271,17 +272,13 @@ class Answering:
             vector = unpack_vector(first, terms, own.name)
         if self.is_kept:
             packed = pack_vector(vector, terms)
-            KeptAnswer.keep(own.store, self._kept_as(asked), packed, own.memory.arrays, context.surplus)
+            KeptAnswer.keep(own.store, asked, packed, own.memory.arrays, context.surplus)
         return vector
 
-    def _kept_as(self, asked: tuple[str, int, bytes, bytes]) -> tuple[str, int, bytes, bytes]:
-        """Names the members by their identities: one that came in another's place has kept no answer, and draws new noise."""
-        question, number, _, about = asked
-        return question, number, self._who(), about
-
+    @property
     def _who(self) -> bytes:
-        """Returns the digest of the members and their identities."""
-        return digest([[member, self.own.keys.get(member, b"").hex()] for member in self.cohort.members])
+        """The digest of the members and their identities: one that came in another's place is somebody else."""
+        return digest(list(self.cohort.who))
 
     def _send(self, vector: State, surplus: Sequence[bytes]) -> tuple[Message, ...]:
         exchange = self.session.aggregation.round(self.cohort, self.route.terms, vector, surplus)

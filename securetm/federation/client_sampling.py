@@ -21,6 +21,14 @@ def asked_of(members: tuple[str, ...], agreement: Agreement, question: str, numb
     return tuple(member for member in members if member in drawn)
 
 
+def is_fixed(agreement: Agreement) -> bool:
+    """Whether a party holds the coordinator to the parties that the plan and its seed name for each round.
+
+    A coordinator that may depart from the protocol would choose cohorts that differ in one party, and subtract their sums.
+    """
+    return bool(agreement.plan.federation.cohort) or agreement.profile.hides_from_active
+
+
 def cohort_size(parties: int, agreement: Agreement) -> int:
     """Returns how many parties a training round is asked of."""
     return min(agreement.plan.federation.cohort or parties, parties)

@@ -14,12 +14,13 @@ from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
 from securetm.contracts import Array, BlockedDocuments, Cohort, Profile, Terms, Unit
 from securetm.corpus.corpus import PartyCorpus
-from securetm.errors import NoPersons
+from securetm.errors import CohortTooSmall, NoPersons
 from securetm.federation.paying_errors import DeltaTooLarge, HoldsLess
-from securetm.federation.refusal_errors import BelowMinimum
+from securetm.federation.refusal_errors import BelowMinimum, TooFewDocumentsPromised
 from securetm.federation.running_errors import NotByBlocks, PersonAtSeveralParties, TooFewToTakePart
 from securetm.models.document_needs import check_needs
 from securetm.models.model_errors import EmbeddingsWithoutNoise
+from securetm.party_policy import PolicyChoice
 from securetm.profiles import cohort_of
 
 _FEW = 50  # words, of which a model is made to see what it asks
@@ -30,6 +31,17 @@ def check_batch(terms: Terms, profile: Profile, cohort: Cohort, joined: int) -> 
     left = profile.aggregation.remaining(cohort, joined)
     if terms.batch and terms.batch * left < profile.minimum_documents:
         raise BelowMinimum(terms.batch, left, profile.minimum_documents)
+
+
+def check_demands(policy: PolicyChoice, profile: Profile, cohort: Cohort, joined: int) -> None:
+    """Refuses a round in which less would be opened than this party demands of a sum with its documents.
+
+    The round id binds what is promised, so that no honest party helps to open less: neither this one nor any other.
+    """
+    if (left := profile.aggregation.remaining(cohort, joined)) < policy.least_parties:
+        raise CohortTooSmall(left, policy.least_parties)
+    if (promised := max(cohort.least.documents, profile.minimum_documents)) < policy.least_documents:
+        raise TooFewDocumentsPromised(promised, policy.least_documents)
 
 
 def check_share(party: str, documents: PartyCorpus, profile: Profile, members: tuple[str, ...]) -> None:
@@ -95,6 +107,15 @@ def by_shard(documents: BlockedDocuments) -> bool:
 def fewest_left(profile: Profile, members: tuple[str, ...]) -> int:
     """Returns the number of parties in the smallest sum that the coordinator can ask for."""
     return profile.aggregation.remaining(cohort_of(profile, members[: profile.minimum_parties]), len(members))
+
+
+def documents_held(profile: Profile, members: tuple[str, ...], holds: Mapping[str, int]) -> Mapping[str, int]:
+    """Returns how many documents each member has at least: as the roster says, or the share without which none starts.
+
+    Where documents name persons the roster counts persons, and each of them has a document.
+    """
+    share = -(-profile.minimum_documents // fewest_left(profile, members))
+    return {member: max(holds.get(member, 0), share) for member in members}
 
 
 def units_of(documents: PartyCorpus, unit: Unit) -> int:

@@ -54,6 +54,7 @@ class RunFolder:
     keys: Mapping[str, bytes] = field(default_factory=dict)  # each member's public identity
     name: str = ""  # what the parties call the run in their ledgers: no other run has it, whatever its folder is called
     ledgers: Path = Path()  # where the parties' ledgers lie: a trial's in the run's folder; those of documents outlive runs
+    holds: Mapping[str, int] = field(default_factory=dict)  # how many documents each member has at least, by the roster
 
     def ledger(self, name: str) -> Path:
         """A party's ledger."""

@@ -45,7 +45,8 @@ class Party(PartyState):
             self.heard = body.question if isinstance(body, wire.Ask) else type(body).__name__.lower()
             parcels = self._act(identity, body)
             guard = self.session.guard if self.session is not None else None
-            outcome: wire.Outcome = wire.Accepted(parcels, guard.announce() if guard is not None else b"")
+            demands = (self.policy.least_parties, self.policy.least_documents) if isinstance(body, wire.Invite) else ()
+            outcome: wire.Outcome = wire.Accepted(parcels, guard.announce() if guard is not None else b"", *demands)
         except Refused as refusal:
             with suppress(Exception):  # a full disk keeps no reason
                 self.store.note("refusals", named(refusal))

@@ -13,6 +13,7 @@ import numpy as np
 from securetm.contracts import Exchange, Message, Parcel, Roster, RoundContext, Session
 from securetm.errors import UnknownRound
 from securetm.federation import wire
+from securetm.federation.document_minimum import documents_held
 from securetm.federation.party_state import PartyState
 from securetm.federation.refusal_errors import OutOfTurn, TooManySetups, WrongRound
 from securetm.federation.round_identity import preparation_identity
@@ -48,7 +49,8 @@ class JoinedSession:
     def begin(cls, own: PartyState, identity: bytes) -> JoinedSession:
         """Begins a session under the party's own agreement. Nothing is open in it."""
         profile = own.agreement.profile
-        roster = Roster(identity, profile.digest, own.members, own.keys)
+        documents = documents_held(profile, own.members, own.holds)
+        roster = Roster(identity, profile.digest, own.members, own.keys, documents)
         guard = None
         if own.ledger is not None and own.others is not None and profile.budget is not None:
             needed = quorum(len(own.members) - 1, profile.colluding)  # so many sign no second history of the ledger

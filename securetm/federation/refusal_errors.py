@@ -119,6 +119,14 @@ class TooManySetups(Refused):
     hint = "a set-up costs every party keys, and serves at least one answer: go on with the last one, or invite again"
 
 
+class TooFewDocumentsPromised(Refused):
+    """a sum may be opened over {promised:document|documents}, where this party demands {need}"""
+
+    promised: int
+    need: int
+    hint = "`least_documents` under [policy] of PARTY.toml says what a sum with this party's documents must hold"
+
+
 class BelowMinimum(Refused):
     """{batch} documents from each of the {left} parties that may remain in a round are below the profile's minimum of {need}"""
 

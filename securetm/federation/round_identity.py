@@ -6,13 +6,14 @@ Both roles use it. It sends nothing.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Cohort, Needs, Query, State, Terms
+from securetm.contracts import Cohort, Least, Needs, Query, State, Terms
 from securetm.federation import wire
 from securetm.federation.questions import Questions
 from securetm.profiles import cohort_of
@@ -20,15 +21,20 @@ from securetm.route import Route, compile_route
 from securetm.toml_settings import digest
 
 
-def compile_question(questions: Questions, session: bytes, ask: wire.Ask, about: State) -> tuple[Query, Route, Cohort]:
+def compile_question(
+    questions: Questions, session: bytes, ask: wire.Ask, about: State, keys: Mapping[str, bytes]
+) -> tuple[Query, Route, Cohort]:
     """Returns the query, its route, and the cohort with the round id that both roles must compute for this message.
 
-    The question is `about` this state. The message has no state where the parties hold their own.
+    The question is `about` this state. The message has no state where the parties hold their own. `keys` are the members'
+    public keys, from the role's own roster.
     """
     agreement = questions.agreement
     query = questions.make(ask.question, about)
     named = question_identity(ask.question, ask.number, query.terms)
-    cohort = cohort_of(agreement.profile, ask.members, number=ask.number, seed=agreement.plan.seed, question=named)
+    who = {"identities": tuple(keys.get(member, b"") for member in ask.members)}
+    meant_by: dict[str, Any] = {**who, "least": Least(ask.least_parties, ask.least_documents), "question": named}
+    cohort = cohort_of(agreement.profile, ask.members, number=ask.number, seed=agreement.plan.seed, **meant_by)
     route = compile_route(query.terms, agreement.profile, cohort)
     meant = (agreement.profile.digest, state_digest(ask.state, route.terms), questions.words(ask.question))
     identity = round_identity(session, ask.question, cohort, ask.serial, route.terms, *meant)
@@ -38,9 +44,13 @@ def compile_question(questions: Questions, session: bytes, ask: wire.Ask, about:
 def round_identity(
     session: bytes, question: str, cohort: Cohort, serial: int, terms: Terms, under: bytes, about: bytes, words: bytes
 ) -> bytes:
-    """Returns the round id. It binds the question, cohort, profile (`under`), state (`about`) and words."""
+    """Returns the round id. It binds the question, cohort, profile (`under`), state (`about`) and words.
+
+    The cohort is its members' names and public keys, and what their sum must hold at least.
+    """
     promised = {name: _plain(value) for name, value in asdict(terms).items()}
-    who = [list(cohort.members), cohort.threshold, cohort.colluding, cohort.seed]
+    least = [cohort.threshold, cohort.least.parties, cohort.least.documents]
+    who = [list(cohort.who), *least, cohort.colluding, cohort.seed]
     return digest([session.hex(), question, cohort.number, serial, who, promised, under.hex(), about.hex(), words.hex()])
 
 

@@ -7,18 +7,32 @@ It trusts no reply. The phases of a run decide what is asked and what the answer
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from securetm.agreement import Agreement
-from securetm.contracts import Answer, Array, Cohort, Entropy, Exchange, Message, Needs, Roster, RoundContext, State, Terms
+from securetm.contracts import (
+    Answer,
+    Array,
+    Cohort,
+    Entropy,
+    Exchange,
+    Least,
+    Message,
+    Needs,
+    Roster,
+    RoundContext,
+    State,
+    Terms,
+)
 from securetm.errors import Malformed, Refused, TooFewParties, WrongSession
 from securetm.federation import wire
 from securetm.federation.attendance import FORGOT, Attendance, NewSessionWanted
 from securetm.federation.client_sampling import asked_of
 from securetm.federation.countersigning import Countersigning
+from securetm.federation.document_minimum import documents_held
 from securetm.federation.limits import largest_reply
 from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
 from securetm.federation.questions import Questions
@@ -60,6 +74,7 @@ class Rounds:
     watch: Watch
     keys: Mapping[str, bytes] = field(default_factory=dict)
     attendance: Attendance = field(default_factory=Attendance)
+    holds: Mapping[str, int] = field(default_factory=dict)  # how many documents each member has at least, by the roster
     serial: int = 0  # of the last round
     kept: int = 0  # of the round after which the coordinator's state was kept last
     numbers: dict[str, int] = field(default_factory=dict)  # how often each question was asked
@@ -69,6 +84,7 @@ class Rounds:
     _heard: set[str] = field(default_factory=set)  # parties that answered the invitation, and have not forgotten it
     _left_out: set[str] = field(default_factory=set)  # parties that missed what every answer of this session needs
     _lost: set[str] = field(default_factory=set)  # parties that cannot go on from that round
+    _demands: dict[str, Least] = field(default_factory=dict)  # by party: of every sum with its documents
     _preparations: int = 0
     _refused: list[Refused] = field(default_factory=list)  # of the exchange under way
     _silent: set[str] = field(default_factory=set)  # parties that missed a wave of it
@@ -77,8 +93,10 @@ class Rounds:
     def __post_init__(self) -> None:
         self.questions = Questions(self.agreement)
         self.session = self.entropy.bytes(32)  # a new one at every start: whatever was under way before is abandoned
-        roster = Roster(self.session, self.agreement.profile.digest, self.members, self.keys)
-        self.aggregation = self.agreement.profile.aggregation.coordinator(roster, self.store)
+        profile = self.agreement.profile
+        documents = documents_held(profile, self.members, self.holds)
+        roster = Roster(self.session, profile.digest, self.members, self.keys, documents)
+        self.aggregation = profile.aggregation.coordinator(roster, self.store)
         self.ledgers = Countersigning(self.members, self._told)
         self._expect(0, None)
 
@@ -137,8 +155,10 @@ class Rounds:
         if self.blind:  # the shapes of the start are public; the state after it is the parties' alone
             shown = {member: {} for member in asked}
         counted = tuple(self.remembered.get(m, 0) for m in asked) if self.attendance.goes_on_without and not self.blind else ()
+        least = self._least(asked)
         ask = wire.Ask(question, number, self.serial, asked, b"", shown[asked[0]], keep, counted)
-        _, route, cohort = compile_question(self.questions, self.session, ask, about)
+        ask = replace(ask, least_parties=least.parties, least_documents=least.documents)
+        _, route, cohort = compile_question(self.questions, self.session, ask, about, self.keys)
         self.numbers[question] = number + 1
         requests = self._requests(replace(ask, round_id=cohort.round_id), shown, route.terms)
         opened, traffic = self.exchange(cohort, route.terms, requests)
@@ -149,6 +169,11 @@ class Rounds:
         self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
         self.watch.opened(self.serial, seen)
         return answer
+
+    def _least(self, asked: Collection[str]) -> Least:
+        """What the sum must hold so that every party that is asked answers: the most that any of them demands."""
+        demands = [self._demands.get(member, Least()) for member in asked]
+        return Least(max(one.parties for one in demands), max(one.documents for one in demands))
 
     def _requests(self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms) -> dict[str, bytes]:
         """Packs the question for each party, with what the others signed of its ledger where a budget is spent."""
@@ -247,6 +272,8 @@ class Rounds:
         if isinstance(outcome, wire.Refusal):
             raise PartyRefused(member, outcome.name)
         self._heard.add(member)
+        if outcome.least_parties or outcome.least_documents:
+            self._demands[member] = Least(outcome.least_parties, outcome.least_documents)
         if outcome.head:
             self.ledgers.heads[member] = outcome.head
         return outcome

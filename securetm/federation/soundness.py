@@ -148,6 +148,9 @@ def check_sample(agreement: Agreement, parties: int) -> None:
     if not size or size >= parties:
         return
     hears_all = profile.aggregation.opened_by != "parties"
+    problem = "asks other parties in every round, and a coordinator that repeats a state solves the sums for each party's own: "
+    problem += f"{profile.name} promises that even a coordinator that breaks the rules sees only sums"
+    require(not profile.hides_from_active, "[federation]", "cohort", size, problem)
     problem = f"leaves parties out of rounds, and under {profile.name} each party trains from every answer"
     require(hears_all, "[federation]", "cohort", size, problem)
     least = max(profile.minimum_parties, profile.aggregation.remaining(cohort_of(profile, _parties(parties)), parties))

@@ -61,6 +61,8 @@ class Ask:
     keep: bool = False
     after: tuple[int, ...] = ()  # by member, the last answer that is in a sum, where some may not be; the party goes on from it
     witnesses: tuple[bytes, ...] = ()  # what other parties signed of this party's ledger
+    least_parties: int = 0  # in the sum, beyond what the profile demands
+    least_documents: int = 0
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ class Accepted:
 
     parcels: tuple[Message, ...] = ()
     head: bytes = b""  # of the party's ledger, signed, where a budget is spent
+    least_parties: int = 0  # that the party demands of every sum with its documents: said to an invitation
+    least_documents: int = 0
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,7 @@ def pack_reply(session: bytes, outcome: Outcome) -> Message:
         reply.accept.SetInParent()  # an empty answer is an answer too
         reply.accept.parcels.extend(map(bytes, outcome.parcels))
         reply.accept.head = outcome.head
+        reply.accept.least_parties, reply.accept.least_documents = outcome.least_parties, outcome.least_documents
     return bytes(reply.SerializeToString())
 
 
@@ -199,7 +204,7 @@ def unpack_reply(message: Message, sender: str, most: int = MOST_BYTES) -> tuple
     reply = _parsed(pb.Reply, bytes(message), sender, {"accept": most})
     kind = reply.WhichOneof("body")
     if kind == "accept" and len(reply.accept.head) <= LONGEST_SIGNED:
-        return reply.session, Accepted(tuple(reply.accept.parcels), reply.accept.head)
+        return reply.session, _accepted(reply.accept, tuple(reply.accept.parcels), sender)
     if kind == "refusal" and reply.refusal.name.isidentifier() and len(reply.refusal.name) <= 64:
         return reply.session, Refusal(reply.refusal.name)
     raise Malformed(sender, _NEITHER)
@@ -217,7 +222,13 @@ def _unpacked_in_place(message: memoryview, sender: str, most: int) -> tuple[byt
     accept = pb.Accept.FromString(_without(message, accepted[0].content, accepted[0].end, parcels))
     if len(accept.head) > LONGEST_SIGNED:
         raise Malformed(sender, _NEITHER)
-    return reply.session, Accepted(tuple(message[one.content : one.end] for one in parcels), accept.head)
+    return reply.session, _accepted(accept, tuple(message[one.content : one.end] for one in parcels), sender)
+
+
+def _accepted(accept: pb.Accept, parcels: tuple[Message, ...], sender: str) -> Accepted:
+    if max(accept.least_parties, accept.least_documents) >= MOST_COUNTED:
+        raise Malformed(sender, "a number is too large")
+    return Accepted(parcels, accept.head, accept.least_parties, accept.least_documents)
 
 
 def _without(message: memoryview, start: int, end: int, cut: Sequence[Span]) -> bytes:

@@ -39,7 +39,7 @@ class Adopt(_message.Message):
     def __init__(self, words: _Optional[bytes] = ..., candidates: bool = ...) -> None: ...
 
 class Ask(_message.Message):
-    __slots__ = ("question", "number", "serial", "members", "round_id", "state", "keep", "after", "witnesses")
+    __slots__ = ("question", "number", "serial", "members", "round_id", "state", "keep", "after", "witnesses", "least_parties", "least_documents")
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SERIAL_FIELD_NUMBER: _ClassVar[int]
@@ -49,6 +49,8 @@ class Ask(_message.Message):
     KEEP_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     WITNESSES_FIELD_NUMBER: _ClassVar[int]
+    LEAST_PARTIES_FIELD_NUMBER: _ClassVar[int]
+    LEAST_DOCUMENTS_FIELD_NUMBER: _ClassVar[int]
     question: str
     number: int
     serial: int
@@ -58,7 +60,9 @@ class Ask(_message.Message):
     keep: bool
     after: _containers.RepeatedScalarFieldContainer[int]
     witnesses: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, question: _Optional[str] = ..., number: _Optional[int] = ..., serial: _Optional[int] = ..., members: _Optional[_Iterable[str]] = ..., round_id: _Optional[bytes] = ..., state: _Optional[_Iterable[_Union[Array, _Mapping]]] = ..., keep: bool = ..., after: _Optional[_Iterable[int]] = ..., witnesses: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    least_parties: int
+    least_documents: int
+    def __init__(self, question: _Optional[str] = ..., number: _Optional[int] = ..., serial: _Optional[int] = ..., members: _Optional[_Iterable[str]] = ..., round_id: _Optional[bytes] = ..., state: _Optional[_Iterable[_Union[Array, _Mapping]]] = ..., keep: bool = ..., after: _Optional[_Iterable[int]] = ..., witnesses: _Optional[_Iterable[bytes]] = ..., least_parties: _Optional[int] = ..., least_documents: _Optional[int] = ...) -> None: ...
 
 class Witness(_message.Message):
     __slots__ = ("heads", "links")
@@ -131,12 +135,16 @@ class Refusal(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class Accept(_message.Message):
-    __slots__ = ("parcels", "head")
+    __slots__ = ("parcels", "head", "least_parties", "least_documents")
     PARCELS_FIELD_NUMBER: _ClassVar[int]
     HEAD_FIELD_NUMBER: _ClassVar[int]
+    LEAST_PARTIES_FIELD_NUMBER: _ClassVar[int]
+    LEAST_DOCUMENTS_FIELD_NUMBER: _ClassVar[int]
     parcels: _containers.RepeatedScalarFieldContainer[bytes]
     head: bytes
-    def __init__(self, parcels: _Optional[_Iterable[bytes]] = ..., head: _Optional[bytes] = ...) -> None: ...
+    least_parties: int
+    least_documents: int
+    def __init__(self, parcels: _Optional[_Iterable[bytes]] = ..., head: _Optional[bytes] = ..., least_parties: _Optional[int] = ..., least_documents: _Optional[int] = ...) -> None: ...
 
 class Reply(_message.Message):
     __slots__ = ("version", "session", "accept", "refusal")

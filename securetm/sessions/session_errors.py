@@ -49,6 +49,22 @@ class UnexpectedMessage(Refused):
     sender: str
 
 
+class TooFewInSum(Refused):
+    """a sum over {found:party|parties} is below the {need} that this round was promised"""
+
+    found: int
+    need: int
+
+
+class TooFewDocuments(Refused):
+    """a sum over {parties:party|parties} with {found:document|documents} announced is below the {need} that were promised"""
+
+    found: int
+    parties: int
+    need: int
+    hint = "the roster says how many documents each party brings at least: wait for more parties, or have them announce more"
+
+
 class SurvivorsMissing(SecuretmError):
     """this round was begun before with {missing}, from which no message came now"""
 

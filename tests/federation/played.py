@@ -10,7 +10,7 @@ import numpy as np
 
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import agree
-from securetm.contracts import Cohort, State, Terms
+from securetm.contracts import Cohort, Least, State, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation import wire
@@ -67,18 +67,30 @@ class Played:
         return compile_route(self.questions.make(question, state).terms, self.profile, cohort).terms
 
     def ask(
-        self, question: str, state: State, *, number: int = 0, serial: int = 0, members: Sequence[str] = (), keep: bool = False
+        self,
+        question: str,
+        state: State,
+        *,
+        number: int = 0,
+        serial: int = 0,
+        members: Sequence[str] = (),
+        keep: bool = False,
+        least_parties: int = 0,
+        least_documents: int = 0,
     ) -> wire.Ask:
         """A question whose round id is right for what it says of itself."""
         self.serial = serial or self.serial + 1
-        cohort = self._cohort(number, members or self.members)
+        least = Least(least_parties, least_documents)
+        cohort = replace(self._cohort(number, members or self.members), least=least)
         terms = compile_route(self.questions.make(question, state).terms, self.profile, cohort).terms
         if self.profile.aggregation.opened_by == "parties":  # they train by themselves, so no state comes with it
             state = {}
         about = state_digest(state, terms)
         meant = (question, cohort, self.serial, terms, self.profile.digest, about, self.questions.words(question))
         identity = round_identity(self.session, *meant)
-        return wire.Ask(question, number, self.serial, cohort.members, identity, state, keep)
+        return wire.Ask(
+            question, number, self.serial, cohort.members, identity, state, keep, (), least_parties, least_documents
+        )
 
     def altered(self, ask: wire.Ask, **changes: object) -> wire.Ask:
         """The same question with a field changed but the old round id."""

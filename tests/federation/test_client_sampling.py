@@ -12,11 +12,13 @@ from securetm.accounting.ledger import Ledger
 from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
-from securetm.federation import wire
+from securetm.federation import rounds, wire
 from securetm.federation.client_sampling import asked_of
 from securetm.federation.folder import begin, reopen
 from securetm.federation.paying import bill_of, calibrated
 from securetm.federation.questions import TRAIN
+from securetm.federation.remote_agreement import agreed_apart
+from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import execute
 from securetm.federation.store import CoordinatorStore, read_arrays
 from securetm.plans import Plan
@@ -27,6 +29,9 @@ from .killed_run import ended
 from .played import Played, make_party, settled
 from .private import private_plan
 from .staged import WORDS, Stage
+from .test_survivors import Site, begun, site
+
+__all__ = ["site"]
 
 ROUNDS = 6
 
@@ -105,7 +110,15 @@ def test_a_party_refuses_another_sample(corpora: Mapping[str, Corpus], tmp_path:
     party.store.close()
 
 
-@pytest.mark.parametrize(("profile", "cohort", "why"), [("masked", 3, "is below 4"), ("bfv", 4, "trains from every answer")])
+@pytest.mark.parametrize(
+    ("profile", "cohort", "why"),
+    [
+        ("masked", 3, "is below 4"),
+        ("bfv", 4, "trains from every answer"),
+        ("masked_strict", 4, "solves the sums for each party's own"),
+        ("fortress", 4, "solves the sums for each party's own"),
+    ],
+)
 def test_too_small_a_sample_is_refused_before_documents_are_read(
     profile: str, cohort: int, why: str, five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
@@ -113,6 +126,25 @@ def test_too_small_a_sample_is_refused_before_documents_are_read(
     with pytest.raises(BadSetting, match=why):
         begin(tmp_path / "run", plan, five)
     assert not (tmp_path / "run" / "parties").exists()
+
+
+@pytest.mark.parametrize(("profile", "privacy"), [("masked_strict", {}), ("fortress", {"privacy__unit": "document"})])
+def test_a_party_refuses_a_plan_whose_sample_breaks_what_its_profile_promises(
+    profile: str, privacy: dict[str, str], five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    plan = private_plan(tmp_path, profile, federation__cohort=4, **privacy)
+    with pytest.raises(BadSetting, match="solves the sums for each party's own"):
+        agreed_apart(plan, tuple(five))
+
+
+@pytest.mark.parametrize("site", ["masked_strict"], indirect=True)
+def test_where_a_coordinator_may_break_the_rules_a_party_answers_for_no_part_of_the_members(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator, state = begun(site)
+    monkeypatch.setattr(rounds, "asked_of", lambda members, *_: members[:4])
+    with pytest.raises(PartyRefused, match="AnotherSample"):
+        coordinator.ask(TRAIN, state)
 
 
 def test_a_plan_without_a_sample_keeps_its_hash() -> None:

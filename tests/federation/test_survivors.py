@@ -74,7 +74,7 @@ class _Nobody:
 
 
 @dataclass
-class _Site:
+class Site:
     """A coordinator that may be started again while the parties go on."""
 
     folder: RunFolder
@@ -84,33 +84,32 @@ class _Site:
     def coordinator(self) -> Coordinator:
         """A new start: it invites to a new session, as one that was killed does."""
         profile, folder = self.folder.agreement.profile, self.folder
-        started = Coordinator(
-            folder.members, folder.agreement, self.parties, self.store, OperatingSystem(), _Nobody(), folder.keys
-        )
+        made = folder.members, folder.agreement, self.parties, self.store, OperatingSystem(), _Nobody(), folder.keys
+        started = Coordinator(*made, holds=folder.holds)
         for name in folder.members:
             self.parties.inside.parties[name].session = None  # as after a restart of theirs
         started.tell(Invite(folder.agreement.digest, profile.digest, folder.members, 0))
         return started
 
 
-@pytest.fixture(params=["masked", "masked_strict", "bfv"])
-def site(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: Path) -> Iterator[_Site]:
+@pytest.fixture(params=["masked", "masked_strict", "bfv", "ckks"])
+def site(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: Path) -> Iterator[Site]:
     words = tmp_path / "words.txt"
     words.write_text("\n".join(sorted({*SHARED, *(w for subject in SUBJECTS.values() for w in subject)})), "utf-8")
     public = (
         {"vocabulary__source": "file", "origins__vocabulary": "made up", "vocabulary__file": str(words)}
-        if request.param == "bfv"
+        if request.param in ("bfv", "ckks")
         else {}
     )
     folder = begin(tmp_path / "run", small_plan(profile=request.param, model__batch=34, **public), five)
     parties = _Reached(InProcess({name: make_party(folder, name) for name in folder.members}))
     store = CoordinatorStore(folder.coordinator)
-    yield _Site(folder, parties, store)
+    yield Site(folder, parties, store)
     parties.close()
     store.close()
 
 
-def begun(site: _Site) -> tuple[Coordinator, dict[str, np.ndarray]]:
+def begun(site: Site) -> tuple[Coordinator, dict[str, np.ndarray]]:
     """A coordinator that has agreed on words, and the state it starts from."""
     coordinator = site.coordinator()
     known = (site.store.folder / "vocabulary.txt").exists()  # what was agreed before a new start holds
@@ -119,7 +118,7 @@ def begun(site: _Site) -> tuple[Coordinator, dict[str, np.ndarray]]:
     return coordinator, dict(state)
 
 
-def test_where_too_few_are_left_because_messages_were_refused_the_first_refusal_is_raised(site: _Site) -> None:
+def test_where_too_few_are_left_because_messages_were_refused_the_first_refusal_is_raised(site: Site) -> None:
     coordinator = site.coordinator()
     site.parties.cut = True
     with pytest.raises(Refused, match="north") as refusal:
@@ -127,7 +126,7 @@ def test_where_too_few_are_left_because_messages_were_refused_the_first_refusal_
     assert isinstance(refusal.value.__cause__, TooFewParties)
 
 
-def test_a_round_that_was_opened_is_opened_again_over_the_same_parties_only(site: _Site) -> None:
+def test_a_round_that_was_opened_is_opened_again_over_the_same_parties_only(site: Site) -> None:
     first, state = begun(site)
     opened = first.ask(TRAIN, state)
     again, _ = begun(site)
@@ -143,7 +142,7 @@ def test_a_round_that_was_opened_is_opened_again_over_the_same_parties_only(site
     assert begun(site)[0].ask(TRAIN, state).survivors == site.folder.members  # when it is there again, the run goes on
 
 
-def test_who_was_missing_then_is_left_out_again(site: _Site) -> None:
+def test_who_was_missing_then_is_left_out_again(site: Site) -> None:
     first, state = begun(site)
     site.parties.away = {site.folder.members[0]}
     left = first.ask(TRAIN, state)
@@ -154,7 +153,7 @@ def test_who_was_missing_then_is_left_out_again(site: _Site) -> None:
     assert again.ask(TRAIN, state).survivors == site.folder.members  # and is in the next round
 
 
-def test_a_list_that_reached_only_some_parties_binds_all_of_them(site: _Site) -> None:
+def test_a_list_that_reached_only_some_parties_binds_all_of_them(site: Site) -> None:
     """The coordinator was killed while it named the list: whoever did not hear of it is no reason to make another."""
     first, state = begun(site)
     if first.aggregation.prepared < 1:
@@ -170,7 +169,7 @@ def test_a_list_that_reached_only_some_parties_binds_all_of_them(site: _Site) ->
     assert begun(site)[0].ask(TRAIN, state).survivors == site.folder.members
 
 
-def test_a_coordinator_that_forgets_its_list_is_refused(site: _Site) -> None:
+def test_a_coordinator_that_forgets_its_list_is_refused(site: Site) -> None:
     first, state = begun(site)
     first.ask(TRAIN, state)
     site.store.now("DELETE FROM store WHERE key LIKE 'survivors %'")
@@ -179,14 +178,14 @@ def test_a_coordinator_that_forgets_its_list_is_refused(site: _Site) -> None:
         begun(site)[0].ask(TRAIN, state)
 
 
-def test_the_next_round_may_lose_a_party(site: _Site) -> None:
+def test_the_next_round_may_lose_a_party(site: Site) -> None:
     coordinator, state = begun(site)
     assert coordinator.ask(TRAIN, state).survivors == site.folder.members
     site.parties.away = {site.folder.members[0]}
     assert coordinator.ask(TRAIN, state).survivors == site.folder.members[1:]
 
 
-def test_how_good_a_model_is_is_told_over_one_list_too(site: _Site) -> None:
+def test_how_good_a_model_is_is_told_over_one_list_too(site: Site) -> None:
     coordinator, state = begun(site)
     coordinator.ask(HELD_OUT, state)
     again, _ = begun(site)
@@ -196,7 +195,7 @@ def test_how_good_a_model_is_is_told_over_one_list_too(site: _Site) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_the_words_in_common_are_found_over_one_list(number: int, site: _Site) -> None:
+def test_the_words_in_common_are_found_over_one_list(number: int, site: Site) -> None:
     """A question about the corpus alone is the same question at every number."""
     if site.folder.agreement.plan.vocabulary.source != JOINT:
         pytest.skip("under this profile the words are public")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.aggregation.homomorphic.homomorphic_errors import BadCiphertext, NoSumKey, OpenedBefore, TooFewInSum, UnlikeKeys
+from securetm.aggregation.homomorphic.homomorphic_errors import BadCiphertext, NoSumKey, OpenedBefore, UnlikeKeys
 from securetm.aggregation.homomorphic.key_setup import KEY_NAME, LEAST, SECRET_KEY, KeyCoordinatorSetup, KeyPartySetup
 from securetm.aggregation.homomorphic.parameters import DEGREE, SEED, Fit, from_digits, real_or_whole, to_digits
 from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt, encrypt, seal
@@ -22,6 +22,7 @@ from securetm.errors import NotInCohort, TooFewParties, UnknownRound
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.framing import HASH, Reader, head, places_bytes
 from securetm.sessions.identities import COORDINATOR, Identity, PinnedRoster
+from securetm.sessions.session_errors import TooFewInSum
 from securetm.sessions.session_memory import SessionMemory, count_up
 from securetm.sessions.session_roles import WITHOUT_END, CoordinatorSession, PartySession
 from securetm.sessions.survivors import SurvivorList
@@ -145,7 +146,7 @@ class EncryptedPartyRound(PartyExchange):
         first, second = np.split(unpack_residues(content, self._fit, COORDINATOR), 2)
         if not second.any(axis=1).all():
             raise BadCiphertext(COORDINATOR, "one of them hides nothing")
-        SurvivorList.of(session.store, self._cohort).hold(survivors)
+        SurvivorList(session.store, session.register.roster, self._cohort).hold(survivors)
         ternary = unpack_secret(packed, session.me)
         try:
             total = from_digits(decrypt(session.code, self._fit, ternary, first, second), self._fit, self._terms.size)
@@ -167,7 +168,7 @@ class EncryptedPartyRound(PartyExchange):
         for name in survivors:
             if name not in self._cohort.members:
                 raise NotInCohort(name)
-        need = max(LEAST, self._cohort.threshold)
+        need = max(LEAST, self._cohort.fewest)
         if len(survivors) < need:
             raise TooFewInSum(len(survivors), need)
         content = reader.take(self._fit.sum_bytes(self._terms.size))
@@ -212,7 +213,7 @@ class EncryptedCoordinatorRound(CoordinatorExchange):
     def __init__(self, session: EncryptedCoordinatorSession, cohort: Cohort, fit: Fit, size: int, key: bytes) -> None:
         super().__init__(session.register)
         self._cohort, self._fit, self._size, self._key = cohort, fit, size, key
-        self._only, self._running = SurvivorList.of(session.store, cohort), RunningSum(session.code, fit)
+        self._only, self._running = SurvivorList(session.store, session.register.roster, cohort), RunningSum(session.code, fit)
         self._tag = session.register.round_tag(cohort.round_id)
         self._places = tuple(sorted(map(session.register.place, cohort.members)))
         self.ask(self._places, self._add, self._close)
@@ -232,7 +233,7 @@ class EncryptedCoordinatorRound(CoordinatorExchange):
     def _close(self, came: Mapping[int, bool]) -> Sequence[Parcel]:
         """The sum, to the whole cohort: a party that was late needs it as much as the others."""
         places = [place for place, counts in came.items() if counts]
-        survivors, need = tuple(map(self._register.name, places)), max(LEAST, self._cohort.threshold)
+        survivors, need = tuple(map(self._register.name, places)), max(LEAST, self._cohort.fewest)
         if len(survivors) < need:
             raise TooFewParties(len(survivors), len(self._places), need)
         self._only.settle(survivors)

@@ -39,10 +39,3 @@ class BadCiphertext(Refused):
 
 class OpenedBefore(Refused):
     """a second sum was sent for a round that is already opened"""
-
-
-class TooFewInSum(Refused):
-    """a sum over {found:party|parties} is below the {need} that this round was promised"""
-
-    found: int
-    need: int

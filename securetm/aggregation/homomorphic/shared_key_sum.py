@@ -51,7 +51,7 @@ class SharedKeySum(Aggregation):
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
         """The number of parties in a sum that a party requires before it opens it."""
-        return max(LEAST, cohort.threshold)
+        return max(LEAST, cohort.fewest)
 
     def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
         """Of a set-up, the sealed keys and the bundle of hellos; of a round, fresh ciphertexts and both halves of their sum."""

@@ -27,10 +27,10 @@ from securetm.sessions.survivors import SurvivorList
 def _quorum(register: PinnedRoster, cohort: Cohort, places: tuple[int, ...], risk: Risk, store: Store) -> Quorum:
     """Who is in the set-up and in the cohort, and how many of them must survive."""
     wanted = {register.place(member) for member in cohort.members}
-    found, need = tuple(place for place in places if place in wanted), max(risk.threshold, cohort.threshold)
+    found, need = tuple(place for place in places if place in wanted), max(risk.threshold, cohort.fewest)
     if len(found) < need:
         raise CohortTooSmall(len(found), need)
-    return Quorum(found, need, SurvivorList.of(store, cohort))
+    return Quorum(found, need, SurvivorList(store, register.roster, cohort))
 
 
 def _asked(rounds: int) -> int:

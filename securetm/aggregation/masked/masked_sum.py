@@ -69,7 +69,7 @@ class MaskedSum(Aggregation):
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
         """The number of survivors that a party requires before it reveals a share."""
-        return max(cohort.threshold, self._threshold(joined))
+        return max(cohort.fewest, self._threshold(joined))
 
     def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
         """Of a round, the vector in the widest ring or a list of all parties; of a set-up, lists of parties and rounds."""

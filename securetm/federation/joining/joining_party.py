@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
 from securetm.block_answers import IN_PROCESS
-from securetm.contracts import Engine, Unit
+from securetm.contracts import Engine, Least, Unit
 from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.opening import open_corpus
 from securetm.credentials.acceptance import KEYS, check_accepted
@@ -34,6 +34,7 @@ from securetm.federation.document_minimum import (
     check_kind,
     check_share,
     delta_said,
+    documents_held,
     others_hold,
     units_of,
 )
@@ -53,9 +54,10 @@ from securetm.federation.sources import Shown, embed_of
 from securetm.federation.witness import TAG
 from securetm.party_policy import PartyFile, PolicyChoice
 from securetm.plan_reading import read_plan
+from securetm.profiles import cohort_of
 from securetm.stages import Stages
 from securetm.toml_settings import read_toml
-from securetm.wording import downward, upward
+from securetm.wording import counted, downward, upward
 
 
 class Carrier(Protocol):
@@ -239,8 +241,14 @@ def _check_bound(file: PartyFile, agreement: Agreement) -> None:
 
 def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: FederationRoster) -> None:
     parties, shown = agreement.plan.federation.cohort or len(roster.members), roster.coordinator.fingerprint
-    if parties < policy.least_parties:
-        raise NotAllowedHere("a sum over", f"{parties} parties", "plan or roster", f"{policy.least_parties} and more")
+    asked = cohort_of(agreement.profile, roster.members[:parties], least=Least(policy.least_parties))
+    left = min(parties, agreement.profile.aggregation.remaining(asked, len(roster.members)))
+    if left < policy.least_parties:
+        few = counted(left, "party", "parties")
+        raise NotAllowedHere("a sum over", few, "plan or roster", f"{policy.least_parties} and more")
+    documents = sum(documents_held(agreement.profile, roster.members, roster.holds).values())
+    if documents < policy.least_documents:
+        raise NotAllowedHere("a sum over", counted(documents, "document"), "roster", f"{policy.least_documents} and more")
     if not policy.allows_coordinator(shown):
         allowed = _listed(policy.coordinators)
         raise NotAllowedHere("a coordinator with the fingerprint", shown, "roster", allowed)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -42,6 +43,7 @@ def operated(
     if choice.survivors != ALL:
         check_survivors(agreement, len(roster.members), int(choice.survivors))
     folder = served_folder(out, agreement, roster.federation, roster.keys, with_content=with_content)
+    folder = replace(folder, holds=dict(roster.holds))
     standing = standing_of(folder, beside)
     agreed = Agreed(agreement.digest, agreement.profile.digest)
     hub = Hub(

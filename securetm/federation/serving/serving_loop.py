@@ -192,7 +192,7 @@ class Serving:
         transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
         watch = StandingWatch(self.standing, RecordingWatch(recorded, Unwatched()))
         coordinator = Coordinator(
-            folder.members, agreement, recorded, store, OperatingSystem(), watch, folder.keys, self.attendance
+            folder.members, agreement, recorded, store, OperatingSystem(), watch, folder.keys, self.attendance, folder.holds
         )
         return coordinator, partial(_close, transcript, store)
 
