@@ -164,7 +164,7 @@ class Answering:
         if once:
             self._pay(paid, documents, context)
         else:  # checked before it is paid for, and written after: a question that is not paid for binds the party to nothing
-            asked = (ask.question, ask.number, self._who, self._meant())
+            asked = (ask.question, ask.number, self._who(), self._meant())
             own.store.check_asked(*asked)
             before = KeptAnswer.of(own.store, ask.question) if self.is_kept else None
             if before is not None and before.is_to(*asked):
@@ -219,7 +219,7 @@ class Answering:
         guard, ask, own = self.session.guard, self.ask, self.own
         if guard is None:
             return None
-        return PaidQuestion(guard, own.run, ask.question, ask.number, self._who.hex(), asked.hex(), given_once)
+        return PaidQuestion(guard, own.run, ask.question, ask.number, self._who().hex(), asked.hex(), given_once)
 
     def _pay(self, paid: PaidQuestion | None, documents: PartyCorpus, context: RoundContext) -> None:
         """Charges the ledger before noise is drawn. A crash after this counts as spent.
@@ -275,9 +275,8 @@ class Answering:
             KeptAnswer.keep(own.store, asked, packed, own.memory.arrays, context.surplus)
         return vector
 
-    @property
     def _who(self) -> bytes:
-        """The digest of the members and their identities: one that came in another's place is somebody else."""
+        """Returns the digest of the members and their identities: one that came in another's place is somebody else."""
         return digest(list(self.cohort.who))
 
     def _send(self, vector: State, surplus: Sequence[bytes]) -> tuple[Message, ...]:

@@ -38,6 +38,7 @@ class Played:
     members: tuple[str, ...]
     session: bytes = SESSION
     serial: int = 0
+    keys: Mapping[str, bytes] = field(default_factory=dict)  # of the parties' roster, where they have one
     questions: Questions = field(init=False)
 
     def __post_init__(self) -> None:
@@ -46,7 +47,8 @@ class Played:
         self.questions = Questions(self.agreement)
 
     def send(self, party: Party, body: wire.Body, session: bytes | None = None) -> wire.Outcome:
-        """What the party says to it."""
+        """What the party says to it. The coordinator has the party's roster."""
+        self.keys = self.keys or party.keys
         reply = party.handle(wire.pack_request(self.session if session is None else session, body))
         return wire.unpack_reply(reply, party.name)[1]
 
@@ -98,12 +100,15 @@ class Played:
 
     def _cohort(self, number: int, members: Sequence[str]) -> Cohort:
         profile = self.profile
-        return Cohort(b"", number, tuple(members), profile.threshold, profile.colluding, self.plan.seed)
+        made = Cohort(b"", number, tuple(members), profile.threshold, profile.colluding, self.plan.seed)
+        return replace(made, identities=tuple(self.keys.get(member, b"") for member in members))
 
 
 def settled(played: Played, party: Party, words: Sequence[str]) -> None:
     """Invited, with a vocabulary agreed on."""
-    assert played.send(party, played.invite()) == wire.Accepted()
+    policy = party.policy
+    accepted = wire.Accepted(least_parties=policy.least_parties, least_documents=policy.least_documents)
+    assert played.send(party, played.invite()) == accepted
     assert played.send(party, played.adopt(words)) == wire.Accepted()
 
 

@@ -253,7 +253,7 @@ def lied_to(organisations: Organisations, body_of: Callable[[Played], wire.Body]
     ready = organisations.prepared("numpy")
     with ready.home.alone():
         party = ready.party(UnwatchedParty())
-        played = Played(ready.agreement.plan, ready.roster.members)
+        played = Played(ready.agreement.plan, ready.roster.members, keys=ready.roster.keys)
         settled(played, party, WORDS)
         party.documents.train = party.documents.agreed = None
         said = played.send(party, body_of(played))

@@ -91,9 +91,11 @@ PAID = {
 APART = "another list of survivors for one party than for the others"
 UNCLAIMED = "the profile does not claim that a coordinator cannot show parties different cohorts"
 ANSWERED = {"a second list of survivors, after one was answered": "AlreadyUnmasked", APART: UNCLAIMED}
+# Where even a coordinator that breaks the rules may see nothing but sums, a party answers for all members or not at all.
+FIXED = dict.fromkeys(("one round more than the plan has", "the same question for a cohort without one party"), "AnotherSample")
 REASONS = {
     "masked": {**AGREED, **WEIGHTS, **LISTS, **SWAPPED, **ONCE, **ANSWERED},
-    "masked_strict": {**AGREED, **WEIGHTS, **LISTS, **SIGNED, **SWAPPED, **ONCE, APART: "BadSignature"},
+    "masked_strict": {**AGREED, **WEIGHTS, **LISTS, **SIGNED, **SWAPPED, **ONCE, APART: "BadSignature", **FIXED},
     "dp-distributed": {**AGREED, **WEIGHTS, **LISTS, **SWAPPED, **PAID, **ANSWERED},
     "ckks": {**AGREED, **OWN_WEIGHTS},
 }
