@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from securetm.accounting.ledger import Ledger
 from securetm.contracts import Array, Cohort
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -34,7 +35,8 @@ def replaced(site: Site, name: str, folder: Path) -> None:
     store = PartyStore(folder)
     keys = {**site.folder.keys, name: public_identity(store, OperatingSystem())}
     corpus = Corpus.from_strings([PUPPET] * 60, name=name)
-    puppet = Party(name, members, old.agreement, corpus, store, OperatingSystem(), keys)
+    ledger = Ledger.open(folder / "ledger", name, None)
+    puppet = Party(name, members, old.agreement, corpus, store, OperatingSystem(), keys, ledger, run=old.run)
     site.parties.inside.parties = {**site.parties.inside.parties, name: puppet}
     for party in site.parties.inside.parties.values():
         party.keys = keys
