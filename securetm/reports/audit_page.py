@@ -17,7 +17,7 @@ from securetm.reports.audit_details import detail
 from securetm.reports.audit_markup import STYLE, Html, bullets, grid, joined, lines, section
 from securetm.reports.audit_tables import AuditTable, Cell, counts_table, findings_table, meaning_table, refusals_table
 from securetm.reports.audit_wording import CAUTION, INTERVALS, QUOTES, Numbered, by_adversary, headline, quotes, verdict
-from securetm.reports.page import framed
+from securetm.reports.page import framed, on_each_sheet
 from securetm.reports.writing import write_report
 from securetm.threats import CHANNELS, read_threat_model, threat_model_names
 from securetm.wording import counted
@@ -32,8 +32,8 @@ def write_audit(audit: Audit, path: Path, examples: int) -> None:
     write_report(path, audit_page(audit, examples), private=quotes(audit, examples))
 
 
-def audit_page(audit: Audit, examples: int) -> str:
-    """The text of the page."""
+def audit_page(audit: Audit, examples: int, foot: str = "", mark: str = "") -> str:
+    """The text of the page; as a part of an annex with a foot on every sheet, and a mark that nobody sees."""
     sections = _sections(audit, examples)
     names = [("summary", "Summary"), *((anchor, title) for anchor, title, _ in sections)]
     links = bullets(_link(anchor, title) for anchor, title in names)
@@ -44,9 +44,10 @@ def audit_page(audit: Audit, examples: int) -> str:
         f'<nav aria-label="Contents">{links}</nav>',
         *(section(anchor, title, *inner) for anchor, title, inner in sections),
         "</main>",
-        f"<footer><p>{_READ}</p></footer>",
+        f"<footer><p>{html_text(foot)}</p><p>{_READ}</p></footer>" if foot else f"<footer><p>{_READ}</p></footer>",
+        *([mark] if mark else []),
     )
-    return framed(audit.title, parts, STYLE)
+    return framed(audit.title, parts, STYLE + on_each_sheet(foot))
 
 
 def _link(anchor: str, text: str) -> Html:

@@ -64,6 +64,12 @@ def framed(title: str, parts: Sequence[str], style: str = "", script: str = "") 
     )
 
 
+def on_each_sheet(foot: str) -> str:
+    """The rule that prints the foot on every sheet."""
+    safe = "".join(letter if letter.isalnum() or letter in " .,:;-" else f"\\{ord(letter):x} " for letter in foot)
+    return f'@media print {{ @page {{ @bottom-left {{ content: "{safe}"; font: 7pt sans-serif }} }} }}' if foot else ""
+
+
 def _only(text: str) -> str:
     """The source expression of a script or a style that must be this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

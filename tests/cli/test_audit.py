@@ -294,11 +294,14 @@ def test_an_audit_of_a_run_is_kept_in_its_folder_and_shown_again(tried: Path, tm
     kept = json.loads((tried / "audits" / "small.json").read_text("utf-8"))
     assert {name: said.json[name] for name in kept} == kept
     assert [finding["profile"] for finding in said.json["findings"]] == ["open", "masked"]
-    assert "Can the coordinator read my documents?" in (tmp_path / "a.html").read_text("utf-8")
+    assert "Can the coordinator read my documents?" in (tmp_path / "a.annex.html").read_text("utf-8")
     annex = (tmp_path / "a.annex-small.html").read_text("utf-8")
     assert "Adversary: coordinator of curious_coordinator" in annex
     assert "What was recovered" not in annex  # a page that may be handed on quotes nothing
-    assert (tmp_path / "a.md").read_text("utf-8").startswith("# What was done with the documents: run")
+    assert (tmp_path / "a.annex.md").read_text("utf-8").startswith("# Annex: What was done with the documents: run")
+    assert securetm("report", "--verify", str(tmp_path / "a.html")).code == 0
+    (tmp_path / "a.annex-small.html").write_text(annex.replace("Adversary", "adversary"), "utf-8")
+    assert securetm("report", "--verify", str(tmp_path / "a.html")).code == 1
     silent = securetm("report", str(tried), "--examples", "0", "--json")
     assert all(finding["examples"] == [] for finding in silent.json["findings"])
 

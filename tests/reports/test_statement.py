@@ -13,17 +13,19 @@ import pytest
 
 from securetm.contracts import Budget, Unit
 from securetm.profiles import read_profile
+from securetm.reports.audit_page import audit_page
 from securetm.reports.signed import report_sources
 from securetm.reports.signed.paper_markdown import in_markdown
 from securetm.reports.signed.paper_page import in_html
 from securetm.reports.signed.paper_pdf import in_pdf, sheets_of
 from securetm.reports.signed.report_paper import Paper, annex_of, paper
 from securetm.reports.signed.report_sources import ReportSources
-from securetm.reports.signed.sheet_marks import is_as_sealed, read_marks, sealed
+from securetm.reports.signed.sheet_marks import annex_marks, in_comment, is_as_sealed, read_marks, sealed
 from securetm.reports.signed.statement import Statement, statement_on
 from securetm.reports.signed.statement_paper import sheet
 from securetm.reports.signed.verified_statement import compare_statement
 
+from .audits import AUDIT
 from .test_signed_report import report, sources
 
 DIGEST, OTHER = "12" * 32, "34" * 32
@@ -243,7 +245,7 @@ def test_an_annex_of_another_statement_is_found_though_the_sheet_names_its_diges
     annex = in_markdown(annex_of(paper(report()), OTHER, "")).encode()
     (tmp_path / "page.annex.md").write_bytes(annex)
     technical = tmp_path / "page.annex-quick.html"
-    technical.write_bytes(b"what was tried")
+    technical.write_text(audit_page(AUDIT, 0, "Annex", in_comment(annex_marks(digest))), "utf-8")
     named = {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in (tmp_path / "page.annex.md", technical)}
     made = sheet(statement, digest, "page.statement.json", named)
     (tmp_path / "page.md").write_bytes(sealed(in_markdown(made).encode()))

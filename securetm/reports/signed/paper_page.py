@@ -11,7 +11,7 @@ from urllib.parse import quote
 from securetm.foreign_text import html_text as escape
 from securetm.reports.audit_markup import STYLE, Html, bullets, grid, section
 from securetm.reports.audit_tables import plain_table
-from securetm.reports.page import framed
+from securetm.reports.page import framed, on_each_sheet
 from securetm.reports.signed.report_paper import Block, Items, Paper, PaperSection, Paragraph, Reply, TextTable, ToFillIn
 from securetm.reports.signed.sheet_marks import in_comment
 
@@ -58,13 +58,7 @@ def in_html(paper: Paper) -> str:
         f"<footer>{foot}<p>{_ITSELF}</p></footer>",
         in_comment(paper.marks),
     )
-    return framed(paper.title, parts, _STYLE + (_ONE_SHEET if paper.one_sheet else "") + _on_each_sheet(paper.foot))
-
-
-def _on_each_sheet(foot: str) -> str:
-    """The rule that prints the foot on every sheet."""
-    safe = "".join(letter if letter.isalnum() or letter in " .,:;-" else f"\\{ord(letter):x} " for letter in foot)
-    return f'@media print {{ @page {{ @bottom-left {{ content: "{safe}"; font: 7pt sans-serif }} }} }}' if foot else ""
+    return framed(paper.title, parts, _STYLE + (_ONE_SHEET if paper.one_sheet else "") + on_each_sheet(paper.foot))
 
 
 def _section(anchor: str, each: PaperSection) -> Html:

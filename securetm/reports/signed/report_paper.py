@@ -140,9 +140,14 @@ def paper(report: SignedReport) -> Paper:
     return Paper(report.title, subtitle, tuple(_sections(report)), tuple(report.annexes))
 
 
+def annex_foot(statement: str, day: str) -> str:
+    """What stands on every sheet of an annex."""
+    return f"Annex to the statement {shown_digest(statement)}" + (f", {day}" if day else "")
+
+
 def annex_of(made: Paper, statement: str, day: str) -> Paper:
     """The page as the annex of a sheet: it names the sheet's statement on every page."""
-    foot = f"Annex to the statement {shown_digest(statement)}" + (f", {day}" if day else "")
+    foot = annex_foot(statement, day)
     return replace(made, title=f"Annex: {made.title}", foot=foot, marks=annex_marks(statement), day=day)
 
 

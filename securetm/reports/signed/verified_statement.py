@@ -20,7 +20,7 @@ from securetm.reports.signed.sheet_marks import Marks, is_as_sealed, read_marks
 from securetm.reports.signed.written_report import HTML, MARKDOWN, PDF, STATEMENT
 
 _IN_RELEASE = f"{STATEMENT}.json"
-_ANNEXES = ".annex"  # in the names of pages that carry the statement's mark
+_ANNEX = ".annex"  # in the names of pages that carry the statement's mark
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _at_odds(path: Path, marks: Marks) -> Iterator[str]:
         )
     for name in marks.files:
         page = path.with_name(Path(name).name)
-        if name.startswith(f"{path.stem}{_ANNEXES}.") and page.is_file():
+        if _ANNEX in name and page.is_file():
             of = read_marks(page.read_bytes())
             if of is None or of.annex_of != marks.statement:
                 yield f"{name} is the annex of another statement"

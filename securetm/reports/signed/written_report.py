@@ -19,9 +19,9 @@ from securetm.reports.signed.paper_markdown import in_markdown
 from securetm.reports.signed.paper_page import in_html
 from securetm.reports.signed.paper_pdf import check_library, has_library, in_pdf
 from securetm.reports.signed.report_facts import SignedReport
-from securetm.reports.signed.report_paper import Paper, annex_of, paper
+from securetm.reports.signed.report_paper import Paper, annex_foot, annex_of, paper
 from securetm.reports.signed.report_sources import released_files, sources_of
-from securetm.reports.signed.sheet_marks import sealed
+from securetm.reports.signed.sheet_marks import annex_marks, in_comment, sealed
 from securetm.reports.signed.statement import Statement, statement_on
 from securetm.reports.signed.statement_paper import sheet
 from securetm.reports.writing import check_writable, make_private, write_report
@@ -107,7 +107,7 @@ def write_signed_report(run: Path, html: Path | None, pdf: Path | None, markdown
     files: list[tuple[str, Path]] = []
     if wanted:
         first = next(iter(wanted.values()))
-        technical = list(_technical(audits, first, examples))
+        technical = list(_technical(audits, first, examples, annex_foot(digest, day), in_comment(annex_marks(digest))))
         report = replace(report, annexes={path.name: _sha256(path.read_bytes()) for path in technical})
         files += [("The annex", path) for path in technical]
     annex = annex_of(paper(report), digest, day)
@@ -141,12 +141,12 @@ def _in_form(made: Paper, form: str) -> bytes:
     return (in_html(made) if form == HTML else in_markdown(made)).encode("utf-8", "backslashreplace")
 
 
-def _technical(audits: Sequence[Audit], beside: Path, examples: int) -> Iterator[Path]:
-    """Writes the technical page of each audit beside the report."""
+def _technical(audits: Sequence[Audit], beside: Path, examples: int, foot: str, mark: str) -> Iterator[Path]:
+    """Writes the technical page of each audit beside the report, as a part of the annex."""
     for audit in audits:
         path = beside.with_name(f"{beside.stem}.annex-{audit.plan}.html")
         check_writable(path)
-        write_report(path, audit_page(audit, examples), private=quotes(audit, examples))
+        write_report(path, audit_page(audit, examples, foot, mark), private=quotes(audit, examples))
         yield path
 
 
