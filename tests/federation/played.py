@@ -90,9 +90,8 @@ class Played:
         about = state_digest(state, terms)
         meant = (question, cohort, self.serial, terms, self.profile.digest, about, self.questions.words(question))
         identity = round_identity(self.session, *meant)
-        return wire.Ask(
-            question, number, self.serial, cohort.members, identity, state, keep, (), least_parties, least_documents
-        )
+        ask = wire.Ask(question, number, self.serial, cohort.members, identity, state, keep)
+        return replace(ask, least_parties=least_parties, least_documents=least_documents)
 
     def altered(self, ask: wire.Ask, **changes: object) -> wire.Ask:
         """The same question with a field changed but the old round id."""
