@@ -37,6 +37,12 @@ def choose(
     corpus: Annotated[str, typer.Option(help="Documents for a simulation, which the plan then names.")] = "",
     person: Annotated[str, typer.Option(metavar="COLUMN", help="Their column of whose document it is.")] = "",
     language: Annotated[str, typer.Option(help="Language of a public list of words, such as english.")] = "",
+    public: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="INPUT=WHY", help="Why a list of words in a file is public: vocabulary=WHY. A budget asks for it."
+        ),
+    ] = None,
     document_length: Annotated[float, typer.Option(help="Words of a document, about, for the forecast; 0: not said.")] = 0.0,
     epsilon: Annotated[
         float | None,
@@ -68,7 +74,7 @@ def choose(
     }
     told = {name: value for name, value in typed.items() if value is not None}
     given = {**_from_file(answers), **told}
-    notes = _notes(corpus, person, language, document_length, epsilon)
+    notes = _notes(corpus, person, language, document_length, epsilon, public or [])
     with placed(Path(answers) if answers and answers != "-" else None, told), _named_as_options(told):
         _check_so_far(given)
         facts = _chosen(_complete(given), notes)
@@ -178,7 +184,9 @@ def _check_so_far(given: Mapping[str, Any]) -> None:
     from_table(Answers, {**{one.name: fitting[one.name] for one in missing(dict(given))}, **given}, "the answers")
 
 
-def _notes(corpus: str, person: str, language: str, document_length: float, epsilon: float | None) -> PlanNotes:
+def _notes(
+    corpus: str, person: str, language: str, document_length: float, epsilon: float | None, public: list[str]
+) -> PlanNotes:
     """What the plan says beside the answers. What is not there is refused now, and not by the run that takes the plan."""
     from securetm.corpus.public_words import language_code
     from securetm.errors import BadSetting, NoSuchPath
@@ -195,7 +203,22 @@ def _notes(corpus: str, person: str, language: str, document_length: float, epsi
         raise BadSetting("", "--language", language, problem, instead="give english, german, or a file with one word a line")
     if epsilon is not None and not epsilon > 0:
         raise BadSetting("", "--epsilon", f"{epsilon:g}", "must be above 0")
-    return PlanNotes(corpus, person, language, document_length, epsilon or 0.0)
+    return PlanNotes(corpus, person, language, document_length, epsilon or 0.0, public=_why_public(public, language))
+
+
+def _why_public(public: list[str], language: str) -> str:
+    """Why the list of words in a file is public. Nothing else that a plan of `choose` starts from needs a reason."""
+    from securetm.cli.run_command import declared
+    from securetm.corpus.public_words import language_code
+    from securetm.errors import BadSetting
+
+    given = declared(public)
+    for name in given:
+        problem = "is about nothing that this plan starts from: only a list of words in a file needs a reason"
+        fine = name == "origins.vocabulary" and bool(language) and language_code(language) is None
+        if not fine:
+            raise BadSetting("", "--public", name.removeprefix("origins."), problem, instead="leave it out")
+    return given.get("origins.vocabulary", "")
 
 
 def _chosen(given: Mapping[str, Any], notes: PlanNotes) -> dict[str, Any]:

@@ -123,7 +123,7 @@ def run(
 ) -> None:
     """Trains one topic model over the documents of several parties, on this machine."""
     given = locals()
-    overrides = _chosen(given) | _declared(public or []) | plan_settings(set_ or [])
+    overrides = _chosen(given) | declared(public or []) | plan_settings(set_ or [])
     if continue_ is not None:
         overrides = _going_on(continue_, plan, overrides)
     _check_resume(resume, plan, overrides, out or ledgers, record)
@@ -345,7 +345,7 @@ def plan_settings(pairs: list[str]) -> dict[str, str]:
     return {pair.partition("=")[0]: CommandLineText(pair.partition("=")[2]) for pair in pairs}
 
 
-def _declared(pairs: list[str]) -> dict[str, str]:
+def declared(pairs: list[str]) -> dict[str, str]:
     """The reasons of [origins] that were given with --public."""
     for pair in pairs:
         if not all(part.strip() for part in pair.partition("=")):

@@ -37,6 +37,7 @@ class PlanNotes:
     language: str = ""  # or the file of a public list
     length: float = 0.0  # words of a document, about; 0: nobody says it
     epsilon: float = 0.0  # that may be spent; 0: the profile's, or the largest below securetm's own limit on guesses
+    public: str = ""  # why the list of words in a file is public
     noise: float = 0.0  # of a round, where several trainings share the budget; 0: as epsilon says
 
     def __post_init__(self) -> None:
@@ -59,6 +60,7 @@ def plan_text(answers: Answers, profile: Profile, notes: PlanNotes, best: Foreca
         *(_model(best) if best else ()),
         *_privacy(answers, profile, notes, hidden),
         *_vocabulary(notes, best),
+        *(("", "[origins]", f"vocabulary = {_quoted(notes.public)}") if notes.public else ()),
         *_corpus(answers, profile, notes, hidden),
     ]
     return "\n".join(parts) + "\n"

@@ -260,6 +260,23 @@ def test_a_run_of_the_plan_has_the_parties_of_the_plan(tmp_path: Path) -> None:
     assert (by_column.code, "the column of the corpus names" in by_column.err) == (2, True)
 
 
+def test_a_list_in_a_file_is_public_for_a_reason_that_the_plan_has(tmp_path: Path) -> None:
+    """Under a budget a list of unknown origin may tell anything; the reason of a person goes into the plan."""
+    words, why = tmp_path / "words.txt", "the glossary that the ministry published in 2019"
+    words.write_text("fever\ncough\nlung\n", "utf-8")
+    listed = (*SIZES, *READER, "--language", str(words))
+    refused = securetm("choose", *listed)
+    assert (refused.code, "--public vocabulary=" in refused.err) == (2, True)
+    plan = tmp_path / "plan.toml"
+    said = securetm("choose", *listed, "--public", f"vocabulary={why}", "--out", str(plan), "--json")
+    assert said.code == 0, said.err
+    assert tomllib.loads(said.json["plan"])["origins"] == {"vocabulary": why}
+    assert securetm("check", str(plan)).code == 0
+    for wrong in ("vectors=because", "vocabulary"):
+        assert securetm("choose", *listed, "--public", wrong).code == 2
+    assert securetm("choose", *SIZES, *READER, "--language", "english", "--public", f"vocabulary={why}").code == 2
+
+
 def test_the_budget_of_the_plan_lasts_for_as_many_trainings_as_were_said(tmp_path: Path) -> None:
     """A ledger for all runs admits each of them with all its rounds, and no round of one more."""
     write_documents(tmp_path / "notes.jsonl", 40)
