@@ -158,6 +158,8 @@ def test_a_run_that_learned_nothing_is_a_failure(workplace: Path, here: Path) ->
         "3",
         "--vocabulary",
         "words.txt",
+        "--public",
+        "vocabulary=made up",
         "--rounds",
         "1",
         "--profile",

@@ -186,11 +186,28 @@ def test_what_a_ledger_of_the_documents_holds_is_not_counted_twice(paid: Path, t
     assert "holds no entry of the run" in told(third)
 
 
-def test_what_was_paid_for_by_word_is_not_added_to_what_is_paid_for_by_document(paid: Path, tmp_path: Path) -> None:
+def test_what_was_paid_for_by_one_unit_is_not_added_to_what_is_paid_for_by_another(paid: Path, tmp_path: Path) -> None:
     by_word = ("--profile", "iftm", "--model", "lda", "--vocabulary", model_of(paid))
     said = ran(tmp_path / "none", *by_word)
     assert said.code == 2
     assert "is paid for by document, and this run by word: the two do not add up" in told(said)
+    rows = [json.loads(line) for line in Path("documents.jsonl").read_text("utf-8").splitlines()]
+    owned = "".join(json.dumps({**row, "whose": f"{row['party']} {n // 2}"}) + "\n" for n, row in enumerate(rows))
+    (tmp_path / "owned.jsonl").write_text(owned, "utf-8")
+    by_person = ("--continue", str(paid), "--corpus", str(tmp_path / "owned.jsonl"), "--person", "whose")
+    said = ran(tmp_path / "none", *BUDGET, *by_person)
+    assert said.code == 2
+    assert "is paid for by document, and this run by person" in told(said)
+    assert not (tmp_path / "none" / "result.json").exists()
+    listed = ("--vocabulary", "words.txt", "--public", f"vocabulary={WHY}", "--profile", "iftm", "--model", "lda")
+    said = ran(tmp_path / "by word", *listed)
+    assert said.code in (0, 1), said.err
+    said = ran(tmp_path / "none", *BUDGET, "--vocabulary", model_of(tmp_path / "by word"))
+    assert "is paid for by word, and this run by document" in told(said)
+    said = ran(tmp_path / "again", "--profile", "iftm", "--model", "lda", "--continue", str(tmp_path / "by word"))
+    assert said.code in (0, 1), said.err
+    assert [one["unit"] for one in said.json["spent"]] == ["word"] * 5
+    assert said.json["spent"][0]["epsilon"] > said.json["spent"][0]["own"]["epsilon"] + 7.9
 
 
 def test_local_ways_keep_an_unbounded_origin(unbounded: Path, tmp_path: Path) -> None:

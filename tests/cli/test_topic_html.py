@@ -95,6 +95,8 @@ def test_words_behind_noise_are_marked_and_the_spend_is_told(here: Path) -> None
         "column",
         "--vocabulary",
         "words.txt",
+        "--public",
+        "vocabulary=made up",
         "--model",
         "lda",
         "--topics",

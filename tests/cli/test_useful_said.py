@@ -33,12 +33,15 @@ def test_a_useful_model_is_called_so_before_its_topics(here: Path) -> None:
     assert (kept["useful"], kept["comparison"]["made"]) == (True, False)
 
 
+LISTED = ("--vocabulary", "listed.txt", "--public", "vocabulary=made up")
+
+
 @pytest.mark.parametrize(("profile", "code"), [("dp-local", 1), ("open", 0)])
 def test_a_budget_spent_on_less_than_a_guess_ends_as_a_gap(profile: str, code: int, here: Path) -> None:
     """Nobody is invited to use such a model; without a budget, nothing was lost by a trial."""
     listed(here)
     long = ["--set", "model.learning_rate=30", "--set", "model.hidden=8", "--set", "training.held_out=0.4"]
-    plan = ["run", "plan.toml", "--topics", "3", "--rounds", "8", *long, "--no-comparison", "--vocabulary", "listed.txt"]
+    plan = ["run", "plan.toml", "--topics", "3", "--rounds", "8", *long, "--no-comparison", *LISTED]
     budget = ["--epsilon", "1"] if code else []
     said = securetm(*plan, *budget, "--profile", profile, "--out", f"runs/worse-{profile}", "--json")
     assert said.code == code, said.err
@@ -51,7 +54,7 @@ def test_a_budget_spent_on_less_than_a_guess_ends_as_a_gap(profile: str, code: i
 
 def test_a_run_without_a_round_shows_no_topics_and_keeps_no_model(here: Path) -> None:
     listed(here)
-    settings = [*LDA, "--vocabulary", "listed.txt", "--rounds", "1", "--profile", "iftm", "--ledgers", "nothing"]
+    settings = [*LDA, *LISTED, "--rounds", "1", "--profile", "iftm", "--ledgers", "nothing"]
     assert securetm("run", *settings, "--epsilon", "8", "--out", "runs/paid").code in (0, 1)
     said = securetm("run", *settings, "--epsilon", "7", "--out", "runs/unpaid", "--json")
     assert said.code == 3

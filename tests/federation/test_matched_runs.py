@@ -150,7 +150,9 @@ def test_behind_noise_on_single_words_it_still_finds_what_each_party_speaks_of(
     words = tmp_path / "words.txt"
     words.write_text("\n".join(sorted({*SHARED, *(word for subject in SUBJECTS.values() for word in subject)})), "utf-8")
     public = {"source": "file", "file": str(words)}
-    plan = small_plan(profile="iftm", model=dict(plan_of().model.settings, name="lda"), vocabulary=public, training__rounds=3)
+    model = dict(plan_of().model.settings, name="lda")
+    declared = {"origins__vocabulary": "made up"}
+    plan = small_plan(profile="iftm", model=model, vocabulary=public, training__rounds=3, **declared)
     result = execute(begin(tmp_path / "run", plan, corpora), Unwatched())
     for subject in SUBJECTS.values():
         assert max(len(set(topic) & set(subject)) for topic in result["topics"]) >= 5

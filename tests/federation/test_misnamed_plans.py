@@ -84,7 +84,11 @@ def test_a_list_without_a_word_of_anybodys_is_refused_before_it_is_paid_for(
     (tmp_path / "words.txt").write_text("zebra\ngiraffe\n", "utf-8")
     listed = {"source": "file", "file": str(tmp_path / "words.txt")}
     with pytest.raises(NoWordKnown):
-        begin(tmp_path / "run", small_plan(profile=profile, model={"name": "lda"}, vocabulary=listed), corpora)
+        begin(
+            tmp_path / "run",
+            small_plan(profile=profile, model={"name": "lda"}, vocabulary=listed, origins__vocabulary="made up"),
+            corpora,
+        )
     assert not (tmp_path / "ledgers").exists()
 
 

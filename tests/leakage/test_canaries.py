@@ -121,6 +121,7 @@ def plain(documents_file: Path, parties: Mapping[str, Corpus], tmp_path_factory:
         "training.held_out": 0.01,
         "vocabulary.source": "file",
         "vocabulary.file": str(words),
+        "origins.vocabulary": "made up",
     }
 
 

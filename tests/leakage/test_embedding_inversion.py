@@ -44,6 +44,7 @@ def made(documents: Path, tmp_path_factory: pytest.TempPathFactory):
         chosen = {
             "model.name": model, "model.batch": batch, "model.embedding_size": SIZE, "corpus.embedding": "embedding",
             "vocabulary.file": str(documents.parent / "words.txt"), "tokeniser.numbers": True, "training.rounds": 2,
+            "origins.vocabulary": "made up", "origins.embeddings": "made up",
         }  # fmt: skip
         plan = read_plan(None, {**settings(documents), **chosen, "profile": profile})
         place = tmp_path_factory.mktemp("runs") / f"{profile}-{model}-{batch}"
