@@ -180,6 +180,10 @@ def test_a_report_of_a_party_is_read_and_a_damaged_one_refused(demo: Said, here:
     assert said.code == 0, said.err
     assert said.json["report"]["recorded"] == ["answers to the question “train”: 6"]
     assert said.json["report"]["digests"]["roster"] == "cd" * 32
+    exact = {"version": 1, **facts, **told, "plan": plan, "quality": {"held_out": 123.456789}}
+    (home / "report.json").write_text(json.dumps(exact), "utf-8")
+    digests = [one.json["report"]["digests"]["run"] for one in (said, securetm("report", str(home), "--json"))]
+    assert digests[0] == digests[1]  # a digest of exact figures would tell which documents they are of
     (home / "report.json").write_text(json.dumps({"version": 1, **facts}), "utf-8")
     refused(securetm("report", str(home)), "it is not a party's report of a run", 3)
 
