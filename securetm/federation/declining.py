@@ -18,6 +18,8 @@ _AGAINST = {
     "the module": "Module",
     "the question": "Question",
     "epsilon =": "Epsilon",
+    "a budget for each": "Unit",
+    "releases without a bound, of profile": "Unbounded",
     "a sum over": "Parties",
     "a coordinator with the fingerprint": "Coordinator",
 }  # by what a party's policy does not allow
@@ -28,6 +30,8 @@ REASONS: Mapping[str, str] = {
     f"{_POLICY}Module": f"{_OWN} the module of the model",
     f"{_POLICY}Question": f"{_OWN} a question that the plan asks",
     f"{_POLICY}Epsilon": f"{_OWN} the budget that the plan spends",
+    f"{_POLICY}Unit": f"{_OWN} a budget of the unit that the plan protects",
+    f"{_POLICY}Unbounded": f"{_OWN} releases without a bound, which the plan makes",
     f"{_POLICY}Parties": f"{_OWN} sums over so few parties",
     f"{_POLICY}Coordinator": f"{_OWN} this coordinator",
     f"{_POLICY}Plan": f"{_OWN} what the plan asks",

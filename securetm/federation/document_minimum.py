@@ -131,8 +131,10 @@ def others_hold(party: str, holds: Mapping[str, int], profile: Profile, members:
 
     That is what each says in the roster, or the documents without which the profile lets no party start.
     """
+    if profile.budget is None:
+        return 0
     left = fewest_left(profile, members)
-    of_documents = profile.budget is not None and profile.budget.unit is not Unit.PERSON
+    of_documents = profile.budget.unit is not Unit.PERSON
     needed = -(-profile.minimum_documents // left) if of_documents else 0
     return sum(max(holds.get(name, 0), needed) for name in members if name != party)
 
@@ -148,6 +150,13 @@ def check_delta(party: str, documents: PartyCorpus, profile: Profile, ledger: Le
     units, delta = units_of(documents, unit) + others, max(profile.budget.delta, ledger.budget.delta if ledger else 0.0)
     if is_too_large(delta, units):
         raise DeltaTooLarge(party, delta, units, unit.value)
+
+
+def check_delta_announced(holds: Mapping[str, int], profile: Profile, members: tuple[str, ...]) -> None:
+    """Refuses the same before anybody is invited, where the numbers in the roster suffice to know it."""
+    units = others_hold("", holds, profile, members)  # of all
+    if profile.budget is not None and is_too_large(profile.budget.delta, units):
+        raise DeltaTooLarge("the roster", profile.budget.delta, units, profile.budget.unit.value)
 
 
 def check_delta_of_all(corpora: Mapping[str, PartyCorpus], profile: Profile, deltas: Iterable[float]) -> None:

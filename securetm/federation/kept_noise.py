@@ -26,7 +26,7 @@ class KeptNoise:
 
     def get(self, key: str) -> bytes | None:
         """Returns what was drawn under that name. Refuses if the ledger was put back to before the payment."""
-        stored = self.store.get(self._name(key)) or self.store.get(_NAME + key)  # earlier versions did not name the ledger
+        stored = self.store.get(self._name(key))
         if stored is None:
             return None
         ledger, count, head = _PAID.unpack(stored[: _PAID.size])

@@ -19,6 +19,7 @@ from securetm.federation.questions import Questions
 from securetm.federation.round_identity import round_identity, state_digest
 from securetm.federation.store import PartyStore
 from securetm.plans import Plan
+from securetm.profiles import cohort_of
 from securetm.route import compile_route
 
 SESSION = bytes(range(32))
@@ -98,8 +99,7 @@ class Played:
         return replace(ask, **changes)  # type: ignore[arg-type]
 
     def _cohort(self, number: int, members: Sequence[str]) -> Cohort:
-        profile = self.profile
-        made = Cohort(b"", number, tuple(members), profile.threshold, profile.colluding, self.plan.seed)
+        made = cohort_of(self.profile, tuple(members), number=number, seed=self.plan.seed)
         return replace(made, identities=tuple(self.keys.get(member, b"") for member in members))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from dp_accounting import GaussianDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.errors import OpenToOthers
+from securetm.federation import wire
 from securetm.federation.joining.join_preview import preview
 from securetm.federation.joining.joining_party import Joining
 from securetm.federation.joining_errors import AnotherDataSet, NotAllowedHere
@@ -18,6 +20,7 @@ from securetm.federation.paying_errors import LedgerGone
 
 from .conftest import FIVE, texts
 from .joined import NAMES, Organisations, make_keys, trained
+from .played import Played
 from .private import public_words
 
 PLAN = """
@@ -181,6 +184,26 @@ def test_a_ledger_that_others_may_read_is_not_spent_from(organisations: Organisa
         path.chmod(0o644)
     with pytest.raises(OpenToOthers):
         ready.party(UnwatchedParty())
+
+
+def test_a_party_that_lost_the_store_of_a_run_cannot_take_part_in_what_it_answered(
+    organisations: Organisations, tmp_path: Path
+) -> None:
+    """The home's ledger outlives the store: without it the party would draw another share of noise under the same number."""
+    _, joined = trained(organisations, tmp_path / "coordinator")
+    assert joined.problems == {}
+    ready = organisations.prepared("numpy")
+    shutil.rmtree(ready.home.run(ready.agreement))
+    with ready.home.alone():
+        party = ready.party(UnwatchedParty())
+        played = Played(ready.agreement.plan, ready.roster.members)
+        assert isinstance(played.send(party, played.invite()), wire.Accepted)
+        assert ready.agreement.words is not None
+        assert isinstance(played.send(party, played.adopt(ready.agreement.words)), wire.Accepted)
+        for serial, number in enumerate((0, 1), start=1):
+            asked = played.ask("train", played.fresh(), number=number, serial=serial)
+            assert played.send(party, asked) == wire.Refusal("CannotTakePart")
+        party.close()
 
 
 def test_the_owner_of_the_data_set_sets_its_budget_and_no_plan_raises_it(organisations: Organisations, tmp_path: Path) -> None:

@@ -110,6 +110,17 @@ def test_a_party_judges_delta_by_what_all_say_that_they_hold(announced: Path, tm
     assert "N = 200 documents" in told
 
 
+def test_the_coordinator_refuses_it_before_it_invites_anybody(announced: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    roster = announced / "coordinator" / "roster.toml"
+    settings = {"roster": roster, "keys": roster.parent / "home" / "keys", "listen": "127.0.0.1:0", "out": tmp_path / "out"}
+    own = "[coordinator]\n" + "".join(f'{name} = "{value}"\n' for name, value in settings.items())
+    plan.write_text(plan_with_delta(plan_of(tmp_path), 1.5 / 200) + own, "utf-8")
+    refused = securetm("serve", str(plan))
+    assert refused.code == 2, refused.err
+    assert "the roster: a delta of 0.0075 is not below 1 / 200" in " ".join(refused.err.split())
+
+
 def plan_with_delta(plan: str, delta: float) -> str:
     assert "[privacy]\n" in plan
     lines = [line for line in plan.splitlines() if not line.startswith("delta")]

@@ -30,6 +30,7 @@ def run(five: Mapping[str, Corpus], folder: Path, name: str, profile: str, ledge
         "training.rounds": 2,
         "vocabulary.source": "file",
         "vocabulary.file": public_words(folder),
+        "origins.vocabulary": "words that the tests made up",
         **({"privacy.noise": 8.0} if profile == "dp-distributed" else {}),  # so that a second run fits
     }
     return federate(five, folder / name, settings, ledgers=ledgers, comparison=False)

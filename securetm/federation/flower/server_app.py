@@ -19,6 +19,7 @@ from securetm.credentials.key_errors import PassphraseNeeded
 from securetm.credentials.key_files import Passphrase, are_encrypted
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator_files import CoordinatorFiles
+from securetm.federation.document_minimum import check_delta_announced
 from securetm.federation.flower.bound_nodes import BoundNodes
 from securetm.federation.flower.flower_errors import BadFlowerSetting
 from securetm.federation.flower.flower_parties import FlowerParties
@@ -49,6 +50,7 @@ def conduct(grid: Grid, settings: Mapping[str, Any]) -> dict[str, Any]:
     plan = read_plan(path, {})
     choice, files = plan.coordinator, CoordinatorFiles.read(plan.coordinator, path.parent, _passphrase)
     agreement, roster = agreed_apart(plan, files.roster.members), files.roster
+    check_delta_announced(roster.holds, agreement.profile, roster.members)
     folder = served_folder(path.parent / choice.out, agreement, roster.federation, roster.keys)
     standing, mail = standing_of(folder, sys.stderr), NodeMail(grid)
     bound = BoundNodes(standing)

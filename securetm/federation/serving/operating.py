@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from securetm.federation.coordinator_files import CoordinatorFiles
+from securetm.federation.document_minimum import check_delta_announced
 from securetm.federation.folder import RunFolder
 from securetm.federation.network.ends import Agreed
 from securetm.federation.network.hub import Hub
@@ -40,6 +41,7 @@ def operated(
 ) -> Iterator[Serving]:
     """Listens for the parties of this roster, until its block ends. The parties are told whether the run has ended."""
     choice, roster, agreement = plan.coordinator, files.roster, agreed_apart(plan, files.roster.members)
+    check_delta_announced(roster.holds, agreement.profile, roster.members)
     if choice.survivors != ALL:
         check_survivors(agreement, len(roster.members), int(choice.survivors))
     folder = served_folder(out, agreement, roster.federation, roster.keys, with_content=with_content)
