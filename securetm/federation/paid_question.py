@@ -14,7 +14,7 @@ from securetm.accounting.ledger.accounts import PaidAnswer
 from securetm.accounting.spends import Spend
 from securetm.aggregation.vectors import pack_vector
 from securetm.contracts import Noised, State, Terms
-from securetm.federation.refusal_errors import AskedOtherwise, CannotTakePart, LaterAnswered
+from securetm.federation.refusal_errors import AnotherCohort, AskedOtherwise, CannotTakePart, LaterAnswered
 from securetm.federation.witness import BudgetGuard
 
 _LABEL = b"securetm answer that was paid for\n"
@@ -34,7 +34,8 @@ class PaidQuestion:
 
     def __post_init__(self) -> None:
         account = self.guard.ledger.account(self.run)
-        self.entry: PaidAnswer | None = account.paid_for(self.question, self.number, self.members) if account else None
+        self.entry: PaidAnswer | None = account.paid_for(self.question, self.number) if account else None
+        self._of_others = self.entry is not None and self.entry.members != self.members
         self._latest = account.latest(self.question) if account else -1
         if self.entry is not None and self.entry.answer and not self.given_once:
             self.entry = None  # another answer is another release, behind new noise, and is paid for again
@@ -46,6 +47,8 @@ class PaidQuestion:
         their old answers to it. The difference of two sums that share these would have no more noise in it than this party's
         two shares.
         """
+        if self._of_others:  # whose store is lost may not be asked by another cohort either
+            raise AnotherCohort(self.question, self.number)
         if self.entry is not None:
             if self.entry.answer:
                 raise CannotTakePart()

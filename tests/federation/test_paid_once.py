@@ -6,10 +6,12 @@ import hashlib
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from securetm.accounting.ledger import Ledger
 from securetm.aggregation.vectors import pack_vector
@@ -47,7 +49,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> Left:
     def sent(self: Answering, vector: Any, surplus: Any) -> Any:
         if self.own.name == NORTH and self.ask.question == TRAIN:
             account = self.own.ledger.account(self.own.run) if self.own.ledger else None
-            paid = account.paid_for(TRAIN, self.ask.number, self._who().hex()) if account else None
+            paid = account.paid_for(TRAIN, self.ask.number) if account else None
             assert paid is not None
             assert paid.answer  # its digest is in the ledger before it leaves
             found[paid.entry].add(hashlib.sha256(pack_vector(vector, self.route.terms)).hexdigest())
@@ -218,6 +220,21 @@ def test_killed_at_any_step_with_the_answer_lost_too_one_answer_leaves_or_none(
     assert [len(answers) for answers in left.values()] in ([1], [])
     assert site.spent() == 1
     site.end()
+
+
+def test_another_cohort_gets_no_answer_of_that_number_although_the_store_is_lost(site: Site, left: Left) -> None:
+    ask(site, site.begin())
+    site.end()
+    both_deleted(site.folder.party(NORTH))
+    new = Ed25519PrivateKey.generate()
+    store = PartyStore(site.folder.party("south"))
+    store.put(IDENTITY, new.private_bytes_raw())
+    store.close()
+    site.folder = replace(site.folder, keys={**site.folder.keys, "south": new.public_key().public_bytes_raw()})
+    again = site.begin()
+    with pytest.raises(PartyRefused, match="north refused: AnotherCohort"):
+        ask(site, again)
+    assert [len(answers) for answers in left.values()] == [1]
 
 
 def test_other_bytes_in_the_place_of_the_kept_answer_do_not_leave(site: Site, left: Left) -> None:

@@ -54,10 +54,10 @@ class RunAccount:
     unbounded: str = ""  # why what it released has no bound; empty where it has one
     paid: list[PaidAnswer] = field(default_factory=list)  # in their order
 
-    def paid_for(self, question: str, number: int, members: str) -> PaidAnswer | None:
-        """The last answer to that question and number, by these members, that was paid for."""
-        wanted = question, number, members
-        return next((one for one in reversed(self.paid) if (one.question, one.number, one.members) == wanted), None)
+    def paid_for(self, question: str, number: int) -> PaidAnswer | None:
+        """The last answer to that question and number that was paid for."""
+        wanted = question, number
+        return next((one for one in reversed(self.paid) if (one.question, one.number) == wanted), None)
 
     def was_asked(self, question: str) -> bool:
         """Whether an answer to that question was paid for."""

@@ -125,11 +125,11 @@ def test_an_entry_pays_for_one_answer(tmp_path: Path) -> None:
         assert entry == 2
         account = ledger.account("run")
         assert account is not None
-        paid = account.paid_for("train", 3, "aa")
+        paid = account.paid_for("train", 3)
         assert paid is not None
         assert (paid.entry, paid.asked, paid.answer) == (2, "bb", "")
-        assert account.paid_for("train", 2, "aa") is None
-        assert account.paid_for("train", 3, "cc") is None
+        assert paid.members == "aa"
+        assert account.paid_for("train", 2) is None
         ledger.answered("run", entry, b"one")
         ledger.answered("run", entry, b"one")  # after a crash
         with pytest.raises(AnsweredOtherwise):
@@ -139,7 +139,7 @@ def test_an_entry_pays_for_one_answer(tmp_path: Path) -> None:
     with Ledger.read(path) as ledger:
         account = ledger.account("run")
         assert account is not None
-        paid = account.paid_for("train", 3, "aa")
+        paid = account.paid_for("train", 3)
         assert paid is not None
         assert paid.answer == b"one".hex()
         assert ledger.head[0] == 3
