@@ -26,6 +26,7 @@ from securetm.federation.topic_labels import TopicLabels
 from securetm.models import MODELS
 from securetm.models.false_discoveries import top_words_above_noise
 from securetm.models.given_documents import over, warn_of_unknown, words_of
+from securetm.models.known_networks import check_plan_of
 from securetm.models.model_errors import UnknownModel
 from securetm.models.quality import named_topics
 from securetm.models.stored_model import origin_of_model, read_any, read_tokeniser, write_model
@@ -186,6 +187,7 @@ class FinishedRun(LearnedModel):
         if not model_of(path).is_file():
             raise NotARun(str(path), "finished model")
         try:
+            check_plan_of(str(path / REPORT), report["plan"])
             plan, name = plan_from_tables(report["plan"], str(path / REPORT)), f"{report['federation']} {report['party']}"
         except (KeyError, TypeError, AttributeError) as problem:
             raise DamagedStore(str(path / REPORT), "it is not the report of a party") from problem

@@ -29,6 +29,7 @@ from securetm.federation.running_errors import DamagedStore, NotARun, NoWordKnow
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.federation.topic_labels import TopicLabels
+from securetm.models.known_networks import check_plan_of
 from securetm.models.stored_model import write_model
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import Plan
@@ -185,8 +186,8 @@ def _settled(here: Path, corpus: PartyCorpus) -> bytes:
     return key
 
 
-def reopen(path: Path) -> RunFolder:
-    """Opens the folder of a run that was begun before."""
+def reopen(path: Path, network: str = "") -> RunFolder:
+    """Opens the folder of a run that was begun before. `network` is the class of torch that the caller's own plan names."""
     if not (path / RUN).is_file():
         raise NotARun(str(path), "run")
     check_private(path)
@@ -201,6 +202,7 @@ def reopen(path: Path) -> RunFolder:
             tables["vocabulary"] = {**tables["vocabulary"], "file": str(path / EARLIER)}
     except (KeyError, TypeError, ValueError) as problem:
         raise DamagedStore(str(path / RUN), "it is not the record of a run") from problem
+    check_plan_of(str(path / RUN), tables, network)
     return RunFolder(path, agree(plan_from_tables(tables, str(path / RUN))), members, with_content, keys, name, ledgers)
 
 

@@ -222,8 +222,11 @@ class BrokenTorchModule(Misuse):
 
 
 class NotImported(Misuse):
-    """{path} was trained with {module!r}, and a model file never makes securetm import code"""
+    """{path} names {module!r}, and no file of a run or model makes securetm import code"""
 
     path: str
     module: str
-    hint = "if you trust it, import that module yourself before you load the file, or open the folder of the run"
+    hint = (
+        "if you trust that class: import its module before you load the file, name the class in the environment variable "
+        "SECURETM_NETWORKS for commands, or declare it as an entry point in the group securetm.networks"
+    )

@@ -6,7 +6,6 @@ The file holds the model's state and the words of its vocabulary; it holds no do
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -17,7 +16,8 @@ from safetensors import SafetensorError, safe_open
 
 from securetm.contracts import Origin, State, TopicModel
 from securetm.errors import BadSetting, CannotWrite, NotFound
-from securetm.models.model_errors import DamagedModel, NewerModel, NotImported, OtherModel, OwnTokeniser
+from securetm.models.known_networks import check_known
+from securetm.models.model_errors import DamagedModel, NewerModel, OtherModel, OwnTokeniser
 from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import writing
 from securetm.toml_settings import from_table
@@ -70,8 +70,8 @@ def read_model(path: Path, kind: type[M]) -> tuple[M, State, tuple[str, ...]]:
 def read_any(path: Path, kind_of: Callable[[str], type[M]], module: object = "") -> tuple[M, State, tuple[str, ...]]:
     """The model from a file that `write_model` wrote, its state and its vocabulary. `kind_of` gives the class of that name.
 
-    A file never causes an import by itself: a module of torch that it names must be `module`, which the reader's plan names,
-    or must have been imported.
+    A file never causes an import: a network of torch that it names must be `module`, which the reader's plan names, or known
+    (known_networks.py).
     """
     if not path.is_file():
         raise NotFound("model file", str(path))
@@ -86,9 +86,7 @@ def read_any(path: Path, kind_of: Callable[[str], type[M]], module: object = "")
     kind = kind_of(str(facts.get("model")))
     with _damaged(path, "its settings or its vocabulary cannot be read", KeyError, ValueError, TypeError, RecursionError):
         settings, vocabulary = dict(json.loads(facts["settings"])), tuple(map(str, json.loads(facts["vocabulary"])))
-    named = str(settings.get("module", ""))
-    if named not in ("", module) and named.partition(":")[0] not in sys.modules:
-        raise NotImported(str(path), named)
+    check_known(str(path), settings.get("module", ""), str(module))
     with _damaged(path, "its settings are not this model's", NotFound, BadSetting):
         model = from_table(kind, settings, str(path))
     if len(set(vocabulary)) < len(vocabulary):

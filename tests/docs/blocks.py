@@ -13,7 +13,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
+from unittest.mock import patch
 
 from securetm.trial.member_processes import MemberProcesses
 
@@ -101,7 +103,9 @@ def run_console(block: Block, background: MemberProcesses) -> None:
     """Runs each command of the block; where it shows an output, that is what came out."""
     exit_code = block.exit_code
     for command, shown in commands(block.text):
-        program, *arguments = shlex.split(command)
+        words = shlex.split(command)
+        variables = dict(word.split("=", 1) for word in takewhile(lambda word: re.match(r"[A-Z_]+=", word), words))
+        program, *arguments = words[len(variables) :]
         if command == "wait":
             for one in background.members:
                 one.running.wait(PATIENCE)
@@ -111,7 +115,8 @@ def run_console(block: Block, background: MemberProcesses) -> None:
         if arguments[-1] == "&":
             background.start(f"{len(background.members)}", arguments[:-1])
             continue
-        ended = block.run([QUICK if argument == "quick" else argument for argument in arguments])
+        with patch.dict(os.environ, variables):
+            ended = block.run([QUICK if argument == "quick" else argument for argument in arguments])
         assert ended.code == exit_code, (command, ended.code, ended.err)
         assert not shown or matches(shown, ended.out), f"{command}\n{ended.out}"
         exit_code = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,16 +11,19 @@ import numpy as np
 import pytest
 
 from securetm.agreement import agree
+from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import begin
 from securetm.federation.joining_errors import NotAllowedHere
 from securetm.federation.simulation import execute
-from securetm.models.model_errors import NoTorchModule, OtherTorchModule
+from securetm.models.known_networks import check_plan_of
+from securetm.models.model_errors import NotImported, NoTorchModule, OtherTorchModule
 from securetm.plans import Plan
 from securetm.stages import Unwatched
 from tests.models.torch_module import networks
 
+from ..forking import ended
 from .conftest import small_plan
 from .joined import Organisations, make_keys, trained
 
@@ -108,3 +113,71 @@ def test_organisations_train_it_and_a_policy_may_forbid_it_before_it_is_imported
             with pytest.raises(NotAllowedHere, match="the module forbidden_network:SmallNetwork"):
                 organisations.prepared("numpy")
     assert "forbidden_network" not in sys.modules
+
+
+# ---- a folder from somebody else -----------------------------------------------------------------------------------
+
+THEIRS = "their_package.network:SmallNetwork"
+RAN = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
+
+
+def _trained_elsewhere(folder: str) -> None:
+    sys.path.insert(0, folder)
+    plan = small_plan(model={"name": "torch-module", "module": THEIRS, "n_topics": 2}, training__rounds=1)
+    parties = {name: Corpus.from_strings(["cats sleep deep", "dogs run far"] * 60, name=name) for name in ("one", "two")}
+    execute(begin(Path(folder) / "run", plan, parties), Unwatched(), comparison=False)
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    """A folder with a run, and with the package whose class the run names: whoever imports it leaves a mark."""
+    package = tmp_path / "their_package"
+    package.mkdir()
+    (package / "__init__.py").write_text(RAN, "utf-8")
+    (package / "network.py").write_text(Path(networks.__file__).read_text("utf-8") + RAN, "utf-8")
+    assert ended(_trained_elsewhere, str(tmp_path)) == 0
+    (package / "ran").unlink()
+    return tmp_path
+
+
+def _asked(folder: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([".", str(Path(networks.__file__).parents[3])])
+    given = os.environ | {"PYTHONPATH": path, **variables}
+    return subprocess.run([sys.executable, *command], env=given, cwd=folder, capture_output=True, text=True, check=False)
+
+
+LOADS = "import securetm; print(len(securetm.load('run').topics(3)))"
+
+
+BY_COMMAND = (("topics", "run"), ("run", "--resume", "run"), ("report", "run"))
+BY_PYTHON = (LOADS, LOADS.replace("'run'", "'run/release/model.safetensors'"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [*(("-c", program) for program in BY_PYTHON), *(("-m", "securetm.cli.main", *words) for words in BY_COMMAND)],
+    ids=lambda words: " ".join(words)[-30:],
+)
+def test_no_folder_makes_anybody_run_its_code(command: tuple[str, ...], theirs: Path) -> None:
+    said = _asked(theirs, *command)
+    assert said.returncode != 0
+    assert "no file of a run or model makes securetm import code" in said.stderr
+    assert not (theirs / "their_package" / "ran").exists()
+
+
+def test_a_class_that_its_user_names_imports_or_installed_is_loaded(theirs: Path) -> None:
+    imported = _asked(theirs, "-c", f"import their_package.network; {LOADS}")
+    assert imported.stdout == "2\n", imported.stderr
+    named = _asked(theirs, "-m", "securetm.cli.main", "topics", "run", SECURETM_NETWORKS=f"another:Class, {THEIRS}")
+    assert named.returncode == 0, named.stderr
+    installed = theirs / "theirs-1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n", "utf-8")
+    (installed / "entry_points.txt").write_text(f"[securetm.networks]\nsmall = {THEIRS}\n", "utf-8")
+    assert _asked(theirs, "-c", LOADS).stdout == "2\n"
+
+
+def test_what_a_folder_names_is_found_wherever_it_stands(tmp_path: Path) -> None:
+    for table in ({"module": "unheard_of:Network"}, {"settings": {"module": "unheard_of:Network"}}):
+        with pytest.raises(NotImported):
+            check_plan_of("run.json", {"model": {"name": "torch-module", **table}})

@@ -31,7 +31,7 @@ def served_folder(
     """
     if not (path / KEPT).is_file() or not (path / RUN).is_file():
         return _begun(path, agreement, federation, keys, with_content)
-    folder = reopen(path)
+    folder = reopen(path, str(agreement.plan.model.settings.get("module", "")))
     same = {
         "plan": folder.agreement.digest == agreement.digest,
         "profile": folder.agreement.profile.digest == agreement.profile.digest,

@@ -32,6 +32,7 @@ from securetm.leakage.evidence import evidence_folder, read_evidence
 from securetm.leakage.recorded import MESSAGES
 from securetm.leakage.staleness import changed_since, trials_by_hash
 from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN
+from securetm.models.known_networks import check_plan_of
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import Plan
 from securetm.profiles import ProfileFile
@@ -262,6 +263,7 @@ def _digest_at_home(report: Mapping[str, Any], model: str) -> str:
 def _of_party(path: Path) -> ReportSources:
     report = read_json(path / REPORT)
     try:
+        check_plan_of(str(path / REPORT), report["plan"])
         plan, spent = plan_from_tables(report["plan"], str(path / REPORT)), report["spent"]
         return ReportSources(
             str(report["run"]),

@@ -190,5 +190,5 @@ def test_a_model_file_imports_nothing(tmp_path: Path) -> None:
     assert ended(_saved, str(tmp_path)) == 0
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.split("\n")[:2] == ["refused False", "their_network:SmallNetwork"]
-    with pytest.raises(NotImported, match="never makes securetm import code"):
+    with pytest.raises(NotImported, match="no file of a run or model makes securetm import code"):
         TorchModule.load(tmp_path / "model.safetensors")
