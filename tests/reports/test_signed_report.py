@@ -353,6 +353,9 @@ def test_guesses_are_limited_by_all_runs_and_not_by_this_one_alone() -> None:
     assert weak.applies
     assert together.recommendation == "Hand over this model only to people who may read the documents."
     assert "hardly rules it out" in together.answers[READER].short
+    begun = of(all_runs=5.8, all_runs_delta=0.2, trial=True)  # a trial that started from what another run had paid for
+    assert "epsilon = 5.8, with delta = 0.2" in " ".join(begun.spent)
+    assert "right at most 99.8 times in 100" in begun.answers[READER].limit  # the larger delta counts, too
     without = of(all_runs=None, unbounded_because="run march (profile 'masked' has no bound)", trial=False)
     for said in (" ".join(without.spent), without.answers[READER].limit):
         assert "unbounded, because of run march" in said

@@ -24,7 +24,7 @@ def right_guesses_of(spent: Spent, budget: Budget | None) -> float | None:
     paid = _paid(spent)
     if budget is None or budget.unit is Unit.WORD or not paid:
         return None
-    return max(right_guesses(_of_all_runs(one), float(one["delta"])) for one in paid)
+    return max(right_guesses(*_of_all_runs(one)) for one in paid)
 
 
 def limit_of(spent: Spent, right: float | None) -> str:
@@ -52,20 +52,21 @@ def spent_in_words(spent: Spent, budget: Budget | None, right: float | None) -> 
             head,
             "This bounds single words. For a whole document it is that many times its words, which bounds hardly anything.",
         )
-    whole, limit = max(map(_of_all_runs, paid)), limit_of(spent, right)
+    (whole, loss), limit = max(map(_of_all_runs, paid)), limit_of(spent, right)
     said = [head] if not limit else [head, f"That means: {limit[0].lower()}{limit[1:]}"]
     if unbounded := _unbounded(spent):
         said.append(f"All runs over these documents so far, together: unbounded, because of {unbounded}.")
         return tuple(said)
-    if any(_is_lasting(one) for one in paid):
-        said.append(f"All runs over these documents so far, together: at most epsilon = {upward(whole)}. Later runs add to it.")
+    if _others(paid) or any(_is_lasting(one) for one in paid):
+        together = f"at most epsilon = {upward(whole)}, with delta = {upward_figure(loss)}"
+        said.append(f"All runs over these documents so far, together: {together}. Later runs add to it.")
     if budget.unit is Unit.PERSON:
         said.append(
             f"Per document it is at most the same, {upward(whole)}: what bounds a person bounds each of their documents."
         )
         said.append(f"{MANY_PARTIES} No party can see it.")
     else:
-        said.append(f"Per person it is more: {_group(whole, delta)}. How many documents a person has is not known here.")
+        said.append(f"Per person it is more: {_group(whole, loss)}. How many documents a person has is not known here.")
     return tuple(said)
 
 
@@ -83,15 +84,18 @@ def _is_lasting(one: Mapping[str, Any]) -> bool:
     return one.get("all_runs") is not None and not one.get("trial", False)
 
 
-def _of_all_runs(one: Mapping[str, Any]) -> float:
-    """What all runs of one party's ledger spent, this one among them; infinite where one of them has no bound."""
+def _of_all_runs(one: Mapping[str, Any]) -> tuple[float, float]:
+    """Epsilon and delta of all runs that the record knows: of the party's ledger, and of what this run started from."""
     if one.get("unbounded_because"):
-        return math.inf
-    return max(float(one["epsilon"]), float(one["all_runs"])) if _is_lasting(one) else float(one["epsilon"])
+        return math.inf, 1.0
+    own = float(one["epsilon"]), float(one["delta"])
+    if one.get("all_runs") is None:
+        return own
+    return max(own[0], float(one["all_runs"])), max(own[1], float(one["all_runs_delta"]))
 
 
 def _others(paid: Spent) -> bool:
-    return any(_of_all_runs(one) > float(one["epsilon"]) for one in paid)
+    return any(_of_all_runs(one)[0] > float(one["epsilon"]) for one in paid)
 
 
 def _one_in(delta: float) -> str:
