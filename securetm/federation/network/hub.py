@@ -28,6 +28,7 @@ from securetm.errors import Malformed, SecuretmError
 from securetm.federation import at_work
 from securetm.federation import network_pb2 as pb
 from securetm.federation.network.admission import Admission
+from securetm.federation.network.door import Door
 from securetm.federation.network.ends import Agreed, NetworkEvents, NobodyWatches
 from securetm.federation.network.frames import EPOCH, LARGEST_FRAME, NONCE, packed, rejected, unpacked
 from securetm.federation.network.network_errors import (
@@ -46,7 +47,6 @@ from securetm.federation.network.spool import SpoolRoom
 from securetm.federation.network.tls import server_credentials
 
 FINISHED = "Finished"  # the reason that a party is told when the run has ended
-MOST_CONNECTIONS = 512  # at any time, whoever opens them
 _HELLO_SECONDS = 10.0
 SERVICE = "securetm.federation.Federation"
 _LIMITS: Mapping[str, int] = {
@@ -55,7 +55,6 @@ _LIMITS: Mapping[str, int] = {
     "grpc.max_metadata_size": 8_192,
     "grpc.absolute_max_metadata_size": 16_384,
     "grpc.max_concurrent_streams": 4,  # of one connection
-    "grpc.max_allowed_incoming_connections": MOST_CONNECTIONS,
     "grpc.server_handshake_timeout_ms": 10_000,
     "grpc.http2.lookahead_bytes": 1 << 18,  # read ahead of what the hub has taken
     "grpc.http2.bdp_probe": 0,  # it would let that grow
@@ -85,6 +84,7 @@ class Hub:
         self._epoch = OperatingSystem().bytes(EPOCH)
         self._seats = {name: Seat(name) for name in self.roster.members}
         self._admission = Admission(self.keys, self.roster, self.agreed, self._epoch)
+        self._door = Door(len(self.roster.members))
         self._loop = asyncio.new_event_loop()
         self._changed = threading.Condition()
         self._number, self._closing = 0, ""
@@ -147,17 +147,21 @@ class Hub:
     # ---- runs in the loop ----
 
     async def _start(self) -> Any:
-        self._server = grpc.aio.server(options=tuple(_LIMITS.items()), maximum_concurrent_rpcs=MOST_CONNECTIONS)
+        most = self._door.most
+        options = {**_LIMITS, "grpc.max_allowed_incoming_connections": most}
+        self._server = grpc.aio.server(options=tuple(options.items()), maximum_concurrent_rpcs=most)
         handler = grpc.stream_stream_rpc_method_handler(self._join)
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Join": handler}),))
         self._health = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         await self._health.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
-        try:
-            port = self._server.add_secure_port(self.listen, server_credentials(self.keys, self.roster, self.authorities))
-        except RuntimeError as problem:
-            raise CannotListen(self.listen) from problem
+        behind = self._server.add_secure_port("127.0.0.1:0", server_credentials(self.keys, self.roster, self.authorities))
         await self._server.start()
+        try:
+            port = await self._door.listen(self.listen, behind)
+        except OSError as problem:
+            await self._server.stop(grace=None)
+            raise CannotListen(self.listen) from problem
         self._pulse = asyncio.ensure_future(self._beats())
         return port
 
@@ -179,6 +183,7 @@ class Hub:
                 with contextlib.suppress(asyncio.TimeoutError, grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError):
                     await asyncio.wait_for(seat.connected.stream.write(rejected(reason)), 1)
         await self._server.stop(grace=1)
+        self._door.close()
         self._notify()
         if others := asyncio.all_tasks() - {asyncio.current_task()}:
             await asyncio.wait(others, timeout=1)
@@ -197,6 +202,8 @@ class Hub:
         """Handles one stream from its first frame to its last."""
         claimed = ""
         try:
+            if not self._door.came_through(stream.peer()):  # somebody on this machine went past the door
+                raise WrongFrame()
             async with asyncio.timeout(_HELLO_SECONDS):
                 challenge = OperatingSystem().bytes(NONCE)
                 await stream.write(packed(challenge=pb.Challenge(nonce=challenge)))
@@ -221,6 +228,7 @@ class Hub:
             raise AlreadyConnected()
         connected = Connected(party, stream, self.spool, seat.idle, self.events.carried)
         seat.taken, reason = True, "the stream ended"  # before anything is awaited, so that no other stream takes it
+        self._door.keep(stream.peer())
         try:
             await stream.write(packed(welcome=welcome))
             seat.take(connected)
@@ -236,6 +244,7 @@ class Hub:
             seat.fail(problem)
         finally:
             seat.leave(connected)
+            self._door.release(stream.peer())
             self.events.lost(party, reason)
             self._notify()
 
