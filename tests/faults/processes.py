@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from securetm.federation.joining.party_home import _NAMES, _SECRET
 from securetm.federation.serving.served_folder import LOG
 from securetm.federation.training import rounds_kept
+from securetm.private_files import writing
 from securetm.stages import Unwatched
 from securetm.trial.trial_folder import TrialFolder, free_port, make_trial
 
@@ -176,6 +178,8 @@ class Site:
             lines = (json.dumps({"text": text}) for text in texts(FIVE[subject], 60, seed))
             (here / "documents.jsonl").write_text("\n".join(lines), "utf-8")
             trial.file(name).write_text(PARTY.format(name=name), "utf-8")
+            with writing(here / "home" / _NAMES) as secret:  # the same documents have the same names in every site
+                secret.write(seed.to_bytes(_SECRET, "big"))
         site.__init__(trial, relay)  # type: ignore[misc]
         return site
 
