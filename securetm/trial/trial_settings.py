@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from securetm.credentials.strict_toml import quoted
+from securetm.profiles import cohort_of, read_profile
 
 LOCAL = "127.0.0.1"
 _COMMENTS = 32  # the column in which they begin
@@ -39,7 +40,10 @@ class TrialPlan:
 def party_text(name: str, profile: str, parties: int) -> str:
     """The PARTY.toml of one party of the trial."""
     quotes = {"name": quoted(name), "identity": quoted(f"{name}-docstrings"), "profile": quoted(profile)}
-    return _aligned(_PARTY.format(parties=parties, **quotes))
+    chosen = read_profile(profile)
+    cohort = cohort_of(chosen, tuple(f"party {n}" for n in range(parties)))
+    least = chosen.aggregation.remaining(cohort, parties)
+    return _aligned(_PARTY.format(least=least, **quotes))
 
 
 def _aligned(text: str) -> str:
@@ -99,14 +103,14 @@ home = "home"  # keys, ledgers, results: for your account alone, and worth a bac
 source = "documents.jsonl"  # a file or a folder: .jsonl, .csv, .parquet, .txt
 identity = {identity}  # your own name for these documents; ledger and counters belong to it
 
-[policy]  # what is refused, whatever a coordinator asks
+[policy]  # what is refused of what a coordinator asks of these documents, whatever the plan says
 profiles = [{profile}]
 models = ["lda"]
-least_parties = {parties}  # in a sum over your documents
+least_parties = {least}  # in every opened sum with your documents, whoever drops out
 # questions = ["joint", "train"]  # that may run on your documents; all of the plan's, if not given
 # coordinators = ["12345 12345 ..."]  # fingerprints of who may coordinate (securetm keys show)
 # unit = "document"  # that a budget has to protect; profiles without a bound are then allowed by name only, in `profiles`
-# most_epsilon = 8.0  # that one run may spend, of each such unit
+# most_epsilon = 8.0  # that one run under a budget may spend of each such unit; `unit` has to stand beside it
 
 # [privacy]  # the budget of these documents, over all runs and federations
 # epsilon = 8.0

@@ -32,7 +32,7 @@ from securetm.federation.training import CHECKPOINT, rounds_kept
 from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.federation.work_time import WorkTimer
 from securetm.plans import ALL, CoordinatorChoice
-from securetm.sessions.session_errors import SurvivorsMissing
+from securetm.sessions.session_errors import SurvivorsMissing, TooFewDocuments
 from securetm.stages import Unwatched
 
 _PAUSE = 1.0  # seconds before another session, after one without a round
@@ -172,7 +172,7 @@ class Serving:
         coordinator, close = self._coordinator()
         try:
             return coordinator.run()
-        except (PartiesMissing, SurvivorsMissing, TooFewParties, NewSessionWanted) as problem:
+        except (PartiesMissing, SurvivorsMissing, TooFewDocuments, TooFewParties, NewSessionWanted) as problem:
             missing = _missing_in(problem)
             reason = type(problem).__name__
             self.standing.log.write("session_ended", session=self.standing.session, reason=reason, missing=missing)
