@@ -67,7 +67,8 @@ def _made(party: str, put: Array, words: tuple[str, ...], rng: np.random.Generat
     coins = np.where(put, _IN, _OUT)
     names = np.full(each, party)
     ends = np.arange(1, each + 1) * long
-    return Corpus.from_tokens(tokens, ends, words, name=f"canaries of {party}", labels=coins, parties=names)
+    made = Corpus.from_tokens(tokens, ends, words, name=f"canaries of {party}")
+    return replace(made, labels=coins, parties=names)  # now, so that no coin is in the name of its canary
 
 
 def _coins(record: Corpus) -> Array:
