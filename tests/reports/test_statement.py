@@ -83,7 +83,7 @@ def test_without_a_bound_it_says_so_first_and_names_what_attacks_read() -> None:
     assert not of_masked.bounded
     assert (of_masked.unit, of_masked.neighbours, of_masked.epsilon) == ("", "", None)
     assert of_masked.bound[0].startswith("There is no bound")
-    assert "was tried on prodlda" in of_masked.bound[1]
+    assert "No attack of ours tested prodlda" in of_masked.bound[1]
 
 
 def test_what_our_attacks_read_is_that_of_this_model_and_never_of_another(monkeypatch: pytest.MonkeyPatch) -> None:

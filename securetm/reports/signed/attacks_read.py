@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from securetm.leakage.audit_record import DOCUMENT, Finding
 from securetm.leakage.regulators import bears_on
-from securetm.leakage.verdicts import BROKEN, OPEN, standing
+from securetm.leakage.verdicts import BROKEN, NOT_TESTED, OPEN, standing
 from securetm.reports.audit_wording import SHARE, figure, scale_of
 from securetm.reports.signed.plain_words import plain_measure
 from securetm.reports.signed.report_sources import ReportSources, kept_findings
@@ -25,17 +25,18 @@ def attacks_read(sources: ReportSources, *, unprotected: bool = False) -> tuple[
     A profile that adds no noise hands on the model that there is without protection: what its readers read there counts, too.
     """
     profile, model = _BARE if unprotected else sources.profile.name, sources.model
-    tried = [(one, profile) for one in kept_findings(profile, model) if unprotected or not one.attempt.baseline]
+    bare = profile == _BARE  # there a baseline is what it is about
+    tried = [(one, profile) for one in kept_findings(profile, model) if bare or not one.attempt.baseline]
     if sources.budget is None and not unprotected:
         tried += [(one, _BARE) for one in kept_findings(_BARE, model) if one.attempt.adversary == READER]
-    if not tried:
-        return (f"No attack of ours was tried on {model} {_where(profile)}: expect that documents can be read.",)
-    read = [one for one in tried if _reads(one[0])]
+    tested = [one for one in tried if _tests(one[0])]
+    if not tested:
+        return (f"No attack of ours tested {model} {_where(profile)}: expect that documents can be read.",)
+    read = [one for one in tested if standing(one[0]) in (BROKEN, OPEN)]
     worst = [max(of, key=_rank) for who in _ORDER if (of := [one for one in read if one[0].attempt.adversary == who])]
     if not worst:
-        return (
-            f"Of {counted(len(tried), 'attempt')} of ours on {model} {_where(profile)}, none read anything; that is no bound.",
-        )
+        made = f"{counted(len(tested), 'attempt')} of ours on {model} {_where(profile)}"
+        return (f"Of {made}, none did what it set out to do; that is no bound.",)
     return tuple(f"{_said(one)} (our own trial of {model} {_where(under)})." for one, under in worst)
 
 
@@ -43,10 +44,9 @@ def _where(profile: str) -> str:
     return "without any protection" if profile == _BARE else f"under the profile {profile}"
 
 
-def _reads(finding: Finding) -> bool:
-    """Whether it found out something about documents or their owners; spoiling a model does not."""
-    told = standing(finding) in (BROKEN, OPEN) and bool(bears_on(finding.attempt.attack))
-    return told and finding.outcome.measured.value is not None and scale_of(finding.outcome.measured) == SHARE
+def _tests(finding: Finding) -> bool:
+    """Whether it could have found out something about documents or their owners; spoiling a model does not."""
+    return standing(finding) != NOT_TESTED and bool(bears_on(finding.attempt.attack))
 
 
 def _said(finding: Finding) -> str:
@@ -55,7 +55,7 @@ def _said(finding: Finding) -> str:
     return f"Our attacks read, as {who}{helped}: {figure(found)} {plain_measure(found.measure)}"
 
 
-def _rank(one: tuple[Finding, str]) -> tuple[bool, float]:
-    """Figures of documents before others; then the larger one."""
+def _rank(one: tuple[Finding, str]) -> tuple[bool, bool, float]:
+    """Shares before other figures, which cannot be compared with them; those of documents before others; then the larger."""
     found = one[0].outcome.measured
-    return found.unit == DOCUMENT, found.value or 0.0
+    return scale_of(found) == SHARE, found.unit == DOCUMENT, found.value or 0.0
