@@ -96,17 +96,20 @@ def test_the_coordinator_starts_anew_while_a_party_is_away(
 
 
 def test_an_answer_that_came_into_no_sum_leaves_nothing_behind(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    """A party whose reply was lost has drawn its topics anew. It goes on from those that the sums know."""
+    """A party whose replies were lost has drawn its topics anew. It goes on from those that the sums know, also after a start."""
 
-    def trained(kind: Kind) -> Trained:
-        plan = plan_of("open", "lda", 6, tmp_path)
+    def trained(kind: Kind, then: Mapping[tuple[str, str], Kind]) -> Trained:
+        plan = plan_of("open", "lda", 8, tmp_path)
         folder = begin(tmp_path / kind.name, plan, five)
-        machine = Machine(folder, Script({("west", "Ask train 2"): kind}), Attendance(fewest=4))
-        ended = machine.train(1)
-        assert [len(names) for names in survivors(machine)] == [5, 5, 4, 5, 5, 5]
+        lost = {("west", f"Ask train {number}"): kind for number in (2, 3, 4)}
+        machine = Machine(folder, Script({**lost, **then}), Attendance(fewest=4))
+        ended = machine.train(2)
+        assert [len(names) for names in survivors(machine)] == [5, 5, 4, 4, 4, 5, 5, 5]
+        assert machine.starts == 1 + len(then)
         return ended
 
-    same(trained(Kind.REQUEST_LOST), trained(Kind.REPLY_LOST))
+    killed = {("north", "Ask train 5"): Kind.RESTARTED}
+    same(trained(Kind.REQUEST_LOST, {}), trained(Kind.REPLY_LOST, killed))
 
 
 def test_where_the_parties_train_one_that_missed_a_sum_adds_to_no_other(five: Mapping[str, Corpus], tmp_path: Path) -> None:

@@ -206,6 +206,8 @@ MALFORMED: Mapping[str, bytes] = {
     "10001 members": request(ask=pb.Ask(question="train", serial=9, members=map(str, range(10_001)))),
     "a serial that no store can hold": request(ask=pb.Ask(question="words", serial=2**63, members=["north"])),
     "a number that no store can hold": request(ask=pb.Ask(question="words", number=2**64 - 1, members=["north"])),
+    "rounds to go on from for nobody": request(ask=pb.Ask(question="train", serial=9, members=["north", "south"], after=[3])),
+    "a round to go on from that no store can hold": request(ask=pb.Ask(question="train", members=["north"], after=[2**63])),
     "text that is not UTF-8": b"\x08\x01\x2a\x04\x0a\x02\xff\xfe",
     "a length beyond the end": b"\x08\x01\x22\xff\xff\xff\xff\x07",
     "a group that never ends": b"\x08\x01" + b"\x1b" * 5_000,
