@@ -96,7 +96,7 @@ def test_the_coordinator_starts_anew_while_a_party_is_away(
 
 
 def test_an_answer_that_came_into_no_sum_leaves_nothing_behind(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    """A party whose replies were lost has drawn its topics anew. It goes on from those that the sums know, also after a start."""
+    """A party whose replies were lost has drawn its topics anew. It goes on from those that the sums know."""
 
     def trained(kind: Kind, then: Mapping[tuple[str, str], Kind]) -> Trained:
         plan = plan_of("open", "lda", 8, tmp_path)
