@@ -22,7 +22,7 @@ from securetm.federation.witness import quorum
 from securetm.models.additivity import check_additive
 from securetm.models.model_errors import CouplesDocuments, EmbeddingsWithoutNoise
 from securetm.plan_reading import plan_from_tables, read_plan
-from securetm.plans import ModelChoice, Plan, VocabularyChoice
+from securetm.plans import ALL, ModelChoice, Plan, VocabularyChoice
 from securetm.profile_errors import TooFewForProfile
 from securetm.profiles import cohort_of, profile_gaps, read_profile
 from securetm.route import compile_route
@@ -54,6 +54,8 @@ def check_plan(plan: Plan, threat_model: str | None, parties: int) -> list[dict[
     found = _gaps_of_profile(agreement.profile, threat_model, parties)
     if not found:
         check_floor(agreement, parties)
+        if plan.coordinator.survivors != ALL:
+            check_survivors(agreement, parties, int(plan.coordinator.survivors))
     return [asdict(gap) for gap in (*found, *_coupled(agreement), *refused_questions(agreement, parties))]
 
 

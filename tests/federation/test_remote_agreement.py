@@ -12,7 +12,7 @@ from securetm.errors import BadSetting
 from securetm.federation.folder import begin
 from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.serving_errors import UnitNotInPlan
-from securetm.federation.soundness import check_survivors
+from securetm.federation.soundness import check_plan, check_survivors
 from securetm.profile_errors import TooFewForProfile
 from securetm.profiles import cohort_of
 
@@ -86,6 +86,14 @@ def test_the_fewest_survivors_that_are_allowed_can_sign_and_sum(profile: str, pa
         else:
             with pytest.raises(BadSetting, match="must be all, or at least"):
                 check_survivors(agreement, parties, survivors)
+
+
+def test_a_check_of_the_plan_says_that_too(tmp_path: Path) -> None:
+    plan = private_plan(tmp_path, "dp-distributed", privacy__unit="document", coordinator__survivors=4)
+    with pytest.raises(BadSetting, match="so with 6 parties one may be missing"):
+        check_plan(plan, None, 5)
+    five_of_six = private_plan(tmp_path, "dp-distributed", privacy__unit="document", coordinator__survivors=5)
+    assert check_plan(five_of_six, None, 6) == []
 
 
 def test_how_a_coordinator_is_operated_is_not_agreed_on() -> None:
