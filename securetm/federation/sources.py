@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Unit
+from securetm.contracts import Array, Budget, Unit
 from securetm.corpus import docstrings, partitions
 from securetm.corpus.building import Embed
 from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.opening import open_corpus
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.federation.documents import named_for
 from securetm.plans import Plan
 from securetm.profiles import ProfileFile, make_model
@@ -36,8 +38,10 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, PartyCorpus]:
         role: getattr(choice, role) or None for role in ("text", "label", "party", "date", "person", "embedding", "id")
     }
     reading = partial(shown, f"reading {Path(choice.source).name}")
-    corpus = open_corpus(choice.source, tokeniser=plan.tokeniser.make(), embed=embed, on_progress=reading, **columns)
+    watched = None if embed is None else WatchedEmbed(embed)
+    corpus = open_corpus(choice.source, tokeniser=plan.tokeniser.make(), embed=watched, on_progress=reading, **columns)
     budget = plan.profile_in(ProfileFile.read(plan.profile)).budget
+    check_brought(corpus, watched, plan, budget)
     return partition(named_for(corpus, budget), plan)
 
 
@@ -46,6 +50,37 @@ def embed_of(plan: Plan, stages: Stages) -> Embed | None:
     if not plan.embeddings.model or not make_model(plan.model.name, plan.model.settings).embedding_size:
         return None
     return partial(plan.embeddings.embedder().embed, on_progress=partial(Shown(stages), "embedding texts"))
+
+
+@dataclass
+class WatchedEmbed:
+    """Makes embeddings of texts, and knows whether it was asked for any."""
+
+    embed: Embed
+    used: bool = False
+
+    def __call__(self, texts: Sequence[str]) -> Array:
+        """The embeddings of these texts."""
+        self.used = True
+        return self.embed(texts)
+
+
+def check_brought(corpus: PartyCorpus, embed: WatchedEmbed | None, plan: Plan, budget: Budget | None) -> None:
+    """Refuses under a budget embeddings that documents bring, where the plan says that its sentence model makes them.
+
+    What made them may have learned from other documents here, so that one document's row would tell of others.
+    """
+    if budget is None or embed is None or embed.used or plan.origins.embeddings or not len(corpus):
+        return
+    if isinstance(corpus, ShardedCorpus):
+        made_by = corpus.view.store.manifest.columns.get("embedding", "")
+        brought = corpus.embeddings is not None and made_by != plan.embeddings.embedder().identity
+    else:
+        brought = corpus.embeddings is not None
+    named = 'name their column (--embedding COLUMN) and say why what made them is public (--public embeddings="WHY")'
+    instead = f"{named}, or leave the column out"
+    problem = "makes no embedding here: the documents bring their own, and nobody says what made them"
+    require(not brought, "[embeddings]", "model", plan.embeddings.model, problem, instead=instead)
 
 
 def _first(parties: int, packages: Mapping[str, PartyCorpus]) -> Mapping[str, PartyCorpus]:

@@ -245,3 +245,20 @@ def test_a_file_without_a_digest_is_no_model(unbounded: Path, tmp_path: Path) ->
     assert ran("runs/none", *WITHOUT, "--vocabulary", str(tmp_path / "bare.safetensors")).code != 0
     (tmp_path / "whole.safetensors").write_bytes(packed(arrays, facts))
     assert unpacked(tmp_path / "whole.safetensors")[0] == facts
+
+
+def test_embeddings_that_documents_bring_need_a_reason_whether_the_plan_names_them_or_not(here: Path, tmp_path: Path) -> None:
+    """Whatever made them may have learned from the other documents."""
+    rows = [json.loads(line) for line in Path("documents.jsonl").read_text("utf-8").splitlines()]
+    brought = "".join(json.dumps({**row, "embedding": [float(n % 7), 1.0]}) + "\n" for n, row in enumerate(rows))
+    (tmp_path / "brought.jsonl").write_text(brought, "utf-8")
+    options = ("--corpus", str(tmp_path / "brought.jsonl"), "--model", "zeroshot-tm", "--set", "model.hidden=8")
+    options = (*options, "--vocabulary", "english", "--set", "vocabulary.max_words=300")
+    said = ran("runs/none", *BUDGET, *options)
+    assert said.code == 2
+    assert "nobody says what made them" in told(said)
+    named = ("--embedding", "embedding", "--set", "model.embedding_size=2")
+    said = ran("runs/none", *BUDGET, *options, *named)
+    assert said.code == 2
+    assert '--public embeddings="WHY"' in told(said)
+    assert ran(tmp_path / "run", *BUDGET, *options, *named, "--public", f"embeddings={WHY}").code in (0, 1)

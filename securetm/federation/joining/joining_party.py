@@ -50,7 +50,7 @@ from securetm.federation.party import Party
 from securetm.federation.party_state import PartyWatch
 from securetm.federation.questions import HELD_OUT, TRAIN, before_training
 from securetm.federation.remote_agreement import agreed_apart
-from securetm.federation.sources import Shown, embed_of
+from securetm.federation.sources import Shown, WatchedEmbed, check_brought, embed_of
 from securetm.federation.witness import TAG
 from securetm.party_policy import PartyFile, PolicyChoice
 from securetm.plan_reading import read_plan
@@ -260,9 +260,13 @@ def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> Party
     columns: dict[str, Any] = data.columns()
     reading = partial(Shown(stages), f"reading {place.name}")
     plan, named = agreement.plan, data.identity
-    made: dict[str, Any] = {"tokeniser": plan.tokeniser.make(), "embed": embed_of(plan, stages)}
+    embed = embed_of(plan, stages)
+    watched = None if embed is None else WatchedEmbed(embed)
+    made: dict[str, Any] = {"tokeniser": plan.tokeniser.make(), "embed": watched}
     made["secret"] = PartyHome.of(file).secret_of_names()
-    return named_for(open_corpus(place, name=named, on_progress=reading, **made, **columns), agreement.budget)
+    corpus = open_corpus(place, name=named, on_progress=reading, **made, **columns)
+    check_brought(corpus, watched, plan, agreement.budget)
+    return named_for(corpus, agreement.budget)
 
 
 def _listed(values: Sequence[str]) -> str:
