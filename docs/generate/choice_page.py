@@ -231,7 +231,7 @@ def _cell(answers: Answers) -> str:
 
 
 def _linked(name: str | None) -> str:
-    return f"[`{name}`](profiles/{name}.md)"
+    return f"[`{name}`](../protocols/profiles/{name}.toml)"
 
 
 def _never() -> Iterator[str]:

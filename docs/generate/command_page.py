@@ -54,7 +54,9 @@ def command_page() -> str:
         "# Commands",
         "This page is made from the command line by `python -m docs.generate.command_page`. "
         "Every command takes `--json` (one JSON document on standard output, tables on standard error) and `--help`. "
-        "Commands exit with 0 for fine, 1 for a gap, 2 for misuse and 3 for a failure ([errors](errors.md)).",
+        "Commands exit with 0 for fine, 1 for a gap, 2 for misuse and 3 for a failure "
+        "([errors](../../securetm/errors/every_error.py)). `securetm --install-completion` lets your shell (bash, zsh, fish or "
+        "PowerShell) complete commands, options, profiles, models and folders of runs.",
         table(("command", "what it does"), ((f"[`{one.name}`](#{one.anchor})", one.summary) for one in found)),
         *(part for one in found for part in _told(one)),
     )
@@ -74,7 +76,7 @@ def _first(callback: Callable[..., Any]) -> str:
 
 def _told(command: Command) -> Iterator[str]:
     parameters = [one for one in _parameters(command.callback) if one.names != ("--json",)]
-    yield f"## {command.name} {{#{command.anchor}}}"
+    yield f"## {command.name}"
     yield "\n\n".join(" ".join(part.split()) for part in (inspect.getdoc(command.callback) or "").split("\n\n"))
     for kind, is_option in (("argument", False), ("option", True)):
         rows = [(", ".join(map(code, one.names)), one.value, one.meaning) for one in parameters if one.is_option == is_option]

@@ -16,6 +16,7 @@ if str(ROOT) not in sys.path:
 
 from docs.generate.pages import generated_pages  # noqa: E402 - found from the root, which is not on the path before
 from docs.generate.site_links import faults  # noqa: E402
+from docs.generate.source_links import linked_in_site  # noqa: E402
 
 _FOLDERS = {"Profiles": "profiles", "Protocols": "protocols", "Threat models": "threat-models", "Audits": "audits"}
 _PICTURE = re.compile(r"^<!-- picture: ([\w-]+)\.svg -->$", re.MULTILINE)
@@ -38,9 +39,9 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """A picture stands in the page itself, so that it follows the page's light or dark scheme."""
-    return _PICTURE.sub(lambda found: _picture(found[1]), markdown)
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """A picture stands in the page itself, so that it follows the page's light or dark scheme. Links lead into the site."""
+    return linked_in_site(_PICTURE.sub(lambda found: _picture(found[1]), markdown), page.file.src_uri)
 
 
 def on_post_build(config: Any) -> None:

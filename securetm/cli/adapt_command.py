@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from securetm.cli import completion
 from securetm.cli.json_output import Json, print_json
 from securetm.toml_settings import require
 
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 
 
 def adapt(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run, or in which its model landed.")],
+    run: Annotated[
+        Path,
+        typer.Argument(
+            help="The folder of a finished run, or in which its model landed.", autocompletion=completion.run_folders
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder of the adapted model; must not hold one yet.")],
     corpus: Annotated[Path | None, typer.Option(help="The party's own documents.")] = None,
     text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so.")] = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from securetm.cli import completion
 from securetm.cli.audit_foreign import FOREIGN, foreign
 from securetm.cli.command_errors import AuditInterrupted
 from securetm.cli.json_output import Json
@@ -31,7 +32,10 @@ def audit(
     model: Annotated[
         Path | None, typer.Argument(help="After `foreign`: a file of topics from another library, such as topics.npz.")
     ] = None,
-    run: Annotated[Path | None, typer.Option(help="The folder of a run made with --record, to be tried too.")] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(help="The folder of a run made with --record, to be tried too.", autocompletion=completion.run_folders),
+    ] = None,
     html: Html = None,
     markdown: Markdown = None,
     minutes: Annotated[

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from securetm.cli import completion
 from securetm.cli.budget_answer import answer, shown
 from securetm.cli.budget_people import Counted, EachPerson, PersonColumn, Persons, Unit, documents_of, group_of, people_of
 from securetm.cli.budget_plan import plan
@@ -273,13 +274,17 @@ def compare(
 
 
 def profile(
-    name: Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.")],
+    name: Annotated[
+        str, typer.Argument(help="A profile's name, or a file ending in .toml.", autocompletion=completion.profiles)
+    ],
     documents: Annotated[int | None, typer.Option(help="Documents of all parties, about.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Training rounds; if not given, as many as a run would ask.")] = None,
     vocabulary_size: Annotated[
         int | None, typer.Option(help="Words in the vocabulary; if not given, as many as a run would list, or 2,000.")
     ] = None,
-    model: Annotated[str, typer.Option(help="Topic model; if not given, the one that a run would train.")] = "",
+    model: Annotated[
+        str, typer.Option(help="Topic model; if not given, the one that a run would train.", autocompletion=completion.models)
+    ] = "",
     parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None,
     vocabulary: Annotated[
         str | None, typer.Option(help="A language: its public list of words, and how many of them can be expected.")

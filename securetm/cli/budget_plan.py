@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from securetm.cli import completion
 from securetm.cli.budget_people import EachPerson, Persons, Unit
 from securetm.cli.json_output import Json
 
@@ -247,7 +248,9 @@ def asked(file: Path | None, given: dict[str, Any]) -> PlanQuestion:
 
 def plan(
     file: Annotated[Path | None, typer.Argument(help="A TOML file with these settings; options come before it.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Privacy profile; dp-distributed, if not given.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Privacy profile; dp-distributed, if not given.", autocompletion=completion.profiles)
+    ] = None,
     years: Annotated[int | None, typer.Option(help="For how many years; 5, if not given.")] = None,
     runs_per_year: Annotated[int | None, typer.Option(help="Trainings in a year; 1, if not given.")] = None,
     audits_per_year: Annotated[int | None, typer.Option(help="Audits in a year.")] = None,
@@ -262,7 +265,10 @@ def plan(
     delta: Annotated[float | None, typer.Option(help="Its delta.")] = None,
     noise: Annotated[float | None, typer.Option(help="Noise of a run: how long does the budget last?")] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds of a run; if not given, as many as a run would ask.")] = None,
-    model: Annotated[str | None, typer.Option(help="Topic model; if not given, the one that a run would train.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Topic model; if not given, the one that a run would train.", autocompletion=completion.models),
+    ] = None,
     vocabulary_size: Annotated[int | None, typer.Option(help="Words in the vocabulary.")] = None,
     unit: Unit = "",
     documents: Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from securetm.cli import completion
 from securetm.cli.json_output import Json, print_json
 from securetm.toml_settings import require
 
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    run: Annotated[Path | None, typer.Argument(help="The folder of a finished run, or with --topics none.")] = None,
+    run: Annotated[
+        Path | None,
+        typer.Argument(help="The folder of a finished run, or with --topics none.", autocompletion=completion.run_folders),
+    ] = None,
     topics: Annotated[
         Path | None, typer.Option(help="A file of topics from anywhere: words, or words with weights, in JSON or CSV.")
     ] = None,
@@ -32,9 +36,17 @@ def evaluate(
     vectors: Annotated[
         str | None, typer.Option(metavar="SOURCE", help="Word vectors: glove, minilm, a file, or a sentence model's folder.")
     ] = None,
-    against: Annotated[Path | None, typer.Option(help="Another run, or a file of topics, to compare with.")] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Another run, or a file of topics, to compare with.", autocompletion=completion.run_folders),
+    ] = None,
     other_seed: Annotated[
-        list[Path] | None, typer.Option(metavar="RUN", help="A run of another seed, for stability; may be given several times.")
+        list[Path] | None,
+        typer.Option(
+            metavar="RUN",
+            help="A run of another seed, for stability; may be given several times.",
+            autocompletion=completion.run_folders,
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from securetm.cli import completion
 from securetm.cli.budget_people import EachPerson, Persons, Unit, people_of
 from securetm.cli.json_output import Json, print_json
 
@@ -22,14 +23,14 @@ _OPTIONS = {"length": "--document-length"}  # whose names differ from those of t
 
 def forecast(
     documents: Annotated[int, typer.Option(help="Documents of all parties, about.")],
-    profile: Annotated[str, typer.Option(help="Privacy profile.")] = "dp-distributed",
+    profile: Annotated[str, typer.Option(help="Privacy profile.", autocompletion=completion.profiles)] = "dp-distributed",
     epsilon: Annotated[float | None, typer.Option(help="Budget; if not given, the profile's.")] = None,
     delta: Annotated[float | None, typer.Option(help="Its delta; if not given, the profile's.")] = None,
     unit: Unit = "",
     documents_per_person: EachPerson = None,
     persons: Persons = None,
     parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None,
-    model: Annotated[str, typer.Option(help="Topic model.")] = "lda-vi",
+    model: Annotated[str, typer.Option(help="Topic model.", autocompletion=completion.models)] = "lda-vi",
     start: Annotated[
         str | None, typer.Option(help="Of lda-vi: public, plain or moments; if not given, as a run would begin.")
     ] = None,

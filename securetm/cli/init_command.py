@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from securetm.cli import completion
 from securetm.cli.json_output import Json, print_json
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 def init(
     folder: Annotated[Path, typer.Argument(help="A folder that is empty or not there yet.")] = Path("trial"),
-    profile: Annotated[str, typer.Option(help="Privacy profile; see `securetm explain`.")] = "masked",
+    profile: Annotated[
+        str, typer.Option(help="Privacy profile; see `securetm explain`.", autocompletion=completion.profiles)
+    ] = "masked",
     rounds: Annotated[int, typer.Option(min=1, max=100_000, help="Most training rounds.")] = 40,
     host: Annotated[
         str, typer.Option(help="Where parties reach the coordinator; this machine, unless it is named.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from securetm.cli import completion
 from securetm.cli.json_output import Json, print_json
 from securetm.toml_settings import require
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from securetm.federation.topic_labels import TopicLabels
     from securetm.federation.topics_by_date import TopicsByDate
 
-Run = Annotated[Path, typer.Argument(help="The folder of a finished run.")]
+Run = Annotated[Path, typer.Argument(help="The folder of a finished run.", autocompletion=completion.run_folders)]
 
 
 def topics(

@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
+from securetm.cli import completion
 from securetm.cli.json_output import Json, print_json
 
-Profile = Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.")]
+Profile = Annotated[
+    str, typer.Argument(help="A profile's name, or a file ending in .toml.", autocompletion=completion.profiles)
+]
 
 
 _USUAL_PARTIES = 5
@@ -21,7 +24,11 @@ Parties = Annotated[
 def explain(
     profiles: Annotated[
         list[str],
-        typer.Argument(metavar="PROFILE...", help="A profile's name, or a file ending in .toml; several: side by side."),
+        typer.Argument(
+            metavar="PROFILE...",
+            help="A profile's name, or a file ending in .toml; several: side by side.",
+            autocompletion=completion.profiles,
+        ),
     ],
     parties: Parties = None,
     json: Json = False,
@@ -54,7 +61,12 @@ def _check_no_plan(names: list[str]) -> None:
 
 
 def compare_profiles(
-    profiles: Annotated[list[str], typer.Argument(metavar="PROFILE...", help="Two names or more, or files ending in .toml.")],
+    profiles: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PROFILE...", help="Two names or more, or files ending in .toml.", autocompletion=completion.profiles
+        ),
+    ],
     parties: Parties = None,
     json: Json = False,
 ) -> None:
@@ -73,9 +85,19 @@ def compare_profiles(
 
 
 def check(
-    profile: Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml: of a profile, or a plan.")],
-    model: Annotated[str | None, typer.Option(help="Check it for this topic model too; a plan names its own.")] = None,
-    threat_model: Annotated[str | None, typer.Option(help="Another threat model than the profile's own.")] = None,
+    profile: Annotated[
+        str,
+        typer.Argument(
+            help="A profile's name, or a file ending in .toml: of a profile, or a plan.", autocompletion=completion.profiles
+        ),
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(help="Check it for this topic model too; a plan names its own.", autocompletion=completion.models),
+    ] = None,
+    threat_model: Annotated[
+        str | None, typer.Option(help="Another threat model than the profile's own.", autocompletion=completion.threat_models)
+    ] = None,
     parties: Annotated[
         int | None, typer.Option(min=1, max=100_000, help="How many parties take part; if not given, as the plan says, or 5.")
     ] = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from securetm.cli import completion
 from securetm.cli.json_output import Json, print_json
 from securetm.cli.key_options import PassphraseFile
 from securetm.errors import NoSuchPath
@@ -56,6 +57,7 @@ def report(
             metavar="RUN",
             help="The folder of a run; or an audit's record, which `securetm audit --json` printed.",
             show_default=False,
+            autocompletion=completion.run_folders,
         ),
     ] = None,
     html: Html = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from securetm.cli import completion
 from securetm.cli.command_errors import NothingLearned
 from securetm.cli.json_output import Json, print_json
 from securetm.errors import BadSetting
@@ -49,8 +50,10 @@ def run(
     plan: Annotated[
         Path | None, typer.Argument(help="A plan in TOML; without one, the docstrings of installed packages.")
     ] = None,
-    profile: Annotated[str | None, typer.Option(help="Privacy profile; see `securetm explain`.")] = None,
-    model: Annotated[str | None, typer.Option(help="Topic model.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Privacy profile; see `securetm explain`.", autocompletion=completion.profiles)
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Topic model.", autocompletion=completion.models)] = None,
     topics: Annotated[int | None, typer.Option(help="Number of topics.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Most training rounds.")] = None,
     epochs: Annotated[
@@ -104,10 +107,17 @@ def run(
     ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting of a plan, as section.name=value.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; must not hold one yet.")] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder, which was interrupted.")] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(help="Go on with the run in this folder, which was interrupted.", autocompletion=completion.run_folders),
+    ] = None,
     continue_: Annotated[
         Path | None,
-        typer.Option("--continue", help="Train on from the model of this finished run: topics keep their numbers and labels."),
+        typer.Option(
+            "--continue",
+            help="Train on from the model of this finished run: topics keep their numbers and labels.",
+            autocompletion=completion.run_folders,
+        ),
     ] = None,
     engine: Annotated[
         str | None, typer.Option(help="What computes the parties' answers, one party after the other: in-process, pool or ray.")

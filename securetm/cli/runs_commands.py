@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from securetm.cli import completion
 from securetm.cli.command_errors import NotDeleted
 from securetm.cli.json_output import Json, print_json
 from securetm.cli.run_command import RUNS
@@ -33,7 +34,10 @@ Place = Annotated[Path, typer.Option("--in", metavar="FOLDER", help="The folder 
 
 
 def runs(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[RUN]...", help="Only these: names or folders.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN]...", help="Only these: names or folders.", autocompletion=completion.run_names),
+    ] = None,
     place: Place = RUNS,
     sort: Annotated[str, typer.Option(help="begun, name, model, profile, perplexity, npmi, epsilon or size.")] = "begun",
     delete: Annotated[bool, typer.Option("--delete", help="Delete these runs, after asking.")] = False,
@@ -64,7 +68,10 @@ def runs(
 
 
 def compare(
-    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Finished runs: names or folders.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN...", help="Finished runs: names or folders.", autocompletion=completion.run_names),
+    ],
     place: Place = RUNS,
     paired: Annotated[
         bool, typer.Option("--paired/--no-paired", help="Also test over held-out documents whether the first run is as good.")

@@ -124,7 +124,7 @@ def test_the_decision_path_is_that_of_the_command() -> None:
     assert FILE_OF_CHOICE.read_text("utf-8") == choice_page(), told
     assert PICTURE.read_text("utf-8") == picture(), told
     for name in profiles():
-        assert f"| [`{name}`](profiles/{name}.md) |" in choice_page(), name  # in the table of costs
+        assert f"| [`{name}`](../protocols/profiles/{name}.toml) |" in choice_page(), name  # in the table of costs
 
 
 def test_pages_of_large_corpora_have_the_committed_figures() -> None:

@@ -1,0 +1,50 @@
+"""Links from pages to files of the tree, and the pages of the site that are made of these files.
+
+A page in `docs/` links to what lies in a clone: a profile's file, a protocol's text, the module of an error. On the site the
+link leads to the page that is made of it.
+"""
+
+from __future__ import annotations
+
+import re
+from os.path import normpath, relpath
+from pathlib import Path, PurePosixPath
+
+_LINK = re.compile(r"\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<to>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
+_ERROR = re.compile(r"`(\w+)`")
+_FILES = {
+    "securetm/errors/every_error.py": "reference/errors.md",
+    "securetm/plans.py": "reference/settings.md",
+    "securetm/models/__init__.py": "reference/settings.md#model-by-model",
+    "securetm/party_policy.py": "reference/party-settings.md",
+    "audits/evidence/README.md": "audits/evidence.md",
+}
+_FOLDERS = {"protocols": "protocols", "threat_models": "threat-models", "audits": "audits", "protocols/profiles": "profiles"}
+
+
+def linked_in_site(markdown: str, page: str) -> str:
+    """The text of a page in `docs/`, whose links to files of the tree lead to pages of the site."""
+
+    def changed(found: re.Match[str]) -> str:
+        path = normpath(PurePosixPath("docs") / PurePosixPath(page).parent / found["to"])
+        place = "" if path.startswith(("docs", "..")) else place_of(path, found["text"])
+        if not place:
+            return found[0]
+        to = relpath(place, PurePosixPath(page).parent)
+        return f"[{found['text']}]({to}{found['anchor'] or ''})"
+
+    return _LINK.sub(changed, markdown)
+
+
+def place_of(path: str, text: str) -> str:
+    """The page of the site that is made of a file or folder of the tree; nothing where there is none."""
+    if path in _FILES:
+        return _FILES[path]
+    if path in _FOLDERS:
+        return f"{_FOLDERS[path]}/index.md"
+    if path.endswith(".py") and (named := _ERROR.fullmatch(text)):
+        return f"reference/errors/{named[1]}.md"
+    folder, name = str(Path(path).parent), Path(path)
+    if folder not in _FOLDERS or name.suffix not in (".md", ".toml"):
+        return ""
+    return f"{_FOLDERS[folder]}/{'index' if name.name == 'README.md' else name.stem}.md"

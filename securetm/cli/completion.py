@@ -1,0 +1,59 @@
+"""What a shell offers behind `securetm … <Tab>`: names of profiles, models and threat models, and folders of runs.
+
+It reads names of files only. Where it has nothing to offer, the shell offers files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+_RUNS = Path("runs")
+_RECORDS = ("run.json", "report.json")  # of a run here, and of what a party has of one
+
+
+def profiles(incomplete: str) -> list[str]:
+    """The shipped profiles."""
+    from securetm.profiles import profile_names
+
+    return _begun(profile_names(), incomplete)
+
+
+def models(incomplete: str) -> list[str]:
+    """The models of this package and of those that are installed."""
+    from securetm.models import MODELS
+
+    return _begun(MODELS.names(), incomplete)
+
+
+def threat_models(incomplete: str) -> list[str]:
+    """The shipped threat models."""
+    from securetm.threats import threat_model_names
+
+    return _begun(threat_model_names(), incomplete)
+
+
+def run_folders(incomplete: str) -> list[str]:
+    """The folders of runs in `runs`, or in the folder that was typed so far."""
+    typed = Path(f"{incomplete}x").parent if incomplete else Path()
+    places = (typed, _RUNS) if typed == Path() else (typed,)
+    return _begun([str(folder) for place in places for folder in _runs_in(place)], incomplete)
+
+
+def run_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The names of the runs in the folder that holds them."""
+    place = ctx.params.get("place") or _RUNS
+    return _begun([folder.name for folder in _runs_in(Path(place))], incomplete) or run_folders(incomplete)
+
+
+def _runs_in(place: Path) -> list[Path]:
+    try:
+        return [folder for folder in sorted(place.iterdir()) if any((folder / name).is_file() for name in _RECORDS)]
+    except OSError:
+        return []
+
+
+def _begun(names: Any, incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
