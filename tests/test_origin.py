@@ -10,7 +10,7 @@ from securetm.contracts import Origin, OriginKind, PaidEntry, StartingInput, Uni
 
 FIRST = PaidEntry("first 1a", Unit.DOCUMENT, 1.0, 1e-5, ("north", "south"))
 SECOND = PaidEntry("second 2b", Unit.DOCUMENT, 0.5, 1e-5, ("south", "west"), simulated=True)
-LIST = StartingInput("vocabulary", "words.txt", Origin.public("the glossary of 2020"), declared=True)
+LIST = StartingInput("vocabulary", "/srv/words.txt", Origin.public("the glossary of 2020"), declared=True)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
+from pathlib import PurePath
 from typing import Any, Self
 
 from securetm.contracts.terms import Unit
@@ -146,6 +147,11 @@ class StartingInput:
     declared: bool = False  # public only because the plan says so
     digest: str = ""  # SHA-256 of what is read of it, where that is a file
 
+    @property
+    def name(self) -> str:
+        """The name without folders: what is released says nothing of the place where the file lay."""
+        return PurePath(self.shown).name
+
 
 def origin_of_product(own: PaidEntry | None, inputs: Sequence[StartingInput], without_budget: str) -> Origin:
     """The origin of what a run writes: what it spent, and what everything that it started from had spent.
@@ -156,8 +162,8 @@ def origin_of_product(own: PaidEntry | None, inputs: Sequence[StartingInput], wi
         return Origin.unbounded(without_budget)
     for one in inputs:
         if one.origin.kind is OriginKind.UNBOUNDED:
-            return Origin.unbounded(f"it started from {one.shown}, which is {one.origin.in_words()}"[:LONGEST_REASON])
+            return Origin.unbounded(f"it started from {one.name}, which is {one.origin.in_words()}"[:LONGEST_REASON])
     before = [entry for one in inputs for entry in one.origin.entries]
     reasons = [reason for one in inputs for reason in one.origin.rests_on]
-    reasons += [f"{one.shown}: {one.origin.reason}" for one in inputs if one.declared]
+    reasons += [f"{one.name}: {one.origin.reason}" for one in inputs if one.declared]
     return Origin.paid([*before, own], reasons)
