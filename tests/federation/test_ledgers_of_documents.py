@@ -259,11 +259,19 @@ def test_copies_and_new_documents_stay_where_their_ledgers_are(tmp_path: Path) -
     assert min(spent(second).values()) > 0
 
 
-def test_a_run_without_a_budget_leaves_no_ledgers(tmp_path: Path) -> None:
-    plan = replace(plan_over(written(tmp_path / "notes.jsonl"), tmp_path), profile="open")
-    folder = begun(tmp_path / "one", plan, tmp_path / "ledgers")
-    assert folder.is_trial
-    assert not (tmp_path / "ledgers").exists()
+def test_a_run_without_a_budget_is_in_the_ledgers_of_its_documents(tmp_path: Path) -> None:
+    """It spends nothing, and a run with a budget finds the ledger that it opened."""
+    source, home = written(tmp_path / "notes.jsonl"), tmp_path / "ledgers"
+    free = begun(tmp_path / "one", replace(plan_over(source, tmp_path), profile="open"), home)
+    assert not free.is_trial
+    for name in free.members:
+        with Ledger.read(free.ledger(name)) as ledger:
+            assert not ledger.has_budget
+    paid = begun(tmp_path / "two", plan_over(source, tmp_path), home)
+    assert paid.ledgers == free.ledgers
+    assert all(budget == 0 for budget in spent(paid).values())
+    spend(paid, each=1)
+    assert min(spent(paid).values()) > 0
 
 
 def test_a_trial_moves_with_its_folder(tmp_path: Path) -> None:
