@@ -6,7 +6,6 @@ A seed decides the run and its faults; when they strike depends on the machine. 
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -58,23 +57,22 @@ class Case:
     def site(self, folder: Path) -> Site:
         """The files of this run."""
         told = self.paid or self.blind
+        words = folder.parent / f"{folder.name} words"
         site = Site.of(
             folder,
             rounds=ROUNDS,
             profile=self.profile,
             model=self.model,
             training=self.training,
-            vocabulary='source = "file"\nfile = "words.txt"' if told else FOUND,
+            vocabulary=f'source = "file"\nfile = "{words}/words.txt"' if told else FOUND,
             privacy='[privacy]\nunit = "document"' if self.paid else "",
             survivors=self.survivors,
             deadline=8,
             grace=3,
             patience=400,
         )
-        if told:
-            words = public_words(folder)
-            for here in (site.trial.coordinator, *map(site.trial.party, site.trial.parties)):
-                shutil.copy(words, here / "words.txt")
+        words.mkdir()
+        public_words(words)
         return site
 
 
