@@ -27,6 +27,7 @@ SOON = 4.0  # seconds: a fault strikes at its byte, or then, if that byte does n
 HANDED_OUT = 30.0  # seconds, after which the coordinator starts again for those that have no model yet
 LDA = 'name = "lda"\nn_topics = 3'
 UNJUDGED = 'stop = "rounds"'
+PRIVACY = '[privacy]\nunit = "document"\n[origins]\nvocabulary = "made up for a test"'
 FAULTS = ("cut", "killed", "left", "frozen", "coordinator killed", "coordinator left", "both killed", "all killed")
 
 
@@ -65,7 +66,7 @@ class Case:
             model=self.model,
             training=self.training,
             vocabulary=f'source = "file"\nfile = "{words}/words.txt"' if told else FOUND,
-            privacy='[privacy]\nunit = "document"' if self.paid else "",
+            privacy=PRIVACY if self.paid else "",
             survivors=self.survivors,
             deadline=8,
             grace=3,
