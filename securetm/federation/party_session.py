@@ -92,12 +92,9 @@ class JoinedSession:
         learner, ask = self.own.learner, awaited.ask
         if learner is None:
             return
+        self.awaited = None  # also if it does not open: a refusal of the next question would tell of the key and the content
         with self.own.failure_log.logged():
-            opened = awaited.route.opened(self.aggregation.answer(ask.round_id), awaited.context)
-            self.awaited = None  # before it: every party's state that diverges does so at the same answer
-            learner.learn(ask.question, opened)
-        if self.awaited is not None:  # it did not open: from here on this party's model would be another one
-            return
+            learner.learn(ask.question, awaited.route.opened(self.aggregation.answer(ask.round_id), awaited.context))
         if ask.keep:
             self.own.memory.keep(ask.serial, learner.remember(self.own.memory.arrays))
 
