@@ -42,7 +42,7 @@ def test_a_model_that_predicts_worse_is_of_no_use(corpora: Mapping[str, Corpus],
 
 
 def test_what_too_few_documents_show_is_not_told(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    result = federate(corpora, tmp_path / "run", {**LDA, "training.rounds": 1, "training.held_out": 0.01})
+    result = federate(corpora, tmp_path / "run", {**LDA, "training.rounds": 1, "training.held_out": 0.02})
     told = result["baseline"]
     assert told["documents"] < 10
     assert result["useful"] is None

@@ -172,7 +172,7 @@ def test_text_about_few_things_is_better_said_with_topics(kind: type[LDA]) -> No
     ends, sentences = np.arange(60, 3601, 60), np.arange(10, 3601, 10)
     ngrams = NGrams.of(words[:2400], sentences[:240], words=40)
     counts = np.array([np.bincount(document, minlength=40) for document in words[:2400].reshape(-1, 60)])
-    model = kind(n_topics=2).fit(as_documents(counts), epochs=4)
+    model = kind(n_topics=2).fit(as_documents(counts), epochs=20)
     rest = (words[2400:], ends[:20], sentences[:120])
     by_topics = topical(model, model.learned.state, *rest)
     alone = ngrams.chances(rest[0], rest[2])
