@@ -31,7 +31,14 @@ def check_counts(counts: Any, longest: int) -> None:
     data = counts.data
     if data.dtype.kind not in "biuf" or not np.isfinite(data).all() or (data != np.rint(data)).any() or data.min() < 0:
         raise BadSetting("from_counts", "matrix", "some entries", "must be whole numbers, zero or more")
-    check_lengths(np.asarray(counts.astype(np.float64).sum(axis=1)).ravel(), longest)
+    check_lengths(_lengths(counts), longest)
+
+
+def check_stored(counts: Any) -> None:
+    """Refuses counts out of a file that no corpus of ours can have written."""
+    data = counts.data
+    if data.dtype != np.int32 or (data.size and data.min() < 1) or (_lengths(counts) > MOST).any():
+        raise ValueError("counts that no corpus has")
 
 
 def check_token_ids(tokens: Array, words: int) -> None:
@@ -44,3 +51,8 @@ def check_lengths(lengths: Array, longest: int) -> None:
     """Refuses the first document that has more words than that."""
     if len(over := np.flatnonzero(lengths > longest)):
         raise TooManyWords(f"document {int(over[0]) + 1:,}", f"{lengths[over[0]]:,.0f}", longest)
+
+
+def _lengths(counts: Any) -> Array:
+    lengths: Array = np.asarray(counts.astype(np.float64).sum(axis=1)).ravel()
+    return lengths

@@ -17,6 +17,7 @@ from scipy import sparse
 from securetm.contracts import BLOCK_DOCUMENTS, Array
 from securetm.corpus.corpus_errors import DamagedFile, OtherVersion, UnlikeParts
 from securetm.corpus.counted_documents import CountedDocuments
+from securetm.corpus.length_limits import check_stored
 from securetm.errors import CannotWrite, NoSuchPath, Unreadable
 from securetm.private_files import make_folder, writing
 
@@ -98,6 +99,7 @@ def _documents(kind: type[D], arrays: dict[str, Array]) -> D:
     parts = tuple(arrays[f"counts.{part}"] for part in ("data", "indices", "indptr"))
     counts = sparse.csr_array(parts, shape=(len(arrays["keys"]), len(vocabulary)))
     counts.check_format(full_check=True)
+    check_stored(counts)
     columns: dict[str, Any] = {name: arrays[name] for name in _NUMBERS if name in arrays}
     columns |= {c: np.array(_unpacked(arrays, c), dtype=np.str_) for c in _STRINGS[1:] if f"{c}.ends" in arrays}
     name, people = _unpacked(arrays, "names")

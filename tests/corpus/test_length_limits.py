@@ -11,10 +11,11 @@ import pytest
 from scipy import sparse
 
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_errors import DocumentTooLong, TooManyWords, UnlikeParts
+from securetm.corpus.corpus_errors import DamagedFile, DocumentTooLong, TooManyWords, UnlikeParts
 from securetm.corpus.files import LIMIT
 from securetm.corpus.length_limits import LONGEST
 from securetm.corpus.readers import read_corpus
+from securetm.corpus.stored import read_arrays, save_arrays
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
 from securetm.models.gibbs.lda import LDA
@@ -71,3 +72,13 @@ def test_stop_words_are_no_words_of_a_long_document() -> None:
 def test_a_text_beyond_all_memory_is_refused_before_it_is_cut() -> None:
     with pytest.raises(DocumentTooLong):
         Corpus.from_strings(["a" * (LIMIT + 1)])
+
+
+@pytest.mark.parametrize(("entry", "kind"), [(2**32 - 1, np.uint32), (-1, np.int32), (0, np.int32), (2**31, np.int64)])
+def test_counts_of_a_file_are_those_of_a_corpus(entry: int, kind: Any, tmp_path: Path) -> None:
+    path = tmp_path / "corpus.npz"
+    Corpus.from_counts(np.array([[1, 0], [0, 1]]), WORDS).save(path)
+    arrays = read_arrays(path)
+    save_arrays(path, {**arrays, "counts.data": np.array([entry, 1], kind)})
+    with pytest.raises(DamagedFile, match="do not fit together"):
+        Corpus.load(path)
