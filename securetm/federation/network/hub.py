@@ -157,13 +157,11 @@ class Hub:
         await self._health.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
         behind = self._server.add_secure_port("127.0.0.1:0", server_credentials(self.keys, self.roster, self.authorities))
         await self._server.start()
-        try:
-            port = await self._door.listen(self.listen, behind)
-        except OSError as problem:
-            await self._server.stop(grace=None)
-            raise CannotListen(self.listen) from problem
         self._pulse = asyncio.ensure_future(self._beats())
-        return port
+        try:
+            return await self._door.listen(self.listen, behind)
+        except OSError as problem:
+            raise CannotListen(self.listen) from problem
 
     async def _beats(self) -> None:
         while self.pulse is not None:
