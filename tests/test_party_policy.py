@@ -38,7 +38,7 @@ def written(folder: Path, text: str) -> Path:
 def test_a_whole_file_with_paths_seen_from_its_folder(tmp_path: Path) -> None:
     file = PartyFile.read(written(tmp_path, WHOLE))
     assert (file.name, file.data.identity, file.policy.least_parties) == ("north", "notes-2026", 4)
-    assert file.data.columns() == {"text": "body", "label": None, "date": None, "person": None, "embedding": None}
+    assert file.data.columns() == {"id": None, "text": "body", "label": None, "date": None, "person": None, "embedding": None}
     assert file.place(file.roster) == tmp_path / "shared" / "roster.toml"
     assert file.home_folder == tmp_path / "home"
 
