@@ -236,11 +236,11 @@ def test_what_fails_under_a_budget_is_an_answer_with_its_noise(
     ask = wire.Ask(TRAIN, 0, 0, party.members, cohort.round_id, {}, False)
     session = JoinedSession.begin(party, bytes(32))
     answering = Answering(session, ask, query, cohort, route)
-    answer = answering.clipped_answer(party.documents.for_question(TRAIN), context)
+    drawn = (answering.clipped_answer(party.documents.for_question(TRAIN), context) for _ in range(100))
+    answer = next(one for one in drawn if one.lost)  # a secret sample has the document in it, or not
     assert {name: block.shape for name, block in answer.vector.items()} == {
         block.name: block.shape for block in route.terms.layout
     }
-    assert answer.lost > 0
     assert [one.name for one in answer.failures] == ["MemoryError"]
     assert np.concatenate([block.ravel() for block in answer.vector.values()]).any()  # noise
     party.close()
