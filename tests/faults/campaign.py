@@ -68,7 +68,7 @@ class Case:
             vocabulary=f'source = "file"\nfile = "{words}/words.txt"' if told else FOUND,
             privacy=PRIVACY if self.paid else "",
             survivors=self.survivors,
-            deadline=8,
+            deadline=60 if self.blind else 8,  # each party starts a process for its ciphertexts
             grace=3,
             patience=400,
         )
