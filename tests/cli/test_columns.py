@@ -12,7 +12,15 @@ from securetm.corpus.columns import ROLES
 from .conftest import SMALL, Said, securetm
 from .test_cli import told
 
-NAMED = {"text": "note", "label": "topic", "party": "clinic", "date": "day", "person": "patient", "embedding": "vector"}
+NAMED = {
+    "id": "key",
+    "text": "note",
+    "label": "topic",
+    "party": "clinic",
+    "date": "day",
+    "person": "patient",
+    "embedding": "vector",
+}
 
 
 @pytest.fixture
@@ -22,7 +30,13 @@ def records(here: Path) -> Path:
     with path.open("w", encoding="utf-8") as file:
         for number, line in enumerate((here / "documents.jsonl").read_text("utf-8").splitlines()):
             row = json.loads(line)
-            more = {"topic": "care", "day": "2026-11-22", "patient": f"patient {number}", "vector": [0.5, 1.0]}
+            more = {
+                "key": f"key {number}",
+                "topic": "care",
+                "day": "2026-11-22",
+                "patient": f"patient {number}",
+                "vector": [0.5, 1.0],
+            }
             file.write(json.dumps({"note": row["text"], "clinic": row["party"], **more}) + "\n")
     return path
 
