@@ -16,7 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from securetm.accounting.ledger import Ledger
+from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.store import CoordinatorStore
+from securetm.plan_origins import accepted_as
+from securetm.plan_reading import read_plan
 
 from ..federation.private import public_words
 from .processes import COORDINATOR, FOUND, PRODLDA, Site, until
@@ -74,7 +77,18 @@ class Case:
         )
         words.mkdir()
         public_words(words)
+        if self.paid:
+            _accept_inputs(site)
         return site
+
+
+def _accept_inputs(site: Site) -> None:
+    """Every party's owner accepts the list of words, which is public by the plan's word only."""
+    inputs = agreed_apart(read_plan(site.trial.plan, {}), site.trial.parties).inputs
+    accepted = f"[policy]\ninputs = {json.dumps([accepted_as(one) for one in inputs])}\n"
+    for name in site.trial.parties:
+        file = site.trial.file(name)
+        file.write_text(file.read_text("utf-8") + accepted, "utf-8")
 
 
 CASES = (
