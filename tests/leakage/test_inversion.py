@@ -126,13 +126,15 @@ def test_the_control_changes_vectors_and_nothing_else(recorded: Recorded) -> Non
 
 
 def test_the_judge_knows_what_took_part(recorded: Recorded) -> None:
-    """Each batch has the size that the answers say, and over an epoch every document takes part."""
+    """Each batch has the size that the answers say, and is of the documents that its party trains on."""
     folder = recorded("open", 20)
     attack = attack_called("gradient_inversion")
     truth = ground_truth_of(folder, questions_of(folder, attack.questions, 3).values())
     assert {counts.shape[0] for counts in truth.batches.values()} == {20}
     for name in folder.members:
-        whole = np.asarray(sum(counts.sum() for (_, party), counts in truth.batches.items() if party == name))
-        assert 0 < whole <= truth.held[name].sum()
+        trained_on = {row.tobytes() for row in truth.held[name].toarray().astype(np.int64)}
+        drawn = [counts for (_, party), counts in truth.batches.items() if party == name]
+        assert len(drawn) == 3
+        assert {row.tobytes() for counts in drawn for row in counts.toarray().astype(np.int64)} <= trained_on
     serial = next(iter(truth.batches))[0]
     assert truth.batch(serial, "").shape == (100, len(truth.vocabulary))

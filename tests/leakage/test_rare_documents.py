@@ -154,7 +154,8 @@ def knows_all(folder: RunFolder, words: np.ndarray) -> WordGroups:
     held = sparse.csc_array(sparse.vstack(list(truth.held.values())))[:, words]
     held = held * (np.asarray(held.sum(axis=0)).ravel() == 1)  # words that occur more often are in many documents
     beside = np.asarray((held.T @ held).todense())
-    np.fill_diagonal(beside, 0)
+    beside = beside.astype(np.int64)
+    np.fill_diagonal(beside, -1)  # no word is its own companion, also where it has none
     return WordGroups("", words, words[beside.argmax(axis=1)], ())
 
 
