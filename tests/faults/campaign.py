@@ -71,7 +71,7 @@ class Case:
             vocabulary=f'source = "file"\nfile = "{words}/words.txt"' if told else FOUND,
             privacy=PRIVACY if self.paid else "",
             survivors=self.survivors,
-            deadline=60 if told else 8,  # a party starts a process for ciphertexts, or tries its processor before it pays
+            deadline=200 if told else 8,  # a party starts a process for ciphertexts, or tries its processor before it pays
             grace=3,
             patience=400,
         )
