@@ -17,7 +17,6 @@ from securetm.corpus.public_words import language_code
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.errors import BadSetting
 from securetm.experiments.committed_costs import ProfileCost, by_cost, cost_of
-from securetm.federation.run_spending import epsilon_of_one, noise_for_runs
 from securetm.forecast import Forecast, forecast, setting_under
 from securetm.forecast.best_settings import best_settings
 from securetm.forecast.forecast_setting import PLAIN, PUBLIC
@@ -110,6 +109,8 @@ def _made(answers: Answers, profile: Profile, notes: PlanNotes, best: Forecast |
     agreement = _agreed(text)
     if answers.trainings == 1 or not hides_documents(profile.budget):
         return _Made(text, agreement, best)
+    from securetm.federation.run_spending import noise_for_runs  # with the accountant, which one training does not need
+
     noise = noise_for_runs(agreement, dealt_out(answers, profile), answers.trainings)
     text = plan_text(answers, profile, replace(notes, noise=noise), setting)
     if best is not None and setting is not None:
@@ -169,7 +170,11 @@ def _epsilon_of_one(answers: Answers, profile: Profile, notes: PlanNotes) -> flo
     """What one of the trainings may spend, if it were the only one."""
     assert profile.budget is not None
     epsilon, delta = epsilon_for(answers, profile, notes), delta_for(answers, profile.budget.delta)
-    return epsilon if answers.trainings == 1 else epsilon_of_one(Budget(answers.unit, epsilon, delta), answers.trainings)
+    if answers.trainings == 1:
+        return epsilon
+    from securetm.federation.run_spending import epsilon_of_one
+
+    return epsilon_of_one(Budget(answers.unit, epsilon, delta), answers.trainings)
 
 
 def _forecast(told: Forecast, notes: PlanNotes) -> dict[str, Any]:
