@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -16,7 +17,7 @@ from securetm.corpus.contents import content_digests
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import BadCell, IncompleteColumn, RepeatedKeys, UnlikeCorpora, UnlikeParts
 from securetm.corpus.counted_documents import NO_ORDER
-from securetm.corpus.keys import document_keys, mixed
+from securetm.corpus.keys import content_keys, document_keys, mixed
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
 from tests.corpus.generated import WORDS, check, corpora, sentences_of, words_of
@@ -270,3 +271,12 @@ def test_a_document_of_counts_is_known_by_its_counts() -> None:
     text = dataclasses.replace(Corpus.from_strings(["wings beat"], name="text"), **NO_ORDER)
     joined = Corpus.concat([one, text])
     assert np.array_equal(content_digests(joined), np.concatenate([content_digests(one), content_digests(text)]))
+
+
+def test_a_key_is_the_mac_of_the_digest_and_of_the_number_among_equal_documents() -> None:
+    secret, digests, copies = bytes(range(16)), np.arange(64, dtype=np.uint8).reshape(4, 16), np.array([0, 1, 2, 1 << 33])
+    for key, digest, copy in zip(content_keys(secret, digests, copies), digests, copies, strict=True):
+        encryptor = Cipher(algorithms.AES128(secret), modes.CBC(bytes(16))).encryptor()
+        whole = encryptor.update(digest.tobytes() + int(copy).to_bytes(8, "little") + bytes(8))
+        assert int(key) == int.from_bytes(whole[16:24], "little")
+    assert len(content_keys(secret, digests[:0], copies[:0])) == 0
