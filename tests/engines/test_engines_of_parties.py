@@ -14,6 +14,7 @@ from securetm.corpus.columns import Columns
 from securetm.corpus.shard_building.corpus_build import CorpusBuild
 from securetm.federation.joining.join_preview import preview
 from securetm.federation.transcript import Transcript
+from securetm.private_files import writing
 from securetm.reports.preview_tables import preview_tables
 
 from ..cli.conftest import SETTINGS, securetm, write_documents
@@ -80,6 +81,9 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def organisations(keys: Path, folder: Path, engine: str) -> Organisations:
     """Five organisations, of which the first has its documents in blocks on disk and chooses its own engine."""
     made = Organisations.of(keys, folder, plan(rounds=2))
+    for number, name in enumerate(NAMES):  # the same documents have the same names, whichever engine computes
+        with writing(made.home(name) / "names.key") as secret:
+            secret.write(bytes([number]) * 32)
     file = made.write(NAMES[0], privacy=engine)
     file.write_text(file.read_text("utf-8").replace("documents.jsonl", "stored"), "utf-8")
     CorpusBuild(str(file.parent / "documents.jsonl"), file.parent / "stored", Columns(), block_documents=8, shards=2).run()

@@ -17,7 +17,7 @@ from securetm.corpus.shard_building.corpus_build import CorpusBuild
 from securetm.credentials.roster_file import write_roster
 from securetm.engines.listening import family
 from securetm.engines.ray_host import handle
-from securetm.federation.folder import MODEL
+from securetm.federation.release import MODEL
 from securetm.private_files import private_folder
 from securetm.stages import Unwatched
 from securetm.trial import trial_folder
