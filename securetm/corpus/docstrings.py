@@ -35,7 +35,7 @@ PACKAGES = {"numpy": "numpy", "scipy": "scipy", "torch": "torch", "scikit-learn"
 FEWEST_WORDS = 20  # of a docstring that counts as a document
 OnPackage = Callable[[str, int, int], None]  # party, files read, files in all
 
-_FORMAT = 3  # of the cache: raise it when reading changes
+_FORMAT = 4  # of the cache: raise it when reading changes
 _GENRE = """
 parameter parameters argument arguments arg args kwargs return returns returned returning optional default defaults true false
 none int float str bool list tuple dict object objects function functions method methods class classes instance instances
