@@ -150,15 +150,19 @@ def _counted(matrix: Any, vocabulary: Sequence[str] | None, embeddings: Array | 
 
 
 def _counts_of(matrix: Any) -> Any:
-    """The matrix as CSR without repeated entries. Refuses anything but a table of numbers that can be counts."""
+    """The matrix as CSR without repeated entries and zeros, which names of documents would hold.
+
+    Refuses anything but a table of numbers that can be counts.
+    """
     table = matrix if sparse.issparse(matrix) else _numbers(np.asarray(matrix))
     if table.dtype.kind not in "biuf" or table.ndim != 2 or table.shape[1] == 0:
         shape = " x ".join(map(str, table.shape))
         raise NoMatrix(f"{'numbers' if table.dtype.kind in 'biuf' else 'texts or other things'}, {shape or 'a single one'}")
     counts = sparse.csr_array(table)
-    if not counts.has_canonical_format:
+    if not counts.has_canonical_format or not counts.data.all():
         counts = counts.copy()  # the caller's matrix stays as it is
         counts.sum_duplicates()
+        counts.eliminate_zeros()
     if counts.nnz and not (np.isfinite(counts.data).all() and counts.data.min() >= 0):
         raise BadSetting("documents", "counts", "a matrix", "must hold no negative, infinite or missing counts")
     check_lengths(np.asarray(counts.astype(np.float64).sum(axis=1)).ravel(), LONGEST)

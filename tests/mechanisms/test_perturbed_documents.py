@@ -59,7 +59,7 @@ def test_the_same_noised_counts_show_the_same(distribution: str) -> None:
         for one in (first, second)
     ]
     assert (corpora[0].counts != corpora[1].counts).nnz > 0
-    seen = [shown(noised(corpus, 0.5, distribution)) for corpus in corpora]
+    seen = [shown(noised(corpus.named_by_place(), 0.5, distribution)) for corpus in corpora]
     assert seen[0].keys() == seen[1].keys() >= {"counts", "between", "keys", "token_ends", "sentence_ends", "vocabulary"}
     for name in seen[0]:
         np.testing.assert_equal(seen[0][name], seen[1][name], name)

@@ -36,10 +36,11 @@ def test_our_models_rows_depend_on_nothing_beside_them(name):
 
 
 class Library(FusedKernels):
-    """The same passes with the library's own product, which rounds a row by how many rows there are."""
+    """The same passes with a product as libraries have it: how many rows there are decides in which order a row is added up."""
 
     def dense(self, rows, weights, bias=None):
-        product = rows.double() @ weights.double() if len(rows) % 2 else (weights.double().T @ rows.double().T).T
+        order = range(weights.shape[0]) if len(rows) % 2 else reversed(range(weights.shape[0]))
+        product = sum(rows[:, [k]].double() * weights[[k]].double() for k in order)
         return (product if bias is None else product + bias).to(rows.dtype).contiguous()
 
 
@@ -50,9 +51,9 @@ class Carried(FusedKernels):
         return super().squared_lengths(rows) * (1.0 + np.finfo(float).eps * (len(rows) > 4))
 
 
-@pytest.mark.parametrize("kind", [Library, Carried])
-def test_one_bit_is_enough_to_be_refused(kind):
-    model = ProdLDA(n_topics=6, hidden=9, dtype="float64", device="cpu", alpha=0.9 + len(kind.__name__) / 100)
+@pytest.mark.parametrize(("kind", "alpha"), [(Library, 0.97), (Carried, 0.98)])  # a model of equal settings is not tried again
+def test_one_bit_is_enough_to_be_refused(kind, alpha):
+    model = ProdLDA(n_topics=6, hidden=9, dtype="float64", device="cpu", alpha=alpha)
     model.__dict__["_kernels"] = kind()
     with pytest.raises(RowsDepend, match="on this processor"):
         check_rows(model)

@@ -52,7 +52,7 @@ def purity(shares: Any) -> float:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_texts_are_learned_and_new_texts_transformed(kind: Any) -> None:
-    fitted = model(kind).fit(TEXTS, epochs=40)
+    fitted = model(kind).fit(TEXTS, epochs=80)
     assert purity(fitted.transform(TEXTS)) > 0.9
     new = fitted.transform(["a boat on the lake", "the judge and the jury"])
     assert new.shape == (2, 3)

@@ -79,7 +79,10 @@ def test_few_titles_whose_words_are_independent_are_predicted_about_as_well_as_b
     known, held = corpus.select(np.arange(600)), corpus.select(np.arange(600, len(corpus)))
     fitted = model.fit(known, epochs=10)
     shares = np.asarray(known.counts.sum(axis=0)).ravel() + 0.5
-    seen, unseen = held.halves(0)
-    by_frequencies = float((unseen.counts @ np.log(shares / shares.sum())).sum() / unseen.counts.sum())
-    found = float(model.log_likelihood(fitted.learned.state, seen, unseen).sum() / unseen.counts.sum())
-    assert found > by_frequencies - ALLOWED
+    lost = []
+    for division in range(6):  # of each title's words: one alone is off by some hundredths
+        seen, unseen = held.halves(division)
+        by_frequencies = float((unseen.counts @ np.log(shares / shares.sum())).sum() / unseen.counts.sum())
+        found = float(model.log_likelihood(fitted.learned.state, seen, unseen).sum() / unseen.counts.sum())
+        lost.append(by_frequencies - found)
+    assert np.mean(lost) < ALLOWED

@@ -33,7 +33,7 @@ def planted(documents: int = 300, words_each: int = 12, seed: int = 0) -> Any:
 
 
 def corpus_of(counts: Any) -> Corpus:
-    return Corpus.from_counts(counts, tuple(f"w{n:02}" for n in range(counts.shape[1])))
+    return Corpus.from_counts(counts, tuple(f"w{n:02}" for n in range(counts.shape[1])), longest=2**31 - 1)
 
 
 def summed(counts: Any, radius: float = np.inf) -> Array:
