@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -55,7 +56,8 @@ def test_names_and_folders_that_are_offered(folder: Path, monkeypatch: pytest.Mo
 
 def test_it_is_installed_by_an_option(folder: Path) -> None:
     given = os.environ | {"HOME": str(folder)}
-    command = [sys.executable, "-m", "securetm.cli.main", "--install-completion", "bash"]
+    typed = f"{shlex.quote(sys.executable)} -m securetm.cli.main --install-completion; exit $?"
+    command = ["bash", "-c", typed]  # the shell above it is the one that is completed
     done = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "_SECURETM_COMPLETE=complete_bash" in (folder / ".bash_completions" / "securetm.sh").read_text("utf-8")
