@@ -55,12 +55,12 @@ def test_a_budget_spent_on_less_than_a_guess_ends_as_a_gap(profile: str, code: i
 def test_a_run_without_a_round_shows_no_topics_and_keeps_no_model(here: Path) -> None:
     listed(here)
     settings = [*LDA, *LISTED, "--rounds", "1", "--profile", "iftm", "--ledgers", "nothing"]
-    assert securetm("run", *settings, "--epsilon", "8", "--out", "runs/paid").code in (0, 1)
-    said = securetm("run", *settings, "--epsilon", "7", "--out", "runs/unpaid", "--json")
+    assert securetm("run", *settings, "--epsilon", "8", "--out", "runs/noise-bought").code in (0, 1)
+    said = securetm("run", *settings, "--epsilon", "7", "--out", "runs/noise-unpaid", "--json")
     assert said.code == 3
     assert (said.json["rounds"], said.json["topics"], said.json["useful"]) == (0, [], False)
     assert "Topics of the shared model" not in flat(said)
     assert "Kept in" not in flat(said)
     assert "next:" not in flat(said)
     assert "no round was trained" in flat(said)
-    assert securetm("topics", "runs/unpaid").code == 2
+    assert securetm("topics", "runs/noise-unpaid").code == 2
