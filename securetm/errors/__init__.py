@@ -38,7 +38,7 @@ from securetm.errors.setting_errors import (
     check_setting,
 )
 from securetm.errors.similar_names import did_you_mean
-from securetm.errors.tree import FAILURE, MISUSE, Misuse, Refused, SecuretmError, Unsound
+from securetm.errors.tree import FAILURE, MISUSE, Failed, Mistake, Misuse, Refused, SecuretmError, Unsound
 
 __all__ = [
     "FAILURE",
@@ -51,7 +51,9 @@ __all__ = [
     "CohortTooSmall",
     "CountsNotWhole",
     "Duplicate",
+    "Failed",
     "Malformed",
+    "Mistake",
     "Misuse",
     "NeedsIntegers",
     "NeedsReach",

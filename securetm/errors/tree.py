@@ -83,6 +83,44 @@ class Unsound(Misuse):
     """this combination is not sound"""
 
 
+class _Said(SecuretmError):
+    """An error whose sentence and hint stand where it is raised, because nobody acts on its type."""
+
+    def __init_subclass__(cls) -> None:  # no dataclass: its facts are given where it is raised
+        return
+
+    def __init__(self, sentence: str, hint: str = "", **facts: Any) -> None:
+        super().__init__()
+        self._sentence, self._hint, self._facts = sentence, hint, facts
+
+    def facts(self) -> dict[str, Any]:
+        """As they were given."""
+        return self._facts
+
+    def sentence(self) -> str:
+        """As it was given, with the names of the facts in braces."""
+        return self._sentence
+
+    def advice(self) -> str:
+        """The hint that was given."""
+        return self._with_facts(self._hint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _said_again, (type(self), self._sentence, self._hint, self._facts)
+
+
+def _said_again(kind: type[_Said], sentence: str, hint: str, facts: dict[str, Any]) -> _Said:
+    return kind(sentence, hint, **facts)
+
+
+class Mistake(_Said, Misuse):
+    """something that a person can correct"""
+
+
+class Failed(_Said):
+    """something that was asked for in the right way and could not be done"""
+
+
 class Refused(SecuretmError):
     """refused"""
 
