@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from securetm.models.torch_module.topic_network import TopicNetwork as TopicNetwork
     from securetm.models.torch_module.torch_module import TorchModule as TorchModule
     from securetm.models.variational.lda_vi import VariationalLDA as VariationalLDA
-    from securetm.reports.signed.released_run import federate as federate
+    from securetm.reports.statement.write import federate as federate
 
 _WHERE = {
     "CombinedTM": "securetm.models.neural.contextual",
@@ -51,7 +51,7 @@ _WHERE = {
     "audit": "securetm.leakage.auditor",
     "budget": "securetm.accounting.calculator.budget_call",
     "docstring_parties": "securetm.corpus.docstrings",
-    "federate": "securetm.reports.signed.released_run",
+    "federate": "securetm.reports.statement.write",
     "load": "securetm.federation.finished",
     "read_corpus": "securetm.corpus.readers",
 }

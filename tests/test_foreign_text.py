@@ -23,17 +23,14 @@ from securetm.federation.federation_result import FederationResult
 from securetm.foreign_text import csv_cell, html_text, json_text, markdown_text, printable, without_commands
 from securetm.leakage.audit_record import Audit
 from securetm.leakage.illustrations import Example
-from securetm.reports.audit_page import audit_page
-from securetm.reports.audit_summary import summary
-from securetm.reports.exported_tables import topics_csv
-from securetm.reports.page import framed
+from securetm.reports.audit_report import audit_page, summary
+from securetm.reports.federation import status_page
+from securetm.reports.pages import framed
 from securetm.reports.progress import Bars
-from securetm.reports.signed.paper_markdown import in_markdown
-from securetm.reports.signed.paper_page import in_html
-from securetm.reports.signed.paper_screen import show_paper
-from securetm.reports.signed.report_paper import Items, Paper, PaperSection, Paragraph, TextTable
-from securetm.reports.status_page import status_page
+from securetm.reports.statement.forms import in_html, in_markdown, show_paper
+from securetm.reports.statement.paper import Items, Paper, PaperSection, Paragraph, TextTable
 from securetm.reports.terminal import Screen
+from securetm.reports.topics import topics_csv
 from tests.reports.audits import AUDIT, finding
 from tests.reports.standings import facts
 from tests.test_house import PACKAGE, files, tree
@@ -136,7 +133,7 @@ def test_no_writer_passes_on_what_would_be_obeyed(name: str, capsys: pytest.Capt
 
 def test_a_sheet_of_paper_has_them_spelt_out() -> None:
     reader = pytest.importorskip("pypdf")
-    from securetm.reports.signed.paper_pdf import in_pdf
+    from securetm.reports.statement.pdf import in_pdf
 
     said = "".join(page.extract_text() for page in reader.PdfReader(io.BytesIO(in_pdf(paper()))).pages)
     assert [letter for letter in OBEYED if letter in said] == []

@@ -19,7 +19,7 @@ from securetm.plan_reading import plan_from_tables
 from securetm.profile_choice import changes, fitting, gaps_asked
 from securetm.profiles import claims_of, cohort_of, profile_names, read_profile
 from securetm.protection_asked import Answers, threats_asked
-from securetm.reports.chosen_plan import PlanNotes, delta_for, plan_text
+from securetm.reports.choosing import PlanNotes, delta_for, plan_text
 
 LOOKS = ("coordinator", "party", "reader")
 HIDE = ("organisation", "document", "total")

@@ -15,7 +15,7 @@ from securetm.mechanisms.word_selection import WORDS_PRIVATE
 from securetm.plan_reading import plan_from_tables
 from securetm.profile_errors import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly
 from securetm.profiles import claims_of, cohort_of, make_model, profile_names, read_profile
-from securetm.reports.explanation import explain
+from securetm.reports.profiles import explain
 from securetm.route import compile_route
 from securetm.threats import threat_model_names
 from securetm.toml_settings import CommandLineText

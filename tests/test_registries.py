@@ -19,7 +19,7 @@ from securetm.models import MODELS
 from securetm.part_errors import BrokenPart, ClaimedTwice
 from securetm.profiles import make_model
 from securetm.registries import Registry, _declared
-from securetm.reports.part_tables import listed_parts, show_parts, unusable_parts
+from securetm.reports.profiles import listed_parts, show_parts, unusable_parts
 
 GOOD = """
 from dataclasses import dataclass

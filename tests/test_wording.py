@@ -92,20 +92,16 @@ TYPED = {
     "securetm/accounting/calculator/planned_runs.py": "a command to type: what it says is what is allowed",
     "securetm/cli/choose_command.py": "quotes what was typed",
     "securetm/leakage/foreign_audit.py": "a command line",
-    "securetm/reports/chosen_plan.py": "a plan to write: what it says is what is allowed",
-    "securetm/reports/run_to_type.py": "a command to type",
-    "securetm/reports/choice_record.py": "quotes what was typed",
+    "securetm/reports/choosing.py": "quotes what was typed, and writes a plan: what it says is what is allowed",
     "securetm/reports/budget_sliders.py": "names of choices in a page",
     "securetm/reports/audit_file.py": "quotes a file that contradicts itself",
 }
 ESTIMATES = {
     "securetm/models/moments/start_share.py": "a number that it counts with: it shows nothing",
     "securetm/models/rounds_rule.py": "a number that it counts with: it shows nothing",
-    "securetm/reports/evaluation_tables.py": "an interval of quality, which bounds nothing",
-    "securetm/reports/run_tables.py": "an interval of quality",
-    "securetm/reports/forecast_tables.py": "a forecast of quality, at a budget that was typed",
-    "securetm/reports/forecast_sentences.py": "a forecast of quality",
-    "securetm/reports/choice_screen.py": "quality at a budget of a table",
+    "securetm/reports/evaluation.py": "an interval of quality, which bounds nothing",
+    "securetm/reports/runs.py": "an interval of quality",
+    "securetm/reports/forecast.py": "a forecast of quality, at a budget that was typed, and a command to type",
 }
 AS_WRITTEN = {*TYPED, *ESTIMATES}
 

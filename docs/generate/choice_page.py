@@ -18,8 +18,7 @@ from securetm.experiments.committed_costs import by_cost, cost_of
 from securetm.profile_choice import changes, fitting
 from securetm.profiles import profile_names, read_profile
 from securetm.protection_asked import COORDINATOR, DOCUMENT, NOBODY, ORGANISATION, PARTY, READER, SECRETS, TOTAL, Answers
-from securetm.reports.choice_record import cost_facts
-from securetm.reports.choice_screen import bytes_said
+from securetm.reports.choosing import bytes_said, cost_facts
 from securetm.threats import read_threat_model
 from securetm.wording import counted
 

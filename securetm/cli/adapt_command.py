@@ -40,9 +40,9 @@ def adapt(
     """
     from securetm.federation.adapted_model import adapted_to, check_free_folder, write_adapted
     from securetm.federation.finished import FinishedRun
-    from securetm.reports.moved_topics_table import moved_table
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import results, screen
+    from securetm.reports.topics import moved_table
 
     require((corpus is None) != (party is None), "securetm adapt", "--corpus", None, "give --corpus FILE or --party NAME")
     require(text is None or corpus is not None, "securetm adapt", "--text", text, "is of use with --corpus only")

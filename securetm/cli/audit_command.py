@@ -83,7 +83,7 @@ def audit(
     _check_folders(evidence, keep)
     with _reporting_interruption(evidence, keep, run):
         from securetm.reports.audit_file import write_record
-        from securetm.reports.audit_screen import show_audit
+        from securetm.reports.audit_report import show_audit
         from securetm.reports.progress import Bars
         from securetm.reports.terminal import results, screen
 
@@ -175,7 +175,7 @@ def _goes_on(kept: Unfinished) -> str:
 
 def _check_folders(evidence: Path | None, keep: Path | None) -> None:
     """Refuses before any result is made: a folder of evidence that cannot be written, a folder of runs with files in it."""
-    from securetm.reports.writing import check_folder, make_private
+    from securetm.reports.files import check_folder, make_private
 
     if evidence is not None:
         check_folder(evidence)

@@ -36,7 +36,7 @@ def reproduce(
     sizes = {"only": only, "keep": keep, "workers": workers}
     result = _measured("reproduction", name, json, data, {size: value for size, value in sizes.items() if value})
     if html is not None:
-        from securetm.reports.measurement_report import write_measured
+        from securetm.reports.measurement import write_measured
 
         write_measured(result, html)
 
@@ -62,8 +62,7 @@ def bench(
 
 def _measured(kind: str, name: str, json: bool, data: Path | None, sizes: dict[str, Any] | None = None) -> dict[str, Any]:
     from securetm.experiments.catalogue import measure
-    from securetm.reports.measurement_report import show_plots
-    from securetm.reports.measurement_tables import show_measurements
+    from securetm.reports.measurement import show_measurements, show_plots
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import results, screen
 

@@ -22,8 +22,7 @@ def answer(report: Callable[[Stages], BudgetReport], html: Path | None, json: bo
 
 def shown(compute: Callable[[Stages], BudgetReport], html: Path | None, json: bool) -> BudgetReport:
     """Computes the report and shows it."""
-    from securetm.reports.budget_page import write_page
-    from securetm.reports.budget_tables import show_report
+    from securetm.reports.budget import show_report, write_page
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import results, screen
 

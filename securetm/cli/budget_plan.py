@@ -191,7 +191,7 @@ class _OneRun:
     def use(self, asked: ProfileQuestion, length: float) -> Callable[[float], str]:
         """Whether the model of one run will be of use, by its noise."""
         from securetm.federation.run_forecast import forecast_with
-        from securetm.reports.forecast_sentences import before_a_run
+        from securetm.reports.forecast import before_a_run
 
         documents, each = asked.people.documents, asked.documents_each()
 

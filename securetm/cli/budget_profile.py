@@ -25,9 +25,7 @@ from securetm.mechanisms.noising import PRIVATE
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import USUAL_LANGUAGE, hides_documents, usual_model
 from securetm.profiles import cohort_of, count_of_parties, read_profile, words_in_sums
-from securetm.reports.forecast_sentences import before_a_run
-from securetm.reports.forecast_tables import best_said
-from securetm.reports.run_to_type import run_to_type
+from securetm.reports.forecast import before_a_run, best_said, run_to_type
 from securetm.wording import colluding_parties, counted
 
 if TYPE_CHECKING:

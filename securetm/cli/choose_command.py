@@ -14,7 +14,7 @@ from securetm.cli.choose_errors import AnswersMissing, PlanExists
 from securetm.cli.json_output import Json, print_json
 
 if TYPE_CHECKING:
-    from securetm.reports.chosen_plan import PlanNotes
+    from securetm.reports.choosing import PlanNotes
 
 
 def choose(
@@ -97,9 +97,9 @@ def _named_as_options(told: Mapping[str, Any]) -> Iterator[None]:
 
 def _answer(facts: dict[str, Any], out: Path | None, json: bool) -> None:
     """Writes the plan, and shows what was found."""
-    from securetm.reports.choice_screen import show_choice
+    from securetm.reports.choosing import show_choice
+    from securetm.reports.files import write_report
     from securetm.reports.terminal import results
-    from securetm.reports.writing import write_report
 
     to = results(json)
     show_choice(facts, to)
@@ -133,7 +133,7 @@ def _trial(facts: dict[str, Any], out: Path) -> str:
 
 
 def _check_out(out: Path, replace: bool) -> None:
-    from securetm.reports.writing import check_writable
+    from securetm.reports.files import check_writable
 
     if out.exists() and not replace:
         raise PlanExists(str(out))
@@ -191,7 +191,7 @@ def _notes(
     from securetm.corpus.public_words import language_code
     from securetm.errors import BadSetting, NoSuchPath
     from securetm.plans import CorpusChoice
-    from securetm.reports.chosen_plan import PlanNotes
+    from securetm.reports.choosing import PlanNotes
 
     if corpus and corpus != CorpusChoice().source and not Path(corpus).exists():
         raise NoSuchPath(corpus)
@@ -224,7 +224,7 @@ def _why_public(public: list[str], language: str) -> str:
 def _chosen(given: Mapping[str, Any], notes: PlanNotes) -> dict[str, Any]:
     from securetm.errors import BadSetting
     from securetm.protection_asked import Answers
-    from securetm.reports.choice_record import chosen
+    from securetm.reports.choosing import chosen
     from securetm.toml_settings import from_table
 
     asked = from_table(Answers, given, "the answers")

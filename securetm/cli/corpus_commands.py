@@ -72,7 +72,7 @@ def build(
     from securetm.corpus.columns import Columns
     from securetm.corpus.shard_building.corpus_build import CorpusBuild
     from securetm.corpus.shard_building.memory_share import left_for_documents
-    from securetm.reports.corpus_screen import show_manifest
+    from securetm.reports.evaluation import show_manifest
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import results, screen
 
@@ -110,7 +110,7 @@ def show(
     No document is shown. Its files are compared in size with what was written; with --verify, every byte is.
     """
     from securetm.corpus.shards.sharded_corpus import ShardedCorpus
-    from securetm.reports.corpus_screen import show_manifest
+    from securetm.reports.evaluation import show_manifest
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import results, screen
 

@@ -61,7 +61,7 @@ def forecast(
     from securetm.forecast.forecast_features import LDA_VI
     from securetm.forecast.usefulness_forecast import LENGTHS
     from securetm.models import MODELS
-    from securetm.reports.forecast_tables import show_forecast
+    from securetm.reports.forecast import show_forecast
     from securetm.reports.terminal import results
 
     for option, value in {"--documents": documents, "--epsilon": epsilon, "--parties": parties}.items():
@@ -102,7 +102,7 @@ def _told(
     from securetm.accounting.calculator.persons import PERSON
     from securetm.accounting.delta_limits import sentence_delta
     from securetm.profiles import count_of_parties, read_profile
-    from securetm.reports.run_to_type import run_to_type
+    from securetm.reports.forecast import run_to_type
 
     setting = (chosen.best or chosen.asked).setting
     warning = sentence_delta(setting.delta, people.units, people.protected)

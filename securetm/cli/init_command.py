@@ -52,7 +52,7 @@ def init(
 def _run(trial: TrialFolder, to: Console) -> dict[str, Any]:
     """Runs the trial as a simulation and as processes, and shows what came of it."""
     from securetm.reports.progress import Bars
-    from securetm.reports.signed.written_report import write_release
+    from securetm.reports.statement.write import write_release
     from securetm.reports.terminal import screen
     from securetm.trial.trial_run import SIMULATION, run_processes, run_simulation, same_models
     from securetm.trial.trial_screen import live, show_ended

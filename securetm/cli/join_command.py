@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from securetm.federation.joining.beat import PacedParty
     from securetm.federation.joining.join_status import JoinStatus
     from securetm.federation.joining.joining_party import Carrier, Joining
-    from securetm.reports.join_screen import JoinScreen
+    from securetm.reports.federation import JoinScreen
 
 _LOOKS = 0.25  # seconds between two looks at the standing
 _LEDGER_LOOKS = 60  # looks between two at the ledger, which takes longer
@@ -51,7 +51,7 @@ def join(
     with _stopped_by_signals() as stop:
         report = _joined(joining, stop, (socket, 0o660 if for_group else 0o600), json)
     if json:
-        from securetm.reports.join_screen import JoinScreen
+        from securetm.reports.federation import JoinScreen
         from securetm.reports.terminal import results
 
         JoinScreen(results(json), as_json=True).tell("finished", report)
@@ -66,7 +66,7 @@ def _prepared(party: Path, passphrase_file: Path | None, *, tells: bool) -> Join
     keep_out_of_core_dumps()
     PartyFile.read(party)  # a mistake in it is told at once; what follows takes seconds to load
     from securetm.federation.joining.joining_party import prepare, tell_nobody
-    from securetm.reports.key_tables import show_warnings
+    from securetm.reports.federation import show_warnings
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import screen
 
@@ -92,7 +92,7 @@ def _tell_coordinator(party: str, keys: Keys, roster: FederationRoster, reason: 
 
 def _show_preview(joining: Joining, json: bool) -> None:
     from securetm.federation.joining.join_preview import preview
-    from securetm.reports.preview_tables import preview_tables
+    from securetm.reports.federation import preview_tables
     from securetm.reports.terminal import results
 
     shown = preview(joining)
@@ -123,8 +123,8 @@ def _joined(joining: Joining, stop: threading.Event, at: tuple[Path | None, int]
     """Runs the party in a thread of its own, and draws in this one, which gets the signals."""
     from securetm.federation.joining.join_status import JoinStatus
     from securetm.federation.joining.joining_party import join as take_part
-    from securetm.reports.join_screen import JoinScreen, ended_panel
-    from securetm.reports.signed.written_report import write_release
+    from securetm.reports.federation import JoinScreen, ended_panel
+    from securetm.reports.statement.write import write_release
     from securetm.reports.terminal import results, screen
 
     rounds = joining.agreement.plan.training.rounds

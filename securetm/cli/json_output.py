@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from securetm.foreign_text import json_text
-from securetm.reports.streams import output_named
+from securetm.reports.files import output_named
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and the tables on stderr.")]
 

@@ -111,7 +111,7 @@ def _interrupted(debug: bool) -> int:
 
 def _reader_gone() -> int:
     """The reader of our output has closed it: drops what is still to be written."""
-    from securetm.reports.streams import to_nowhere
+    from securetm.reports.files import to_nowhere
 
     for stream in (sys.stdout, sys.stderr):
         to_nowhere(stream.fileno())

@@ -51,11 +51,9 @@ def topics(
     json: Json = False,
 ) -> None:
     """Shows the topics of a finished run, heaviest words first. Labels that people gave to topics stand beside them."""
-    from securetm.reports.exported_tables import STANDARD_OUTPUT, topics_csv
-    from securetm.reports.moved_topics_table import moved_table
     from securetm.reports.terminal import results
-    from securetm.reports.topic_page.topic_sources import shares_everywhere
-    from securetm.reports.topics_table import topics_table
+    from securetm.reports.topic_page import shares_everywhere
+    from securetm.reports.topics import STANDARD_OUTPUT, moved_table, topics_csv, topics_table
 
     _check_files(json, csv)
     finished = _opened(run)
@@ -102,9 +100,9 @@ def transform(
     json: Json = False,
 ) -> None:
     """Finds the topics of new documents with the model of a finished run."""
-    from securetm.reports.exported_tables import STANDARD_OUTPUT, shares_csv, shares_parquet
     from securetm.reports.progress import LateBars
-    from securetm.reports.terminal import documents_table, results, screen
+    from securetm.reports.terminal import results, screen
+    from securetm.reports.topics import STANDARD_OUTPUT, documents_table, shares_csv, shares_parquet
 
     _check_files(json, csv, parquet)
     finished = _opened(run)
@@ -127,8 +125,8 @@ def transform(
 
 def _check_files(json: bool, csv: str | None, parquet: Path | None = None) -> None:
     """Refuses files that could not be written, and two documents on standard output, before anything is read."""
-    from securetm.reports.exported_tables import STANDARD_OUTPUT
-    from securetm.reports.writing import check_writable
+    from securetm.reports.files import check_writable
+    from securetm.reports.topics import STANDARD_OUTPUT
 
     require(not (json and csv == STANDARD_OUTPUT), "", "--csv", csv, "cannot share standard output with --json")
     for place in (Path(csv) if csv not in (None, STANDARD_OUTPUT) else None, parquet):
@@ -164,7 +162,7 @@ def _check_page(
     html: Path | None, documents: bool, model_only: bool, given: tuple[str | None, str | None, Path | None]
 ) -> None:
     """Refuses options of a page that do not go together, before anything is read."""
-    from securetm.reports.writing import check_writable
+    from securetm.reports.files import check_writable
 
     by_date, party, corpus = given
     whose = party or corpus
@@ -214,8 +212,7 @@ def _over_time(finished: FinishedRun, held: dict[str, PartyCorpus], period: str 
 def _write_page(finished: FinishedRun, html: Path, **choices: Any) -> None:
     """Writes the page of topics, and says where it is."""
     from securetm.reports.terminal import screen
-    from securetm.reports.topic_page.topic_page import write_topic_page
-    from securetm.reports.topic_page.topic_sources import shown_topics
+    from securetm.reports.topic_page import shown_topics, write_topic_page
 
     to = screen()
     with to.status("writing the page") if to.is_terminal else nullcontext():
@@ -226,7 +223,7 @@ def _write_page(finished: FinishedRun, html: Path, **choices: Any) -> None:
 def _show_over_time(over_time: TopicsByDate, topics: list[list[str]], labels: TopicLabels, json: bool) -> None:
     """A table with a line of bars for each topic."""
     from securetm.reports.terminal import results
-    from securetm.reports.topics_over_time import over_time_table
+    from securetm.reports.topics import over_time_table
 
     to = results(json)
     to.print(over_time_table(over_time, topics, labels.texts, to.width))

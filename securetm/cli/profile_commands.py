@@ -38,8 +38,9 @@ def explain(
     if len(profiles) > 1:
         compare_profiles(profiles, parties, json)
         return
-    from securetm.reports.explanation import explain as facts_of
-    from securetm.reports.terminal import results, show_explanation
+    from securetm.reports.profiles import explain as facts_of
+    from securetm.reports.profiles import show_explanation
+    from securetm.reports.terminal import results
 
     facts = facts_of(profiles[0], parties)
     show_explanation(facts, results(json))
@@ -74,8 +75,8 @@ def compare_profiles(
 
     Rows whose answers differ are marked.
     """
-    from securetm.reports.profile_comparison import compare_profiles as facts_of
-    from securetm.reports.profile_comparison_screen import show_comparison
+    from securetm.reports.profiles import compare_profiles as facts_of
+    from securetm.reports.profiles import show_comparison
     from securetm.reports.terminal import results
 
     facts = facts_of(profiles, parties)
@@ -106,7 +107,8 @@ def check(
     """Refuses an unsound choice and names every gap; exits 1 if there is one."""
     from securetm.federation.soundness import against, check_plan, plan_to_check
     from securetm.federation.soundness import check as gaps_of
-    from securetm.reports.terminal import results, show_check
+    from securetm.reports.profiles import show_check
+    from securetm.reports.terminal import results
     from securetm.toml_settings import require
 
     plan = plan_to_check(profile)
@@ -115,7 +117,7 @@ def check(
     found = gaps_of(profile, model, threat_model, taking) if plan is None else check_plan(plan, threat_model, taking)
     said = ""
     if plan is not None and not found:
-        from securetm.reports.plan_usefulness import too_few_documents, use_said
+        from securetm.reports.choosing import too_few_documents, use_said
 
         found += too_few_documents(plan, taking)
         said = "" if found else use_said(plan, taking)
@@ -148,8 +150,7 @@ def threats(
     model requires a claim that it does not make.
     """
     from securetm.reports.terminal import results
-    from securetm.reports.threat_screen import show_threats
-    from securetm.reports.threat_tables import threats_of
+    from securetm.reports.threats import show_threats, threats_of
 
     facts = threats_of(profile, parties, every=every, folder=evidence)
     show_threats(facts, results(json))
@@ -165,7 +166,7 @@ def parts(json: Json = False) -> None:
     A name that several packages declare is listed once for each, and refused where it is used. The parts of other packages are
     imported, and those that cannot be used are named with the reason.
     """
-    from securetm.reports.part_tables import listed_parts, show_parts, unusable_parts
+    from securetm.reports.profiles import listed_parts, show_parts, unusable_parts
     from securetm.reports.terminal import results
 
     facts, unusable = listed_parts(), unusable_parts()

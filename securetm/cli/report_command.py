@@ -13,11 +13,11 @@ from securetm.cli import completion
 from securetm.cli.json_output import Json, print_json
 from securetm.cli.key_options import PassphraseFile
 from securetm.errors import NoSuchPath
-from securetm.reports.report_errors import CannotWriteReport, NoRunGiven, NothingToWrite
+from securetm.reports.files import CannotWriteReport, NoRunGiven, NothingToWrite
 
 if TYPE_CHECKING:
     from securetm.leakage.audit_record import Audit
-    from securetm.reports.signed.written_report import WrittenReport
+    from securetm.reports.statement.write import WrittenReport
 
 Html = Annotated[Path | None, typer.Option("--html", help="Write the report as one page.")]
 Pdf = Annotated[Path | None, typer.Option("--pdf", help="Write the report of a run as a PDF, at most four sheets.")]
@@ -97,7 +97,7 @@ def report(
 def _of_audit(record: Path, html: Path | None, markdown: Path | None, examples: int | None, json: bool) -> bool:
     """Shows an audit again, and returns whether a promise was broken."""
     from securetm.reports.audit_file import read_record
-    from securetm.reports.audit_screen import show_audit
+    from securetm.reports.audit_report import show_audit
     from securetm.reports.terminal import results
 
     found = read_record(record)
@@ -117,8 +117,8 @@ def _of_run(
     json: bool,
 ) -> bool:
     """Writes the page to sign, and returns whether a promise was broken."""
-    from securetm.reports.signed.paper_screen import show_paper, show_sheet
-    from securetm.reports.signed.written_report import check_released, write_signed_report
+    from securetm.reports.statement.forms import show_paper, show_sheet
+    from securetm.reports.statement.write import check_released, write_signed_report
     from securetm.reports.terminal import results, screen
 
     signer = _signer(home, passphrase_file)
@@ -160,8 +160,7 @@ def _in_json(made: WrittenReport, examples: int) -> dict[str, Any]:
 
 def _verify(given: Sequence[str], json: bool) -> None:
     """Compares a sheet with all that it speaks of, checks a signature where one is given, and says what came out."""
-    from securetm.reports.signed.paper_screen import show_compared
-    from securetm.reports.signed.verified_statement import compare_statement
+    from securetm.reports.statement.verify import compare_statement, show_compared
     from securetm.reports.terminal import results
 
     if len(given) not in (1, 3):
@@ -192,7 +191,7 @@ def _signed(file: Path, signature: Path, trusted: str, json: bool) -> dict[str, 
 
 def check_places(*wanted: Path | None) -> None:
     """Refuses a file that cannot be written, or one for two reports, before anything is carried out for it."""
-    from securetm.reports.writing import check_writable
+    from securetm.reports.files import check_writable
 
     places = [path for path in wanted if path is not None]
     for place, path in enumerate(places):
@@ -214,8 +213,7 @@ def away(examples: int | None) -> int:
 def hand_out(found: Audit, html: Path | None, markdown: Path | None, examples: int | None, json: bool) -> None:
     """Writes the page, the summary and the JSON document, as far as they are wanted."""
     from securetm.leakage.audit_record import record
-    from securetm.reports.audit_page import write_audit
-    from securetm.reports.audit_summary import write_summary
+    from securetm.reports.audit_report import write_audit, write_summary
     from securetm.reports.terminal import screen
 
     to = screen()

@@ -185,7 +185,8 @@ def _run(
     choices: tuple[bool, bool],
     json: bool,
 ) -> dict[str, Any]:
-    from securetm.reports.terminal import results, screen, show_run
+    from securetm.reports.runs import show_run
+    from securetm.reports.terminal import results, screen
 
     to, (chosen, workers) = screen(), _computing(*computing)
     with _getting_ready(to, json):
@@ -196,7 +197,7 @@ def _run(
         from securetm.federation.sources import corpora_of
         from securetm.federation.word_threshold import check_words, in_words
         from securetm.reports.progress import Bars
-        from securetm.reports.signed.written_report import write_release
+        from securetm.reports.statement.write import write_release
 
         folder = reopen(resume) if resume is not None else None
         agreement, path = _agreed(plan, overrides, places[0]) if folder is None else (folder.agreement, folder.path)
@@ -305,7 +306,7 @@ def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
 def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, PartyCorpus], to: Console) -> None:
     """Reports documents without text or words, parties without documents, and rows without a party."""
     from securetm.corpus.partitions import left_out, without_any
-    from securetm.reports.dropped_documents import left_out_in_words
+    from securetm.reports.evaluation import left_out_in_words
 
     listed = agreement.words
     for sentence in left_out_in_words(left_out(corpora), {} if listed is None else without_any(corpora, listed)):
@@ -325,7 +326,7 @@ def _say_forecast(agreement: Agreement, parties: int, to: Console) -> None:
     """Says whether the model of a run under a budget will be of use, from its plan alone."""
     from securetm.federation.run_forecast import forecast_of, why_no_forecast
     from securetm.plans import hides_documents
-    from securetm.reports.forecast_sentences import before_a_run
+    from securetm.reports.forecast import before_a_run
 
     if hides_documents(agreement.budget):
         to.print(before_a_run(forecast_of(agreement, parties), why_no_forecast(agreement)), markup=False)

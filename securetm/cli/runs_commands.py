@@ -52,7 +52,7 @@ def runs(
     With --delete it deletes the runs that are named: what each one kept, and nothing else. A ledger that belongs to documents
     stays, and so does what a party has to remember of its answers.
     """
-    from securetm.reports.run_tables import runs_table
+    from securetm.reports.runs import runs_table
     from securetm.reports.terminal import results
 
     require(sort in _ORDERS, "", "--sort", sort, known=tuple(_ORDERS))
@@ -87,7 +87,7 @@ def compare(
     from securetm.federation.kept_runs import found_run
     from securetm.federation.paired_runs import paired_runs
     from securetm.federation.side_by_side import side_by_side
-    from securetm.reports.run_tables import comparison_tables, paired_sentences
+    from securetm.reports.runs import comparison_tables, paired_sentences
     from securetm.reports.terminal import results
 
     paths = [found_run(name, place) for name in names]

@@ -42,8 +42,8 @@ def serve(
     chosen = read_plan(plan, plan_settings(set_ or []))  # a mistake in it is told at once; what follows takes seconds to load
     from securetm.federation.coordinator_files import CoordinatorFiles
     from securetm.federation.serving.operating import operated
-    from securetm.reports.key_tables import show_warnings
-    from securetm.reports.signed.written_report import write_release
+    from securetm.reports.federation import show_warnings
+    from securetm.reports.statement.write import write_release
 
     files = CoordinatorFiles.read(chosen.coordinator, plan.parent, lambda folder: passphrase_for(folder, passphrase_file))
     show_warnings(ending_soon(files.roster, now_utc()))
@@ -80,7 +80,7 @@ def _shown(choice: CoordinatorChoice, serving: Serving, *, dashboard: bool) -> I
     """Shows how the run stands: metrics, status page, and the terminal."""
     from securetm.federation.serving.local_pages import LocalPages
     from securetm.federation.serving.metrics import metrics_page
-    from securetm.reports.status_page import status_pages
+    from securetm.reports.federation import status_pages
     from securetm.reports.terminal import screen
 
     def facts() -> Mapping[str, Any]:
@@ -107,7 +107,7 @@ def _note(refusal: str) -> None:
 
 
 def _dashboard(facts: Callable[[], Mapping[str, Any]]) -> AbstractContextManager[Any]:
-    from securetm.reports.dashboard import Dashboard
+    from securetm.reports.federation import Dashboard
     from securetm.reports.terminal import screen
 
     return Dashboard(screen(), facts)
@@ -115,7 +115,7 @@ def _dashboard(facts: Callable[[], Mapping[str, Any]]) -> AbstractContextManager
 
 def _show(result: Mapping[str, Any], json: bool) -> None:
     """The end of a run, as far as a coordinator may know it."""
-    from securetm.reports.dashboard import show_served
+    from securetm.reports.federation import show_served
     from securetm.reports.terminal import results
 
     show_served(result, results(json))

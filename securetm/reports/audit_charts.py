@@ -18,7 +18,7 @@ from securetm.leakage.verdicts import NOT_TESTED
 from securetm.reports.audit_markup import Html, grid, joined
 from securetm.reports.audit_tables import AuditTable, Cell
 from securetm.reports.audit_wording import EPSILON, NUMBER, SHARE, by_chance, figure, scale_of, shown
-from securetm.reports.plots import axis, dashes, number
+from securetm.reports.charts import axis, dashes, number
 from securetm.wording import upward
 
 ROC, EMPIRICAL = "roc", "epsilon"  # kinds of curves (leakage/attack.py)

@@ -19,8 +19,7 @@ from securetm.leakage.audit_record import STANDING, Audit, Finding, Measured, re
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, VERDICTS, possible_verdicts
-from securetm.reports.report_errors import NotAnAudit
-from securetm.reports.writing import make_private, write_report
+from securetm.reports.files import NotAnAudit, make_private, write_report
 from securetm.toml_settings import require
 from securetm.wording import downward_figure
 

@@ -18,9 +18,9 @@ from securetm.accounting.calculator.option_checks import check, check_parties, r
 from securetm.accounting.calculator.persons import People
 from securetm.foreign_text import html_text
 from securetm.profiles import cohort_of, read_profile
-from securetm.reports.page import framed, table_section
-from securetm.reports.topic_page.page_data import in_script
-from securetm.reports.writing import write_report
+from securetm.reports.files import write_report
+from securetm.reports.pages import framed, static, table_section
+from securetm.reports.topic_page import in_script
 from securetm.wording import upward
 
 TITLE = "Plan a privacy budget"
@@ -109,8 +109,7 @@ def sliders_page(start: SliderStart) -> str:
         "</main>",
         f'<script type="application/json" id="data">{in_script(data)}</script>',
     )
-    here = Path(__file__)
-    style, script = (here.with_name(f"budget_sliders.{kind}").read_text("utf-8") for kind in ("css", "js"))
+    style, script = (static(f"static/budget_sliders.{kind}") for kind in ("css", "js"))
     return framed(TITLE, parts, style, script)
 
 

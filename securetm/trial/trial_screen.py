@@ -15,7 +15,8 @@ from rich.text import Text
 
 from securetm.contracts import Profile
 from securetm.credentials.member_names import COORDINATOR
-from securetm.reports.terminal import shared_topics, show_list, titled
+from securetm.reports.runs import shared_topics
+from securetm.reports.terminal import show_list, titled
 from securetm.trial.member_processes import MemberProcess
 from securetm.trial.trial_folder import TrialFolder
 from securetm.trial.trial_run import Event, Show, TrialEnded

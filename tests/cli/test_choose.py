@@ -12,7 +12,7 @@ import pytest
 from securetm.agreement import agree
 from securetm.federation.run_forecast import forecast_of
 from securetm.plan_reading import plan_from_tables
-from securetm.reports.guess_limit import MOST_RIGHT, right_guesses
+from securetm.reports.budget import MOST_RIGHT, right_guesses
 
 from .conftest import securetm, write_documents
 from .keys.terminal import interrupted_at, typed

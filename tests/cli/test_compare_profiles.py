@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from securetm.profiles import profile_names
-from securetm.reports.profile_comparison import compare_profiles
+from securetm.reports.profiles import compare_profiles
 
 from .conftest import securetm
 

@@ -17,7 +17,7 @@ from securetm.forecast import Verdict
 from securetm.forecast.best_settings import MODELS, OTHERS
 from securetm.forecast.forecast_setting import BY_MOMENTS
 from securetm.plan_reading import plan_from_tables
-from securetm.reports.forecast_sentences import after_a_run, before_a_run
+from securetm.reports.forecast import after_a_run, before_a_run
 
 from .calculated import budget, found
 

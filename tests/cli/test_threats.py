@@ -14,7 +14,7 @@ from securetm.leakage.audit_record import Finding, Measured
 from securetm.leakage.evidence import Evidence, to_keep, write_evidence
 from securetm.leakage.evidence_hashes import bound_to
 from securetm.profiles import profile_names, read_profile
-from securetm.reports.threat_tables import NEVER
+from securetm.reports.threats import NEVER
 from securetm.threats import threat_model_names
 from tests.effort import worked, worked_elsewhere
 from tests.reports.audits import finding

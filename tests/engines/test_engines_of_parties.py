@@ -15,7 +15,7 @@ from securetm.corpus.shard_building.corpus_build import CorpusBuild
 from securetm.federation.joining.join_preview import preview
 from securetm.federation.transcript import Transcript
 from securetm.private_files import writing
-from securetm.reports.preview_tables import preview_tables
+from securetm.reports.federation import preview_tables
 
 from ..cli.conftest import SETTINGS, securetm, write_documents
 from ..federation.joined import NAMES, Organisations, make_keys, trained

@@ -11,7 +11,7 @@ import pytest
 from securetm.corpus.corpus_errors import CorpusNotHere
 from securetm.experiments import newsgroups
 from securetm.experiments.newsgroups import FILE, by_subject, corpus_in_words, looking_in, public_words, read_newsgroups
-from securetm.reports.measurement_report import write_measured
+from securetm.reports.measurement import write_measured
 
 from ..cli.conftest import securetm
 from ..cli.test_cli import told

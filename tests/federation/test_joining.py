@@ -23,8 +23,7 @@ from securetm.federation.running_errors import DamagedStore, NotARun, PartyRefus
 from securetm.federation.store import read_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models.stored_model import write_model
-from securetm.reports.topic_page.topic_page import topic_page
-from securetm.reports.topic_page.topic_sources import shown_topics
+from securetm.reports.topic_page import shown_topics, topic_page
 
 from .conftest import FIVE, texts
 from .joined import NAMES, Organisations, make_keys, trained

@@ -13,7 +13,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
 from securetm.federation.simulation import execute, federate
-from securetm.reports.usefulness_sentences import of_use
+from securetm.reports.runs import of_use
 from securetm.stages import Unwatched
 
 from .conftest import small_plan

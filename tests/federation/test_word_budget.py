@@ -34,9 +34,9 @@ from securetm.federation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import COMMON, SqliteStore
 from securetm.mechanisms.mechanism_errors import RawCounts
-from securetm.reports.budget_tables import show_report
-from securetm.reports.explanation import explain
-from securetm.reports.terminal import show_explanation, show_run
+from securetm.reports.budget import show_report
+from securetm.reports.profiles import explain, show_explanation
+from securetm.reports.runs import show_run
 from securetm.resources import data_folder
 from securetm.stages import Unwatched
 

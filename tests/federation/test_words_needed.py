@@ -16,7 +16,7 @@ from securetm.federation.simulation import federate
 from securetm.federation.word_threshold import needed_by
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.plan_reading import read_plan
-from securetm.reports.explanation import explain
+from securetm.reports.profiles import explain
 
 DP = {"profile": "dp-local", "privacy.epsilon": 8.0, "model.n_topics": 3, "training.rounds": 2}
 

@@ -13,7 +13,7 @@ from securetm.forecast import ForecastSetting, Verdict, forecast, under_profile
 from securetm.forecast.best_settings import MODELS, OTHERS, choose_settings
 from securetm.forecast.usefulness_forecast import documents_needed
 from securetm.profiles import read_profile
-from securetm.reports.forecast_sentences import chance_said, forecast_said
+from securetm.reports.forecast import chance_said, forecast_said
 
 SETTING = ForecastSetting(documents=20_000, epsilon=3.0, length=30.0)
 

@@ -28,8 +28,7 @@ from securetm.leakage.renewal import renew_refusals, whole_audit
 from securetm.leakage.staleness import due_refusals, stale_refusals
 from securetm.reports.audit_file import read_record
 from securetm.reports.audit_wording import headline, refusal_in_words
-from securetm.reports.threat_refusals import LIES
-from securetm.reports.threat_tables import threats_of
+from securetm.reports.threats import LIES, threats_of
 from securetm.stages import Unwatched
 
 from ..cli.conftest import securetm

@@ -28,8 +28,7 @@ from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.protocol_violations import tried_violations
 from securetm.leakage.refusal_record import RefusalRecord
 from securetm.reports.audit_wording import refusal_in_words
-from securetm.reports.threat_refusals import LIES
-from securetm.reports.threat_tables import threats_of
+from securetm.reports.threats import LIES, threats_of
 from securetm.stages import Unwatched
 
 from .conftest import PARTIES

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.reports.audit_page import write_audit
+from securetm.reports.audit_report import write_audit
 
 from .audits import large
 from .browser import BROWSER, Tab, browser

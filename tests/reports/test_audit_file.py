@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from securetm.errors import CannotWrite
 from securetm.leakage.audit_record import Audit, record
 from securetm.reports.audit_file import read_record, write_record
-from securetm.reports.audit_page import audit_page, write_audit
-from securetm.reports.audit_summary import write_summary
-from securetm.reports.report_errors import NotAnAudit
+from securetm.reports.audit_report import audit_page, write_audit, write_summary
+from securetm.reports.files import NotAnAudit
 
 from .audits import AUDIT, FULL, large
 

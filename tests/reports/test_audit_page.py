@@ -17,7 +17,7 @@ from securetm.leakage.refusal_record import RefusalRecord
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.reports.audit_charts import bar_of, bars, planes
 from securetm.reports.audit_markup import Html
-from securetm.reports.audit_page import audit_page
+from securetm.reports.audit_report import audit_page
 from securetm.reports.audit_tables import counts_table, refusals_table
 from securetm.reports.audit_wording import CAUTION, claimed_epsilon, headline, promised, share
 from securetm.threats import CHANNELS, read_threat_model

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from securetm.errors import CannotWrite
 from securetm.leakage.illustrations import Example
-from securetm.reports.audit_summary import summary, write_summary
+from securetm.reports.audit_report import summary, write_summary
 
 from .audits import AUDIT, FULL, finding, large
 

@@ -12,9 +12,7 @@ from rich.console import Console
 from securetm.foreign_text import markdown_text
 from securetm.leakage.audit_record import Audit
 from securetm.leakage.illustrations import Example
-from securetm.reports.audit_page import audit_page
-from securetm.reports.audit_screen import show_audit
-from securetm.reports.audit_summary import summary
+from securetm.reports.audit_report import audit_page, show_audit, summary
 from securetm.reports.audit_tables import findings_table
 
 from .audits import AUDIT, FULL, finding, large

@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 
 from securetm.errors import CannotWrite
-from securetm.reports.budget_page import page, write_page
-from securetm.reports.budget_tables import cell, show_report
+from securetm.reports.budget import cell, page, show_report, write_page
 
 from .sheets import SHEET, STATEMENT
 

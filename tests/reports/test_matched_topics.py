@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from securetm.reports.terminal import matched_topics
+from securetm.reports.runs import matched_topics
 
 
 @pytest.mark.parametrize(

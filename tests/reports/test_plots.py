@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from securetm.accounting.calculator.budget_report import Plot, PlotLine
-from securetm.reports.plots import Axis, axes_of, axis, in_svg, in_terminal, number
+from securetm.reports.charts import Axis, axes_of, axis, in_svg, in_terminal, number
 
 from .sheets import PLOT
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from securetm.reports.signed.paper_page import in_html
-from securetm.reports.signed.report_paper import annex_of, paper
+from securetm.reports.statement.annex import annex_of, paper
+from securetm.reports.statement.forms import in_html
 
 from .browser import BROWSER, Tab, browser
 from .test_signed_report import CLAIM, IDLE, LEAK, changed, own_evidence, report

@@ -18,15 +18,14 @@ from securetm.leakage.regulators import CRITERIA, LINKING, NOT_TRIED, SCOPES, SI
 from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, REFUTED
 from securetm.profiles import read_profile
 from securetm.reports.audit_wording import figure, tries
-from securetm.reports.guess_limit import right_guesses
-from securetm.reports.signed import report_sources
-from securetm.reports.signed.made_report import signed_report
-from securetm.reports.signed.paper_markdown import in_markdown
-from securetm.reports.signed.paper_page import in_html
-from securetm.reports.signed.paper_pdf import in_pdf
-from securetm.reports.signed.report_facts import OTHER_MODEL, SAME_MODEL, THIS_RUN, SignedReport
-from securetm.reports.signed.report_paper import TextTable, paper
-from securetm.reports.signed.report_sources import ReportSources
+from securetm.reports.budget import right_guesses
+from securetm.reports.statement import sources as report_sources
+from securetm.reports.statement.annex import paper, signed_report
+from securetm.reports.statement.forms import in_html, in_markdown
+from securetm.reports.statement.paper import TextTable
+from securetm.reports.statement.pdf import in_pdf
+from securetm.reports.statement.questions import OTHER_MODEL, SAME_MODEL, THIS_RUN, SignedReport
+from securetm.reports.statement.sources import ReportSources
 
 from .audits import AUDIT, CLAIM, IDLE, LEAK, changed
 from .test_budget_page import Seen

@@ -13,17 +13,16 @@ import pytest
 
 from securetm.contracts import Budget, Unit
 from securetm.profiles import read_profile
-from securetm.reports.audit_page import audit_page
-from securetm.reports.signed import report_sources
-from securetm.reports.signed.paper_markdown import in_markdown
-from securetm.reports.signed.paper_page import in_html
-from securetm.reports.signed.paper_pdf import in_pdf, sheets_of
-from securetm.reports.signed.report_paper import Paper, annex_of, paper
-from securetm.reports.signed.report_sources import ReportSources
-from securetm.reports.signed.sheet_marks import annex_marks, in_comment, is_as_sealed, read_marks, sealed
-from securetm.reports.signed.statement import Statement, statement_on
-from securetm.reports.signed.statement_paper import sheet
-from securetm.reports.signed.verified_statement import compare_statement
+from securetm.reports.audit_report import audit_page
+from securetm.reports.statement import sources as report_sources
+from securetm.reports.statement.annex import annex_of, paper
+from securetm.reports.statement.forms import in_html, in_markdown
+from securetm.reports.statement.marks import annex_marks, in_comment, is_as_sealed, read_marks, sealed
+from securetm.reports.statement.paper import Paper
+from securetm.reports.statement.pdf import in_pdf, sheets_of
+from securetm.reports.statement.sources import ReportSources
+from securetm.reports.statement.statement import Statement, sheet, statement_on
+from securetm.reports.statement.verify import compare_statement
 
 from .audits import AUDIT
 from .test_signed_report import report, sources

@@ -12,8 +12,7 @@ from rich.console import Console
 
 from securetm.federation.serving.local_pages import LocalPages
 from securetm.federation.serving.standing import AWAY, FINISHED, WAITING, PartyStanding
-from securetm.reports.dashboard import MOST_PARTIES, Dashboard, picture
-from securetm.reports.status_page import status_page, status_pages
+from securetm.reports.federation import MOST_PARTIES, Dashboard, picture, status_page, status_pages
 
 from .browser import BROWSER, Tab, browser
 from .standings import facts

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from securetm.reports.terminal import own_topics, quality, shared_topics
+from securetm.reports.runs import own_topics, quality, shared_topics
 
 FIVE = ("standard library", "numpy", "scipy", "torch", "scikit-learn")
 MANY = tuple(f"party-{number:03d}" for number in range(1, 101))

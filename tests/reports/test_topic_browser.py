@@ -13,8 +13,7 @@ import pytest
 
 from securetm.federation.topic_labels import TopicLabels
 from securetm.federation.topics_by_date import TopicsByDate
-from securetm.reports.topic_page.shown_topics import DocumentsBehind, TopicDocument
-from securetm.reports.topic_page.topic_page import write_topic_page
+from securetm.reports.topic_page import DocumentsBehind, TopicDocument, write_topic_page
 
 from .browser import BROWSER, Tab, browser
 from .topics_shown import HOSTILE, shown

@@ -10,10 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.reports.topic_page.page_data import in_script, page_data
-from securetm.reports.topic_page.relevance import SHOWN, STEPS, candidates, logarithms, overall, ranked
-from securetm.reports.topic_page.topic_map import distances, places
-from securetm.reports.topic_page.topic_page import topic_page
+from securetm.reports.topic_page import (
+    SHOWN,
+    STEPS,
+    candidates,
+    distances,
+    in_script,
+    logarithms,
+    overall,
+    page_data,
+    places,
+    ranked,
+    topic_page,
+)
 
 from .topics_shown import HOSTILE, made_up, shown
 
@@ -130,7 +139,7 @@ def test_a_page_says_where_nothing_was_tested_and_nothing_where_there_is_no_nois
 
 
 def test_the_script_writes_no_markup() -> None:
-    script = Path(__file__).parents[2] / "securetm" / "reports" / "topic_page" / "topic_page.js"
+    script = Path(__file__).parents[2] / "securetm" / "reports" / "static" / "topic_page.js"
     text = script.read_text("utf-8")
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(|XMLHttpRequest|import\(", text)
     assert text.count("\n") < 400

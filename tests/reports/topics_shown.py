@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.reports.topic_page.shown_topics import ShownTopics
+from securetm.reports.topic_page import ShownTopics
 
 HOSTILE = "</script><img src=x onerror=window.hurt=1>"
 

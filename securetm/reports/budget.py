@@ -1,0 +1,160 @@
+"""The budget calculator's answer in the terminal and on a page, and the limit on guesses from which a report warns."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Column, Table
+from rich.text import Text
+
+from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport, ReportTable
+from securetm.foreign_text import html_text
+from securetm.reports.charts import in_terminal
+from securetm.reports.files import write_report
+from securetm.reports.pages import cell, framed, numeric, plot_section, table_section
+from securetm.reports.terminal import titled
+from securetm.wording import upward, upward_figure, upward_share
+
+MOST_RIGHT = 0.99  # of guesses whether somebody was in it: a budget that allows more hardly limits anything
+
+_MOST_WHOLE = 4  # whole epsilons with which guesses can be right that often, and no more often: e^5 is above 99
+
+
+def right_guesses(epsilon: float, delta: float) -> float:
+    """The most that guesses can be right under (epsilon, delta) if in and out are as likely (Kairouz and others 2015)."""
+    return min(1.0, 1 - (1 - delta) / (1 + math.exp(min(epsilon, 700.0))))
+
+
+def is_limited(epsilon: float, delta: float) -> bool:
+    """Whether this budget stays below the limit from which the page to sign warns."""
+    return right_guesses(epsilon, delta) <= MOST_RIGHT
+
+
+def limited_epsilon(epsilon: float, delta: float) -> float:
+    """This epsilon if it stays below the limit, or else the largest whole number that does; 0 where there is none."""
+    if is_limited(epsilon, delta):
+        return epsilon
+    return float(next((whole for whole in range(_MOST_WHOLE, 0, -1) if is_limited(whole, delta)), 0))
+
+
+def limit_said(right: float) -> str:
+    """What a share of right guesses means, in a sentence."""
+    return f"Whatever anybody tries, a guess whether one given person or document was in it is right at most {of_100(right)}."
+
+
+def of_100(right: float) -> str:
+    """A share as times in 100, never below it."""
+    return f"{upward_share(right, '')} times in 100, where a coin is right 50 times"
+
+
+WIDEST = 110  # a longer line is hard to read
+
+_NO_GDP = "The Gaussian (GDP) approximation is not offered: it understates what is spent."
+
+
+def show_report(report: BudgetReport, to: Console) -> None:
+    """The sentence, warnings, tables, curves and notes of a report."""
+    width = min(to.width, WIDEST)
+    to.print(Panel(_head(report), title=Text(report.title, style="bold"), title_align="left", padding=(1, 2), width=width))
+    for warning in report.warnings:
+        to.print(_bullet("!", warning, "bold yellow"), width=width)
+    if report.warnings:
+        to.print()
+    for place, table in enumerate(all_tables(report)):
+        if place:
+            to.print()
+        to.print(_table(table, width))
+    for plot in report.plots:
+        to.print(f"\n[bold]{escape(plot.title)}[/bold]")
+        to.print(Text(in_terminal(plot, min(width, 90))), soft_wrap=True)
+    if report.notes:
+        to.print()
+    for note in report.notes:
+        to.print(_bullet("•", note, "dim"), width=width)
+
+
+def _head(report: BudgetReport) -> Group:
+    figures = Text.assemble(
+        (f"{report.first}\n\n" if report.first else "", "bold"),
+        (f"epsilon = {upward(report.epsilon)} per {report.unit}", "" if report.first else "bold"),
+        f"   delta = {upward_figure(report.delta)}   ",
+        f"({report.accountant})",
+    )
+    attack = attack_limit(report, upward_share(report.true_positives))
+    return Group(figures, Text(), Text(report.statement), Text(), Text(attack, style="italic"))
+
+
+def attack_limit(report: BudgetReport, most: str) -> str:
+    """The most that a membership test can find under this budget; `most` is the share as it is to be shown."""
+    return (
+        f"Whoever tests for one {report.unit} and may err on {upward_share(FALSE_POSITIVES)} of those that were not used "
+        f"finds at most {most} of those that were."
+    )
+
+
+def all_tables(report: BudgetReport) -> tuple[ReportTable, ...]:
+    """The report's own tables, then the epsilon by each accountant."""
+    if not report.by_accountant:
+        return report.tables
+    rows = tuple((row.accountant, row.epsilon, row.means) for row in report.by_accountant)
+    title = f"epsilon per {report.unit} at delta = {upward_figure(report.delta)}, by accountant"
+    return (*report.tables, ReportTable(title, ("accountant", "epsilon", "what it is"), rows, _NO_GDP))
+
+
+def _bullet(mark: str, sentence: str, style: str) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True, style=style)
+    grid.add_column(overflow="fold")
+    grid.add_row(mark, escape(sentence))
+    return grid
+
+
+def _table(table: ReportTable, width: int) -> Table:
+    aligned = zip(table.columns, numeric(table), strict=True)
+    columns = (Column(name, justify="right" if right else "left", overflow="fold") for name, right in aligned)
+    shown = titled(table.title, *columns, caption=escape(table.caption), title_style="bold")
+    for row in table.rows:
+        shown.add_row(*(escape(cell(value)) for value in row))
+    screen = Console(width=width)
+    if shown.__rich_measure__(screen, screen.options).maximum > width:
+        shown.width = width
+    return shown
+
+
+def write_page(report: BudgetReport, path: Path) -> None:
+    """Writes the page."""
+    write_report(path, page(report))
+
+
+def page(report: BudgetReport) -> str:
+    """The text of the page."""
+    warnings = (f'<p class=warning role="note"><b>Warning:</b> {html_text(sentence)}</p>' for sentence in report.warnings)
+    shown = (*map(table_section, all_tables(report)), *map(plot_section, report.plots))
+    notes = "".join(f"<p class=note>{html_text(note)}</p>" for note in report.notes)
+    end = f"{notes}\n<footer><p>Computed by securetm from the settings above; no document was read.</p></footer>"
+    return framed(report.title, (_page_head(report), *warnings, *shown, _settings(report), end))
+
+
+def _page_head(report: BudgetReport) -> str:
+    attack = attack_limit(report, f"<strong>{upward_share(report.true_positives)}</strong>")
+    first = f"<p class=figures>{html_text(report.first)}</p>\n" if report.first else ""
+    return (
+        f"<h1>{html_text(report.title)}</h1>\n{first}"
+        f"<p class=figures>epsilon = {upward(report.epsilon)} per {html_text(report.unit)} "
+        f"<small>delta = {upward_figure(report.delta)}, by {html_text(report.accountant)}</small></p>\n"
+        f"<blockquote>{html_text(report.statement)}</blockquote>\n<p>{attack}</p>"
+    )
+
+
+def _settings(report: BudgetReport) -> str:
+    rows = tuple((name.replace("_", " "), _plain(value)) for name, value in report.settings.items() if value is not None)
+    return table_section(ReportTable("What was asked", ("setting", "value"), rows))
+
+
+def _plain(value: Any) -> str:
+    return f"{value:,.10g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

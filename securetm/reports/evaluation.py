@@ -1,0 +1,151 @@
+"""What `securetm evaluate` and `securetm corpus` show, and which documents a run leaves out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from securetm.quality.control_topics import CONTROLS
+from securetm.quality.evaluation import FREQUENCIES, Compared, Evaluation, Row
+from securetm.reports.terminal import show_list, titled
+from securetm.wording import counted
+
+_ARROWS = {"higher": "↑", "lower": "↓", "": ""}
+
+_SAID = (
+    "↑: higher is better, ↓: lower is. Random topics and clusters of the word vectors "
+    "alone saw no document: what they reach is no merit of a model."
+)
+
+
+def show_evaluation(found: Evaluation, documents: str, to: Console) -> None:
+    """Every figure beside its controls, the comparison with another model, and what is not there and why."""
+    measured = [row for row in found.rows if row.measured is not None]
+    to.print(f"{counted(len(found.topics), 'topic')} of {escape(found.topics.name)}, judged {documents}")
+    to.print(figures_table(measured))
+    if found.compared:
+        to.print(compared_table([one for one in found.compared if not one.needs]))
+    missing = [(row.needs, row.title) for row in found.rows if row.needs]
+    missing += [(one.needs, f"difference of {one.title}") for one in found.compared if one.needs]
+    reasons = dict.fromkeys(why for why, _ in missing)
+    show_list("Not measured", [f"{', '.join(title for w, title in missing if w == why)}: {why}" for why in reasons], to)
+
+
+def figures_table(measured: Sequence[Row]) -> Table:
+    """A row for each figure, and a column for each control."""
+    controls = [name for name in CONTROLS if any(name in row.controls for row in measured)]
+    columns = [Column("figure", no_wrap=True), *(Column(h, justify="right", no_wrap=True) for h in ("value", "95 % interval"))]
+    columns += [Column(name.replace(" ", "\n"), justify="right", no_wrap=True) for name in controls]
+    table = titled("", *columns, Column("range", overflow="fold"), caption=_SAID)
+    for row in measured:
+        beside = [_figure(row.controls.get(name)) for name in controls]
+        value = _figure(row.measured.value) if row.measured else ""
+        table.add_row(escape(row.title), value, _ends(row), *beside, f"{_ARROWS[row.better]} {_short(row.range)}")
+        if FREQUENCIES in row.controls:
+            table.add_row(f"  {FREQUENCIES}", _figure(row.controls[FREQUENCIES]), "", *[""] * len(controls), "")
+    return table
+
+
+def compared_table(rows: Sequence[Compared]) -> Table:
+    """The differences of two models on the same documents."""
+    heads = ("", "this", "other", "difference", "chance", "documents")
+    columns = (Column(head, justify="right" if head else "left", overflow="fold") for head in heads)
+    caption = "Paired bootstrap over documents. A difference is sure (bold) where its interval leaves zero out."
+    table = titled("Difference of the two on the same documents", *columns, caption=caption)
+    for one in rows:
+        apart = one.difference
+        said = f"{apart.value:+.3g} [{apart.low:+.3g}, {apart.high:+.3g}]"
+        mine, other = _figure(one.mine), _figure(one.other)
+        difference = f"[bold]{escape(said)}[/bold]" if apart.sure else escape(said)
+        table.add_row(escape(one.title), mine, other, difference, f"{apart.chance:.3f}", f"{one.documents:,}")
+    return table
+
+
+def _short(ends: str) -> str:
+    """The range in few characters."""
+    return f"≥ {ends.split()[0]}" if ends.endswith("or more") else ends.replace(" to ", "…")
+
+
+def _ends(row: Row) -> str:
+    found = row.measured
+    if found is None or found.low is None or found.high is None or not math.isfinite(found.low):
+        return ""
+    return f"{_figure(found.low)}–{_figure(found.high)}"
+
+
+def _figure(value: float | None) -> str:
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3f}"
+
+
+_MB = 1 << 20
+
+
+def show_manifest(facts: Mapping[str, Any], to: Console) -> None:
+    """One row for each figure."""
+    from rich.table import Table
+
+    table = Table(title=f"Corpus {facts['name']} in {facts['folder']}", show_header=False, title_justify="left")
+    for title, value in _rows(facts):
+        table.add_row(title, value)
+    to.print(table)
+
+
+def _rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    left_out = f" ({facts['left_out']:,} without a word are left out)" if facts["left_out"] else ""
+    files = f"{facts['shards']:,} of {facts['bytes'] / _MB:,.1f} MB together"
+    blocks = f"{facts['blocks']:,} of {facts['block_documents']:,} documents; the largest takes"
+    settings = ", ".join(f"{name} = {value}" for name, value in facts["tokeniser"].items())
+    verified = [("compared", "every byte is as it was written")] if facts.get("verified") else []
+    return [
+        ("documents", f"{facts['documents']:,}{left_out}"),
+        ("words", f"{facts['words']:,} different, {facts['tokens']:,} in all"),
+        ("columns", ", ".join(facts["columns"]) or "none but the text"),
+        ("blocks", f"{blocks} {facts['largest_block_bytes'] / _MB:,.1f} MB"),
+        ("files", files),
+        ("tokeniser", settings),
+        ("digest", facts["digest"]),
+        *verified,
+    ]
+
+
+MOST_NAMES = 8  # in one sentence
+
+
+def left_out_in_words(facts: Mapping[str, Any], unlisted: Mapping[str, int]) -> Iterator[str]:
+    """Documents that were dropped, parties without documents, and documents that name no party.
+
+    `unlisted` holds for each party the number of documents without a word of the public list, if there is one.
+    """
+    source, dropped = facts["source"], facts["dropped"]
+    reasons: Counter[str] = Counter()
+    for one in [*source["dropped"], *(one for each in dropped.values() for one in each)]:
+        reasons[one["reason"]] += one["documents"]
+    if reasons:
+        said = ", ".join(f"{documents:,} {reason}" for reason, documents in sorted(reasons.items(), key=lambda one: -one[1]))
+        yield f"Left out of {counted(source['read'], 'document')}: {said}."
+        lost = {name: documents for name, each in dropped.items() if (documents := sum(one["documents"] for one in each))}
+        if lost:
+            named = [f"{name} had {lost[name]:,}" for name in sorted(lost, key=lambda name: -lost[name])]
+            yield f"Of these, {_listed(named)}."
+    if gone := sorted({one["party"] for one in source["dropped"] if "party" in one}):
+        yield f"No document is left of {_listed(gone)}, which {'takes' if len(gone) == 1 else 'take'} no part."
+    if without := source["without_a_party"]:
+        verb = "names no party; it is" if without == 1 else "name no party; they are"
+        yield f"{counted(without, 'document')} {verb} held by a party called “{source['unnamed']}”."
+    if several := sum(unlisted.values()):
+        verb = "has" if several == 1 else "have"
+        yield f"Of the documents that are left, {several:,} {verb} no word of the list, and will take no part."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names, and the number of others."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

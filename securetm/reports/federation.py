@@ -1,0 +1,463 @@
+"""A served run as its operator and each party see it: dashboard, status page, screen of `join`, keys and rosters."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Column, Table
+from rich.text import Text
+
+from securetm.accounting.calculator.budget_report import unit_name
+from securetm.contracts import Unit
+from securetm.credentials.roster import FederationRoster
+from securetm.credentials.roster_changes import STAYS, RosterChange
+from securetm.federation.declining import in_words
+from securetm.federation.joining.join_status import JoinStatus
+from securetm.federation.serving.standing import (
+    ANSWERED,
+    ASKED,
+    AWAY,
+    CONNECTED,
+    FINISHED,
+    HANDING_OUT,
+    STOPPED,
+    TRAINING,
+    WAITING,
+)
+from securetm.foreign_text import html_text, printable
+from securetm.reports.files import StandardOutput
+from securetm.reports.pages import framed
+from securetm.reports.runs import MOST_TOPICS
+from securetm.reports.terminal import results, screen, titled
+from securetm.wording import counted, downward, upward, upward_figure
+
+MARKS: Mapping[str, str] = {AWAY: "○", CONNECTED: "●", ASKED: "…", ANSWERED: "✓"}
+
+STATES: Mapping[str, str] = {AWAY: "away", CONNECTED: "connected", ASKED: "asked", ANSWERED: "answered"}
+
+PHASES: Mapping[str, str] = {
+    WAITING: "Waiting for parties",
+    TRAINING: "Training",
+    HANDING_OUT: "Handing out the model",
+    FINISHED: "Finished",
+    STOPPED: "Stopped",
+}
+
+COLUMNS = ("party", "state", "last round", "sent", "received", "last refusal")
+
+
+def headline(facts: Mapping[str, Any]) -> str:
+    """The phase, with who is missing while the run waits."""
+    phase = PHASES[facts["phase"]]
+    away = [name for name, party in facts["parties"].items() if party["state"] == AWAY]
+    return f"{phase}: {', '.join(away)}" if facts["phase"] == WAITING and away else phase
+
+
+def figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What stands beside the table of parties: name and value."""
+    here = sum(party["state"] != AWAY for party in facts["parties"].values())
+    yield "round", f"{facts['done']:,} of {facts['of']:,}"
+    yield "parties connected", f"{here} of {len(facts['parties'])}"
+    if facts["survivors"]:
+        yield "survivors of the last round", str(len(facts["survivors"]))
+    each, left = facts["seconds_per_round"], facts["seconds_left"]
+    if each is not None:
+        yield "seconds per round", f"{each:.2f}"
+    if left is not None:
+        yield "time left", time_in_words(left)
+    yield "time since the start", time_in_words(facts["seconds"])
+    yield "bytes from the parties", size_in_words(facts["bytes_up"])
+    yield "bytes to the parties", size_in_words(facts["bytes_down"])
+    if (spent := facts["epsilon"]) is not None:
+        unit = unit_name(Unit(spent["unit"]))
+        yield (
+            f"epsilon spent per {unit}, at most",
+            f"{upward(spent['epsilon'])} of {upward(spent['budget'])} (delta {upward_figure(spent['delta'])})",
+        )
+    for name, times in sorted(facts["refusals"].items()):
+        yield f"refused: {name}", f"{times:,}"
+
+
+def rows(facts: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str, str]]:
+    """One row for each party, in the order of the roster."""
+    for name, party in facts["parties"].items():
+        state = party["state"]
+        last = f"{party['rounds']:,}" if party["rounds"] else "–"
+        sizes = (size_in_words(party["bytes_up"]), size_in_words(party["bytes_down"]))
+        yield name, f"{MARKS[state]} {STATES[state]}", last, *sizes, in_words(party["refusal"]) or "–"
+
+
+def size_in_words(size: int) -> str:
+    """Bytes as people read them."""
+    for unit, least in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= least:
+            return f"{size / least:.1f} {unit}"
+    return f"{size} bytes"
+
+
+def time_in_words(seconds: float) -> str:
+    """Hours, minutes and seconds."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+_COLOURS = {AWAY: "yellow", CONNECTED: "green", ASKED: "cyan", ANSWERED: "bold green"}
+
+_NARROW = 90  # characters: below, what was sent and received is left out
+
+_RATE = 2  # times a second
+
+MOST_PARTIES = 25  # shown at once
+
+
+class Dashboard:
+    """Shows the facts until it is left, and leaves the last picture on the screen."""
+
+    def __init__(self, to: Console, facts: Callable[[], Mapping[str, Any]]) -> None:
+        self._facts = facts
+        self._width = to.width
+        self._live = Live(console=to, refresh_per_second=_RATE, get_renderable=self._picture, transient=False)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._live.stop()
+
+    def _picture(self) -> RenderableType:
+        return picture(self._facts(), self._width)
+
+
+def picture(facts: Mapping[str, Any], width: int) -> RenderableType:
+    """The facts as they look at a terminal of this width."""
+    title = f"{escape(facts['run'])}: {facts['model']} under {escape(facts['profile'])}"
+    where = f"listens at {escape(facts['address'])}"
+    bar = Table.grid()  # a bar alone does not end its line
+    bar.add_row(ProgressBar(max(facts["of"], 1), facts["done"], width=max(20, width - 6), complete_style="cyan"))
+    said = Text(headline(facts), style="bold")
+    parts = Group(said, bar, _parties(facts, width), _figures(facts, width))
+    return Panel(parts, title=title, title_align="left", subtitle=where, subtitle_align="left")
+
+
+def show_served(result: Mapping[str, Any], to: Console) -> None:
+    """The end of a run, as far as a coordinator may know it."""
+    if result["topics"]:
+        table = titled("Topics of the shared model", Column("", justify="right"), Column("top words", overflow="fold"))
+        for number, words in enumerate(result["topics"][:MOST_TOPICS], start=1):
+            table.add_row(str(number), escape(" ".join(words[:7])))
+        to.print(table)
+    for name, value in result["quality"].items():
+        to.print(f"{name}: {value:,.3g}")
+    up, down = size_in_words(result["bytes_up"]), size_in_words(result["bytes_down"])
+    rounds = counted(result["rounds"], "round")
+    to.print(f"{rounds} in {result['seconds']:.0f} s; {up} from the parties, {down} to them.")
+    to.print(f"What may leave is in [bold]{escape(result['directory'])}/release[/bold], with a statement; nothing else may.")
+    to.print(f"Kept in [bold]{escape(result['directory'])}[/bold]; each party has the model in its own home.")
+
+
+def _parties(facts: Mapping[str, Any], width: int) -> Table:
+    wide = width >= _NARROW
+    shown = [place for place, name in enumerate(COLUMNS) if wide or name not in ("sent", "received")]
+    right = ("last round", "sent", "received")
+    columns = [Column(COLUMNS[place], justify="right" if COLUMNS[place] in right else "left") for place in shown]
+    left_out = len(facts["parties"]) - MOST_PARTIES
+    more = f"and {left_out} more parties; those that are away stand first" if left_out > 0 else None
+    table = Table(*columns, header_style="bold", expand=True, caption=more, caption_justify="left")
+    states = [party["state"] for party in facts["parties"].values()]
+    whole = list(zip(rows(facts), states, strict=True))
+    if left_out > 0:
+        whole.sort(key=lambda row: row[1] != AWAY)
+    for cells, state in whole[:MOST_PARTIES]:
+        table.add_row(*(Text(cells[place], style=_COLOURS[state] if place == 1 else "") for place in shown))
+    return table
+
+
+def _figures(facts: Mapping[str, Any], width: int) -> Table:
+    """Names and values, two pairs a line where there is room."""
+    table, pairs = Table.grid(padding=(0, 2)), list(figures(facts))
+    beside = 2 if width >= _NARROW else 1
+    for first in range(0, len(pairs), beside):
+        cells = ((Text(name, style="dim"), Text(value)) for name, value in pairs[first : first + beside])
+        table.add_row(*(cell for pair in cells for cell in pair))
+    return table
+
+
+_AGAIN = 3  # seconds
+# A narrow screen leaves out what else is seen elsewhere on the page.
+_MORE = ' class="number more"'
+
+_CLASSES = {"last round": " class=number", "sent": _MORE, "received": _MORE, "last refusal": " class=more"}
+
+_STATUS_STYLE = """
+body { max-width: 60rem } .wide { overflow-x: auto }
+.bar { height: .8rem; border: 1px solid var(--rule); border-radius: .4rem; overflow: hidden; margin: .8rem 0 }
+.bar div { height: 100%; background: var(--line) }
+dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr)); gap: .8rem; margin: 1.5rem 0;
+     font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif }
+dt { color: var(--soft); font-size: .85rem } dd { margin: 0; font-size: 1.15rem; font-variant-numeric: tabular-nums }
+td:first-child, dd, h1 { overflow-wrap: anywhere } td { font-variant-numeric: tabular-nums } footer { margin-top: 1rem }
+@media (max-width: 40rem) { .more { display: none } dl { grid-template-columns: 1fr 1fr } dd { font-size: 1rem } }
+a { color: var(--line) } td:nth-child(2) { white-space: nowrap }
+"""
+
+
+def status_page(facts: Mapping[str, Any]) -> str:
+    """The text of the page."""
+    again = "" if facts["phase"] in (FINISHED, STOPPED) else f'<meta http-equiv="refresh" content="{_AGAIN}">'
+    share = 100 * facts["done"] / max(facts["of"], 1)
+    said = f"{facts['model']} under {facts['profile']}, at {facts['address']}"
+    values = "".join(f"<div><dt>{html_text(name)}</dt><dd>{html_text(value)}</dd></div>" for name, value in figures(facts))
+    parts = (
+        f"<h1>{html_text(facts['run'])}: {html_text(headline(facts))}</h1>",
+        f'<p class="note">{html_text(said)}</p>',
+        f'<div class="bar" role="progressbar" aria-label="rounds" aria-valuenow="{facts["done"]}" '
+        f'aria-valuemin="0" aria-valuemax="{facts["of"]}"><div style="width:{share:.1f}%"></div></div>',
+        f"<dl>{values}</dl>",
+        f'<div class="wide">{_party_table(facts)}</div>',
+        '<footer>Public facts only. The same as JSON: <a href="/status.json">/status.json</a>.</footer>',
+    )
+    return framed(f"{facts['run']}: {headline(facts)}", parts, _STATUS_STYLE).replace("<style>", f"{again}<style>", 1)
+
+
+def status_pages(facts: Callable[[], Mapping[str, Any]]) -> Mapping[str, Callable[[], tuple[str, bytes]]]:
+    """The page and the same facts as JSON, by their paths."""
+    return {
+        "/": lambda: ("text/html; charset=utf-8", status_page(facts()).encode()),
+        "/status.json": lambda: ("application/json", json.dumps(facts(), indent=2).encode()),
+    }
+
+
+def _party_table(facts: Mapping[str, Any]) -> str:
+    numbers = [_CLASSES.get(name, "") for name in COLUMNS]
+    head = "".join(f"<th{kind}>{html_text(name)}</th>" for name, kind in zip(COLUMNS, numbers, strict=True))
+    body = "\n".join(
+        "<tr>" + "".join(f"<td{kind}>{html_text(cell)}</td>" for cell, kind in zip(cells, numbers, strict=True)) + "</tr>"
+        for cells in rows(facts)
+    )
+    return f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
+
+
+_PER_LINE = 4  # groups of a fingerprint
+
+_STYLES = {"came": "green", "left": "red", "revoked": "bold red", "identity changed": "bold red", "TLS key changed": "yellow"}
+
+
+def show_fingerprints(found: Mapping[str, Any], json: bool) -> None:
+    """Fingerprints of keys, certificates and rosters, with notes on what ends soon."""
+    heads = (Column("what", overflow="fold"), Column("of", overflow="fold"), Column("fingerprint", no_wrap=True), "until")
+    table = titled(escape(found["of"]), *heads, show_lines=True)
+    for row in found["fingerprints"]:
+        table.add_row(escape(row["what"]), escape(row["name"]), in_lines(row["fingerprint"]), row["until"])
+    results(json).print(table)
+    show_warnings(found["warnings"])
+
+
+def in_lines(fingerprint: str) -> str:
+    """A fingerprint in lines of four groups."""
+    groups = fingerprint.split()
+    return "\n".join(" ".join(groups[at : at + _PER_LINE]) for at in range(0, len(groups), _PER_LINE))
+
+
+def show_changes(new: FederationRoster, old: FederationRoster | None, lines: Sequence[RosterChange], to: Console) -> None:
+    """What a roster changes, and its fingerprint."""
+    before = f"accepted here: {old.version}" if old else "none was accepted here before"
+    heads = ("member", "change", Column("fingerprint of its identity", no_wrap=True), "certificate until")
+    title = f"Roster {new.version} of federation {escape(new.federation)} ({before})"
+    table = titled(title, *heads, caption=f"The coordinator listens on {escape(new.address)}.")
+    for line in lines:
+        shown = "" if line.what == STAYS else in_lines(line.identity)
+        name = f"{line.name}\nholds {line.holds:,} or more" if line.holds else line.name
+        table.add_row(escape(name), line.what, shown, line.until, style=_STYLES.get(line.what))
+    to.print(table)
+    to.print("[bold]Fingerprint of this roster[/bold], to compare with the other members by telephone:")
+    to.print(in_lines(new.fingerprint))
+
+
+def show_request(facts: Mapping[str, Any], json: bool) -> None:
+    """Where keys and request are, and what to do next."""
+    to = results(json)
+    to.print(f"Keys of {facts['name']} are in {facts['home']}; back up this folder.", markup=False, soft_wrap=True)
+    to.print("Fingerprint of the identity:")
+    to.print(in_lines(facts["identity"]))
+    to.print(f"Send {facts['request']} to the coordinator's operator; it holds no secret.", markup=False, soft_wrap=True)
+    to.print("When the roster comes back: securetm keys accept roster.toml")
+
+
+def show_warnings(sentences: Iterable[str]) -> None:
+    """Certificates that end soon."""
+    for sentence in sentences:
+        screen().print(f"Note: {sentence}.", style="yellow", markup=False)
+
+
+_TOLD = {  # each event in words
+    "connected": "connected to the coordinator",
+    "lost": "connection lost: {reason}",
+    "not_connected": "not connected: {reason}",
+    "answered": "round {round}: answered {question} number {number}, {bytes:,} bytes",
+    "refused": "refused what the coordinator asked, which is told {name} and no more: {reason} ({hint})",
+    "failed": "failed here, and the coordinator is told nothing: {name}: {reason} ({hint})",
+}
+
+_ROUND_EVERY = 10.0  # seconds between two plain lines about answers
+
+
+def size(count: float) -> str:
+    """Bytes in the unit that people read."""
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} GB"
+
+
+def status_panel(status: JoinStatus, seconds: float) -> Panel:
+    """The whole standing on one panel."""
+    if status.connected_to:
+        link = Text.assemble(("● ", "green"), "connected to the coordinator")
+    else:
+        link = Text.assemble(("○ ", "yellow"), printable(f"not connected ({status.why_not or 'dialing'}); trying again"))
+    here = status.trained - status.began_at  # rounds since this process came
+    left = "" if not here else _left(seconds / here * (status.rounds - status.trained))
+    bar = ProgressBar(total=max(status.rounds, 1), completed=status.trained, width=40)
+    facts = Table.grid(padding=(0, 2))
+    facts.add_row("round", Group(f"{status.trained:,} of {status.rounds:,} at most {left}", bar))
+    facts.add_row("answered", ", ".join(f"{name} {count:,}" for name, count in sorted(status.answers.items())) or "nothing yet")
+    if status.refusals:
+        facts.add_row("trouble", Text(", ".join(f"{n} {c:,}" for n, c in sorted(status.refusals.items())), style="yellow"))
+        facts.add_row("", Text(printable(status.trouble), style="yellow"))
+    if status.spent:
+        facts.add_row("epsilon", spent_in_words(status.spent))
+    facts.add_row("bytes", f"{size(status.bytes_up)} sent, {size(status.bytes_down)} received")
+    title = printable(f"{status.party} in {status.federation}")
+    return Panel(Group(link, facts), title=title, title_align="left", subtitle="Ctrl-C leaves; you can come back", width=78)
+
+
+def spent_in_words(spent: Mapping[str, Any]) -> str:
+    """What was spent of each unit's budget, and what is left."""
+    if spent["epsilon"] is None:
+        return f"no bound; all runs unbounded, because of {spent['unbounded_because']}"
+    of_run, free = f"{upward(spent['epsilon'])} of {upward(spent['of_run'])}", spent["unbounded_because"]
+    of_all = f"unbounded, because of {free}" if free else f"{upward(spent['all_runs'])} of {upward(spent['budget'])}"
+    return f"{of_run} by this run; all runs {of_all}, {downward(spent['left'])} left for each {spent['unit']}"
+
+
+def _left(seconds: float) -> str:
+    minutes = seconds / 60
+    return f"(about {seconds:.0f} s left)" if seconds < 90 else f"(about {minutes:,.0f} minutes left)"
+
+
+class JoinScreen:
+    """Shows the standing until the run ends. What it tells, it tells from any thread."""
+
+    def __init__(self, to: Console, *, as_json: bool = False) -> None:
+        self._to, self._json, self._began = to, as_json, time.monotonic()
+        self._live = None if as_json or not to.is_terminal else Live(console=to, refresh_per_second=4, transient=True)
+        self._last_round = 0.0
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, status: JoinStatus) -> None:
+        """Draws the panel again."""
+        if self._live is not None:
+            self._live.update(status_panel(status, time.monotonic() - self._began))
+
+    def tell(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Prints one event, as a line of words or of JSON. At a terminal the panel shows it."""
+        if self._json:
+            line = json.dumps({"event": event, **facts}, ensure_ascii=True)
+            out = StandardOutput()
+            out.write(line + "\n")
+            out.flush()
+        elif self._live is None and not self._too_soon(event):
+            self._to.print(printable(_TOLD[event].format_map(facts)), markup=False, highlight=False, soft_wrap=True)
+
+    def _too_soon(self, event: str) -> bool:
+        """Whether a line about an answer follows the last one too soon: thousands of lines help nobody."""
+        if event != "answered":
+            return False
+        now = time.monotonic()
+        if self._last_round and now - self._last_round < _ROUND_EVERY:
+            return True
+        self._last_round = now
+        return False
+
+
+def ended_panel(report: Mapping[str, Any]) -> Group:
+    """What came of the run, for its last screen."""
+    facts = Table.grid(Column(), Column(overflow="fold"), padding=(0, 2))  # a path is never cut
+    quality = report.get("quality", {})
+    facts.add_row("rounds", f"{report['rounds']:,}")
+    if quality:
+        facts.add_row("on your own documents", ", ".join(f"{name} {value:.4g}" for name, value in quality.items()))
+    if report.get("spent"):
+        facts.add_row("epsilon", spent_in_words(report["spent"]))
+    facts.add_row("what may leave", f"{report['directory']}/release")
+    facts.add_row("words, report", report["directory"])
+    topics = [f"{number + 1:>3}  {' '.join(words[:8])}" for number, words in enumerate(report["topics"][:10])]
+    command = f"securetm topics {report['directory']}"
+    return Group(Text("The run has ended, and the model is yours.", style="bold"), facts, *topics, f"See all: {command}")
+
+
+def preview_tables(shown: Mapping[str, Any]) -> Group:
+    """Everything on one screen."""
+    head = Table.grid(padding=(0, 2))
+    head.add_row("party", printable(f"{shown['party']}, data set {shown['data_set']} ({shown['documents']:,} documents)"))
+    head.add_row("federation", printable(f"{shown['federation']}: {', '.join(shown['members'])}"))
+    head.add_row("coordinator", f"{shown['coordinator']['address']}\n{in_lines(shown['coordinator']['fingerprint'])}")
+    head.add_row("engine", printable(_engine(shown["engine"])))
+    head.add_row("profile", f"{shown['profile']} ({shown['profile_digest'][:16]}…), model {shown['model']}")
+    return Group(
+        Text("Nothing was sent. Joining would send this, and nothing else that depends on your documents:", style="bold"),
+        head,
+        _questions(shown),
+        Text(_cost(shown["cost"])),
+        Text(f"The model, its words and a report with your own figures would land in {shown['lands_in']}"),
+    )
+
+
+def _engine(engine: Mapping[str, Any]) -> str:
+    """The engine and its settings, as the party's file has them."""
+    settings = ", ".join(f"{name} = {value}" for name, value in engine.items() if name != "kind")
+    return f"{engine['kind']}{settings and f' ({settings})'}; nothing that is sent says which"
+
+
+def _questions(shown: Mapping[str, Any]) -> Table:
+    table = Table("question", "your answer", "at most", "bytes each", "who sees it")
+    for one in shown["leaves_home"]:
+        name = one["question"] if one["allowed"] else f"{one['question']} (your policy refuses it)"
+        table.add_row(
+            name, one["what"], "once" if one["times"] == 1 else f"{one['times']:,} times", size(one["bytes"]), one["seen_by"]
+        )
+    return table
+
+
+def _cost(cost: Mapping[str, Any] | None) -> str:
+    if cost is None:
+        return (
+            "Privacy budget: none is spent. Exact sums are sent, so no bound is given for any document. Your ledger will say "
+            "so: from this run on, the total of all runs over these documents is unbounded."
+        )
+    fits = cost["answers_that_fit"]
+    room = "" if fits is None else f" The ledger still admits {fits:,} answers of the training."
+    free = f" With them all runs are unbounded, because of {why}." if (why := cost.get("unbounded_because")) else ""
+    spends = f"epsilon = {upward(cost['epsilon'])} of each {cost['unit']} at delta = {upward_figure(cost['delta'])}"
+    before = f"{upward(cost['spent_before'])} of {upward(cost['budget'])}; {downward(cost['left_before'])} is left"
+    return f"Privacy budget: the run spends {spends}. All runs before spent {before}.{room}{free}"

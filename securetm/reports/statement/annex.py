@@ -1,0 +1,559 @@
+"""The annex of the sheet to sign: its facts, and the sections that every form of it shows."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from securetm.accounting.calculator.group_privacy import grown
+from securetm.accounting.calculator.persons import MANY_PARTIES
+from securetm.contracts import Budget, Claim, Profile, Unit
+from securetm.credentials.fingerprints import fingerprint_of
+from securetm.leakage.attacks import attack_names
+from securetm.leakage.audit_record import Audit
+from securetm.leakage.regulators import CRITERIA, INFERENCE, LINKING, NOT_SHOWN, NOT_TRIED, SCOPES, SINGLING_OUT
+from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS, standing
+from securetm.profiles import claims_of, cohort_of
+from securetm.reports.budget import MOST_RIGHT, limit_said, right_guesses
+from securetm.reports.profiles import views_of
+from securetm.reports.statement.marks import annex_marks, shown_digest
+from securetm.reports.statement.paper import Block, Items, Paper, PaperSection, Paragraph, Reply, TextTable
+from securetm.reports.statement.questions import (
+    COUNTED,
+    ENDED,
+    OTHER_MODEL,
+    QUESTIONS,
+    SAME_MODEL,
+    THIS_RUN,
+    UNPROTECTED,
+    CriterionFacts,
+    PartyFacts,
+    QuestionAnswer,
+    RoleFacts,
+    SignedReport,
+    Tried,
+    answered,
+    asked_by_regulators,
+    in_words,
+    plain_reason,
+    recommended,
+    rules_for,
+    with_what_one_can,
+)
+from securetm.reports.statement.sources import ReportSources, attempts_on, lies_to_parties
+from securetm.threats import CHANNELS, read_threat_model
+from securetm.version import __version__
+from securetm.wording import counted, downward_whole, listed, upward, upward_figure
+
+_SEVERAL = (2, 5, 10)  # documents of a person, of which the page says what they spend together
+
+Spent = Sequence[Mapping[str, Any]]  # of each party, as the record of the run has it
+
+
+def right_guesses_of(spent: Spent, budget: Budget | None) -> float | None:
+    """The largest share of right guesses whether somebody was in it, where a coin is right half of the time."""
+    paid = _paid(spent)
+    if budget is None or budget.unit is Unit.WORD or not paid:
+        return None
+    return max(right_guesses(*_of_all_runs(one)) for one in paid)
+
+
+def limit_of(spent: Spent, right: float | None) -> str:
+    """What the budget proves, whatever anybody tries; empty where it proves nothing of documents."""
+    if right is None:
+        return ""
+    if unbounded := _unbounded(spent):
+        return f"All runs so far together are unbounded, because of {unbounded}: nothing limits a guess."
+    together = " That is what the results of all runs so far tell together." if _others(_paid(spent)) else ""
+    return f"{limit_said(right)}{together}"
+
+
+def spent_in_words(spent: Spent, budget: Budget | None, right: float | None) -> tuple[str, ...]:
+    """What this run spent, what all runs did, and what follows for a guess and for a person."""
+    paid = _paid(spent)
+    if budget is None or not paid:
+        return ("There is no budget: nothing limits what the results tell of one document or person.",)
+    most = max(paid, key=lambda one: float(one["epsilon"]))
+    delta = float(most["delta"])
+    whose = {Unit.WORD: "word occurrence"}.get(budget.unit, budget.unit.value)
+    bound = f"At most epsilon = {upward(float(most['epsilon']))} per {whose}, with delta = {upward_figure(delta)}"
+    head = f"{bound}; {_one_in(delta)}."
+    if budget.unit is Unit.WORD:
+        return (
+            head,
+            "This bounds single words. For a whole document it is that many times its words, which bounds hardly anything.",
+        )
+    (whole, loss), limit = max(map(_of_all_runs, paid)), limit_of(spent, right)
+    said = [head] if not limit else [head, f"That means: {limit[0].lower()}{limit[1:]}"]
+    if unbounded := _unbounded(spent):
+        said.append(f"All runs over these documents so far, together: unbounded, because of {unbounded}.")
+        return tuple(said)
+    if _others(paid) or any(_is_lasting(one) for one in paid):
+        together = f"at most epsilon = {upward(whole)}, with delta = {upward_figure(loss)}"
+        said.append(f"All runs over these documents so far, together: {together}. Later runs add to it.")
+    if budget.unit is Unit.PERSON:
+        said.append(
+            f"Per document it is at most the same, {upward(whole)}: what bounds a person bounds each of their documents."
+        )
+        said.append(f"{MANY_PARTIES} No party can see it.")
+    else:
+        said.append(f"Per person it is more: {_group(whole, loss)}. How many documents a person has is not known here.")
+    return tuple(said)
+
+
+def _paid(spent: Spent) -> Spent:
+    return [one for one in spent if one.get("epsilon") is not None]
+
+
+def _unbounded(spent: Spent) -> str:
+    """The run because of which all runs together have no bound; empty where they have one."""
+    return next((str(one["unbounded_because"]) for one in spent if one.get("unbounded_because")), "")
+
+
+def _is_lasting(one: Mapping[str, Any]) -> bool:
+    """Whether its ledger knows of other runs."""
+    return one.get("all_runs") is not None and not one.get("trial", False)
+
+
+def _of_all_runs(one: Mapping[str, Any]) -> tuple[float, float]:
+    """Epsilon and delta of all runs that the record knows: of the party's ledger, and of what this run started from."""
+    if one.get("unbounded_because"):
+        return math.inf, 1.0
+    own = float(one["epsilon"]), float(one["delta"])
+    if one.get("all_runs") is None:
+        return own
+    return max(own[0], float(one["all_runs"])), max(own[1], float(one["all_runs_delta"]))
+
+
+def _others(paid: Spent) -> bool:
+    return any(_of_all_runs(one)[0] > float(one["epsilon"]) for one in paid)
+
+
+def _one_in(delta: float) -> str:
+    """The chance that the limit fails, in words."""
+    return f"one chance in {downward_whole(1 / delta)} that this limit fails" if delta > 0 else "this limit cannot fail"
+
+
+def _group(epsilon: float, delta: float) -> str:
+    """What several documents of a person spend together, by group privacy, each with its delta."""
+    bounds = ((several, grown(epsilon, delta, several)) for several in _SEVERAL)
+    return "; ".join(
+        f"{upward(one.epsilon)} for {several} documents (delta = {upward_figure(one.delta)})" for several, one in bounds
+    )
+
+
+_ROLES = {"the coordinator": "coordinator", "every other party": "party", "whoever gets the model": "model reader"}
+
+_MOST_NAMED = 4
+
+_WITH_REASON = re.compile(r"the attack “(?P<title>.*)” \(\w+\): (?P<why>.+)")  # as leakage/untried.py writes it
+
+
+def signed_report(sources: ReportSources) -> SignedReport:
+    """All facts of the page."""
+    profile, budget = sources.profile, sources.profile.budget
+    claims = claims_of(profile, cohort_of(profile, _members(sources)))
+    active = any(one.name == "coordinator" and one.behaviour == "active" for one in _adversaries(profile))
+    parties, right = _parties(sources), right_guesses_of(sources.spent, budget)
+    attempts = attempts_on(sources)
+    limit, lies = limit_of(sources.spent, right), lies_to_parties(profile.name)
+    weak = right is not None and right > MOST_RIGHT
+    asked = (answered(one, attempts, claims, active=active, limit=limit, weak=weak, lies=lies) for one in QUESTIONS)
+    answers = with_what_one_can(tuple(asked))
+    audits = [audit for audit, _ in sources.audits]
+    rules = rules_for(answers, profile, parties, right)
+    return SignedReport(
+        title=f"What was done with the documents: {sources.run}",
+        run=sources.run,
+        made=_days(sources, audits),
+        software=sources.software or f"not noted; this page is by securetm {__version__}",
+        digests=_digests(sources),
+        model=sources.model,
+        rounds=sources.rounds,
+        profile=profile.name,
+        profile_title=profile.title,
+        danger=profile.danger,
+        coordinator=_coordinator(sources),
+        parties=parties,
+        whose=_whose(sources),
+        roles=_roles(profile, claims, len(_members(sources))),
+        recorded=_recorded(sources),
+        spent=(*spent_in_words(sources.spent, budget, right), *sources.before),
+        answers=answers,
+        headline=_headline(answers, audits),
+        not_tried=_not_tried(sources, audits, answers),
+        not_promised=_not_promised(profile),
+        rules=rules,
+        recommendation=recommended(rules),
+        regulators=asked_by_regulators([finding for audit in audits for finding in audit.findings]),
+        audits={audit.plan: digest for audit, digest in sources.audits},
+    )
+
+
+def _members(sources: ReportSources) -> tuple[str, ...]:
+    """The parties; at home with one party, as many as its profile needs, since it keeps no list of the others."""
+    least = max(sources.profile.minimum_parties, 2)
+    return sources.members if len(sources.members) >= least else tuple(f"party {n}" for n in range(least))
+
+
+def _adversaries(profile: Profile) -> Sequence[Any]:
+    return read_threat_model(profile.threat_model).adversaries
+
+
+def _days(sources: ReportSources, audits: Sequence[Audit]) -> str:
+    tried = sorted({audit.made for audit in audits if audit.made})
+    said = [f"trained {sources.begun}"] if sources.begun else []
+    return ", ".join([*said, *([f"tried {listed(tuple(tried))}"] if tried else [])])
+
+
+def _digests(sources: ReportSources) -> Mapping[str, str]:
+    found = {
+        "run": sources.run_digest,
+        "model": sources.model_digest,
+        "plan": sources.plan_digest,
+        "profile": sources.profile.digest.hex(),
+        "roster": sources.roster_digest,
+    }
+    return {name: digest for name, digest in found.items() if digest}
+
+
+# ---- who ----------------------------------------------------------------------------------------------------------
+
+
+def _coordinator(sources: ReportSources) -> str:
+    if sources.federation:
+        return f"the coordinator of the federation {sources.federation}"
+    return "a simulation on one machine: whoever owned that machine could read everything"
+
+
+def _whose(sources: ReportSources) -> str:
+    if not sources.keys:
+        return "The keys of the others are in the roster that this party accepted."
+    if sources.federation:
+        return "A key's fingerprint is the one in the roster of the federation; compare it there."
+    return "These keys were made for this simulation. They prove nothing about any organisation."
+
+
+def _parties(sources: ReportSources) -> tuple[PartyFacts, ...]:
+    spent = {str(one["party"]): one for one in sources.spent}
+    return tuple(_party(name, sources.keys.get(name, b""), spent.get(name, {})) for name in sources.members)
+
+
+def _party(name: str, key: bytes, spent: Mapping[str, Any]) -> PartyFacts:
+    return PartyFacts(
+        name,
+        fingerprint_of(key) if key else "",
+        spent.get("epsilon"),
+        spent.get("delta"),
+        spent.get("unit", "") if spent.get("epsilon") is not None else "",
+        spent.get("budget"),
+        spent.get("all_runs"),
+        lasting=bool(spent) and not spent.get("trial", False) and spent.get("epsilon") is not None,
+    )
+
+
+# ---- what was seen --------------------------------------------------------------------------------------------
+
+
+def _roles(profile: Profile, claims: frozenset[Claim], parties: int) -> tuple[RoleFacts, ...]:
+    views = views_of(profile, parties)
+    return tuple(RoleFacts(one.role, one.sees, _promised(_ROLES[one.role], claims)) for one in views)
+
+
+def _promised(role: str, claims: frozenset[Claim]) -> tuple[str, ...]:
+    return in_words(claim for claim in claims if claim.against == role)
+
+
+def _recorded(sources: ReportSources) -> tuple[str, ...]:
+    sent = tuple(
+        f"{CHANNELS.get(channel, channel)}: {counted(number, 'message')}, {length:,} bytes"
+        for channel, number, length in sources.channels
+    )
+    told = tuple(f"answers to the question “{name}”: {number:,}" for name, number in sources.told.items())
+    return sent or told or ("nothing: the folder holds no transcript",)
+
+
+# ---- what was tried, and what was not ------------------------------------------------------------------------------
+
+
+def _headline(answers: Sequence[QuestionAnswer], audits: Sequence[Audit]) -> str:
+    """Counts what was tried on this run, and how the five questions stand."""
+    counts = Counter(one.standing for one in answers)
+    said = listed(tuple(f"{counts[name]} {COUNTED[name]}" for name in STANDINGS if counts[name]))
+    found = [finding for audit in audits for finding in audit.findings if not finding.attempt.baseline]
+    if not found:
+        return f"Five questions: {said}. Nothing was tried on this run: no audit of it was made."
+    own = Counter(map(standing, found))
+    tried = listed(tuple(f"{own[name]} {name}" for name in STANDINGS if own[name]))
+    return f"Five questions: {said}. {counted(len(found), 'attempt was', 'attempts were')} made on this run: {tried}."
+
+
+def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequence[QuestionAnswer]) -> tuple[str, ...]:
+    said: list[str] = []
+    if not audits:
+        kept = "securetm audit quick --run RUN tries it" if sources.with_content else "its messages were not kept (--record)"
+        said.append(f"No attack was tried on this run, because no audit of it was made; {kept}")
+    else:
+        done = {one.attempt.attack for audit in audits for one in audit.findings if standing(one) != NOT_TESTED}
+        known = len(attack_names())
+        said.append(f"{known - len(done)} of the {known} attacks that securetm knows; the annex lists them")
+        said += _left_out(audits)
+    said += _nothing_learned(audits)
+    nowhere = {
+        one.question: _beside(one) for one in answers if not any(each.tested and each.of_this_model for each in one.tried)
+    }
+    said += [f"“{question}”: tried nowhere, on no run of this profile{beside}" for question, beside in nowhere.items()]
+    others = [one for one in answers if one.question not in nowhere and not _on_this_run(one)]
+    if others:
+        said.append(
+            f"Of this run itself: {listed(tuple(f'“{one.question}”' for one in others))}. Trials of other runs answer these"
+        )
+    return tuple(said)
+
+
+def _beside(answer: QuestionAnswer) -> str:
+    """Where trials of another model, or at another epsilon, are all that there is."""
+    other = any(each.tested for each in answer.tried)
+    return " with this model; what was tried with another one stands beside the answer" if other else ""
+
+
+def _left_out(audits: Sequence[Audit]) -> list[str]:
+    """Attacks that the audits left out for a reason of this run, by their reason."""
+    reasons: dict[str, dict[str, None]] = {}
+    for sentence in dict.fromkeys(one for audit in audits for one in audit.not_tried):
+        if (found := _WITH_REASON.fullmatch(sentence)) is not None:
+            reasons.setdefault(found["why"], {})[found["title"]] = None
+    return [f"{_named(titles)}: {why}" for why, titles in reasons.items()]
+
+
+def _named(titles: Collection[str]) -> str:
+    """Attacks by their titles, or their number where they are many."""
+    return counted(len(titles), "attack") if len(titles) > _MOST_NAMED else listed(tuple(f"“{one}”" for one in titles))
+
+
+def _nothing_learned(audits: Sequence[Audit]) -> list[str]:
+    """Attempts that tested nothing, by their reason."""
+    reasons: dict[str, dict[str, None]] = {}
+    for one in (one for audit in audits for one in audit.findings):
+        if standing(one) == NOT_TESTED and not one.attempt.baseline:
+            reasons.setdefault(one.outcome.why, {})[one.about.title] = None
+    return [f"{_named(titles)}: nothing was learned, because {plain_reason(why)}" for why, titles in reasons.items()]
+
+
+def _on_this_run(answer: QuestionAnswer) -> bool:
+    return any(each.place == THIS_RUN and each.tested for each in answer.tried)
+
+
+def _not_promised(profile: Profile) -> tuple[str, ...]:
+    threats = read_threat_model(profile.threat_model)
+    return threats.out_of_scope
+
+
+MEANING = {
+    BROKEN: "an attack did what the profile promises to prevent",
+    OPEN: "an attack got something that nobody promised to protect",
+    HELD: "what was tried failed, as far as the figure beside it says; another attack, or more effort, might succeed",
+    NOT_TESTED: "nothing was learned",
+}
+
+_PLACES = {
+    THIS_RUN: "This run",
+    SAME_MODEL: "Our own trials of this profile and model",
+    OTHER_MODEL: "Beside this, and no answer for this model: our own trials of this profile with another one",
+    UNPROTECTED: "Our own trials without any protection, where the finished model is the same, as no noise is in it",
+}
+
+LEFT_UNTRIED = "What was not tried, and why"
+
+TRIED_NOWHERE = "Tried nowhere."
+
+_MASKED = (
+    "Masked or encrypted means: to the others what one party sends looks like chance, and only the total over all parties is "
+    "opened. Noise is chance that is added to numbers, so that they do not tell who was in them."
+)
+
+ASKED = {  # by opinion 05/2014
+    SINGLING_OUT: "records that identify one person can be isolated",
+    LINKING: "two records about the same person, or the same group, can be linked",
+    INFERENCE: "something about a person can be deduced with significant probability",
+}
+
+_OPINION = (
+    "The European Data Protection Board calls a model anonymous if it is insignificantly likely, for every person and with all "
+    "means reasonably likely to be used, that personal data of those it learned from are extracted from it, or are obtained by "
+    "queries (opinion 28/2024). Earlier guidance asks three questions (opinion 05/2014)."
+)
+
+_MARKS = (
+    "A mark is the worst of what was tried on this run, and on this model under this profile. None means safe: “held” says "
+    "that what was tried failed, “not tested” that nobody knows."
+)
+
+_LIMITS = (
+    "This does not say that the model is anonymous: that is judged case by case, by whoever answers for the data and then by "
+    "the authority. The opinion is about the finished model; only those who took part saw the messages. Figures are averages "
+    "over documents, and the opinion asks about every person. What was not tried, or not well enough, may succeed."
+)
+
+
+def paper(report: SignedReport) -> Paper:
+    """The page in words."""
+    made = f"; {report.made}" if report.made else ""
+    subtitle = f"Run “{report.run}”, protection “{report.profile}”{made}. Software: securetm {report.software}."
+    return Paper(report.title, subtitle, tuple(_sections(report)), tuple(report.annexes))
+
+
+def annex_foot(statement: str, day: str) -> str:
+    """What stands on every sheet of an annex."""
+    return f"Annex to the statement {shown_digest(statement)}" + (f", {day}" if day else "")
+
+
+def annex_of(made: Paper, statement: str, day: str) -> Paper:
+    """The page as the annex of a sheet: it names the sheet's statement on every page."""
+    foot = annex_foot(statement, day)
+    return replace(made, title=f"Annex: {made.title}", foot=foot, marks=annex_marks(statement), day=day)
+
+
+def _sections(report: SignedReport) -> Iterator[PaperSection]:
+    conditions = tuple(one.follows.partition(": ")[2] for one in report.rules if one.applies and ": " in one.follows)
+    danger = (Paragraph(report.danger, strong=True),) if report.danger else ()
+    listed_ = (Items(conditions),) if conditions else ()
+    yield PaperSection("Five marks", (_marks(report), Paragraph(_MARKS)))
+    yield PaperSection(
+        "Recommendation", (Paragraph(report.recommendation, strong=True), *listed_, *danger, Paragraph(report.headline))
+    )
+    yield PaperSection("Five questions", tuple(map(_reply, report.answers)))
+    yield PaperSection("What was spent", tuple(Paragraph(text) for text in report.spent))
+    yield PaperSection("What regulators ask", tuple(_regulators(report)))
+    yield PaperSection("What was trained, and by whom", tuple(_trained(report)), folded=True)
+    yield PaperSection("Fingerprints", tuple(_fingerprints(report)), folded=True)
+    yield PaperSection("What each role saw", tuple(_role_table(report)), folded=True)
+    yield PaperSection(LEFT_UNTRIED, (Items(report.not_tried),))
+    if report.not_promised:
+        yield PaperSection("What the profile leaves out", (Items(report.not_promised),), folded=True)
+    yield PaperSection("By which rules it is recommended", tuple(_rules(report)), folded=True)
+    yield PaperSection(
+        "Three words for three things", (TextTable(("word", "means"), tuple(MEANING.items()), (0.2, 0.8)),), folded=True
+    )
+
+
+def _marks(report: SignedReport) -> TextTable:
+    """One mark for each question: what it is about can be seen before anything else is read."""
+    rows = tuple((one.question, one.standing, one.short) for one in report.answers)
+    return TextTable(("question", "mark", "in short"), rows, (0.36, 0.12, 0.52))
+
+
+# ---- answers -------------------------------------------------------------------------------------------------------
+
+
+def _reply(answer: QuestionAnswer) -> Reply:
+    limits = tuple(filter(None, (answer.limit, answer.beside)))
+    tried = tuple(map(_in_words, answer.tried)) or (TRIED_NOWHERE,)
+    return Reply(answer.question, answer.standing, answer.short, (answer.sentence, *limits, *tried))
+
+
+def _in_words(tried: Tried) -> str:
+    """Where it was tried, what came out with its interval, and how much was tried there."""
+    place = _PLACES[tried.place] + (f" ({tried.model})" if tried.place == OTHER_MODEL else "")
+    helped = f" with {counted(tried.helpers, 'party', 'parties')} helping" if tried.helpers else ""
+    if not tried.tested:
+        return f"{place}{helped}: {NOT_TESTED}, because {plain_reason(tried.why)}."
+    of = f", {tried.tries}" if tried.tries else ""
+    at = f", at {tried.claimed}" if tried.claimed else ""
+    could = f"; {tried.ideal}" if tried.standing == HELD and tried.ideal else ""
+    others = _other_attempts(tried)
+    since = " The software changed since." if tried.stale else ""
+    return f"{place}{helped}{at}: {ENDED[tried.standing]}. {_capital(tried.measure)}: {tried.figure}{of}{could}.{others}{since}"
+
+
+def _other_attempts(tried: Tried) -> str:
+    """How the other attempts in the same place ended: the page shows the worst."""
+    counts = dict(tried.counts or {})
+    counts[tried.standing] = counts.get(tried.standing, 1) - 1
+    got, kept, taught = counts.get(BROKEN, 0) + counts.get(OPEN, 0), counts.get(HELD, 0), counts.get(NOT_TESTED, 0)
+    ended = {"succeeded, too": got, "did not succeed": kept, "taught nothing": taught}
+    left = tuple(f"{number} {name}" for name, number in ended.items() if number)
+    return f" This is the worst of {sum(counts.values()) + 1} attempts there; of the others {listed(left)}." if left else ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _regulators(report: SignedReport) -> Iterator[Block]:
+    """The three questions with the figures of this run, what the opinions say, and what all this does not establish."""
+    if not report.regulators:
+        yield Paragraph(f"{_OPINION} Nothing of this was tried on this run, because no audit of it was made.")
+        return
+    found = {(one.criterion, one.scope): _came_out(one) for one in report.regulators}
+    rows = tuple((_capital(name), ASKED[name], *(found[name, scope] for scope in SCOPES)) for name in CRITERIA)
+    yield Paragraph(_OPINION)
+    yield TextTable(("question", "asks whether", "of the finished model", "of the messages"), rows, (0.13, 0.29, 0.29, 0.29))
+    yield Paragraph(_LIMITS)
+
+
+def _came_out(one: CriterionFacts) -> str:
+    """The outcome, and the figure that stands behind it with its interval."""
+    if one.outcome == NOT_TRIED:
+        return NOT_TRIED
+    worst = f", the largest of {one.attempts}" if one.attempts > 1 else ""
+    could = f"; {one.ideal}" if one.outcome == NOT_SHOWN and one.ideal else ""
+    return f"{one.outcome}: {one.figure} {one.measure}{worst}{could}"
+
+
+# ---- who and what --------------------------------------------------------------------------------------------------
+
+
+def _trained(report: SignedReport) -> Iterator[Block]:
+    yield Paragraph(
+        f"A model that sorts documents by subjects ({report.model}, {counted(report.rounds, 'round')}). "
+        f"It was put together by {report.coordinator}. Protection: {_uncapital(report.profile_title)}."
+    )
+    yield Paragraph(_MASKED)
+    if all(one.epsilon is None for one in report.parties):
+        yield Paragraph(f"Took part: {listed(tuple(one.name for one in report.parties))}.")
+        return
+    rows = ((one.name, _epsilon(one.epsilon, one.unit), _epsilon(one.budget, "")) for one in report.parties)
+    yield TextTable(("party", "spent in this run", "of a budget of"), tuple(rows), (0.3, 0.4, 0.3))
+
+
+def _fingerprints(report: SignedReport) -> Iterator[Block]:
+    """Of the parties' keys, and of everything that a signature is meant to cover."""
+    keys = tuple((one.name, one.key) for one in report.parties if one.key)
+    if keys:
+        yield TextTable(("party", "key fingerprint"), keys, (0.2, 0.8))
+    yield Paragraph(report.whose)
+    digests = {**{f"the {name}": digest for name, digest in report.digests.items()}, **_of_audits(report)}
+    yield TextTable(("fingerprint (SHA-256) of", "value"), tuple(digests.items()), (0.3, 0.7))
+
+
+def _of_audits(report: SignedReport) -> dict[str, str]:
+    found = {f"the audit “{plan}”": digest for plan, digest in report.audits.items()}
+    return {**found, **{f"the annex {name}": digest for name, digest in report.annexes.items()}}
+
+
+def _epsilon(value: float | None, unit: str) -> str:
+    if value is None:
+        return "–"
+    return f"epsilon = {upward(value)}" + (f" per {unit}" if unit else "")
+
+
+def _uncapital(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _role_table(report: SignedReport) -> Iterator[Block]:
+    yield Paragraph("A sum, or total, is what the numbers of all parties add up to. An answer is what one party sends.")
+    rows = tuple((one.role, "; ".join(one.sees), "; ".join(one.promised) or "nothing") for one in report.roles)
+    yield TextTable(("who", "sees", "what is promised against it"), rows, (0.16, 0.44, 0.4))
+    yield Paragraph(f"Sent in this run, as its own record says: {'; '.join(report.recorded)}.")
+
+
+def _rules(report: SignedReport) -> Iterator[Block]:
+    rows = tuple((one.rule, "yes" if one.applies else "–", f"{one.follows}.") for one in report.rules)
+    yield TextTable(("rule", "applies", "then"), rows, (0.42, 0.1, 0.48))
+    yield Paragraph("The first rule that applies is the recommendation; the conditions of all that apply are listed with it.")

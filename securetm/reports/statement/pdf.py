@@ -1,0 +1,142 @@
+"""A paper as a PDF of A4 sheets, by the template beside this file. It shows what the paper says, and nothing else.
+
+The sheets are tagged as PDF/UA-1 asks, so that a screen reader knows headings, lists and tables, and every letter is embedded,
+whatever its script. The same paper makes the same bytes. typst writes the file; it and the fonts come with `securetm[pdf]`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from securetm.foreign_text import printable
+from securetm.reports.files import PdfLibraryMissing
+from securetm.reports.statement.paper import Block, Items, Paper, Paragraph, Reply, TextTable, ToFillIn
+
+_FONTS = ("manimgx_fonts", "manimgx_fonts_cjk")  # packages of the Noto fonts: all scripts of names, and the Chinese letters
+_FAMILIES = ("Noto Sans", "Noto Sans CJK SC")  # letters that neither has are found in the others
+_TEMPLATE = Path(__file__).parent.parent / "templates/paper.typ"
+_SIZES = (9.4, 9.0, 8.6, 8.2, 7.8, 7.4, 7.0)  # points; a paper that is to be one sheet takes the largest that fits
+_UNSHOWN = re.compile(r'the text `"(?P<letters>.+?)"` could not be displayed')
+_MOST_UNSHOWN = 200  # texts in letters that no font has, each spelt as its number
+_USUAL = 8.6  # points of an annex, which takes as many sheets as it needs
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_LONG = re.compile(r"(?<!\S)(?![0-9a-f]{64}(?!\S))\S{30,}")
+_PAGES = re.compile(rb"/Type\s*/Page\b(?!s)")
+
+
+def check_library() -> None:
+    """Refuses where typst or its fonts are not installed, before anything is carried out."""
+    try:
+        import_module("typst")
+        missing = [name for name in _FONTS if find_spec(name) is None]
+    except ImportError as problem:
+        raise PdfLibraryMissing from problem
+    if missing:
+        raise PdfLibraryMissing
+
+
+def has_library() -> bool:
+    """Whether a PDF can be written here."""
+    try:
+        check_library()
+    except PdfLibraryMissing:
+        return False
+    return True
+
+
+def in_pdf(paper: Paper) -> bytes:
+    """The file."""
+    check_library()
+    if not paper.one_sheet:
+        return _written(paper, _USUAL)
+    for size in _SIZES:
+        made = _written(paper, size)
+        if sheets_of(made) == 1:
+            break
+    return made
+
+
+def sheets_of(pdf: bytes) -> int:
+    """How many sheets a PDF of ours has."""
+    return len(_PAGES.findall(pdf))
+
+
+def _written(paper: Paper, size: float) -> bytes:
+    """The file with letters of this size. A letter that no font has is spelt as its number."""
+    import typst
+
+    shown = _of_texts(_tables(paper, size), printable)
+    for _ in range(_MOST_UNSHOWN):
+        try:
+            made = typst.compile(
+                str(_TEMPLATE),
+                format="pdf",
+                font_paths=[_folder_of(name) for name in _FONTS],
+                ignore_system_fonts=True,
+                sys_inputs={"paper": json.dumps(shown)},
+                pdf_standards="ua-1",
+            )
+        except typst.TypstError as problem:
+            unshown = _UNSHOWN.search(str(problem))
+            if unshown is None:
+                raise
+            letters = unshown["letters"]
+            shown = _without(shown, letters)
+        else:
+            return made
+    raise ValueError(f"the paper has more than {_MOST_UNSHOWN} texts in letters that no font has")
+
+
+@cache
+def _folder_of(package: str) -> str:
+    found = find_spec(package)
+    assert found is not None, "check_library was called"
+    assert found.origin is not None, "a package of fonts has a file of its own"
+    return str(Path(found.origin).parent)
+
+
+def _without(shown: Any, letters: str) -> Any:
+    """The tables with these letters spelt as their numbers, wherever they stand."""
+    numbers = "".join(f"[U+{ord(letter):04X}]" for letter in letters)
+    return _of_texts(shown, lambda text: text.replace(letters, numbers))
+
+
+def _of_texts(shown: Any, said: Callable[[str], str]) -> Any:
+    """The tables with another text in the place of each."""
+    if isinstance(shown, str):
+        return said(shown)
+    if isinstance(shown, list | tuple):
+        return [_of_texts(one, said) for one in shown]
+    return {name: _of_texts(one, said) for name, one in shown.items()} if isinstance(shown, dict) else shown
+
+
+# ---- the tables that the template reads -----------------------------------------------------------------------------
+
+
+def _tables(paper: Paper, size: float) -> dict[str, Any]:
+    sections = [{"title": one.title, "blocks": [_block(block) for block in one.blocks]} for one in paper.sections]
+    day = [int(part) for part in paper.day.split("-")] if _DAY.fullmatch(paper.day) else []
+    said = {"title": paper.title, "subtitle": paper.subtitle, "foot": paper.foot, "keywords": list(paper.marks)}
+    return {**said, "day": day, "size": size, "fonts": list(_FAMILIES), "sections": sections}
+
+
+_KINDS = {Paragraph: "paragraph", Items: "items", TextTable: "table", Reply: "reply", ToFillIn: "fill in"}
+
+
+def _block(block: Block) -> dict[str, Any]:
+    if isinstance(block, TextTable):
+        block = replace(block, rows=tuple(tuple(map(_breakable, row)) for row in block.rows))
+    return {"kind": _KINDS[type(block)], **asdict(block)}
+
+
+def _breakable(text: str) -> str:
+    """The text with places at which a line may break inside of a word that is longer than a cell is wide."""
+    return _LONG.sub(lambda found: "\u200b".join(found[0]), text)

@@ -1,0 +1,353 @@
+"""What a statement stands on: the folder of a run, its audits, and kept results of its profile.
+
+The folder is that of a simulation or a coordinator, or what a party has at home of a run. Every file of it is compared with its
+digest first. A run that has not ended is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from dataclasses import replace as with_changes
+from glob import escape as escaped
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from securetm.contracts import Budget, Profile
+from securetm.federation.file_digests import ADDED, RUN, check_all, is_bound, read_digests
+from securetm.federation.folder import VERSION, RunFolder, reopen, result_of
+from securetm.federation.joining_result import REPORT
+from securetm.federation.release import MODEL, RELEASE, TOPICS, released_model
+from securetm.federation.running_errors import DamagedStore, NotARun
+from securetm.federation.store import read_json
+from securetm.federation.transcript import Transcript
+from securetm.leakage.audit_plans import read_audit_plan
+from securetm.leakage.audit_record import DOCUMENT, Audit, Finding
+from securetm.leakage.evidence import evidence_folder, read_evidence
+from securetm.leakage.recorded import MESSAGES
+from securetm.leakage.regulators import bears_on
+from securetm.leakage.staleness import changed_since, trials_by_hash
+from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
+from securetm.models.known_networks import check_plan_of
+from securetm.plan_reading import plan_from_tables
+from securetm.plans import Plan
+from securetm.profiles import ProfileFile
+from securetm.reports.audit_file import AUDITS, read_record
+from securetm.reports.audit_wording import SHARE, claimed_epsilon, figure, scale_of
+from securetm.reports.files import NewerRun
+from securetm.reports.runs import counted_before, every_origin
+from securetm.reports.statement.questions import (
+    OTHER_MODEL,
+    READER,
+    SAME_MODEL,
+    THIS_RUN,
+    UNPROTECTED,
+    Attempted,
+    Lies,
+    plain_lie,
+    plain_measure,
+)
+from securetm.reports.threats import refusal_facts
+from securetm.wording import counted
+
+_BARE = "open"  # the profile without protection
+
+_SAME = 0.01  # epsilons that differ by less are the same claim: noise is calibrated to about that
+
+
+@dataclass(frozen=True)
+class ReportSources:
+    """One run, as far as the page speaks of it."""
+
+    run: str
+    begun: str
+    software: str
+    model: str
+    rounds: int
+    profile: Profile
+    plan_digest: str
+    federation: str
+    members: tuple[str, ...]
+    keys: Mapping[str, bytes]
+    spent: tuple[Mapping[str, Any], ...]
+    run_digest: str
+    model_digest: str
+    channels: tuple[tuple[str, int, int], ...] = ()  # channel, messages, bytes
+    told: Mapping[str, int] = field(default_factory=dict)  # of a party at home: questions that it answered
+    roster_digest: str = ""  # that a party accepted
+    with_content: bool = False
+    audits: tuple[tuple[Audit, str], ...] = ()  # each with the digest of its record
+    budget: Budget | None = None  # of the run's agreement
+    ended: str = ""  # the day
+    everybody: tuple[str, ...] = ()  # all parties, where `members` are only those whose ledgers are known
+    at_home: bool = False  # with a party
+    stop: str = "rounds"  # what ended the training
+    documents: str = "The documents that each party brought."  # which these are
+    origins: tuple[str, ...] = ()  # of every input, in words
+    before: tuple[str, ...] = ()  # what of the epsilon is that of earlier runs, in words
+    released: Mapping[str, str] = field(default_factory=dict)  # files of `release/`, without the statement: SHA-256 by name
+
+
+def sources_of(path: Path) -> ReportSources:
+    """Reads a run's folder, whoever it belongs to."""
+    if (path / RUN).is_file():
+        return _of_run(path)
+    if (path / REPORT).is_file():
+        return _of_party(path)
+    raise NotARun(str(path), "finished run")
+
+
+def attempts_on(sources: ReportSources) -> tuple[Attempted, ...]:
+    """All attempts of which the page may speak: on this run, and the kept ones on its profile."""
+    own = (Attempted(THIS_RUN, finding) for audit, _ in sources.audits for finding in audit.findings)
+    bare = _unprotected(sources.model) if sources.profile.budget is None else ()
+    claimed = claimed_of(sources)
+    kept = (with_changes(one, claimed=_other_claim(one.finding, claimed)) for one in _kept(sources.profile.name, sources.model))
+    return (*own, *kept, *bare)
+
+
+def claimed_of(sources: ReportSources) -> tuple[float, str] | None:
+    """The epsilon of the party that spent most in this run, and its unit; None where nothing is claimed.
+
+    A coordinator, who sees no ledger, claims what the agreement lets every party spend.
+    """
+    budget = sources.budget or sources.profile.budget
+    if budget is None:
+        return None
+    spent = [(float(one["epsilon"]), str(one["unit"])) for one in sources.spent if one.get("epsilon") is not None]
+    return max(spent, default=(budget.epsilon, budget.unit.value))
+
+
+def _other_claim(finding: Finding, claimed: tuple[float, str] | None) -> str:
+    """What was claimed where it was tried, if not what this run claims: a failure against other noise says nothing."""
+    epsilon, unit = finding.run.epsilon, finding.run.epsilon_unit
+    if epsilon is None:
+        return "" if claimed is None else "no epsilon"
+    if claimed is not None and unit == claimed[1] and math.isclose(epsilon, claimed[0], rel_tol=_SAME):
+        return ""
+    return claimed_epsilon(finding).partition(",")[0]
+
+
+def _unprotected(model: str) -> Iterator[Attempted]:
+    """Kept attempts on the finished model where nothing was protected. A profile that adds no noise hands on the same model."""
+    for one in _kept(_BARE, model):
+        if one.place == SAME_MODEL and one.finding.attempt.adversary == READER:
+            attempt = replace(one.finding.attempt, baseline=False)
+            yield Attempted(UNPROTECTED, replace(one.finding, attempt=attempt), one.stale)
+
+
+def kept_findings(profile: str, model: str) -> Iterator[Finding]:
+    """The findings of kept trials of this profile and this model, whether or not the software changed since."""
+    for path in sorted(evidence_folder().glob(f"{escaped(profile)}--{escaped(model)}.json")):
+        yield from read_evidence(path).findings
+
+
+def _kept(profile: str, model: str) -> Iterator[Attempted]:
+    for path in sorted(evidence_folder().glob(f"{escaped(profile)}--*.json")):
+        evidence = read_evidence(path)
+        trials = trials_by_hash(read_audit_plan(evidence.plan))
+        place = SAME_MODEL if evidence.model == model else OTHER_MODEL
+        for finding in evidence.findings:
+            yield Attempted(place, finding, bool(changed_since(finding, evidence.plan, trials)))
+
+
+def lies_to_parties(profile: str) -> Lies:
+    """How the kept lies of a coordinator ended that were told to parties of this profile."""
+    facts = refusal_facts(profile, evidence_folder())
+    if not facts or not facts["lies"]["tried"]:
+        return Lies()
+    tried, refused = facts["lies"]["tried"], facts["lies"]["refused"]
+    said = f"Of {tried} lies told to parties in trials of this profile, {refused} were refused ({facts['date']})"
+    if facts["not_held"]:
+        return Lies(BROKEN, f"{said}; not refused, against what is promised: {'; '.join(map(plain_lie, facts['not_held']))}.")
+    answered = "; ".join(plain_lie(one["attempt"]) for one in facts["not_claimed"])
+    said += f"; answered, as nobody promised otherwise: {answered}." if answered else "."
+    if facts["stale"]:
+        return Lies(NOT_TESTED, f"{said} The software changed since.")
+    return Lies(OPEN if answered else HELD, said)
+
+
+# ---- a simulation, or a coordinator --------------------------------------------------------------------------------
+
+
+def _of_run(path: Path) -> ReportSources:
+    facts = read_json(path / RUN)
+    if isinstance(facts.get("version"), int) and facts["version"] > VERSION:
+        raise NewerRun(str(path / RUN), facts["version"], VERSION)
+    folder, result = reopen(path), result_of(path)
+    check_all(path)
+    plan = folder.agreement.plan
+    try:
+        spent = tuple(dict(one) for one in result["spent"])
+        rounds, run = int(result["rounds"]), str(result["run"])
+    except (KeyError, TypeError, ValueError) as problem:
+        raise DamagedStore(str(path), "its result is not that of a finished run") from problem
+    return ReportSources(
+        run,
+        str(facts.get("begun", ""))[:10],
+        str(facts.get("software", "")),
+        plan.model.name,
+        rounds,
+        folder.agreement.profile,
+        folder.agreement.digest.hex(),
+        str(facts.get("federation", "")),
+        folder.members,
+        folder.keys,
+        spent,
+        _digest_of_run(path),
+        _sha256(folder.model),
+        _channels(folder),
+        with_content=folder.with_content,
+        audits=_audits(path),
+        budget=folder.agreement.budget,
+        ended=str(result.get("ended", ""))[:10],
+        stop=plan.training.stop,
+        documents=_documents_of(plan, str(facts.get("federation", ""))),
+        origins=every_origin(result),
+        before=counted_before(result),
+        released=released_files(path),
+    )
+
+
+def _documents_of(plan: Plan, federation: str) -> str:
+    if federation:
+        return "The documents that each party named in its own file, read at home."
+    held = "as a column of it says" if plan.corpus.partition == "column" else f"dealt out ({plan.corpus.partition})"
+    return f"The documents in {Path(plan.corpus.source).name}, held by the parties {held}."
+
+
+def released_files(path: Path) -> dict[str, str]:
+    """The files that are released, without the statement about them."""
+    return {name: _sha256(path / RELEASE / name) for name in (MODEL, TOPICS) if (path / RELEASE / name).is_file()}
+
+
+def _digest_of_run(path: Path) -> str:
+    """The SHA-256 of the digests of all files of the run, without what was added to it later."""
+    if not is_bound(path):
+        return ""
+    kept = read_digests(path)
+    files = {name: digest for name, digest in {**kept.files, **kept.rows}.items() if not name.startswith(ADDED)}
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+def _channels(folder: RunFolder) -> tuple[tuple[str, int, int], ...]:
+    """Number and bytes of the messages on each channel, as the transcript has them."""
+    here = folder.path / "transcript"
+    if not (here / MESSAGES).is_file():
+        return ()
+    transcript = Transcript(here)
+    try:
+        found = transcript.rows("SELECT channel, COUNT(*), SUM(bytes) FROM messages GROUP BY channel ORDER BY channel")
+    finally:
+        transcript.close()
+    return tuple((str(channel), int(number), int(length)) for channel, number, length in found)
+
+
+def _audits(path: Path) -> tuple[tuple[Audit, str], ...]:
+    return tuple((read_record(one), _sha256(one)) for one in sorted((path / AUDITS).glob("*.json")))
+
+
+# ---- what a party has at home --------------------------------------------------------------------------------------
+
+
+_PUBLIC = ("federation", "run", "party", "agreement", "roster", "rounds", "ended")
+
+
+def _digest_at_home(report: Mapping[str, Any], model: str) -> str:
+    """The SHA-256 of what everybody may know of the run.
+
+    Not of the report: it holds exact figures of the party's documents, and whoever knows all but one of these could compute
+    the report with and without it, and see which has the digest.
+    """
+    return hashlib.sha256(json.dumps([*(str(report[name]) for name in _PUBLIC), model]).encode()).hexdigest()
+
+
+def _of_party(path: Path) -> ReportSources:
+    report = read_json(path / REPORT)
+    try:
+        check_plan_of(str(path / REPORT), report["plan"])
+        plan, spent = plan_from_tables(report["plan"], str(path / REPORT)), report["spent"]
+        return ReportSources(
+            str(report["run"]),
+            str(report["ended"])[:10],
+            str(report.get("software", "")),
+            str(report["model"]),
+            int(report["rounds"]),
+            plan.profile_in(ProfileFile.read(plan.profile)),
+            str(report["agreement"]),
+            str(report["federation"]),
+            (str(report["party"]),),
+            {},
+            ({"party": report["party"], **spent},) if spent else (),
+            _digest_at_home(report, _sha256(released_model(path))),
+            _sha256(released_model(path)),
+            roster_digest=str(report["roster"]),
+            told={str(name): int(number) for name, number in report["answered"].items()},
+            audits=_audits(path),
+            budget=plan.profile_in(ProfileFile.read(plan.profile)).budget,
+            ended=str(report["ended"])[:10],
+            everybody=tuple(map(str, report.get("members", ()))),
+            at_home=True,
+            stop=plan.training.stop,
+            documents=f"The data set {report.get('data_set', '')} of {report['party']}, as its own file names it.",
+            origins=every_origin(report),
+            before=counted_before(report),
+            released=released_files(path),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise DamagedStore(str(path / REPORT), "it is not a party's report of a run") from problem
+
+
+_WHO = {"coordinator": "the coordinator", "party": "another party", READER: "whoever gets the model"}
+
+_ORDER = tuple(reversed(_WHO))  # a model is released, so its readers come first
+
+
+def attacks_read(sources: ReportSources, *, unprotected: bool = False) -> tuple[str, ...]:
+    """A sentence for each kind of adversary with the most that one of our attacks read, or one that none did.
+
+    A profile that adds no noise hands on the model that there is without protection: what its readers read there counts, too.
+    """
+    profile, model = _BARE if unprotected else sources.profile.name, sources.model
+    bare = profile == _BARE  # there a baseline is what it is about
+    tried = [(one, profile) for one in kept_findings(profile, model) if bare or not one.attempt.baseline]
+    if sources.budget is None and not unprotected:
+        tried += [(one, _BARE) for one in kept_findings(_BARE, model) if one.attempt.adversary == READER]
+    tested = [one for one in tried if _tests(one[0])]
+    if not tested:
+        return (f"No attack of ours tested {model} {_where(profile)}: expect that documents can be read.",)
+    read = [one for one in tested if standing(one[0]) in (BROKEN, OPEN)]
+    worst = [max(of, key=_rank) for who in _ORDER if (of := [one for one in read if one[0].attempt.adversary == who])]
+    if not worst:
+        made = f"{counted(len(tested), 'attempt')} of ours on {model} {_where(profile)}"
+        return (f"Of {made}, none did what it set out to do; that is no bound.",)
+    return tuple(f"{_read_said(one)} (our own trial of {model} {_where(under)})." for one, under in worst)
+
+
+def _where(profile: str) -> str:
+    return "without any protection" if profile == _BARE else f"under the profile {profile}"
+
+
+def _tests(finding: Finding) -> bool:
+    """Whether it could have found out something about documents or their owners; spoiling a model does not."""
+    return standing(finding) != NOT_TESTED and bool(bears_on(finding.attempt.attack))
+
+
+def _read_said(finding: Finding) -> str:
+    found, who = finding.outcome.measured, _WHO[finding.attempt.adversary]
+    helped = f" with the help of {counted(finding.attempt.helpers, 'party', 'parties')}" if finding.attempt.helpers else ""
+    return f"Our attacks read, as {who}{helped}: {figure(found)} {plain_measure(found.measure)}"
+
+
+def _rank(one: tuple[Finding, str]) -> tuple[bool, bool, float]:
+    """Shares before other figures, which cannot be compared with them; those of documents before others; then the larger."""
+    found = one[0].outcome.measured
+    return scale_of(found) == SHARE, found.unit == DOCUMENT, found.value or 0.0

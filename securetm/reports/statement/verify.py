@@ -1,0 +1,116 @@
+"""Compares a sheet with everything that it speaks of: the statement, the released files, and its annex. It changes nothing.
+
+In a folder `release/` everything must be there, and nothing else. A sheet elsewhere may stand without the released files:
+what is not there is said, and compared with nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from securetm.credentials.report_signatures import ENDING
+from securetm.errors import NoSuchPath
+from securetm.federation.release import MODEL, RELEASE, TOPICS
+from securetm.reports.files import NoStatement
+from securetm.reports.statement.marks import Marks, is_as_sealed, read_marks, shown_digest
+from securetm.reports.statement.write import HTML, MARKDOWN, PDF, STATEMENT
+
+_IN_RELEASE = f"{STATEMENT}.json"
+_ANNEX = ".annex"  # in the names of pages that carry the statement's mark
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What came out: the statement's digest, files that are as they were, changes in words, and files that are not here."""
+
+    statement: str
+    same: tuple[str, ...]
+    changed: tuple[str, ...]
+    absent: tuple[str, ...]
+
+
+def compare_statement(place: Path) -> Compared:
+    """Compares one sheet, or all sheets in the folder of a run or in its `release/`."""
+    if not place.exists():
+        raise NoSuchPath(str(place))
+    if not place.is_dir():
+        return _of_sheet(place)
+    folder = place / RELEASE if (place / RELEASE).is_dir() else place
+    sheets = [folder / f"{STATEMENT}{form}" for form in (HTML, MARKDOWN, PDF)]
+    found = [_of_sheet(one) for one in sheets if one.is_file()]
+    if not found:
+        raise NoStatement(str(folder), "it holds no statement")
+    known = {_IN_RELEASE, MODEL, TOPICS, *(one.name for one in sheets), *(one.name + ENDING for one in sheets)}
+    more = [
+        f"{one.name} is none of the files that the statement speaks of" for one in folder.iterdir() if one.name not in known
+    ]
+    missing = [f"{one.name} is not here" for one in sheets if not one.is_file() and one.suffix != PDF]
+    several = ["the sheets show different statements"] if len({one.statement for one in found}) > 1 else []
+    changed = dict.fromkeys([*several, *missing, *more, *(text for one in found for text in one.changed)])
+    same = dict.fromkeys(name for one in found for name in one.same)
+    return Compared(found[0].statement, tuple(same), tuple(changed), ())
+
+
+def _of_sheet(path: Path) -> Compared:
+    content = path.read_bytes()
+    marks = read_marks(content)
+    if marks is None or not marks.statement:
+        raise NoStatement(str(path), "it names no statement and no file that belongs to it")
+    strict = _IN_RELEASE in marks.files
+    same, changed, absent = list[str](), list[str](), list[str]()
+    if is_as_sealed(content, marks.own):
+        same.append(path.name)
+    else:
+        changed.append(f"{path.name} was changed after it was written")
+    for name, digest in marks.files.items():
+        beside = path.with_name(Path(name).name)
+        if not beside.is_file():
+            missing = strict or name not in (MODEL, TOPICS)
+            (changed if missing else absent).append(f"{name} is not here" if missing else name)
+        elif _sha256(beside) != digest:
+            changed.append(f"{name} is not the file that {path.name} speaks of: its SHA-256 is another one")
+        else:
+            same.append(name)
+    changed += _at_odds(path, marks)
+    return Compared(marks.statement, tuple(same), tuple(changed), tuple(absent))
+
+
+def _at_odds(path: Path, marks: Marks) -> Iterator[str]:
+    """Where the sheet, the statement and the annex contradict each other, though each is whole."""
+    statement = next((name for name, digest in marks.files.items() if digest == marks.statement), "")
+    if not statement:
+        yield f"{path.name} speaks of no file that is its statement"
+    elif (facts := path.with_name(Path(statement).name)).is_file() and _sha256(facts) == marks.statement:
+        released = json.loads(facts.read_bytes())["files"]
+        yield from (
+            f"{path.name} and {statement} name different files {name}"
+            for name in released
+            if released[name] != marks.files.get(name)
+        )
+    for name in marks.files:
+        page = path.with_name(Path(name).name)
+        if _ANNEX in name and page.is_file():
+            of = read_marks(page.read_bytes())
+            if of is None or of.annex_of != marks.statement:
+                yield f"{name} is the annex of another statement"
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def show_compared(found: Compared, to: Console) -> None:
+    """Prints what came out when a sheet was compared with all that it speaks of."""
+    for text in found.changed:
+        to.print(f"CHANGED: {text}", markup=False, highlight=False)
+    if found.same:
+        to.print(f"As they were: {', '.join(found.same)}.", markup=False, highlight=False)
+    if found.absent:
+        to.print(f"Not here, so compared with nothing: {', '.join(found.absent)}.", markup=False, highlight=False)
+    to.print(f"The statement: {shown_digest(found.statement)}", markup=False, highlight=False)

@@ -1,0 +1,559 @@
+"""The topics of a run as one HTML file: tables in the file itself, which `topic_page.js` makes a map, bars and a search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+
+from securetm.accounting.calculator.budget_report import unit_name
+from securetm.contracts import Array, Unit
+from securetm.corpus.corpus import Corpus
+from securetm.federation.file_digests import RUN
+from securetm.federation.finished import FinishedRun
+from securetm.federation.folder import RESULT, result_of
+from securetm.federation.joining_result import REPORT
+from securetm.federation.running_errors import DamagedStore
+from securetm.federation.store import read_json
+from securetm.federation.topic_labels import LONGEST
+from securetm.federation.topics_by_date import TopicsByDate
+from securetm.foreign_text import html_text, printable
+from securetm.profiles import read_profile
+from securetm.reports.files import write_report
+from securetm.reports.pages import framed, static
+from securetm.reports.runs import of_use
+from securetm.reports.topics import MARK, NOT_TESTED, UNSURE, meaning
+from securetm.version import __version__
+from securetm.wording import counted, upward, upward_figure
+
+
+@dataclass(frozen=True)
+class TopicDocument:
+    """A document that takes much of a topic. Its text was dropped after tokenising."""
+
+    number: int  # in the order in which they were read, from 1
+    share: float  # of the document that the topic takes
+    words: str  # the agreed words of it, in reading order where it is known; else the commonest first
+    label: str = ""
+    date: str = ""
+
+
+@dataclass(frozen=True)
+class DocumentsBehind:
+    """The strongest documents of each topic, at one party."""
+
+    whose: str
+    shares: Array  # of each topic in all of these documents
+    in_order: bool  # whether words are in reading order
+    topics: tuple[tuple[TopicDocument, ...], ...]
+
+
+@dataclass(frozen=True)
+class ShownTopics:
+    """Everything that the page shows of a run. What is None is not known here, and the page leaves it out."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...]  # name and value, for the head of the page
+    topics: Array  # topics x words, rows sum to one
+    vocabulary: tuple[str, ...]
+    judged: str = ""  # whether the model is of use, in a sentence
+    of_use: bool = True
+    danger: str = ""
+    shares: Array | None = None  # of each topic in all documents
+    shares_of: str = ""  # whose documents these are
+    by_party: Mapping[str, Array] = field(default_factory=dict)
+    above_noise: Array | None = None  # topics x words: whether a word stands above the noise in a topic; None: not tested
+    noised: bool = False  # whether noise was added for a privacy budget
+    labels: Mapping[int, str] = field(default_factory=dict)
+    behind: DocumentsBehind | None = None
+    over_time: TopicsByDate | None = None
+    over_time_of: str = "all parties"  # whose documents those are
+    secret: bool = False  # the model itself is for its owner alone
+
+    @property
+    def measured(self) -> bool:
+        """Whether anything here was measured on documents, and so does not follow from the model."""
+        return bool(self.judged) or any(one is not None for one in (self.shares, self.over_time, self.behind))
+
+
+STEPS = 20  # from l = 0 to l = 1
+
+START = 12  # l = 0.6, which Sievert and Shirley's readers interpreted best
+
+SHOWN = 20  # words of a topic, at any step
+
+_FINENESS = 1000  # of a logarithm: a tenth of a per cent
+
+_LEAST = 1e-12  # a share below it counts as zero, and its word comes after all others
+
+_ZERO = -1_000_000
+
+
+def logarithms(shares: Array) -> Array:
+    """Natural logarithms in whole thousandths, as the page has them."""
+    found = np.rint(_FINENESS * np.log(np.maximum(shares, _LEAST))).astype(np.int64)
+    return np.where(shares < _LEAST, _ZERO, found)
+
+
+def overall(topics: Array, shares: Array | None) -> Array:
+    """The share of each word in all documents as the model sees them: its share in each topic, times the topic's share.
+
+    Where no share of a topic is known, all topics count alike.
+    """
+    weights = np.full(len(topics), 1.0) if shares is None else np.maximum(shares, 1e-4)
+    found: Array = weights / weights.sum() @ topics
+    return found
+
+
+def ranked(topic: Array, words: Array, step: int, shown: int = SHOWN) -> Array:
+    """The first words at this step, by the logarithms of one topic and of all documents; of equals the first word."""
+    relevance = STEPS * topic - (STEPS - step) * words
+    keys = relevance * len(topic) - np.arange(len(topic))
+    first = np.argpartition(-keys, min(shown, len(keys)) - 1)[:shown]
+    found: Array = first[np.argsort(-keys[first])]
+    return found
+
+
+def candidates(topic: Array, words: Array, shown: int = SHOWN) -> Array:
+    """All words that are among the first ones at some step, in the order of the vocabulary."""
+    middle = ranked(topic, words, STEPS // 2, shown)
+    rare = topic - words
+    # Relevance is linear in l: a word that is behind all of these words at both ends is behind them everywhere.
+    near = np.flatnonzero((topic >= topic[middle].min()) | (rare >= rare[middle].min()))
+    found = [near[ranked(topic[near], words[near], step, shown)] for step in range(STEPS + 1)]
+    return np.unique(np.concatenate(found))
+
+
+_MOST_WORDS, _LEAST_WORDS = 2000, 400  # of a large vocabulary, the commonest ones; all others count as one word
+
+_MOST_TERMS = 4 * 10**8  # of all divergences together: many topics are compared by fewer words
+
+
+def distances(topics: Array) -> Array:
+    """The distance of each topic to each: from 0, if they use all words alike, to 1, if they share none."""
+    few = _fewer_words(topics)
+    own = xlogy(few, few).sum(axis=1)
+    found = np.zeros((len(few), len(few)))
+    for number, topic in enumerate(few):
+        mean = (few[number:] + topic) / 2
+        found[number, number:] = (own[number:] + own[number]) / 2 - xlogy(mean, mean).sum(axis=1)
+    roots: Array = np.sqrt(np.maximum(found + found.T, 0) / np.log(2))
+    return roots
+
+
+def places(topics: Array) -> Array:
+    """Two coordinates of each topic, from -1 to 1. The map keeps its proportions."""
+    square = np.square(distances(topics))
+    inner = square - square.mean(axis=0) - square.mean(axis=1)[:, None] + square.mean()
+    values, vectors = np.linalg.eigh(-inner / 2)
+    axes = vectors[:, ::-1][:, :2] * np.sqrt(np.maximum(values[::-1][:2], 0))
+    axes = np.pad(axes, ((0, 0), (0, 2 - axes.shape[1])))
+    upward = np.sign(axes[np.argmax(np.abs(axes), axis=0), [0, 1]])  # an eigenvector may as well have the other sign
+    middled = axes * upward - (axes.max(axis=0) + axes.min(axis=0)) / 2 * upward
+    found: Array = middled / max(float(np.abs(middled).max()), 1e-12)
+    return found
+
+
+def _fewer_words(topics: Array) -> Array:
+    most = max(_LEAST_WORDS, min(_MOST_WORDS, _MOST_TERMS // len(topics) ** 2))
+    if topics.shape[1] <= most:
+        return topics
+    order = np.argsort(-topics.sum(axis=0), kind="stable")
+    return np.column_stack([topics[:, order[:most]], topics[:, order[most:]].sum(axis=1)])
+
+
+MOST = 5  # documents of a topic
+
+_WORDS = 30  # of a document
+
+_LEAST_SHARE = 0.1  # of a document: below, a topic is not what it is about
+
+
+def documents_behind(finished: FinishedRun, corpus: Corpus, whose: str) -> DocumentsBehind:
+    """The strongest documents of each topic. Of two with the same share, the longer one comes first."""
+    documents = corpus.project(finished.vocabulary)
+    lengths = documents.lengths()
+    known = np.flatnonzero(lengths > 0)
+    shares = np.zeros((len(documents), len(finished.components_)))
+    shares[known] = finished.model.infer(finished.state, documents.select(known))
+    topics = tuple(_strongest(documents, lengths, column) for column in shares.T)
+    return DocumentsBehind(whose, shares.sum(axis=0) / max(len(known), 1), documents.tokens is not None, topics)
+
+
+def _strongest(documents: Corpus, lengths: Array, shares: Array) -> tuple[TopicDocument, ...]:
+    order = np.lexsort((-lengths, -shares.round(3)))[:MOST]
+    return tuple(_shown(documents, int(row), float(shares[row])) for row in order if shares[row] >= _LEAST_SHARE)
+
+
+def _shown(documents: Corpus, row: int, share: float) -> TopicDocument:
+    label, date = ("" if column is None else str(column[row]) for column in (documents.labels, documents.dates))
+    return TopicDocument(row + 1, share, _words(documents, row), label, date)
+
+
+def _words(documents: Corpus, row: int) -> str:
+    """The document's first words in reading order; where that is not known, its commonest ones."""
+    if documents.tokens is not None and documents.token_ends is not None:
+        begin = documents.token_ends[row - 1] if row else 0
+        words = documents.tokens[begin : documents.token_ends[row]]
+    else:
+        counts = documents.counts[[row]]
+        words = counts.indices[np.argsort(-counts.data, kind="stable")]
+    more = " …" if len(words) > _WORDS else ""
+    return " ".join(documents.vocabulary[word] for word in words[:_WORDS]) + more
+
+
+_UNPROTECTED = "No budget: the model may tell who is in it"
+
+
+def shown_topics(
+    finished: FinishedRun,
+    *,
+    labels: Mapping[int, str] | None = None,
+    model_only: bool = False,
+    documents: Mapping[str, Corpus] | None = None,
+    quoted: bool = False,
+    over_time: TopicsByDate | None = None,
+) -> ShownTopics:
+    """What the page of this run shows. With `model_only`, nothing but what whoever has the model knows.
+
+    `documents`, by whose they are, are those of `over_time`. Only if they are `quoted`, the page shows their words.
+    """
+    result, profile = _result(finished.folder), read_profile(finished.plan.profile)
+    by_party = {} if model_only else _by_party(result)
+    given = documents or {}
+    behind = next((documents_behind(finished, held, whose) for whose, held in given.items()), None) if quoted else None
+    shares, shares_of = _everywhere(result, by_party)
+    if behind is not None and shares is None:
+        shares, shares_of = behind.shares, f"the documents of {behind.whose}"
+    return ShownTopics(
+        title=finished.name,
+        facts=(*_facts(result, finished, model_only), ("Privacy", _spent(result))),
+        topics=finished.components_,
+        vocabulary=finished.vocabulary,
+        judged="" if model_only or result.get("useful") is None else of_use(result),
+        of_use=result.get("useful") is not False,
+        danger=profile.danger,
+        shares=shares,
+        shares_of=shares_of,
+        by_party=by_party,
+        above_noise=finished.model.above_noise(finished.state),
+        noised=finished.spent_a_budget(),
+        labels=labels or {},
+        behind=behind,
+        over_time=over_time,
+        over_time_of=next(iter(given)) if len(given) == 1 else "all parties",
+        secret=finished.is_adapted(),
+    )
+
+
+def _result(run: Path) -> dict[str, Any]:
+    """The result of a run, or what a party reports of it."""
+    if (run / RUN).is_file():
+        return result_of(run)
+    report = read_json(run / REPORT)
+    if missing := [name for name in ("party", "federation", "rounds", "spent") if name not in report]:
+        raise DamagedStore(str(run / REPORT), f"it does not say `{missing[0]}`")
+    return report
+
+
+def _by_party(result: Mapping[str, Any]) -> dict[str, Array]:
+    return {name: np.asarray(shares, dtype=float) for name, shares in (result.get("prevalence") or {}).items()}
+
+
+def _everywhere(result: Mapping[str, Any], by_party: Mapping[str, Array]) -> tuple[Array | None, str]:
+    """The share of each topic in all documents, and whose these are. A run of an earlier version kept no counts of them."""
+    if not by_party:
+        return None, ""
+    held = result.get("documents") or {}
+    documents = np.array([held[name]["with_agreed_words"] if held else 1 for name in by_party], dtype=float)
+    counts = f"{counted(int(documents.sum()), 'document')} of " if held else ""
+    every = f"all {counts}{counted(len(by_party), 'party', 'parties')}"
+    return documents / max(documents.sum(), 1) @ np.array(list(by_party.values())), every
+
+
+def shares_everywhere(finished: FinishedRun) -> tuple[Array | None, str]:
+    """The share of each topic in all documents, and whose these are; None where this folder does not know it."""
+    if not (finished.folder / RESULT).is_file():
+        return None, ""
+    result = result_of(finished.folder)
+    return _everywhere(result, _by_party(result))
+
+
+def _facts(result: Mapping[str, Any], finished: FinishedRun, model_only: bool) -> tuple[tuple[str, str], ...]:
+    model, words = finished.plan.model.name, len(finished.vocabulary)
+    size = f"{model}, {counted(len(finished.components_), 'topic')}, {counted(words, 'word')}"
+    return ("Model", size), ("Trained by", _trained_by(result, model_only)), ("Profile", _profile(finished))
+
+
+def _trained_by(result: Mapping[str, Any], model_only: bool) -> str:
+    rounds = f"{counted(result['rounds'], 'round')}"
+    if "parties" not in result:  # a party's own report
+        return f"{result['party']} in federation {result['federation']}, {rounds}"
+    held = {} if model_only else result.get("documents") or {}
+    documents = f" with {counted(sum(one['all'] for one in held.values()), 'document')}" if held else ""
+    return f"{counted(len(result['parties']), 'party', 'parties')}{documents}, {rounds}"
+
+
+def _profile(finished: FinishedRun) -> str:
+    profile = read_profile(finished.plan.profile)
+    return f"{profile.name}: {profile.title}"
+
+
+def _spent(result: Mapping[str, Any]) -> str:
+    """The most that this run spent of any party's budget."""
+    given = result["spent"]
+    spends = [one for one in (given if isinstance(given, list) else [given]) if one and one["epsilon"] is not None]
+    if not spends:
+        return _UNPROTECTED
+    most = max(spends, key=lambda one: one["epsilon"])
+    return f"Epsilon {upward(most['epsilon'])} per {unit_name(Unit(most['unit']))} at delta {upward_figure(most['delta'])}"
+
+
+def page_data(shown: ShownTopics) -> dict[str, Any]:
+    """What the script of the page reads."""
+    all_words = logarithms(overall(shown.topics, shown.shares))
+    logs = logarithms(shown.topics)
+    wanted = [candidates(topic, all_words) for topic in logs]
+    kept = np.unique(np.concatenate(wanted))
+    at = places(shown.topics)
+    weights = np.full(len(logs), 1 / len(logs)) if shown.shares is None else shown.shares
+    return {
+        "steps": STEPS,
+        "start": START,
+        "unsure": UNSURE,
+        "shown": min(SHOWN, len(shown.vocabulary)),
+        "first": int(np.argmax(weights)),
+        "longest_label": LONGEST,
+        "words": [printable(shown.vocabulary[word]) for word in kept],
+        "overall": all_words[kept].tolist(),
+        "topics": [
+            {
+                "words": np.searchsorted(kept, words).tolist(),
+                "logs": row[words].tolist(),
+                "at": at[topic].round(4).tolist(),
+                **_unsure(shown, topic, words),
+            }
+            for topic, (row, words) in enumerate(zip(logs, wanted, strict=True))
+        ],
+        "weights": _rounded(weights),
+        "shares": None if shown.shares is None else _rounded(shown.shares),
+        "shares_of": printable(shown.shares_of),
+        "parties": [printable(name) for name in shown.by_party],
+        "by_party": [_rounded(shares) for shares in shown.by_party.values()],
+        "labels": {str(topic): printable(label) for topic, label in shown.labels.items()},
+        "over_time": _over_time(shown.over_time, shown.over_time_of),
+        "behind": _behind(shown.behind),
+    }
+
+
+def in_script(data: Mapping[str, Any]) -> str:
+    """JSON that can stand in a script element: nothing in it ends the element, opens another or begins a comment."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def _rounded(shares: Array) -> list[float]:
+    return [float(f"{share:.4g}") for share in shares]
+
+
+def _unsure(shown: ShownTopics, topic: int, words: Array) -> dict[str, str]:
+    """A 1 for each word that does not stand above the noise; nothing where that is not tested."""
+    above = shown.above_noise
+    return {} if above is None else {"unsure": "".join("0" if stands else "1" for stands in above[topic, words])}
+
+
+def _over_time(time: TopicsByDate | None, whose: str) -> dict[str, Any] | None:
+    return {**time.table(), "whose": printable(whose)} if time is not None and time.periods else None
+
+
+def _behind(behind: DocumentsBehind | None) -> dict[str, Any] | None:
+    if behind is None:
+        return None
+    topics = [
+        [(one.number, float(f"{one.share:.3g}"), *map(printable, (one.label, one.date, one.words))) for one in several]
+        for several in behind.topics
+    ]
+    return {"whose": printable(behind.whose), "in_order": behind.in_order, "topics": topics}
+
+
+_MOST_CELLS = 4000  # of the table of topics by party: with more, only the largest topics are in it
+
+_TINTS = 8  # of its cells
+
+_FEW_PARTIES = 12  # by which the topics can be sorted
+
+_IN_LIST = 8  # words of a topic
+
+_NO_TEXT = "This page holds no document. All words in it are from the model's list of words."
+
+_QUOTES = "This page shows words of documents in their order. It is for whoever may read these documents, and for nobody else."
+
+_SHARES = (
+    "Shares of topics, and how well the model predicts, were measured on documents, after the training and without noise. No "
+    "privacy budget covers them. A page made with --model-only leaves them out."
+)
+
+_MODEL_ONLY = "Everything here follows from the model alone. Whoever has the model knows it already."
+
+_SCALING = (
+    "The map shows roots of Jensen-Shannon divergences in two dimensions (classical scaling); some distances are distorted."
+)
+
+_ALONE = "This page asks no server for anything. Labels that you give to topics are lost with it unless you save them."
+
+_RELEVANCE = "Relevance is that of Sievert and Shirley (2014)."
+
+
+def write_topic_page(shown: ShownTopics, path: Path) -> None:
+    """Writes the page: for its owner alone, if anything in it was measured on documents or the model is secret."""
+    write_report(path, topic_page(shown), private=shown.measured or shown.secret)
+
+
+def topic_page(shown: ShownTopics) -> str:
+    """The text of the page."""
+    parts = (
+        '<a class="skip" href="#topic">To the chosen topic</a>',
+        _head(shown),
+        "<main>",
+        _bench(shown),
+        _all_topics(shown),
+        _heat(shown) if shown.by_party else "",
+        "</main>",
+        _foot(shown),
+        f'<script type="application/json" id="data">{in_script(page_data(shown))}</script>',
+    )
+    return framed(f"Topics of {printable(shown.title)}", parts, static("static/topic_page.css"), static("static/topic_page.js"))
+
+
+def shown_text(text: str) -> str:
+    """A word or a name as it stands in the page: no markup, no control character, no mark that turns the line around."""
+    return html_text(printable(text))
+
+
+def _head(shown: ShownTopics) -> str:
+    facts = "".join(f"<div><dt>{html_text(name)}</dt><dd>{shown_text(value)}</dd></div>" for name, value in shown.facts)
+    quiet = "judged" if shown.of_use else "judged warning"
+    judged = f'<p class="{quiet}">{html_text(shown.judged)}</p>' if shown.judged else ""
+    warnings = [text for text in (shown.danger, _QUOTES if shown.behind else "") if text]
+    said = "".join(f'<p class="warning" role="note"><b>Warning:</b> {shown_text(text)}</p>' for text in warnings)
+    script = '<noscript><p class="note">Without scripts, the map and the bars are missing. The tables are whole.</p></noscript>'
+    return f"<header><h1>Topics of {shown_text(shown.title)}</h1>\n<dl class=facts>{facts}</dl>{judged}{said}{script}</header>"
+
+
+def _bench(shown: ShownTopics) -> str:
+    """The map, and the chosen topic beside it. The script fills both."""
+    size = "A large circle takes a large part of the documents" if shown.shares is not None else "Their sizes are not known"
+    return Template(static("templates/topic_bench.html")).substitute(size=size, longest=LONGEST, steps=STEPS, start=START)
+
+
+def _all_topics(shown: ShownTopics) -> str:
+    words, logs = logarithms(overall(shown.topics, shown.shares)), logarithms(shown.topics)
+    lines = "\n".join(_line(shown, topic, ranked(row, words, START, _IN_LIST)) for topic, row in enumerate(logs))
+    noise = _of_noise(shown)
+    share = '<th scope="col" class="long"></th><th scope="col" class="number">share</th>' if shown.shares is not None else ""
+    return f"""<section class="later" aria-labelledby="all-title"><h2 id="all-title">All topics</h2>
+{f'<p class="note judged">{html_text(noise)}</p>' if noise else ""}
+<div class="tools" data-needs-script hidden>
+<label>Search words and labels<input id="search" type="search" autocomplete="off"></label>
+<label>Sort by<select id="sort">{_options(shown)}</select></label>
+<button id="save" type="button">Save labels</button>
+<label class="file">Read labels <input id="load" class="said" type="file" accept=".json,application/json"></label>
+<span class="note" role="status" id="found"></span><span class="note" role="status" id="labels-said"></span></div>
+<table id="topics"><caption class="said">All topics with their words</caption><thead><tr><th scope="col">topic</th>
+<th scope="col">words</th>{share}</tr></thead>
+<tbody>
+{lines}
+</tbody></table></section>"""
+
+
+def _of_noise(shown: ShownTopics) -> str:
+    """What the marks mean, or that nothing was tested; nothing where no noise was added."""
+    if shown.above_noise is None:
+        return NOT_TESTED if shown.noised else ""
+    whole = f"{int(shown.above_noise.sum()):,} of all {shown.above_noise.size:,} pairs of a topic and a word"
+    return f"{whole} stand above the noise. Words with a question mark do not. {meaning()}"
+
+
+def _line(shown: ShownTopics, topic: int, first: Array) -> str:
+    top = " ".join(_marked(shown, topic, word) for word in first)
+    share = "" if shown.shares is None else f'<td class="long"></td><td class="number">{_percent(shown.shares[topic])}</td>'
+    return (
+        f'<tr data-topic="{topic}"><th scope="row">{_button(topic)}</th><td><span class="named">'
+        f'{shown_text(shown.labels.get(topic, ""))}</span><span class="top">{top}</span></td>{share}</tr>'
+    )
+
+
+def _marked(shown: ShownTopics, topic: int, word: int) -> str:
+    """A word, with a mark if it does not stand above the noise."""
+    sure = shown.above_noise is None or shown.above_noise[topic, word]
+    mark = "" if sure else f'<span class="unsure" role="img" aria-label="{UNSURE}" title="{UNSURE}">{MARK}</span>'
+    return shown_text(shown.vocabulary[word]) + mark
+
+
+def _button(topic: int) -> str:
+    return f'<button type="button" aria-label="Show topic {topic + 1}" data-topic="{topic}">{topic + 1}</button>'
+
+
+def _options(shown: ShownTopics) -> str:
+    choices = [("number", "number"), *([("share", "share")] if shown.shares is not None else []), ("label", "label")]
+    choices += [(f"party {at}", f"share at {name}") for at, name in enumerate(shown.by_party) if at < _FEW_PARTIES]
+    return "".join(f'<option value="{value}">{shown_text(text)}</option>' for value, text in choices)
+
+
+def _heat(shown: ShownTopics) -> str:
+    """Topics by party, as a table with tinted cells. Of very many, the largest topics."""
+    assert shown.shares is not None
+    table = np.array(list(shown.by_party.values())).T
+    most = max(1, _MOST_CELLS // table.shape[1])
+    kept = np.sort(np.argsort(-shown.shares, kind="stable")[:most])
+    left = f" These are the {len(kept)} largest of {len(table)} topics." if len(kept) < len(table) else ""
+    head = "".join(f'<th scope="col">{shown_text(name)}</th>' for name in shown.by_party)
+    body = "\n".join(_heat_row(shown, int(topic), table) for topic in kept)
+    return f"""<section class="later" aria-labelledby="parties-title"><h2 id="parties-title">Topics by party</h2>
+<p class="note">How much of its documents each party finds a topic takes.{left}</p>
+<div class="wide" role="region" aria-labelledby="parties-title" tabindex="0"><table id="parties">
+<thead><tr><th scope="col">topic</th><th scope="col"><span class="said">words</span></th>{head}</tr></thead>
+<tbody>
+{body}
+</tbody></table></div></section>"""
+
+
+def _heat_row(shown: ShownTopics, topic: int, table: Array) -> str:
+    tints = np.ceil(_TINTS * table[topic] / max(float(table.max()), 1e-9) - 0.5).astype(int)
+    cells = "".join(f'<td class="h{tint}">{_percent(share)}</td>' for tint, share in zip(tints, table[topic], strict=True))
+    top = " ".join(shown_text(shown.vocabulary[word]) for word in _heaviest(shown.topics[topic]))
+    named = f'<span class="named" data-topic="{topic}">{shown_text(shown.labels.get(topic, ""))}</span>'
+    return f'<tr><th scope="row">{_button(topic)}</th><td class="words">{named} {top}</td>{cells}</tr>'
+
+
+def _heaviest(topic: Array) -> Array:
+    """Its three heaviest words."""
+    few = np.argpartition(-topic, min(3, len(topic)) - 1)[:3]
+    return np.asarray(few[np.argsort(-topic[few], kind="stable")])
+
+
+def _foot(shown: ShownTopics) -> str:
+    return f"<footer>{_paragraphs(_notes(shown))}</footer>"
+
+
+def _notes(shown: ShownTopics) -> Iterable[str]:
+    yield _SHARES if shown.measured else _MODEL_ONLY
+    yield "" if shown.behind else _NO_TEXT
+    yield f"{_SCALING} {_RELEVANCE}"
+    yield f"{_ALONE} Made by securetm {__version__}."
+
+
+def _paragraphs(texts: Iterable[str]) -> str:
+    return "".join(f"<p>{html_text(text)}</p>" for text in texts if text)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.{1 if share < 0.0995 else 0}f}\N{NO-BREAK SPACE}%"

@@ -1,0 +1,230 @@
+"""Topics in the terminal, in CSV and in Parquet: their words, shares, dates, and how far they moved."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.markup import escape
+from rich.table import Column, Table
+
+from securetm.contracts import Array
+from securetm.federation.topics_by_date import TopicsByDate
+from securetm.foreign_text import csv_text
+from securetm.reports.files import StandardOutput, write_report
+from securetm.reports.terminal import titled
+from securetm.wording import counted
+
+MARK = "?"
+
+UNSURE = "not above the noise"  # what the mark means, where it is read aloud
+
+NOT_TESTED = "Which words stand above the noise is not tested here: that needs the noised counts of words in topics."
+
+Marks = Sequence[Sequence[bool]]
+
+
+def with_marks(words: Sequence[str], above: Sequence[bool] | None) -> str:
+    """Words in rich's markup; those that do not stand above the noise are dim and have a question mark."""
+    if above is None:
+        return escape(" ".join(words))
+    return " ".join(
+        escape(word) if stands else f"[dim]{escape(word)}{MARK}[/dim]" for word, stands in zip(words, above, strict=False)
+    )
+
+
+def meaning() -> str:
+    """What it means that a word stands above the noise."""
+    from securetm.models.false_discoveries import RATE
+
+    return (
+        "Above the noise: without noise, the topic has the word more often than the totals of topic and word say. Of all words "
+        f"said to stand above it, {RATE:.0%} at most are expected not to. This is about this training: another one may find "
+        "other topics."
+    )
+
+
+def noise_said(above: Marks | None, noised: bool) -> str:
+    """What the marks of a table mean; nothing where no noise was added."""
+    if above is None:
+        return NOT_TESTED if noised else ""
+    shown = sum(map(len, above))
+    return f"{sum(map(sum, above))} of {shown} words stand above the noise; those with a question mark do not. {meaning()}"
+
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+_WIDE = 8  # characters of the longest bar
+
+
+def topics_table(
+    topics: Sequence[Sequence[str]],
+    labels: Mapping[int, str],
+    shares: Array | None = None,
+    shares_of: str = "",
+    *,
+    above_noise: Marks | None = None,
+    noised: bool = False,
+) -> Table:
+    """Numbered topics. A label stands above a topic's words. Where shares are known, bars show them.
+
+    Words that do not stand above the noise are marked, where that was tested.
+    """
+    caption = f"Share: how much of {shares_of} a topic takes. " if shares is not None else ""
+    caption += noise_said(above_noise, noised)
+    heads = "label, and top words" if labels else "top words"
+    table = titled("", Column("", justify="right"), Column(heads, overflow="fold"), caption=caption)
+    if shares is not None:
+        table.add_column("share", no_wrap=True)
+    most = 0.0 if shares is None else float(shares.max())
+    for place, words in enumerate(topics):
+        label = f"[bold]{escape(labels[place])}[/bold]\n" if place in labels else ""
+        share = () if shares is None else (f"{bar(float(shares[place]), most)} {shares[place]:5.1%}",)
+        table.add_row(str(place + 1), label + with_marks(words, None if above_noise is None else above_noise[place]), *share)
+    return table
+
+
+def bar(share: float, most: float) -> str:
+    """A bar of blocks, as long as the share is of the largest one, to an eighth of a character."""
+    eighths = round(8 * _WIDE * share / max(most, 1e-9))
+    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()).ljust(_WIDE)
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+_NO_DOCUMENT = " "
+
+_LEAST, _BESIDE = 12, 46  # characters of a line of bars at least, and of all else in the table
+
+
+def over_time_table(
+    over_time: TopicsByDate, topics: Sequence[Sequence[str]], labels: Mapping[int, str], width: int = 80
+) -> Table:
+    """A row for each topic: its line of bars, from its least to its largest share, and when that is."""
+    each = merged_periods(over_time, max(_LEAST, width - _BESIDE))
+    documents = counted(int(over_time.documents.sum()), "document")
+    if not len(each):
+        return titled(f"Topics by {over_time.period}: no document has a known word")
+    ends = f"{over_time.periods[0]} to {over_time.periods[-1]}"
+    several = -(-len(over_time.periods) // len(each))
+    merged = f" A bar stands for {counted(several, over_time.period)}." if several > 1 else ""
+    caption = f"A bar is a topic's share of the documents at that time; the highest is its most. No bar: no document.{merged}"
+    bars = Column(ends, no_wrap=True, min_width=len(each))
+    table = titled(
+        f"Topics by {over_time.period}, {documents}",
+        Column("", justify="right"),
+        Column("topic", overflow="fold"),
+        bars,
+        Column("most", justify="right", no_wrap=True),
+        Column("in", no_wrap=True),
+        caption=caption,
+    )
+    for place, words in enumerate(topics):
+        peak = int(np.nanargmax(over_time.shares[:, place]))
+        named = escape(labels.get(place) or " ".join(words[:3]))
+        most = f"{over_time.shares[peak, place]:.0%}"
+        table.add_row(str(place + 1), named, line_of_bars(each[:, place]), most, over_time.periods[peak])
+    return table
+
+
+def merged_periods(over_time: TopicsByDate, most: int) -> Array:
+    """The shares of at most so many stretches of time, by topic: neighbouring periods are averaged over their documents."""
+    several = -(-len(over_time.periods) // most) or 1
+    starts = np.arange(0, len(over_time.periods), several)
+    weights = over_time.documents[:, None]
+    sums = np.add.reduceat(np.nan_to_num(over_time.shares) * weights, starts) if len(starts) else over_time.shares
+    counts = np.add.reduceat(over_time.documents, starts)[:, None] if len(starts) else weights
+    means: Array = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    return means
+
+
+def line_of_bars(shares: Array) -> str:
+    """One character for each share, from none to the largest of them."""
+    most = max(float(np.nanmax(shares)), 1e-12)
+    heights = np.rint(np.nan_to_num(shares) / most * (len(_BARS) - 1)).astype(int)
+    return "".join(_NO_DOCUMENT if share != share else _BARS[height] for share, height in zip(shares, heights, strict=True))
+
+
+_CAPTION = (
+    "Moved: the Hellinger distance between a topic's words then and now, from 0 (the same) to 1 (no word in common). Words "
+    "are those that came into its ten heaviest, or left them."
+)
+
+
+def moved_table(moved: Sequence[Mapping[str, Any]], topics: Sequence[Sequence[str]], labels: Mapping[int, str]) -> Table:
+    """A row for each topic: how far it moved, and which words came and went."""
+    columns = (Column("", justify="right"), Column("topic", overflow="fold"), Column("moved", justify="right"))
+    words = (Column("came", overflow="fold"), Column("gone", overflow="fold"))
+    table = titled("Since the model that this run went on from", *columns, *words, caption=_CAPTION)
+    for row in moved:
+        place = int(row["topic"])
+        named = escape(labels.get(place) or " ".join(topics[place][:3]))
+        far = "new" if row["distance"] is None else f"{row['distance']:.2f}"
+        table.add_row(str(place + 1), named, far, escape(" ".join(row["came"])), escape(" ".join(row["gone"])))
+    return table
+
+
+_NO_LABELS: Mapping[int, str] = {}
+
+
+def documents_table(
+    shares: Any,
+    topics: Sequence[Sequence[str]],
+    best: int,
+    unknown: Sequence[int] = (),
+    most: int = 20,
+    labels: Mapping[int, str] = _NO_LABELS,
+) -> Table:
+    """The strongest topics of the first documents; documents that are `unknown` have none."""
+    columns = (Column("", justify="right"), Column("strongest topics", overflow="fold"))
+    more = f"the first {most}; all of them with --json" if len(shares) > most else ""
+    table = titled(f"Topics of {counted(len(shares), 'document')}", *columns, caption=more)
+    for number, row in enumerate(shares[:most], start=1):
+        if number - 1 in unknown:
+            table.add_row(str(number), "none: it has no word that the model knows")
+            continue
+        order = sorted(range(len(row)), key=lambda topic: -row[topic])[:best]
+        named = {t: f"{t + 1}: {escape(labels.get(t) or ' '.join(topics[t]))}" for t in order}
+        table.add_row(str(number), "\n".join(f"{row[t]:5.1%}  {name}" for t, name in named.items()))
+    return table
+
+
+STANDARD_OUTPUT = "-"  # as the name of a file
+
+
+def topics_csv(words: Iterable[tuple[int, int, str, float]], labels: Mapping[int, str], to: str, *, private: bool) -> None:
+    """A line for each of a topic's heaviest words: topic (from 0), label, rank (from 1), word, weight."""
+    lines = [(topic, labels.get(topic, ""), rank, word, f"{weight:.8g}") for topic, rank, word, weight in words]
+    _write(csv_text(("topic", "label", "rank", "word", "weight"), lines), to, private=private)
+
+
+def shares_csv(shares: Array, known: Sequence[int], to: str) -> None:
+    """A line for each document: its number (from 1), its known words, and the share of each topic."""
+    lines = [(*facts, *(f"{share:.6f}" for share in row)) for facts, row in zip(enumerate(known, 1), shares, strict=True)]
+    _write(csv_text(_columns(shares), lines), to, private=True)
+
+
+def shares_parquet(shares: Array, known: Sequence[int], to: Path) -> None:
+    """The same columns as an Arrow table, in a Parquet file that its owner alone can read."""
+    import pyarrow
+    from pyarrow import parquet
+
+    columns: list[Any] = [range(1, len(known) + 1), known, *shares.T]
+    table = pyarrow.table([pyarrow.array(column) for column in columns], names=list(_columns(shares)))
+    whole = io.BytesIO()
+    parquet.write_table(table, whole)
+    write_report(to, whole.getvalue(), private=True)
+
+
+def _columns(shares: Array) -> tuple[str, ...]:
+    return "document", "known_words", *(f"topic_{topic}" for topic in range(shares.shape[1]))
+
+
+def _write(text: str, to: str, private: bool) -> None:
+    if to == STANDARD_OUTPUT:
+        StandardOutput().write(text)
+    else:
+        write_report(Path(to), text, private=private)
