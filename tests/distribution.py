@@ -19,7 +19,7 @@ APART = ("tests/docs/test_blocks.py",)
 # On a fresh clone the first file compiles the kernels that most tests use. Meanwhile the other process runs files that compile
 # none of them, so that none is compiled twice.
 LONG = (
-    "tests/leakage/test_baselines.py",
+    "tests/auditing/test_baselines.py",
     "tests/docs/test_site.py",
     "tests/test_packaging.py",
     "tests/test_imports.py",
@@ -29,8 +29,8 @@ LONG = (
     "tests/cli/test_audit.py",
     "tests/cli/test_cli.py",
     "tests/federation/test_resume.py",
-    "tests/leakage/test_prepared_weights.py",
-    "tests/leakage/test_membership.py",
+    "tests/auditing/test_prepared_weights.py",
+    "tests/auditing/test_membership.py",
     "tests/federation/test_degenerate_corpora.py",
 )
 

@@ -18,11 +18,11 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
 
+from securetm.auditing.audit_record import Audit
+from securetm.auditing.illustrations import Example
 from securetm.cli.json_output import print_json
 from securetm.federation.federation_result import FederationResult
 from securetm.foreign_text import csv_cell, html_text, json_text, markdown_text, printable, without_commands
-from securetm.leakage.audit_record import Audit
-from securetm.leakage.illustrations import Example
 from securetm.reports.audit_report import audit_page, summary
 from securetm.reports.federation import status_page
 from securetm.reports.pages import framed

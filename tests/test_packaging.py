@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 TRIAL = """
 import securetm
-from securetm.leakage.audit_plans import audit_plan_names
+from securetm.auditing.audit_plans import audit_plan_names
 from securetm.profiles import profile_names
 from securetm.resources import FOLDERS, data_folder
 from securetm.threats import threat_model_names

@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from securetm.aggregation import AGGREGATIONS
+from securetm.auditing.attacks import ATTACKS
 from securetm.corpus.readers import READERS
 from securetm.engines import ENGINES
 from securetm.errors import NotFound
-from securetm.leakage.attacks import ATTACKS
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
 from securetm.part_errors import BrokenPart, ClaimedTwice

@@ -15,6 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from securetm.auditing.attack import Estimate, GroundTruth
+from securetm.auditing.attacks import one_run_curve
+from securetm.auditing.attacks.one_run_curve import ATTACK, BY_CURVE, BY_SCORES, guessed
+from securetm.auditing.canaries import RECORD, with_canaries
+from securetm.auditing.ground_truth import ground_truth_of
+from securetm.auditing.intervals import of_each
+from securetm.auditing.leakage_errors import NotTestable
+from securetm.auditing.parts.canary_scores import canary_scores, pose
+from securetm.auditing.parts.empirical_epsilon import gaussian_epsilon, gaussian_mu, ideal_one_run, one_run_epsilon
+from securetm.auditing.parts.one_run_bounds import best_guesses, ideal_curve, ideal_scores
+from securetm.auditing.recorded import questions_of, view_of
 from securetm.contracts import Budget
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
@@ -25,17 +36,6 @@ from securetm.experiments.newsgroups import most_frequent, read_newsgroups
 from securetm.federation.folder import RunFolder
 from securetm.federation.run_result import spent_by
 from securetm.federation.simulation import train
-from securetm.leakage.attack import Estimate, GroundTruth
-from securetm.leakage.attacks import one_run_curve
-from securetm.leakage.attacks.one_run_curve import ATTACK, BY_CURVE, BY_SCORES, guessed
-from securetm.leakage.canaries import RECORD, with_canaries
-from securetm.leakage.ground_truth import ground_truth_of
-from securetm.leakage.intervals import of_each
-from securetm.leakage.leakage_errors import NotTestable
-from securetm.leakage.parts.canary_scores import canary_scores, pose
-from securetm.leakage.parts.empirical_epsilon import gaussian_epsilon, gaussian_mu, ideal_one_run, one_run_epsilon
-from securetm.leakage.parts.one_run_bounds import best_guesses, ideal_curve, ideal_scores
-from securetm.leakage.recorded import questions_of, view_of
 from securetm.stages import Unwatched
 from securetm.threats import read_threat_model
 

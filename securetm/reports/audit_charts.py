@@ -10,18 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+from securetm.auditing.audit_record import Finding, Measured
+from securetm.auditing.illustrations import Curve
+from securetm.auditing.verdicts import NOT_TESTED
 from securetm.contracts import Unit
 from securetm.foreign_text import html_text
-from securetm.leakage.audit_record import Finding, Measured
-from securetm.leakage.illustrations import Curve
-from securetm.leakage.verdicts import NOT_TESTED
 from securetm.reports.audit_markup import Html, grid, joined
 from securetm.reports.audit_tables import AuditTable, Cell
 from securetm.reports.audit_wording import EPSILON, NUMBER, SHARE, by_chance, figure, scale_of, shown
 from securetm.reports.charts import axis, dashes, number
 from securetm.wording import upward
 
-ROC, EMPIRICAL = "roc", "epsilon"  # kinds of curves (leakage/attack.py)
+ROC, EMPIRICAL = "roc", "epsilon"  # kinds of curves (auditing/attack.py)
 _CHANCE = "chance"  # the diagonal of a plot of rates
 _WHOLE = {unit.value for unit in Unit if unit.whole_documents}
 _DOT = "Dot with a bar: what the attack reached, and its interval. Cross: the same attack on random numbers."

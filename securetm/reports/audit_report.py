@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from securetm.auditing.audit_record import Audit, Finding, Measured
+from securetm.auditing.illustrations import Example
+from securetm.auditing.verdicts import BROKEN, OPEN, REFUTED, standing
 from securetm.foreign_text import html_text, markdown_text, printable
-from securetm.leakage.audit_record import Audit, Finding, Measured
-from securetm.leakage.illustrations import Example
-from securetm.leakage.verdicts import BROKEN, OPEN, REFUTED, standing
 from securetm.reports.audit_charts import ResultBar, bar_of, bars, planes
 from securetm.reports.audit_markup import STYLE, Html, bullets, facts, grid, joined, lines, section
 from securetm.reports.audit_tables import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from securetm.leakage.audit_record import Audit, Finding
-from securetm.leakage.verdicts import STANDINGS, standing
+from securetm.auditing.audit_record import Audit, Finding
+from securetm.auditing.verdicts import STANDINGS, standing
 from securetm.reports.audit_wording import (
     MARKS,
     MEANING,

@@ -6,10 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from securetm.leakage.audit_record import DOCUMENT, Audit, Finding, Measured
-from securetm.leakage.illustrations import Example
-from securetm.leakage.refusal_record import EVERY_PARTY, RefusalRecord
-from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
+from securetm.auditing.audit_record import DOCUMENT, Audit, Finding, Measured
+from securetm.auditing.illustrations import Example
+from securetm.auditing.refusal_record import EVERY_PARTY, RefusalRecord
+from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
 from securetm.sessions.identities import COORDINATOR
 from securetm.wording import counted, downward_figure, downward_share, upward, upward_figure, upward_share
 

@@ -15,6 +15,8 @@ from rich.text import Text
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.aggregation import AGGREGATIONS
 from securetm.agreement import begins_public
+from securetm.auditing.attacks import ATTACKS
+from securetm.auditing.audit_plans import audit_plan_names, read_audit_plan
 from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, ThreatModel, Unit
 from securetm.corpus.readers import READERS
 from securetm.corpus.word_vectors import installed_vectors
@@ -22,8 +24,6 @@ from securetm.engines import ENGINES
 from securetm.errors import BadSetting
 from securetm.experiments.committed_costs import ProfileCost, cost_of
 from securetm.experiments.committed_frontier import frontier_says
-from securetm.leakage.attacks import ATTACKS
-from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
 from securetm.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile, words_in_sums

@@ -14,14 +14,14 @@ from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
+from securetm.auditing.audit_plans import AuditPlan, Trial, audit_plan_names, read_audit_plan
+from securetm.auditing.audit_record import STANDING, Finding, flat
+from securetm.auditing.evidence import Evidence, evidence_folder, read_evidence, refusals_of
+from securetm.auditing.evidence_hashes import TRIAL
+from securetm.auditing.refusal_record import RefusalRecord
+from securetm.auditing.staleness import changed_since, stale_refusals, trials_by_hash
+from securetm.auditing.verdicts import BROKEN, HELD, NOT_REFUTED, NOT_TESTED, OPEN, REFUTED, standing, standing_of
 from securetm.contracts import Adversary, Claim, Profile, Requirement, ThreatModel, Unit
-from securetm.leakage.audit_plans import AuditPlan, Trial, audit_plan_names, read_audit_plan
-from securetm.leakage.audit_record import STANDING, Finding, flat
-from securetm.leakage.evidence import Evidence, evidence_folder, read_evidence, refusals_of
-from securetm.leakage.evidence_hashes import TRIAL
-from securetm.leakage.refusal_record import RefusalRecord
-from securetm.leakage.staleness import changed_since, stale_refusals, trials_by_hash
-from securetm.leakage.verdicts import BROKEN, HELD, NOT_REFUTED, NOT_TESTED, OPEN, REFUTED, standing, standing_of
 from securetm.profiles import cohort_of, count_of_parties, read_profile
 from securetm.reports.audit_wording import CAUTION, figure, ideal
 from securetm.reports.profiles import parts_of, promised_of
@@ -30,7 +30,7 @@ from securetm.threats import Gap, gaps, read_threat_model, threat_model_names
 from securetm.toml_settings import require
 from securetm.wording import counted, upward
 
-_CHANGED = " changed since"  # the end of each sentence of leakage/staleness.py about one change
+_CHANGED = " changed since"  # the end of each sentence of auditing/staleness.py about one change
 
 LIES = "lies told to parties"  # the attempt on a claim that parties keep by refusing
 

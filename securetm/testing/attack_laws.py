@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from securetm.auditing.adversary_view import AdversaryView
+from securetm.auditing.attack import EVERY_MODEL, Attack, GroundTruth, Proportion, Score
+from securetm.auditing.controls import of_chance
+from securetm.auditing.ground_truth import ground_truth_of
+from securetm.auditing.recorded import questions_of, view_of
 from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
-from securetm.leakage.adversary_view import AdversaryView
-from securetm.leakage.attack import EVERY_MODEL, Attack, GroundTruth, Proportion, Score
-from securetm.leakage.controls import of_chance
-from securetm.leakage.ground_truth import ground_truth_of
-from securetm.leakage.recorded import questions_of, view_of
 from securetm.plan_reading import plan_from_tables
 from securetm.stages import Unwatched
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from securetm.aggregation.masked import coordinator_round, party_round
+from securetm.auditing import audit_plans, auditor, demonstration, protocol_violations
+from securetm.auditing.attacks import attack_called
 from securetm.federation import round_identity
-from securetm.leakage import audit_plans, auditor, demonstration, protocol_violations
-from securetm.leakage.attacks import attack_called
 
-from ..leakage.conftest import texts, write_plan
+from ..auditing.conftest import texts, write_plan
 from .conftest import Said, securetm
 from .test_cli import example_of, told
 

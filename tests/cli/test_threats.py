@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.auditing.audit_plans import read_audit_plan
+from securetm.auditing.audit_record import Finding, Measured
+from securetm.auditing.evidence import Evidence, to_keep, write_evidence
+from securetm.auditing.evidence_hashes import bound_to
 from securetm.contracts import Claim, Cohort
-from securetm.leakage.audit_plans import read_audit_plan
-from securetm.leakage.audit_record import Finding, Measured
-from securetm.leakage.evidence import Evidence, to_keep, write_evidence
-from securetm.leakage.evidence_hashes import bound_to
 from securetm.profiles import profile_names, read_profile
 from securetm.reports.threats import NEVER
 from securetm.threats import threat_model_names

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ..auditing.conftest import write_plan
 from ..cli.conftest import write_documents
-from ..leakage.conftest import write_plan
 from .blocks import QUICK
 
 SUBJECTS = {  # as docs/quickstart.md writes them

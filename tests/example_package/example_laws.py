@@ -16,9 +16,9 @@ from securetm_example.row_cap import RowCap
 from securetm_example.unigram_mixture import UnigramMixture
 from securetm_example.word_counts import ATTACK
 
+from securetm.auditing.attack import Attack
 from securetm.contracts import Aggregation, Block, Engine, Mechanism, Query, Terms, TopicModel
 from securetm.corpus.readers import Reader
-from securetm.leakage.attack import Attack
 from securetm.testing import AggregationLaws, AttackLaws, EngineLaws, MechanismLaws, ModelLaws, QueryLaws, ReaderLaws
 
 

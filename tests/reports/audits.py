@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from msgspec.structs import fields, replace
 
-from securetm.leakage.attack import Estimate, Proportion
-from securetm.leakage.audit_record import About, AttackedRun, AttackOutcome, Attempt, Audit, Finding
-from securetm.leakage.illustrations import Curve, Example
-from securetm.leakage.measured_figures import measured
-from securetm.leakage.refusal_record import RefusalRecord
-from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
+from securetm.auditing.attack import Estimate, Proportion
+from securetm.auditing.audit_record import About, AttackedRun, AttackOutcome, Attempt, Audit, Finding
+from securetm.auditing.illustrations import Curve, Example
+from securetm.auditing.measured_figures import measured
+from securetm.auditing.refusal_record import RefusalRecord
+from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
 MEASURE, UNIT = "documents recovered exactly", "document"
 CHANCE = measured(MEASURE, UNIT, Proportion(0, 300), 0.95)

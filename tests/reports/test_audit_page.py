@@ -9,12 +9,12 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from securetm.leakage.attack import Estimate
-from securetm.leakage.audit_record import Audit, record
-from securetm.leakage.illustrations import Curve, Example
-from securetm.leakage.measured_figures import measured
-from securetm.leakage.refusal_record import RefusalRecord
-from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
+from securetm.auditing.attack import Estimate
+from securetm.auditing.audit_record import Audit, record
+from securetm.auditing.illustrations import Curve, Example
+from securetm.auditing.measured_figures import measured
+from securetm.auditing.refusal_record import RefusalRecord
+from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.reports.audit_charts import bar_of, bars, planes
 from securetm.reports.audit_markup import Html
 from securetm.reports.audit_report import audit_page

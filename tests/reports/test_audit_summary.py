@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from securetm.auditing.illustrations import Example
 from securetm.errors import CannotWrite
-from securetm.leakage.illustrations import Example
 from securetm.reports.audit_report import summary, write_summary
 
 from .audits import AUDIT, FULL, finding, large

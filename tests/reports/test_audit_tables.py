@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
+from securetm.auditing.audit_record import Audit
+from securetm.auditing.illustrations import Example
 from securetm.foreign_text import markdown_text
-from securetm.leakage.audit_record import Audit
-from securetm.leakage.illustrations import Example
 from securetm.reports.audit_report import audit_page, show_audit, summary
 from securetm.reports.audit_tables import findings_table
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from securetm.auditing.attacks import attack_names
+from securetm.auditing.audit_record import Audit, Finding
+from securetm.auditing.evidence import Evidence, to_keep, write_evidence
+from securetm.auditing.regulators import CRITERIA, LINKING, NOT_TRIED, SCOPES, SINGLING_OUT, THE_MODEL, outcome_of
+from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, REFUTED
 from securetm.contracts import Budget, Unit
 from securetm.credentials.fingerprints import fingerprint_of
-from securetm.leakage.attacks import attack_names
-from securetm.leakage.audit_record import Audit, Finding
-from securetm.leakage.evidence import Evidence, to_keep, write_evidence
-from securetm.leakage.regulators import CRITERIA, LINKING, NOT_TRIED, SCOPES, SINGLING_OUT, THE_MODEL, outcome_of
-from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, REFUTED
 from securetm.profiles import read_profile
 from securetm.reports.audit_wording import figure, tries
 from securetm.reports.budget import right_guesses

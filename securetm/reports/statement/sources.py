@@ -17,6 +17,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from securetm.auditing.audit_plans import read_audit_plan
+from securetm.auditing.audit_record import DOCUMENT, Audit, Finding
+from securetm.auditing.evidence import evidence_folder, read_evidence
+from securetm.auditing.recorded import MESSAGES
+from securetm.auditing.regulators import bears_on
+from securetm.auditing.staleness import changed_since, trials_by_hash
+from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
 from securetm.contracts import Budget, Profile
 from securetm.federation.file_digests import ADDED, RUN, check_all, is_bound, read_digests
 from securetm.federation.folder import VERSION, RunFolder, reopen, result_of
@@ -25,13 +32,6 @@ from securetm.federation.release import MODEL, RELEASE, TOPICS, released_model
 from securetm.federation.running_errors import DamagedStore, NotARun
 from securetm.federation.store import read_json
 from securetm.federation.transcript import Transcript
-from securetm.leakage.audit_plans import read_audit_plan
-from securetm.leakage.audit_record import DOCUMENT, Audit, Finding
-from securetm.leakage.evidence import evidence_folder, read_evidence
-from securetm.leakage.recorded import MESSAGES
-from securetm.leakage.regulators import bears_on
-from securetm.leakage.staleness import changed_since, trials_by_hash
-from securetm.leakage.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
 from securetm.models.known_networks import check_plan_of
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import Plan

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from securetm.auditing.audit_record import Audit
+from securetm.auditing.verdicts import BROKEN
 from securetm.corpus.corpus import PartyCorpus
 from securetm.credentials.report_signatures import ENDING, Signer
 from securetm.federation import simulation
 from securetm.federation.federation_result import FederationResult
 from securetm.federation.release import MODEL, RELEASE
-from securetm.leakage.audit_record import Audit
-from securetm.leakage.verdicts import BROKEN
 from securetm.reports.audit_report import audit_page
 from securetm.reports.audit_wording import quotes
 from securetm.reports.files import check_writable, make_private, write_report

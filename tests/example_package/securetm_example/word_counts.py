@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from securetm.auditing.adversary_view import VOCABULARY, AdversaryView
+from securetm.auditing.attack import Attack, Effort, GroundTruth, Proportion, Score
+from securetm.auditing.reading import ANSWER, REQUEST, SEALED, party_vectors
 from securetm.contracts import Array
 from securetm.federation.questions import TRAIN
-from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Score
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, party_vectors
 
 COUNTS = "words of a party counted exactly"
 

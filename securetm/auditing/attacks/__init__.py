@@ -1,0 +1,71 @@
+"""The registry of attacks: each name, and the module and object that declare it. It imports no attack.
+
+An attack of another package is found through its entry point in the group `securetm.attacks`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from securetm.registries import Registry
+
+if TYPE_CHECKING:
+    from securetm.auditing.attack import Attack
+
+_OWN = {
+    "answer_times": "answer_times:ATTACK",
+    "collusion": "collusion:ATTACK",
+    "count_reconstruction": "count_reconstruction:ATTACK",
+    "decoder_inversion": "gradient_inversion:DECODER_INVERSION",
+    "differencing": "differencing:ATTACK",
+    "embedding_inversion": "embedding_inversion:EMBEDDING_INVERSION",
+    "embedding_sum_inversion": "embedding_inversion:EMBEDDING_SUM_INVERSION",
+    "factor_updates": "factor_updates:ATTACK",
+    "gradient_inversion": "gradient_inversion:GRADIENT_INVERSION",
+    "gradient_matching": "gradient_matching:ATTACK",
+    "local_epochs": "local_epochs:ATTACK",
+    "many_run_epsilon": "many_run_epsilon:ATTACK",
+    "many_run_pairs": "starting_pairs:MANY_RUN_PAIRS",
+    "many_run_words": "many_run_words:ATTACK",
+    "membership": "membership:MEMBERSHIP",
+    "membership_counts": "membership:MEMBERSHIP_COUNTS",
+    "membership_transcript": "membership:MEMBERSHIP_TRANSCRIPT",
+    "one_run_curve": "one_run_curve:ATTACK",
+    "one_run_epsilon": "one_run_epsilon:ATTACK",
+    "one_run_pairs": "starting_pairs:ONE_RUN_PAIRS",
+    "poisoning": "poisoning:ATTACK",
+    "prepared_weights": "prepared_weights:ATTACK",
+    "property_inference": "party_inference:PROPERTY_INFERENCE",
+    "rare_documents": "rare_documents:ATTACK",
+    "rare_pairs": "starting_pairs:RARE_PAIRS",
+    "rare_rows": "rare_rows:ATTACK",
+    "rare_words": "rare_words:ATTACK",
+    "shared_key": "shared_key:ATTACK",
+    "source_inference": "party_inference:SOURCE_INFERENCE",
+    "sparse_sums": "sparse_sums:ATTACK",
+    "sum_inversion": "gradient_inversion:SUM_INVERSION",
+    "traffic": "traffic:ATTACK",
+    "trap_answers": "trap_weights:TRAP_ANSWERS",
+    "trap_weights": "trap_weights:TRAP_WEIGHTS",
+    "update_inversion": "update_inversion:ATTACK",
+    "vocabulary_leakage": "vocabulary_leakage:ATTACK",
+}
+
+ATTACKS = Registry(
+    "attack",
+    "securetm.attacks",
+    "securetm.auditing.attack:Attack",
+    {name: f"{__name__}.{place}" for name, place in _OWN.items()},
+    named=True,
+)
+
+
+def attack_names() -> tuple[str, ...]:
+    """Every registered attack."""
+    return ATTACKS.names()
+
+
+def attack_called(name: str) -> Attack:
+    """The attack of that name."""
+    attack: Attack = ATTACKS.load(name)
+    return attack

@@ -1,0 +1,193 @@
+"""Which documents of a pool took part in a gradient, by the sentence embeddings that an encoder read.
+
+The gradient of the layer that reads embeddings is a sum of outer products, one for each document: its embedding times the
+gradient at that layer. So its columns lie in the space that the embeddings of these documents span. An attacker with a pool of
+candidate texts embeds them with the public sentence model, and asks which of them lie in that space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from securetm.auditing.adversary_view import VOCABULARY, AdversaryView
+from securetm.auditing.attack import Attack, Challenge, Effort, GroundTruth, Proportion, Score
+from securetm.auditing.illustrations import Example
+from securetm.auditing.leakage_errors import NotTestable
+from securetm.auditing.parts.cones import directions
+from securetm.auditing.parts.prodlda_layers import document_count, embedding_gradient, gradients
+from securetm.auditing.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, party_vectors, totals
+from securetm.contracts import Array
+
+NAMED = "documents of a round that are named in the pool"
+RIGHT = "named documents that took part"
+MODELS = ("combined-tm", "zeroshot-tm")
+_EXAMPLES = 6
+_EVEN = 1e-3  # of the mean second moment, added to each: directions that hardly vary are not blown up
+
+
+@dataclass(frozen=True)
+class NamedCandidates:
+    """The candidates that are said to be in one vector, by their places in the pool; the likeliest first."""
+
+    serial: int
+    party: str
+    candidates: Array
+
+
+@dataclass(frozen=True)
+class PoolPlaces:
+    """Where each document is in the pool. Documents with the same embedding are one candidate."""
+
+    trained: dict[str, Array]  # party -> the candidate that each of its training documents is
+
+
+def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
+    """Asks about the embeddings of all training and all held-out documents, shuffled."""
+    del effort
+    sides = [*truth.embeddings.items(), *truth.other_embeddings.items()]
+    if not sides:
+        raise NotTestable("the documents of this run have no embeddings")
+    pool, place = np.unique(np.concatenate([_unit(rows) for _, rows in sides]), axis=0, return_inverse=True)
+    order = rng.permutation(len(pool))
+    moved = np.argsort(order)[place.ravel()]
+    ends = np.cumsum([len(rows) for _, rows in sides])[:-1]
+    trained = dict(zip(truth.embeddings, np.split(moved, ends), strict=False))
+    return Challenge(pool[order], PoolPlaces(trained))
+
+
+def _unit(rows: Array) -> Array:
+    """Each embedding with length one, rounded so that equal texts are equal."""
+    wide = np.asarray(rows, dtype=np.float64)
+    found: Array = np.round(wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12), 6)
+    return found
+
+
+def invert_answers(view: AdversaryView, effort: Effort) -> tuple[NamedCandidates, ...]:
+    """Names the candidates in each party's own gradient, until these hold enough documents."""
+    return tuple(_named_in(gradients(party_vectors(view)), view, effort["documents"]))
+
+
+def invert_sums(view: AdversaryView, effort: Effort) -> tuple[NamedCandidates, ...]:
+    """Names the candidates in the opened sums."""
+    return tuple(_named_in(gradients(totals(view)), view, effort["documents"]))
+
+
+def _named_in(vectors: Iterable[ReadVector], view: AdversaryView, most: int) -> Iterator[NamedCandidates]:
+    read = 0
+    for vector in vectors:
+        if read >= most:
+            return
+        number = document_count(vector, most)
+        read += number
+        found = candidates_in(embedding_gradient(vector, view.public.model), view.question, number)
+        yield NamedCandidates(vector.round.serial, vector.party, found)
+
+
+def candidates_in(gradient: Array, pool: Array, documents: int) -> Array:
+    """The candidates that lie nearest to the space of the gradient's columns, as many as there are documents in it.
+
+    `gradient` has a row for each number of an embedding and a column for each unit of the layer. With more documents than units
+    the space is a part of theirs only, and a document of the sum lies no longer in it, but nearer than others. Both are first
+    stretched so that the pool is spread alike in all directions: else a space of no meaning would lie near whole subjects.
+    """
+    wide = np.asarray(gradient, dtype=np.float64)
+    if not np.isfinite(wide).all() or not wide.any():
+        return np.zeros(0, dtype=np.int64)
+    stretch = _evening(pool)
+    left, strengths, _ = np.linalg.svd(stretch @ wide, full_matrices=False)
+    inside, spread = left[:, : min(documents, len(strengths))], directions(pool @ stretch)
+    near = np.square(spread @ inside).sum(axis=1)
+    return np.argsort(-near, kind="stable")[:documents]
+
+
+def _evening(pool: Array) -> Array:
+    """The symmetric matrix that gives the pool nearly the same second moment in all directions."""
+    moments, axes = np.linalg.eigh(pool.T @ pool / max(len(pool), 1))
+    found: Array = (axes / np.sqrt(np.maximum(moments, 0.0) + _EVEN * moments.mean())) @ axes.T
+    return found
+
+
+def judge(guesses: tuple[NamedCandidates, ...], truth: GroundTruth) -> Score:
+    """Compares the named candidates with the documents that may have taken part.
+
+    Where secret coins choose who takes part, that is nearly the whole pool. So only as many names count as are right beyond
+    what as many names at random would be.
+    """
+    hits, named, beyond, there, examples = 0, 0, 0, 0, list[Example]()
+    for guess in guesses:
+        real = _took_part(guess, truth)
+        right = int(np.isin(guess.candidates, real).sum())
+        hits, named, there = hits + right, named + len(guess.candidates), there + len(real)
+        by_luck = -(-len(guess.candidates) * len(real) // max(_pool_size(truth), 1))
+        beyond += max(right - by_luck, 0)
+        said = f"{right} of them and {len(guess.candidates) - right} others named among {_pool_size(truth):,} candidates"
+        examples.append(Example(f"{len(real)} documents of round {guess.serial}", said, right == len(real) > 0))
+    measures = {NAMED: Proportion(beyond, there), RIGHT: Proportion(hits, named)}
+    return Score(measures, tuple(examples[:_EXAMPLES]))
+
+
+def _took_part(guess: NamedCandidates, truth: GroundTruth) -> Array:
+    """The candidates whose documents took part in a round at a party (at any honest one, for party "")."""
+    places: Any = truth.answer
+    parties = truth.honest(places.trained) if not guess.party else {guess.party: places.trained[guess.party]}
+    rows = [known[truth.drawn[guess.serial, name]] for name, known in parties.items() if (guess.serial, name) in truth.drawn]
+    return np.unique(np.concatenate(rows)) if rows else np.zeros(0, dtype=np.int64)
+
+
+def _pool_size(truth: GroundTruth) -> int:
+    return sum(map(len, (*truth.embeddings.values(), *truth.other_embeddings.values())))
+
+
+_MEASURES = {NAMED: "document", RIGHT: "named document"}
+_GIVEN = (
+    "the texts of a pool of candidates, which all documents of the parties are among; the sentence model, which is public; "
+    "and how many documents an answer holds"
+)
+_LIMITS = (
+    "documents that are not in the pool: their embedding is found, and no text",
+    "more documents in a sum than the layer has units: there it names the candidates that lie nearest",
+    "noise: it does not model noise",
+)
+_CITATION = (
+    "gradients of a linear layer span what went into it: Geiping et al. 2020 (arXiv 2003.14053); subspaces of batches: "
+    "Petrov et al. 2024 (arXiv 2405.15586), for tokens of language models"
+)
+
+EMBEDDING_INVERSION = Attack(
+    name="embedding_inversion",
+    title="Which documents of a pool took part, from the embeddings in one party's gradient",
+    citation=_CITATION,
+    cost="under a second on one core for one answer and ten thousand candidates",
+    given=_GIVEN,
+    needs=(REQUEST, VOCABULARY),
+    either=BY_PARTIES,
+    models=MODELS,
+    measures=_MEASURES,
+    attack=invert_answers,
+    judge=judge,
+    efforts=("documents",),
+    pose=pose,
+    limits=_LIMITS,
+)
+
+EMBEDDING_SUM_INVERSION = Attack(
+    name="embedding_sum_inversion",
+    title="Which documents of a pool took part, from the embeddings in the sum over all parties",
+    citation=_CITATION,
+    cost="under a second on one core for one sum and ten thousand candidates",
+    given=_GIVEN,
+    needs=(REQUEST, TOTAL, VOCABULARY),
+    models=MODELS,
+    measures=_MEASURES,
+    attack=invert_sums,
+    judge=judge,
+    efforts=("documents",),
+    pose=pose,
+    limits=_LIMITS,
+    remark="A secure sum hides whose document it is, and not that it took part: a sum over fewer documents than the layer has "
+    "units names them all.",
+)

@@ -1,0 +1,154 @@
+"""What a party's own topics show of its documents: which party holds a known document, and which one holds a subject.
+
+The adversary sees what each party sends, and knows that the documents were in the training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy import sparse
+
+from securetm.auditing.adversary_view import AdversaryView
+from securetm.auditing.attack import Attack, Challenge, Effort, GroundTruth, Proportion, Score, stacked
+from securetm.auditing.illustrations import Example
+from securetm.auditing.parts.noised_shares import noise_of
+from securetm.auditing.parts.party_tables import fits, shares_of, tables_by_party
+from securetm.auditing.parts.reconstruction_scores import in_words
+from securetm.auditing.reading import BY_PARTIES, party_vectors
+from securetm.contracts import Array
+
+SOURCE = "documents whose party is named rightly"
+HOLDER = "subjects whose main party is named rightly"
+SHARE = "shares of a subject that are told within a tenth"
+_WORDS = 5  # of a subject
+_FEWEST = 3  # documents with the first word of a subject
+_NEAR = 0.1  # of the share itself
+_MOST_EXAMPLES = 4
+
+
+# ---- whose document? -----------------------------------------------------------------------------------------------
+
+
+def pose_documents(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
+    """Asks about equally many documents of each honest party, in random order."""
+    honest = truth.honest(truth.held)
+    each = max(effort["documents"] // len(honest), 1)
+    chosen = [rng.choice(counts.shape[0], size=min(each, counts.shape[0]), replace=False) for counts in honest.values()]
+    rows = stacked(counts[places] for counts, places in zip(honest.values(), chosen, strict=True))
+    whose = np.repeat(list(honest), [len(places) for places in chosen])
+    order = rng.permutation(len(whose))
+    return Challenge(rows[order], tuple(zip((str(name) for name in whose[order]), rows[order].todense(), strict=True)))
+
+
+def name_parties(view: AdversaryView, effort: Effort) -> tuple[str, ...]:  # noqa: ARG001 - the question holds the documents
+    """Names the party whose own topics explain a document best."""
+    tables = {name: table for name, table in tables_by_party(party_vectors(view)).items() if name not in view.helpers}
+    documents, names = np.asarray(view.question.todense(), dtype=np.float64), sorted(tables)
+    if not names:
+        return ("",) * len(documents)
+    best = np.stack([fits(documents, tables[name]) for name in names]).argmax(axis=0)
+    return tuple(names[place] for place in best)
+
+
+def judge_parties(named: tuple[str, ...], truth: GroundTruth) -> Score:
+    """Counts the documents whose party is named rightly."""
+    answers = [(guess, real, np.asarray(counts)) for guess, (real, counts) in zip(named, truth.answer, strict=True)]
+    examples = [
+        Example(f"{real}: {in_words(counts, truth.vocabulary)}", f"guess: {guess or 'no party'}", guess == real)
+        for guess, real, counts in answers[:_MOST_EXAMPLES]
+    ]
+    right = np.array([guess == real for guess, real, _ in answers])
+    return Score({SOURCE: Proportion.of_mask(right)}, tuple(examples))
+
+
+# ---- whose subject? ------------------------------------------------------------------------------------------------
+
+
+def pose_subjects(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
+    """Asks about groups of words that occur together unusually often, and their share of all words at each party."""
+    held = truth.honest(truth.held)
+    subjects = _subjects(stacked(held.values()), effort["subjects"], rng)
+    return Challenge(subjects, shares_of(subjects, held))
+
+
+def _subjects(documents: sparse.csr_array, wanted: int, rng: np.random.Generator) -> tuple[Array, ...]:
+    """A word of several documents, with the words that are more frequent in its documents than in all documents."""
+    present = sparse.csr_array((documents > 0).astype(np.float64))
+    often = np.asarray(present.sum(axis=0)).ravel()
+    usable = np.flatnonzero(often >= _FEWEST)
+    firsts = rng.choice(usable, size=min(wanted, len(usable)), replace=False)
+    together = np.asarray((present[:, firsts].T @ present).todense())
+    lift = together / np.maximum(often, 1.0)[None, :] + (together > 1)  # words that are beside it more than once come first
+    lift[np.arange(len(firsts)), firsts] = 3.0  # the word itself always
+    return tuple(np.argsort(-row, kind="stable")[:_WORDS] for row in lift)
+
+
+def estimate_shares(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the question holds the subjects
+    """Estimates each subject's share of all words, by each party's own topics."""
+    noise = noise_of(view.public.profile, len(view.vocabulary())).mean
+    return shares_of(view.question, tables_by_party(party_vectors(view)), noise)
+
+
+def judge_shares(estimated: Mapping[str, Array], truth: GroundTruth) -> Score:
+    """Counts the subjects whose main party is named rightly, and the shares that are right within a tenth."""
+    names = sorted(truth.answer)
+    real = np.stack([truth.answer[name] for name in names])
+    guess = np.stack([estimated.get(name, np.zeros(real.shape[1])) for name in names])
+    right = guess.argmax(axis=0) == real.argmax(axis=0)
+    near = np.abs(guess - real) <= _NEAR * real
+    measures = {HOLDER: Proportion.of_mask(right), SHARE: Proportion.of_mask(near)}
+    shown = range(min(_MOST_EXAMPLES, len(right)))
+    return Score(measures, tuple(Example(_by_party(real, names, n), _by_party(guess, names, n), bool(right[n])) for n in shown))
+
+
+def _by_party(shares: Array, names: list[str], subject: int) -> str:
+    """A subject's shares as text, the largest first."""
+    order = np.argsort(-shares[:, subject], kind="stable")
+    return "; ".join(f"{names[party]} {100 * shares[party, subject]:.2f} %" for party in order)
+
+
+_MODELS = ("lda", "lda-matched", "sentence-lda", "sentence-lda-matched")
+
+SOURCE_INFERENCE = Attack(
+    name="source_inference",
+    title="Which party holds a document",
+    citation="Hu et al. 2021 (arXiv 2109.05659), there by the loss of each party's own model; here by its own topics",
+    cost="under a second on one core for a hundred documents",
+    given="the documents themselves, known to be in the training, and what each party sends",
+    either=BY_PARTIES,
+    models=_MODELS,
+    measures={SOURCE: "document"},
+    attack=name_parties,
+    judge=judge_parties,
+    efforts=("documents",),
+    pose=pose_documents,
+    limits=(
+        "networks, whose gradients name the words of each party's documents (gradient_inversion)",
+        "what the shared model shows to an attacker who knows some of a party's documents",
+    ),
+    remark="Chance is one in the number of parties. Parties with different subjects are easier to distinguish.",
+)
+
+PROPERTY_INFERENCE = Attack(
+    name="property_inference",
+    title="Which party holds a subject, and how much of it",
+    citation="Melis et al. 2019 (arXiv 1805.04049), on properties of a party's data that its updates show",
+    cost="under a second on one core",
+    given="a few words of each subject, and what each party sends",
+    either=BY_PARTIES,
+    models=_MODELS,
+    measures={HOLDER: "subject", SHARE: "share"},
+    attack=estimate_shares,
+    judge=judge_shares,
+    efforts=("subjects",),
+    pose=pose_subjects,
+    limits=(
+        "networks, whose gradients name each party's words (gradient_inversion)",
+        "how a share changes from round to round",
+        "subjects as people would name them: here a subject is a group of five words that occur together",
+    ),
+    remark="An epsilon for words, documents or persons does not protect the subjects of a whole party's documents, as long as "
+    "the attacker sees the party's own vector. A sum over parties hides them.",
+)

@@ -1,0 +1,168 @@
+"""Words of one document from the sums of matrix factorisation or of pairs of words, in a single round and without topics.
+
+A round's sum has a row for each word: the weights of the documents' topics, each times how heavy the word is in that document,
+or one number for each other word that stands beside it. A word that one document alone holds has that document's weights, or
+words, as its row, up to a factor. So the rows of all words that only this document holds are parallel. The attack needs no
+party's own answer; where answers are sent in the open it reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from securetm.auditing.adversary_view import AdversaryView
+from securetm.auditing.attack import Attack, Effort, GroundTruth, Proportion, Score, stacked
+from securetm.auditing.illustrations import Example
+from securetm.auditing.parts.cones import directions, parallel
+from securetm.auditing.parts.reconstruction_scores import first_words
+from securetm.auditing.reading import ANSWER, TOTAL, ReadVector, party_vectors, totals
+from securetm.contracts import Array
+
+ROWS, PAIRS = "words", "pairs"  # the block of the sum that has a column for each word, or a number for each two words
+COMPANIONS = "words of one document alone whose nearest row is of the same document"
+LINKED = "linked pairs of words that one document alone holds"
+FOUND = "pairs of words that one document alone holds that are linked"
+_ROUNDING = 3e-7  # of a number in 32 bits, and of the sums that led to it
+_EXAMPLES, _MOST_WORDS = 6, 24
+
+
+@dataclass(frozen=True)
+class LinkedRows:
+    """The guess about the documents of one party, or of all (party ""): groups of words, and each word's nearest row."""
+
+    party: str
+    words: Array  # the words that were followed; only these are scored
+    nearest: Array  # of each followed word another one, by its number in the vocabulary
+    groups: tuple[Array, ...]
+
+
+def attack(view: AdversaryView, effort: Effort) -> tuple[LinkedRows, ...]:
+    """Compares the rows of the words, over all rounds that it reads."""
+    read = party_vectors(view) if view.seen.get(ANSWER) else totals(view)
+    by_party: dict[str, list[ReadVector]] = {}
+    for one in read:
+        if ROWS in one.blocks or PAIRS in one.blocks:
+            by_party.setdefault(one.party, []).append(one)
+    return tuple(_linked(party, rounds, effort["words"]) for party, rounds in by_party.items())
+
+
+def _linked(party: str, rounds: list[ReadVector], most: int) -> LinkedRows:
+    """The rows of all rounds side by side: what is parallel in one round is so in all, by the same factor."""
+    rows = np.concatenate([_rows_of(one.blocks) for one in rounds], axis=1)
+    there = np.flatnonzero((rows != 0).any(axis=1))
+    words = np.sort(np.random.default_rng(0).permutation(there)[:most])
+    if len(words) < 2:
+        return LinkedRows(party, words[:0], words[:0], ())
+    rows = rows[words]
+    lengths = np.linalg.norm(rows, axis=1)
+    step = max(one.round.terms.grid for one in rounds)
+    unsure = 3.0 * (_ROUNDING + step * np.sqrt(rows.shape[1] / 12.0) / lengths)
+    groups = parallel(rows, np.where(unsure < 0.1, unsure, np.inf))
+    return LinkedRows(party, words, words[_nearest(rows)], tuple(words[group] for group in groups))
+
+
+def _rows_of(blocks: Mapping[str, Array]) -> Array:
+    """The row of each word. In pairs a word has no number with itself: it gets its largest one, which makes rows parallel."""
+    if ROWS in blocks:
+        return np.asarray(blocks[ROWS], dtype=np.float64).T
+    flat = np.asarray(blocks[PAIRS], dtype=np.float64).ravel()
+    words = int(np.sqrt(2 * len(flat)))
+    half = np.zeros((words, words))
+    half[np.triu_indices(words)] = flat
+    np.fill_diagonal(half, 0.0)
+    rows: Array = half + half.T
+    np.fill_diagonal(rows, rows.max(axis=1, initial=0.0))
+    return rows
+
+
+def _nearest(rows: Array) -> Array:
+    towards = directions(rows)
+    cosines = towards @ towards.T
+    np.fill_diagonal(cosines, -np.inf)
+    return np.asarray(cosines.argmax(axis=1))
+
+
+# ---- the judge -----------------------------------------------------------------------------------------------------
+
+
+def judge(guesses: tuple[LinkedRows, ...], truth: GroundTruth) -> Score:
+    """Looks up which document each word is in that one document alone holds."""
+    each = [(one, home) for one in guesses if (home := _homes(one.party, truth)) is not None]
+    found = [_right(one, home) for one, home in each]
+    measures = {name: Proportion.over(right[name] for right in found) for name in (COMPANIONS, LINKED, FOUND)}
+    examples = [example for one, home in each for example in _examples(one, home, truth.vocabulary)]
+    return Score(measures, tuple(examples[:_EXAMPLES]))
+
+
+def _homes(party: str, truth: GroundTruth) -> Array | None:
+    """The document of each word that one document alone holds; -1 for the others."""
+    rows: Any = truth.held.get(party) if party else stacked(truth.held.values())
+    if rows is None:
+        return None
+    holds = sparse.coo_array(rows)
+    kept = holds.data > 0
+    row, word = holds.row[kept], holds.col[kept]
+    alone = np.bincount(word, minlength=rows.shape[1]) == 1
+    home = np.full(rows.shape[1], -1, dtype=np.int64)
+    home[word[alone[word]]] = row[alone[word]]
+    return home
+
+
+def _right(guess: LinkedRows, home: Array) -> Mapping[str, tuple[int, int]]:
+    where = home[guess.words]
+    mates = np.bincount(where[where >= 0], minlength=1)
+    beside_another = (where >= 0) & (mates[np.maximum(where, 0)] > 1)
+    right = beside_another & (where == home[guess.nearest])
+    pairs = [_pairs(home[group]) for group in guess.groups]
+    good = sum(same for same, _ in pairs)
+    return {
+        COMPANIONS: (int(right.sum()), int(beside_another.sum())),
+        LINKED: (good, sum(number for _, number in pairs)),
+        FOUND: (good, int((mates * (mates - 1)).sum()) // 2),
+    }
+
+
+def _pairs(where: Array) -> tuple[int, int]:
+    """How many pairs of a group are of one document, and how many pairs there are."""
+    _, sizes = np.unique(where[where >= 0], return_counts=True)
+    return int((sizes * (sizes - 1)).sum()) // 2, len(where) * (len(where) - 1) // 2
+
+
+def _examples(guess: LinkedRows, home: Array, vocabulary: tuple[str, ...]) -> Iterator[Example]:
+    """The largest groups, each beside the words that the document of its first word alone holds."""
+    for group in sorted(guess.groups, key=len, reverse=True)[:2]:
+        own = np.flatnonzero(home == home[group[0]]) if home[group[0]] >= 0 else group[:0]
+        real, guessed = (_in_words(words, vocabulary) for words in (own, group))
+        yield Example(real, guessed, bool(np.array_equal(own, np.sort(group))))
+
+
+def _in_words(words: Iterable[int], vocabulary: tuple[str, ...]) -> str:
+    return first_words([vocabulary[word] for word in words], _MOST_WORDS)
+
+
+ATTACK = Attack(
+    name="rare_rows",
+    title="Words of one document from sums of a matrix factorisation, or of pairs of words",
+    citation="our own, after the linked rows of gradients (securetm: sum_inversion); places of a sum to which one alone adds: "
+    "Suimon, Koizumi, Takemasa and Hasegawa 2025 (arXiv 2508.04285)",
+    cost="seconds on one core for three thousand words",
+    given="the words, and the model's settings",
+    either=(ANSWER, TOTAL),
+    models=("nmf", "moments"),
+    measures={COMPANIONS: "word of one document", LINKED: "linked pair of words", FOUND: "pair of words of one document"},
+    attack=attack,
+    judge=judge,
+    efforts=("words",),
+    limits=(
+        "words that several documents hold: where the agreed words are those that five documents have, none is one document's",
+        "words beyond as many as it may follow: its figures are of those that it follows",
+        "noise: it does not model noise, so behind it it links nothing, and names the nearest row only",
+    ),
+    remark="The sum over all parties has the row of such a word unchanged, since nobody else adds to it. So no secure sum "
+    "hides which rare words stand in one document.",
+)

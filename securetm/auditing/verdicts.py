@@ -1,0 +1,77 @@
+"""The verdicts of an audit, how figures lead to one, and what it is called. This module runs no attack and does no arithmetic.
+
+A verdict is `refuted`, `not refuted` or `not tested`. No verdict is "safe": a failed attack proves only that
+it failed. People read a standing: what was refuted is *broken* if the profile claims it, and *open* if nobody promised it;
+what was not refuted is *held*.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from securetm.wording import downward_figure, upward_figure
+
+if TYPE_CHECKING:
+    from securetm.auditing.audit_record import Finding, Measured
+
+REFUTED, NOT_REFUTED, NOT_TESTED = "refuted", "not refuted", "not tested"
+VERDICTS = (REFUTED, NOT_REFUTED, NOT_TESTED)
+BROKEN, OPEN, HELD = "broken", "open", "held"
+STANDINGS = (BROKEN, OPEN, HELD, NOT_TESTED)  # the worst first
+
+
+def standing(finding: Finding) -> str:
+    """What a finding is called: `broken` and `open` tell a refuted claim from a leak that nobody promised to close."""
+    return standing_of(finding.outcome.verdict, claimed=finding.is_claim)
+
+
+def standing_of(verdict: str, *, claimed: bool) -> str:
+    """What a verdict is called on something that a profile claims, or does not."""
+    if verdict == REFUTED:
+        return BROKEN if claimed else OPEN
+    return HELD if verdict == NOT_REFUTED else NOT_TESTED
+
+
+def judged_alone(found: Measured, chance: Measured, refuted_from: float) -> tuple[str, str]:
+    """The verdict and its reason, before the baseline is looked at."""
+    if found.value is None:
+        return NOT_TESTED, "there was nothing to try it on"
+    if found.ceiling < refuted_from:
+        return (
+            NOT_TESTED,
+            f"too little was tried: even an ideal attacker's interval would begin at {downward_figure(found.ceiling)}",
+        )
+    if chance.low >= refuted_from and found.low <= chance.high:
+        return NOT_TESTED, "random numbers reach as much, so this measure shows nothing here"
+    if found.low >= refuted_from and found.low > chance.high:
+        return REFUTED, f"the interval begins at {downward_figure(found.low)}, and {refuted_from:.3g} counts as success"
+    if found.low >= refuted_from:
+        return NOT_TESTED, "its interval does not lie above that of chance"
+    reached = f"reached {found.value:.3g}, and by its interval {downward_figure(found.low)} to {upward_figure(found.high)}"
+    return (
+        NOT_REFUTED,
+        f"this attack, at this effort, {reached}; an interval that begins at {refuted_from:.3g} counts as success",
+    )
+
+
+def possible_verdicts(finding: Finding) -> frozenset[str]:
+    """The verdicts that the figures allow: one, or two if no interval of the control was kept."""
+    found, least, chance = finding.outcome.measured, finding.attempt.refuted_from, finding.outcome.chance
+    if chance is not None:
+        return frozenset({judged_alone(found, chance, least)[0]})
+    if found.value is not None and found.low >= least and found.by_chance is not None:
+        return frozenset({REFUTED, NOT_TESTED} if found.by_chance < found.low else {NOT_TESTED})
+    return frozenset({judged_alone(found, found, least)[0]})
+
+
+def with_baseline(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings of one trial. If its attack did not break the baseline, its failures elsewhere tested nothing.
+
+    A refuted claim stays refuted.
+    """
+    if any(one.attempt.baseline and one.outcome.verdict == REFUTED for one in findings):
+        return findings
+    why = "the attack did not break the baseline, where the claim is known not to hold, so its failure here means nothing"
+    return tuple(
+        one if one.attempt.baseline or one.outcome.verdict == REFUTED else one.judged(NOT_TESTED, why) for one in findings
+    )

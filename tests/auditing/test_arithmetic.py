@@ -1,0 +1,136 @@
+"""The attacks' arithmetic on numbers that are known beforehand: cones, bags of words, whole counts behind shares, intervals."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from securetm.auditing.intervals import clopper_pearson
+from securetm.auditing.parts.cones import extreme_rays, parallel
+from securetm.auditing.parts.rational_reconstruction import counts_behind, scale_of
+from securetm.auditing.parts.word_bags import best_readings, readings
+
+
+def inputs_of(counts: np.ndarray) -> np.ndarray:
+    logs = np.log1p(counts.astype(float))
+    return logs / np.linalg.norm(logs)
+
+
+# ---- bags of words -------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 40), max_size=59).map(lambda counts: [*counts, 1]))
+def test_counts_come_back_from_the_networks_inputs(counts: list[int]) -> None:
+    whole = np.array(counts)
+    assert (readings(inputs_of(whole))[0] == whole).all()
+
+
+@given(st.lists(st.integers(2, 6), min_size=2, max_size=20).filter(lambda counts: len(set(counts)) > 1))
+def test_counts_without_a_one_are_among_the_readings(counts: list[int]) -> None:
+    assert any((reading == counts).all() for reading in readings(inputs_of(np.array(counts))))
+
+
+def test_what_can_be_no_document_has_no_reading() -> None:
+    assert readings(np.zeros(4)) == []
+    assert readings(np.array([np.nan, 1.0])) == []
+    assert readings(np.array([-1.0, -2.0])) == []
+
+
+def test_equal_counts_are_settled_by_what_the_decoder_says() -> None:
+    twice = inputs_of(np.array([2, 2, 0, 0]))
+    once = inputs_of(np.array([0, 0, 1, 3]))
+    both = best_readings([readings(twice), readings(once)], np.array([1.97, 1.95, 0.98, 2.9]))
+    assert [counts.tolist() for counts in both] == [[2, 2, 0, 0], [0, 0, 1, 3]]
+
+
+# ---- cones ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_corners_of_a_cone_are_found(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rays = rng.standard_normal((12, 40))
+    mixed = rng.random((100, 12)) * (rng.random((100, 12)) < 0.3)
+    rows = np.vstack([mixed[mixed.any(axis=1)], 3 * np.eye(12)]) @ rays
+    found = extreme_rays(rng.permutation(rows), 12)
+    likeness = found @ (rays / np.linalg.norm(rays, axis=1, keepdims=True)).T
+    assert len(found) == 12
+    assert np.allclose(np.sort(likeness.argmax(axis=1)), np.arange(12))
+    assert np.allclose(likeness.max(axis=1), 1.0)
+
+
+def test_no_more_rays_than_there_are() -> None:
+    rows = np.outer([1.0, 2.0, 3.0], np.ones(5))
+    assert len(extreme_rays(rows, 3)) == 1
+    assert extreme_rays(np.zeros((0, 5)), 3).shape == (0, 5)
+
+
+def test_rows_in_no_cone_do_no_harm() -> None:
+    assert len(extreme_rays(np.random.default_rng(0).standard_normal((300, 20)), 8)) == 8
+
+
+def test_parallel_rows_are_put_together_and_others_are_not() -> None:
+    rng = np.random.default_rng(1)
+    one, other, third = rng.standard_normal((3, 30))
+    rows = np.array([one, 2 * one, other, 0.5 * one, third, 3 * other, np.zeros(30)])
+    groups = parallel(rows, np.full(7, 1e-6))
+    assert sorted(map(sorted, (group.tolist() for group in groups))) == [[0, 1, 3], [2, 5]]
+    assert parallel(rows, np.full(7, np.inf)) == []
+
+
+# ---- whole counts behind shares ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(10))
+def test_a_normalised_row_gives_its_counts_back(kind: type, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(rng.gamma(0.3, 20.0, 800))
+    found = counts_behind((counts / counts.sum()).astype(kind))
+    assert found is not None
+    assert (found == counts).all()
+
+
+def test_counts_with_a_common_factor_come_back_without_it() -> None:
+    found = counts_behind(np.array([4, 0, 6, 10]) / 20)
+    assert found is not None
+    assert found.tolist() == [2, 0, 3, 5]
+
+
+def test_shares_of_no_whole_counts_are_none() -> None:
+    assert counts_behind(np.zeros(5)) is None
+    assert counts_behind(np.random.default_rng(0).random(50)) is None
+
+
+def test_the_scale_of_noisy_counts_is_found_by_its_line() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(12.0, 1500)
+    total = counts.sum()
+    near, strong, _ = scale_of((counts + rng.laplace(0, 1 / 8, 1500)) / total, 0.5 * total, 2.0 * total)
+    assert near == pytest.approx(total, rel=1e-3)
+    assert strong == pytest.approx(1 / (1 + (2 * np.pi / 8) ** 2), abs=0.05)
+    _, faint, _ = scale_of((counts + rng.laplace(0, 1.0, 1500)) / total, 0.5 * total, 2.0 * total)
+    assert faint < 0.2
+
+
+# ---- intervals -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("hits", "of"), [(0, 10), (3, 10), (10, 10), (1, 300), (299, 300)])
+def test_the_interval_is_clopper_and_pearsons(hits: int, of: int) -> None:
+    """By its own definition: at each end the tail of the binomial distribution is half of what is left of the confidence."""
+    low, high = clopper_pearson(hits, of, 0.95)
+
+    def tail(places: range, p: float) -> float:
+        return sum(comb(of, k) * p**k * (1 - p) ** (of - k) for k in places)
+
+    assert low == 0.0 if hits == 0 else tail(range(hits, of + 1), low) == pytest.approx(0.025, rel=1e-6)
+    assert high == 1.0 if hits == of else tail(range(hits + 1), high) == pytest.approx(0.025, rel=1e-6)
+
+
+def test_nothing_tried_is_no_knowledge() -> None:
+    assert clopper_pearson(0, 0, 0.95) == (0.0, 1.0)

@@ -1,0 +1,192 @@
+"""Every attack is one complete file that can reach its view and public arithmetic, and nothing that knows the truth."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+import securetm
+from securetm.auditing.attack import Attack
+from securetm.auditing.attacks import ATTACKS, attack_called, attack_names
+from securetm.auditing.auditor import audit
+from securetm.errors import NotFound
+from securetm.threats import CHANNELS
+
+from .conftest import write_plan
+
+HOUSE = Path(securetm.__file__).parent
+FOLDER = HOUSE / "auditing" / "attacks"
+OPENING = (
+    "recorded",
+    "ground_truth",
+    "replay",
+    "audit",
+    "demonstration",
+    "controls",
+    "malicious_party",
+    "malicious_coordinator",
+    "protocol_violations",
+    "evidence",
+    "evidence_hashes",
+    "below_minimum",
+    "canaries",
+)  # they open folders or judge
+FORBIDDEN = (
+    *(f"securetm.auditing.{name}" for name in OPENING),
+    "securetm.federation.folder",
+    "securetm.federation.party",
+    "securetm.federation.simulation",
+    "securetm.federation.sources",
+    "securetm.federation.store",
+    "securetm.federation.transcript",
+    "securetm.federation.finished",
+    "securetm.corpus",
+    "securetm.resources",
+)
+WAYS_OUT = (
+    "pathlib",
+    "os",
+    "io",
+    "sqlite3",
+    "glob",
+    "shutil",
+    "subprocess",
+    "tempfile",
+    "importlib",
+    "pkgutil",
+    "gc",
+    "inspect",
+)
+
+
+def _imports(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text("utf-8"))
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+    return found
+
+
+def _offences(path: Path) -> list[str]:
+    names = _imports(path)
+    barred = [name for name in names if any(name == wall or name.startswith(f"{wall}.") for wall in FORBIDDEN)]
+    barred += [name for name in names if name.split(".")[0] in WAYS_OUT]
+    called = {node.func.id for node in ast.walk(ast.parse(path.read_text("utf-8"))) if _is_plain_call(node)}  # type: ignore[attr-defined]
+    return [*barred, *(called & {"open", "__import__", "eval", "exec", "globals", "vars"})]
+
+
+def _is_plain_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+
+
+@pytest.mark.parametrize("name", attack_names())
+def test_no_attack_reaches_a_folder_or_the_truth(name: str) -> None:
+    module = ATTACKS.find(name).module
+    assert module.rpartition(".")[0] == "securetm.auditing.attacks"
+    assert _offences(FOLDER / f"{module.rpartition('.')[2]}.py") == []
+
+
+@pytest.mark.parametrize("path", sorted((HOUSE / "auditing" / "parts").glob("*.py")), ids=lambda path: path.stem)
+def test_nor_does_what_attacks_are_made_of(path: Path) -> None:
+    assert _offences(path) == []
+
+
+@pytest.mark.parametrize("name", ["attack", "adversary_view", "reading", "intervals"])
+def test_nor_do_the_forms_that_they_share_with_the_frame(name: str) -> None:
+    assert _offences(HOUSE / "auditing" / f"{name}.py") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from securetm.auditing.ground_truth import ground_truth_of",
+        "from securetm.auditing import ground_truth",
+        "import securetm.federation.folder",
+        "from securetm.corpus.corpus import Corpus",
+        "from pathlib import Path",
+        "import os.path",
+        "open('documents')",
+        "__import__('os')",
+    ],
+)
+def test_the_check_would_see_it(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "sly.py"
+    path.write_text(f"def attack():\n    {line}\n")
+    assert _offences(path)
+
+
+@pytest.mark.parametrize("name", attack_names())
+def test_every_attack_says_what_it_is(name: str) -> None:
+    attack = attack_called(name)
+    assert isinstance(attack, Attack)
+    assert attack.name == name
+    for text in (attack.title, attack.citation, attack.cost, attack.given):
+        assert len(text) > 10
+    assert set(attack.needs) | set(attack.either) <= set(CHANNELS)
+    assert attack.needs
+    assert attack.models
+    assert attack.measures
+    assert all(unit for unit in attack.measures.values())
+
+
+STRANGER = '''
+"""An attack by a stranger: it names every word of the vocabulary."""
+
+import numpy as np
+
+from securetm.auditing.attack import Attack, RoundReconstruction, Score
+from securetm.auditing.parts.reconstruction_scores import judged_words
+
+
+def attack(view, effort):
+    words = np.arange(len(view.vocabulary()))
+    return tuple(RoundReconstruction(message.serial, message.sender, (), words) for message in view.messages("answer"))
+
+
+def judge(guesses, truth):
+    return Score(judged_words(guesses, truth))
+
+
+ATTACK = Attack(
+    name="name_everything", title="Naming every word", citation="nobody, 2020", cost="no time at all",
+    given="the list of words", needs=("request", "answer", "vocabulary"), models=("prodlda",),
+    measures={"named words that occur": "word", "words that are named": "word"}, attack=attack, judge=judge,
+)
+'''
+
+
+def test_a_stranger_adds_an_attack_as_one_file(tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frame runs it beside its control, and sees that naming everything is no success: random numbers do as well."""
+    (tmp_path / "name_everything.py").write_text(STRANGER)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "name_everything", None)
+    del sys.modules["name_everything"]
+    monkeypatch.setitem(cast(dict[str, str], ATTACKS.own), "name_everything", "name_everything:ATTACK")
+    assert "name_everything" in attack_names()
+    assert attack_called("name_everything").title == "Naming every word"
+    plan = write_plan(
+        tmp_path / "strange.toml",
+        documents_file,
+        attack="name_everything",
+        profiles=["open"],
+        measure="words that are named",
+        effort={"rounds": 1},
+        batch=4,
+    )
+    (finding,) = audit(plan).findings
+    assert finding.outcome.measured.value == 1.0
+    assert finding.outcome.verdict == "not tested"
+    assert "random numbers reach as much" in finding.outcome.why
+
+
+def test_an_unknown_attack_is_said_with_those_there_are() -> None:
+    with pytest.raises(NotFound, match="no attack called 'magic'") as caught:
+        attack_called("magic")
+    assert "gradient_inversion" in caught.value.advice()

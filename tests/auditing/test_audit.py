@@ -1,0 +1,340 @@
+"""The audit as a whole: baselines first, verdicts that follow from them, and a protection that is left out is caught."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import pytest
+
+from securetm.aggregation.masked import coordinator_round, party_round
+from securetm.auditing import attacks
+from securetm.auditing.attack import Estimate, Proportion, Score
+from securetm.auditing.attacks import attack_called, gradient_inversion
+from securetm.auditing.audit_plans import read_audit_plan
+from securetm.auditing.audit_record import Audit
+from securetm.auditing.auditor import audit
+from securetm.auditing.leakage_errors import BrokenAttack, NotFinished, NothingInTime, NothingToAttack, NotRecorded, NotTestable
+from securetm.auditing.measured_figures import measured
+from securetm.auditing.recorded import vocabulary_of
+from securetm.auditing.trial_on_run import TrialOnRun
+from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, judged_alone, with_baseline
+from securetm.contracts import Budget, Unit
+from securetm.corpus.corpus import Corpus
+from securetm.errors import BadSetting
+from securetm.federation.folder import RESULT, begin, reopen
+from securetm.federation.running_errors import DamagedStore
+from securetm.federation.simulation import train
+from securetm.stages import Unwatched
+from securetm.threats import read_threat_model
+
+from .conftest import PARTIES, Recorded, write_plan
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory, documents_file: Path) -> Audit:
+    """One trial on open and masked."""
+    place = tmp_path_factory.mktemp("audit")
+    return audit(write_plan(place / "small.toml", documents_file), keep=place / "runs")
+
+
+def test_the_baseline_breaks_and_the_claim_stands(done: Audit) -> None:
+    baseline, claim = done.findings
+    assert [(one.run.profile, one.attempt.baseline, one.about.claimed) for one in done.findings] == [
+        ("open", True, False),
+        ("masked", False, True),
+    ]
+    assert [one.outcome.verdict for one in done.findings] == [REFUTED, NOT_REFUTED]
+    assert baseline.outcome.measured.low > 0.5
+    assert claim.outcome.measured.value == 0.0
+    assert done.refuted_claims == ()
+
+
+def test_a_finding_says_what_it_stands_on(done: Audit) -> None:
+    claim = done.findings[1]
+    assert claim.about.sees == ("request", "vocabulary", "answer", "sealed")
+    assert claim.run.setting == "5 parties, 25 documents of each per answer, 3 rounds, n_topics = 5, hidden = 64"
+    assert claim.attempt.effort == "2 rounds, 100 documents"
+    assert (claim.outcome.measured.hits, claim.outcome.measured.of) == (0, 100)
+    assert claim.outcome.chance is not None
+    assert claim.outcome.chance.of == 100
+    precision = next(more for more in claim.outcome.beside if more.measure == "named words that occur")
+    assert precision.value == precision.by_chance
+    assert claim.outcome.seconds > 0
+    assert "chance" not in claim.outcome.why
+
+
+def test_what_was_not_tried_is_listed(done: Audit) -> None:
+    assert done.not_tried[0] == "what a test leaves out"
+    listed = " ".join(done.not_tried)
+    assert "sum_inversion" in listed
+    assert "the adversary “party” of curious_coordinator" in listed
+    assert "with the help of 2 parties" in listed
+    assert "gradient_inversion" not in listed
+
+
+def test_runs_are_kept_where_asked_and_thrown_away_otherwise(
+    tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    plan = write_plan(tmp_path / "one.toml", documents_file, profiles=["open"], batch=2)
+    audit(plan, keep=tmp_path / "kept")
+    assert [path.name[:5] for path in (tmp_path / "kept").glob("open-*")] == ["open-"]
+    audit(plan)
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_mask_that_is_left_out_is_caught(tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The claim is the profile's, the protection is gone: sums still add up, and only an attack can tell."""
+    for room in (party_round, coordinator_round):
+        monkeypatch.setattr(room, "apply_masks", lambda vector, masks: None)
+    found = audit(write_plan(tmp_path / "unmasked.toml", documents_file))
+    (broken,) = found.refuted_claims
+    assert (broken.run.profile, broken.outcome.verdict) == ("masked", REFUTED)
+    assert broken.outcome.measured.low > 0.05
+
+
+def test_a_run_that_never_ended_is_not_called_damaged(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(recorded("open", 8, 1).path, folder)
+    (folder / "release" / "model.safetensors").unlink()
+    plan = write_plan(tmp_path / "ended.toml", documents_file)
+    with pytest.raises(NotFinished, match="its training has not ended") as told:
+        audit(plan, folder)
+    assert f"securetm run --resume {folder}" in told.value.advice()
+    assert told.value.exit_code == 2
+    (folder / "transcript" / "messages.sqlite").unlink()
+    with pytest.raises(NotFinished, match="holds no round of training"):
+        audit(plan, folder)
+
+
+def test_the_baseline_of_a_given_run_is_over_its_own_documents(
+    tmp_path: Path, documents_file: Path, recorded: Recorded
+) -> None:
+    """Of documents that are one word, or two, nothing is read where nothing protects: so nothing is learned under masks."""
+    plan, given = write_plan(tmp_path / "own.toml", documents_file), tmp_path / "given"
+    held = {name: Corpus.from_strings(["river boat", "boat"] * 35, name=name) for name in PARTIES}
+    train(begin(given, recorded("masked", 25).agreement.plan, held, with_content=True), Unwatched())
+    found = audit(plan, given, keep=tmp_path / "kept")
+    (baseline,) = (tmp_path / "kept").glob("open-of-given-*")
+    assert vocabulary_of(reopen(baseline)) == vocabulary_of(reopen(given)) == ("boat", "river")
+    assert reopen(baseline).members == PARTIES
+    assert [(one.run.profile, one.outcome.verdict) for one in found.findings] == [("open", NOT_REFUTED), ("masked", NOT_TESTED)]
+    assert "did not break the baseline" in found.findings[1].outcome.why
+
+
+def test_a_given_run_without_protection_is_its_own_baseline(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
+    given = recorded("open", 2)
+    found = audit(write_plan(tmp_path / "bare.toml", documents_file), given.path, keep=tmp_path / "kept")
+    assert [(one.run.profile, one.attempt.baseline, one.run.name) for one in found.findings] == [
+        ("open", True, given.path.name)
+    ]
+    assert list((tmp_path / "kept").glob("*")) == []
+    assert found.not_tried[0] == "profiles other than open; models other than prodlda; settings other than this run's"
+
+
+def test_an_attack_that_fails_ends_no_audit_of_a_given_run(
+    tmp_path: Path, documents_file: Path, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(guesses: object, truth: object) -> Score:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(
+        gradient_inversion, "GRADIENT_INVERSION", dataclasses.replace(gradient_inversion.GRADIENT_INVERSION, judge=fails)
+    )
+    plan = write_plan(tmp_path / "fails.toml", documents_file)
+    found = audit(plan, recorded("masked", 25).path)
+    assert [one.outcome.verdict for one in found.findings] == [NOT_TESTED, NOT_TESTED]
+    assert "the attack itself failed on this run (ZeroDivisionError)" in found.findings[0].outcome.why
+    with pytest.raises(ZeroDivisionError):  # on runs of our own it has to be seen
+        audit(plan)
+
+
+def test_a_baseline_that_cannot_be_trained_on_the_documents_is_named(
+    tmp_path: Path, documents_file: Path, recorded: Recorded
+) -> None:
+    strict = write_plan(tmp_path / "strict.toml", documents_file, profiles=["fortress"], expect_fail="fortress")
+    with pytest.raises(NothingInTime, match=r"its baseline under fortress cannot be trained on these documents: .* fewer than"):
+        audit(strict, recorded("masked", 25).path)
+
+
+def test_no_epsilon_is_measured_where_none_is_claimed(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
+    wanted = {"threat_model": "private_answers", "claim": "the total is differentially private"}
+    measure = "share of one sum's epsilon that is shown, if the noise is Gaussian"
+    plan = write_plan(
+        tmp_path / "sums.toml",
+        documents_file,
+        attack="many_run_epsilon",
+        measure=measure,
+        effort={"rounds": 1, "runs": 100},
+        **wanted,
+    )
+    with pytest.raises(NothingToAttack):
+        audit(plan, recorded("masked", 25).path)
+    both = write_plan(tmp_path / "both.toml", documents_file)
+    both.write_text(both.read_text("utf-8") + "\n[[trial]]" + plan.read_text("utf-8").partition("[[trial]]")[2], "utf-8")
+    found = audit(both, recorded("masked", 25).path)
+    assert {one.attempt.attack for one in found.findings} == {"gradient_inversion"}
+    assert "(many_run_epsilon): measures an epsilon, and the profile masked of this run claims none" in " ".join(
+        found.not_tried
+    )
+
+
+def test_a_given_run_is_tried_beside_the_baseline(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
+    plan = write_plan(tmp_path / "given.toml", documents_file)
+    found = audit(plan, recorded("masked", 25).path)
+    assert [(one.run.profile, one.attempt.baseline) for one in found.findings] == [
+        ("open", True),
+        ("masked", False),
+    ]
+    assert [finding.outcome.verdict for finding in found.findings] == [REFUTED, NOT_REFUTED]
+    assert found.run == recorded("masked", 25).path.name
+    assert found.reproduce == (f"securetm audit {plan} --run {recorded('masked', 25).path}",)
+    with pytest.raises(NotRecorded):
+        audit(plan, recorded("open", 8, 1, with_content=False).path)
+
+
+def test_an_attack_that_cannot_break_the_baseline_tests_nothing(tmp_path: Path, documents_file: Path) -> None:
+    """Batches of 25 are beyond the decoder attack: it finds nothing to read, and the audit says so."""
+    blunt = write_plan(tmp_path / "blunt.toml", documents_file, attack="decoder_inversion", batch=25)
+    found = audit(blunt)
+    assert [finding.outcome.verdict for finding in found.findings] == [NOT_TESTED, NOT_TESTED]
+    assert found.findings[0].outcome.why == "there was nothing to try it on"
+    assert "did not break the baseline" in found.findings[1].outcome.why
+    assert found.findings[0].attempt.baseline
+    assert found.refuted_claims == ()
+
+
+def test_an_unknown_measure_is_the_plans_fault(tmp_path: Path, documents_file: Path) -> None:
+    with pytest.raises(BadSetting, match=r"`measure` in .* is 'luck'; it must be one of"):
+        audit(write_plan(tmp_path / "wrong.toml", documents_file, measure="luck"))
+
+
+def test_an_effort_that_no_attack_asks_for_is_the_plans_fault(tmp_path: Path, documents_file: Path) -> None:
+    plan = write_plan(tmp_path / "zeal.toml", documents_file)
+    plan.write_text(plan.read_text("utf-8").replace("rounds = 2", "rounds = 2, zeal = 4"), "utf-8")
+    with pytest.raises(BadSetting, match=r"`zeal` in .* is 4; it is no effort of this attack"):
+        audit(plan)
+    plan.write_text(plan.read_text("utf-8").replace("zeal = 4", "shadows = 1000000000"), "utf-8")
+    with pytest.raises(BadSetting, match="must be a whole number from 1 to 1,000"):
+        audit(plan)
+
+
+@pytest.mark.parametrize("lost", ["transcript/messages.sqlite", "coordinator/vocabulary.txt", "release/model.safetensors"])
+def test_a_run_that_is_not_whole_is_refused_before_anything_is_trained(
+    lost: str, tmp_path: Path, documents_file: Path, recorded: Recorded
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(recorded("open", 8, 1).path, folder)
+    (folder / RESULT).write_text("{}", "utf-8")
+    (folder / lost).unlink()
+    with pytest.raises(DamagedStore, match=Path(lost).name):
+        audit(write_plan(tmp_path / "whole.toml", documents_file), folder, keep=tmp_path / "kept")
+    assert not (folder / lost).exists()
+    assert not (tmp_path / "kept").exists()
+
+
+def test_an_attack_that_measures_less_than_it_declares_is_told(
+    tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = dataclasses.replace(gradient_inversion.GRADIENT_INVERSION, judge=lambda guesses, truth: Score({}))
+    monkeypatch.setattr(gradient_inversion, "GRADIENT_INVERSION", half)
+    with pytest.raises(BrokenAttack, match="documents recovered exactly"):
+        audit(write_plan(tmp_path / "half.toml", documents_file, profiles=["open"], batch=2))
+
+
+def test_a_measure_that_was_not_declared_is_told(tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = gradient_inversion.GRADIENT_INVERSION
+    more = dataclasses.replace(
+        honest, judge=lambda guesses, truth: Score({**honest.judge(guesses, truth).measures, "luck": Proportion(1, 1)})
+    )
+    monkeypatch.setattr(gradient_inversion, "GRADIENT_INVERSION", more)
+    with pytest.raises(BrokenAttack, match="luck"):
+        audit(write_plan(tmp_path / "more.toml", documents_file, profiles=["open"], batch=2))
+
+
+def test_what_an_attack_cannot_read_is_not_tested(
+    tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(view: object, effort: object) -> None:
+        raise NotTestable("a message from north holds no vector")
+
+    broken = dataclasses.replace(gradient_inversion.GRADIENT_INVERSION, attack=lost)
+    monkeypatch.setattr(gradient_inversion, "GRADIENT_INVERSION", broken)
+    (finding,) = audit(write_plan(tmp_path / "lost.toml", documents_file, profiles=["open"], batch=2)).findings
+    assert (finding.outcome.verdict, finding.outcome.measured.value) == (NOT_TESTED, None)
+    assert "holds no vector" in finding.outcome.why
+
+
+def test_a_run_of_another_model_is_refused_in_words(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
+    plan = write_plan(tmp_path / "other.toml", documents_file)
+    other = dataclasses.replace(attack_called("gradient_inversion"), models=("lda",))
+    original = attacks.attack_called
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("securetm.auditing.untried.attack_called", lambda name: other if name == other.name else original(name))
+        with pytest.raises(NothingToAttack, match="no attack of the plan 'other'"):
+            audit(plan, recorded("open", 8).path)
+
+
+# ---- verdicts ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hits", "of", "by_chance", "verdict", "said"),
+    [
+        (100, 100, 0, REFUTED, "the interval begins at 0.96"),
+        (12, 100, 0, REFUTED, "begins at 0.06"),
+        (9, 100, 0, NOT_REFUTED, "reached 0.09"),
+        (0, 100, 0, NOT_REFUTED, "by its interval 0 to 0.03"),
+        (0, 0, 0, NOT_TESTED, "nothing to try"),
+        (1, 1, 0, NOT_TESTED, "too little was tried"),
+        (100, 100, 100, NOT_TESTED, "random numbers reach as much"),
+        (12, 100, 7, NOT_TESTED, "does not lie above that of chance"),
+    ],
+)
+def test_the_verdict_follows_from_interval_ceiling_and_chance(
+    hits: int, of: int, by_chance: int, verdict: str, said: str
+) -> None:
+    found = measured("m", "u", Proportion(hits, of), 0.95)
+    chance = measured("m", "u", Proportion(by_chance, max(of, 1)), 0.95)
+    assert judged_alone(found, chance, 0.05)[0] == verdict
+    assert said in judged_alone(found, chance, 0.05)[1]
+
+
+def test_an_epsilon_is_the_measure_of_its_own_claim_alone() -> None:
+    """What epsilon allows says nothing of who sees single answers: there the plan's own bar holds, uncorrected."""
+    threats = read_threat_model("private_answers")
+    plan = read_audit_plan("counts")
+    trial = next(one for one in plan.trials if one.attack == "vocabulary_leakage" and one.threat_model == "private_answers")
+    attack, claimed = attack_called(trial.attack), Budget(Unit.DOCUMENT, 8.0, 1e-5)
+    case = trial, attack, None, None, threats.adversaries[0], claimed, 4, {}, b""
+    of_epsilon = TrialOnRun(*case)  # type: ignore[arg-type]
+    assert attack.allowed is not None
+    assert of_epsilon.refuted_from == attack.allowed(trial.measure, claimed)
+    assert of_epsilon.confidence == pytest.approx(1 - (1 - trial.confidence) / 4)
+    other = dataclasses.replace(of_epsilon, trial=dataclasses.replace(trial, claim="sees only sums"))
+    assert (other.refuted_from, other.confidence) == (trial.refuted_from, trial.confidence)
+
+
+def test_no_verdict_says_safe() -> None:
+    assert {REFUTED, NOT_REFUTED, NOT_TESTED} == {"refuted", "not refuted", "not tested"}
+
+
+def test_a_measure_that_is_no_share_keeps_its_own_interval() -> None:
+    found = measured("epsilon", "document", Estimate(1.2, 0.8, 1.9, 2.2), 0.95)
+    assert (found.value, found.low, found.high, found.ceiling, found.hits) == (1.2, 0.8, 1.9, 2.2, None)
+
+
+def test_everything_depends_on_the_baseline(done: Audit) -> None:
+    broken = tuple(f.judged(REFUTED, "") for f in done.findings)
+    assert with_baseline(broken) == broken
+    # what it refuted above its own control stays refuted
+    held = (broken[0].judged(NOT_REFUTED, ""), broken[1])
+    assert [finding.outcome.verdict for finding in with_baseline(held)] == [
+        NOT_REFUTED,
+        REFUTED,
+    ]
+    failed = (held[0], broken[1].judged(NOT_REFUTED, ""))
+    assert [finding.outcome.verdict for finding in with_baseline(failed)] == [NOT_REFUTED, NOT_TESTED]

@@ -1,0 +1,315 @@
+"""Made documents: a fair coin decides and only the judge knows who is in; what guesses show of a run, and what they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.auditing.adversary_view import AdversaryView
+from securetm.auditing.attack import Challenge, Estimate, GroundTruth, Score
+from securetm.auditing.attacks import one_run_epsilon
+from securetm.auditing.attacks.one_run_epsilon import ATTACK, SHOWN
+from securetm.auditing.canaries import LENGTH, RECORD, record_of, with_canaries
+from securetm.auditing.controls import of_chance
+from securetm.auditing.demonstration import Demonstrations
+from securetm.auditing.ground_truth import ground_truth_of
+from securetm.auditing.intervals import of_each
+from securetm.auditing.leakage_errors import SmallerUnit
+from securetm.auditing.measured_figures import measured
+from securetm.auditing.parts import empirical_epsilon as one_run
+from securetm.auditing.parts.empirical_epsilon import ideal_one_run
+from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.verdicts import judged_alone
+from securetm.contracts import Budget, Unit
+from securetm.corpus.corpus import Corpus
+from securetm.entropy import Seeded
+from securetm.federation.folder import RunFolder, reopen
+from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.samplers import rounded_gaussian
+from securetm.stages import Unwatched
+
+from .conftest import PARTIES, adversary
+
+EACH = 40
+AT = 0.999
+
+
+def _listed(parties: Mapping[str, Corpus]) -> tuple[str, ...]:
+    return Corpus.concat(list(parties.values())).vocabulary
+
+
+# ---- how they are made ----------------------------------------------------------------------------------------------
+
+
+def test_about_half_are_put_in_and_the_record_says_which(parties: Mapping[str, Corpus]) -> None:
+    put, record = with_canaries(parties, 200, 1)
+    inside = np.isin(record.keys, np.concatenate([corpus.keys for corpus in put.values()]))
+    assert record.labels is not None
+    np.testing.assert_array_equal(inside, record.labels == "in")
+    assert 400 < inside.sum() < 600
+    for name, corpus in put.items():
+        mine = record.select(np.flatnonzero((record.parties == name) & inside))
+        assert len(corpus) == len(parties[name]) + len(mine)
+        assert set(mine.keys) <= set(corpus.keys)
+
+
+def _coins(record: Corpus) -> np.ndarray:
+    assert record.labels is not None
+    return np.asarray(record.labels == "in")
+
+
+def test_coins_follow_from_nothing_that_an_attacker_knows(parties: Mapping[str, Corpus]) -> None:
+    """The same documents, plan and seed twice: the canaries are the same, and the coins are others."""
+    first, again = (with_canaries(parties, 100, 1)[1] for _ in range(2))
+    np.testing.assert_array_equal(first.keys, again.keys)
+    assert 150 < (_coins(first) == _coins(again)).sum() < 350  # of 500: outside once in 10^18
+
+
+def test_with_entropy_of_a_test_coins_can_be_repeated_whatever_the_seed(parties: Mapping[str, Corpus]) -> None:
+    first, again, other = (
+        _coins(with_canaries(parties, 101, seed, entropy=Seeded(bytes([key] * 32), unsafe=True))[1])
+        for seed, key in ((1, 1), (2, 1), (1, 2))
+    )
+    np.testing.assert_array_equal(first, again)
+    assert 150 < (first == other).sum() < 350
+    assert all(30 < part.sum() < 71 for part in np.split(first, len(PARTIES)))  # every party has coins of its own
+    assert len({part.tobytes() for part in np.split(first, len(PARTIES))}) == len(PARTIES)
+
+
+def test_they_are_made_of_the_parties_own_rarer_words(parties: Mapping[str, Corpus]) -> None:
+    listed = _listed(parties)
+    _, record = with_canaries(parties, 50, 1, listed)
+    lengths = record.lengths()
+    assert set(record.vocabulary) <= set(listed)
+    assert (lengths == min(LENGTH, len(record.vocabulary))).all()
+    assert record.counts.data.max() == 1  # no word twice: what is bounded is the number of words
+    often = Corpus.concat(list(parties.values())).project(record.vocabulary).document_frequencies()
+    everywhere = Corpus.concat(list(parties.values())).document_frequencies()
+    assert often.max() <= np.median(everywhere[everywhere >= 5])
+
+
+def test_a_party_s_documents_carry_no_mark(parties: Mapping[str, Corpus]) -> None:
+    labelled = {name: replace(corpus, labels=np.full(len(corpus), "a subject")) for name, corpus in parties.items()}
+    put, _ = with_canaries(labelled, 30, 1)
+    for corpus in put.values():
+        assert corpus.labels is not None
+        assert set(corpus.labels) == {"a subject", ""}
+        assert corpus.parties is None
+
+
+# ---- in a run -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def plain(documents_file: Path, parties: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """Settings of runs over the same few documents, whose words are public."""
+    words = tmp_path_factory.mktemp("words") / "words.txt"
+    often = Corpus.concat(list(parties.values()))
+    words.write_text("\n".join(word for word, n in zip(often.vocabulary, often.document_frequencies(), strict=True) if n >= 5))
+    return {
+        "corpus.source": str(documents_file),
+        "corpus.party": "party",
+        "corpus.partition": "column",
+        "model.name": "lda",
+        "model.n_topics": 5,
+        "training.rounds": 2,
+        "training.held_out": 0.01,
+        "vocabulary.source": "file",
+        "vocabulary.file": str(words),
+        "origins.vocabulary": "made up",
+    }
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Demonstrations:
+    return Demonstrations(tmp_path_factory.mktemp("runs"), Unwatched())
+
+
+def _played(
+    folder: RunFolder, who: tuple[str, str] = ("coordinator", "private_answers")
+) -> tuple[AdversaryView, GroundTruth, Challenge]:
+    """Eyes, truth and question, as the frame puts them together."""
+    view = view_of(folder, adversary(*who), ATTACK, 2)
+    truth = replace(ground_truth_of(folder, questions_of(folder, ATTACK.questions, 2).values()), confidence=AT)
+    posed = one_run_epsilon.pose(truth, {"rounds": 2}, np.random.default_rng(0))
+    return replace(view, question=posed.question), replace(truth, answer=posed.answer), posed
+
+
+def _judged(view: AdversaryView, truth: GroundTruth) -> Estimate:
+    found = _whole(view, truth).measures[SHOWN]
+    assert isinstance(found, Estimate)
+    return found
+
+
+def _whole(view: AdversaryView, truth: GroundTruth) -> Score:
+    return one_run_epsilon.judge(one_run_epsilon.attack(view, {"rounds": 2}), truth)
+
+
+def _within(thing: Any, depth: int = 0) -> list[Any]:
+    """Everything that can be reached from an attack's view by its fields."""
+    if isinstance(thing, Mapping):
+        return [part for value in thing.values() for part in _within(value, depth + 1)]
+    if isinstance(thing, list | tuple):
+        return [part for value in thing for part in _within(value, depth + 1)]
+    if is_dataclass(thing) and not isinstance(thing, type) and depth < 9:
+        return [thing, *(part for f in fields(thing) for part in _within(getattr(thing, f.name), depth + 1))]
+    return [thing]
+
+
+def test_no_attack_sees_who_is_in(runs: Demonstrations, plain: Mapping[str, Any]) -> None:
+    folder = runs.run("open", plain, canaries=EACH)
+    view, truth, posed = _played(folder)
+    coins = np.asarray(posed.answer)
+    assert len(coins) == EACH * len(PARTIES)
+    reached = _within(view)
+    same = [a for a in reached if isinstance(a, np.ndarray) and a.shape == coins.shape and np.isin(a, (0, 1)).all()]
+    assert same == []
+    assert "in" not in [text for a in reached if isinstance(a, np.ndarray) and a.dtype.kind == "U" for text in a]
+    keys = set(view.question.documents.keys)
+    for others in view.question.others.values():  # what the parties held beside: no canary among them
+        assert not keys & set(others.keys)
+    assert truth.canaries is not None
+    assert (folder.path / RECORD).is_file()
+
+
+def test_the_judge_finds_his_coins_again_in_a_run_that_was_kept(runs: Demonstrations, plain: Mapping[str, Any]) -> None:
+    folder = runs.run("open", plain, canaries=EACH)
+    kept = reopen(folder.path)
+    inside = np.concatenate([Corpus.load(kept.party(name) / "corpus.npz").keys for name in kept.members])
+    for found in (ground_truth_of(folder, ()).canaries, ground_truth_of(kept, ()).canaries):
+        assert found is not None
+        np.testing.assert_array_equal(found.coins, np.isin(Corpus.load(folder.path / RECORD).keys, inside))
+
+
+def test_a_run_without_canaries_has_none(runs: Demonstrations, plain: Mapping[str, Any]) -> None:
+    folder = runs.run("open", plain)
+    assert record_of(folder.path, ("word",)) is None
+    assert ground_truth_of(folder, ()).canaries is None
+    assert folder.path != runs.run("open", plain, canaries=EACH).path
+
+
+def test_where_nothing_protects_nearly_all_are_found(runs: Demonstrations, plain: Mapping[str, Any]) -> None:
+    view, truth, _ = _played(runs.run("open", plain, canaries=EACH))
+    found, chance = _judged(view, truth), _judged(of_chance(view, 1), truth)
+    assert found.low > 1.5
+    assert found.low > chance.high
+    assert chance.low < 0.2
+
+
+@pytest.mark.parametrize(
+    ("profile", "who"),
+    [
+        ("dp-local", ("coordinator", "private_answers")),
+        ("dp-distributed", ("coordinator", "private_answers")),
+        ("dp-central", ("party", "model_reader")),
+    ],
+)
+def test_noised_runs_show_less_than_an_ideal_attacker_would_see(
+    runs: Demonstrations, plain: Mapping[str, Any], profile: str, who: tuple[str, str]
+) -> None:
+    view, truth, _ = _played(runs.run(profile, plain, canaries=EACH), who)
+    whole = _whole(view, truth)
+    found = whole.measures[SHOWN]
+    assert isinstance(found, Estimate)
+    assert truth.claimed is not None
+    assert found.low < found.ceiling < truth.claimed.epsilon
+    ideal, shown = whole.curves
+    assert ideal.label.endswith("on average")  # and no more than that: luck may lift anybody above it
+    assert shown.across == (truth.claimed.epsilon,)
+    assert shown.up == (found.low,)
+    assert list(ideal.up) == sorted(ideal.up)
+    assert max(ideal.up) < max(ideal.across) / 2
+
+
+def _verdict(found: Estimate, epsilon: float) -> tuple[str, str]:
+    whole = measured(SHOWN, "epsilon", found, AT)
+    return judged_alone(whole, measured(SHOWN, "epsilon", Estimate(0.0, 0.0, 0.1, found.ceiling), AT), epsilon)
+
+
+def test_half_the_noise_is_not_seen_and_that_is_said(
+    runs: Demonstrations, plain: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GaussianNoise, "noise", lambda self, terms, _: rounded_gaussian(self.noise_multiplier * terms.l2 / 2))
+    folder = runs.run("dp-local", {**plain, "seed": 7}, canaries=EACH)
+    view, truth, _ = _played(folder)
+    assert truth.claimed is not None
+    assert truth.claimed.epsilon == pytest.approx(6.607, abs=0.01)  # what honest noise would spend
+    verdict, why = _verdict(_judged(view, truth), truth.claimed.epsilon)
+    assert verdict == "not tested"
+    assert "even an ideal attacker's interval" in why
+    assert any("half of what it should be" in limit for limit in ATTACK.limits)
+
+
+def test_a_run_that_shows_more_than_it_claims_is_refuted_whatever_the_ceiling(
+    runs: Demonstrations, plain: Mapping[str, Any]
+) -> None:
+    """No noise at all behind a claim of 1: the bound itself then lies above the claim, and above any ideal attacker's."""
+    view, truth, _ = _played(runs.run("open", plain, canaries=EACH))
+    claimed = replace(_played(runs.run("dp-local", plain, canaries=EACH))[1].claimed, epsilon=1.0)  # type: ignore[type-var]
+    found = _judged(view, replace(truth, claimed=claimed))
+    assert _verdict(found, 1.0)[0] == "refuted"
+
+
+# ---- the ceiling, by itself ----------------------------------------------------------------------------------------
+
+
+def _guessed(right: int, made: int, canaries: int = 200, claimed: Budget | None = None) -> Score:
+    """So many guesses, of which so many are right."""
+    coins = np.random.default_rng(0).integers(0, 2, canaries).astype(bool)
+    said = np.where(coins, 1, -1) * np.where(np.arange(canaries) < right, 1, -1)
+    said[made:] = 0
+    return one_run_epsilon.judge(said, GroundTruth((), {}, {}, answer=coins, claimed=claimed, confidence=AT))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 4.4, 700.0, 1e6])
+def test_no_luck_lifts_an_attacker_above_the_ceiling(epsilon: float) -> None:
+    """Whatever is claimed, and however many guesses he dares: there is one ceiling, reached by never being wrong."""
+    claimed = Budget(Unit.DOCUMENT, epsilon, 1e-5)
+    told = [_guessed(right, made, claimed=claimed) for made in (0, 1, 20, 100, 200) for right in {0, made // 2, made}]
+    found = [one for judged in told for one in judged.measures.values() if isinstance(one, Estimate)]
+    assert len(found) == len(told)
+    assert all(0 <= one.low <= one.value <= one.high <= one.ceiling < 50 for one in found)
+    assert {one.ceiling for one in found} == {max(one.low for one in found)}
+    assert all(np.isfinite(point) for judged in told for drawn in judged.curves for point in (*drawn.across, *drawn.up))
+
+
+def test_with_luck_an_attacker_shows_more_than_an_ideal_one_on_average() -> None:
+    """Why the line of the ideal attacker is no ceiling: 40 right guesses of 40 are not unlikely behind this epsilon."""
+    lucky = _guessed(40, 40, claimed=Budget(Unit.DOCUMENT, 4.4, 1e-5))
+    ideal, shown = lucky.curves
+    found = lucky.measures[SHOWN]
+    assert isinstance(found, Estimate)
+    assert shown.up[0] > ideal.up[ideal.across.index(4.4)]
+    assert shown.up[0] == found.low <= found.ceiling
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.999, 0.99986])
+def test_as_many_guesses_are_made_as_show_most_at_the_plan_s_confidence(
+    runs: Demonstrations, plain: Mapping[str, Any], confidence: float
+) -> None:
+    """With little doubt left, few guesses could show nothing even if all of them were right."""
+    view, truth, _ = _played(runs.run("dp-local", plain, canaries=EACH))
+    question = one_run_epsilon.pose(replace(truth, confidence=confidence), {}, np.random.default_rng(0)).question
+    budget = view.public.profile.budget
+    assert budget is not None
+    made = int((one_run_epsilon.attack(replace(view, question=question), {}) != 0).sum())
+    sure = of_each(confidence)
+    assert made == ideal_one_run(EACH * len(PARTIES), budget.epsilon, budget.delta, sure)[0]
+    assert one_run.one_run_epsilon(EACH * len(PARTIES), made, made, budget.delta, sure) > 0
+
+
+@pytest.mark.parametrize(
+    ("unit", "says"), [("document", 2.0), ("person", 2.0), ("party", 2.0), ("word", None), ("sentence", None)]
+)
+def test_a_claim_about_less_than_a_document_is_not_tried(unit: str, says: float | None) -> None:
+    claimed = Budget(Unit(unit), 2.0, 1e-5)
+    if says is not None:
+        assert one_run_epsilon.allowed(SHOWN, claimed) == says
+        return
+    with pytest.raises(SmallerUnit, match="says nothing of those"):
+        one_run_epsilon.allowed(SHOWN, claimed)

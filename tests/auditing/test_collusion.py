@@ -1,0 +1,292 @@
+"""Parties that help the coordinator: what is left of a total without theirs, what their keys open, how much noise remains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+
+from securetm.aggregation.homomorphic.encrypted_sessions import pack_residues
+from securetm.aggregation.homomorphic.parameters import DEGREE, SEED
+from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
+from securetm.aggregation.homomorphic.sum_key import KEY_ID, SumKind
+from securetm.auditing.adversary_view import AdversaryView, Message
+from securetm.auditing.attack import Estimate, Proportion
+from securetm.auditing.attacks.collusion import ALONE, DEVIATION, MISSING
+from securetm.auditing.attacks.shared_key import ATTACK, OPENED
+from securetm.auditing.auditor import audit
+from securetm.auditing.demonstration import Demonstrations
+from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
+from securetm.auditing.parts.differences import without
+from securetm.auditing.parts.opened_answers import OpenedAnswer, opened_answers
+from securetm.auditing.parts.prodlda_layers import DOCUMENTS, GRADIENT
+from securetm.auditing.parts.reconstruction_scores import EXACT
+from securetm.auditing.reading import questions_in, totals
+from securetm.auditing.recorded import view_of
+from securetm.contracts import RoundContext, Terms
+from securetm.entropy import OperatingSystem
+from securetm.federation.folder import RunFolder
+from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
+from securetm.route import compile_route
+from securetm.sessions.framing import HASH, head
+from securetm.stages import Unwatched
+from securetm.threats import read_threat_model
+
+from .conftest import PARTIES, Recorded, write_plan
+from .tried import EYES, settings, tried
+
+BATCH = 25
+SURE = 1 - 1e-9  # intervals so wide that honest noise is outside once in 10^9 draws
+
+
+@pytest.fixture(scope="module")
+def masked(recorded: Recorded) -> RunFolder:
+    """Two rounds of 125 documents, 25 of each party."""
+    return recorded("masked", BATCH, 2, hidden=80)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Demonstrations:
+    """Runs with other settings than the fixtures of all tests here have."""
+    return Demonstrations(tmp_path_factory.mktemp("runs"), Unwatched())
+
+
+@pytest.fixture(scope="module")
+def noised(runs: Demonstrations, documents_file: Path) -> RunFolder:
+    """Each party adds a share of the noise; some words only one party has."""
+    return runs.run("dp-distributed", settings(documents_file, model__hidden=16, training__rounds=2))
+
+
+# ---- masked sums ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("helpers", "least"), [(2, 0.5), (3, 0.85), (4, 0.95)])
+def test_the_more_help_the_more_of_the_others_is_recovered(masked: RunFolder, helpers: int, least: float) -> None:
+    found = tried(masked, "collusion", {"rounds": 2}, helpers=helpers)
+    assert found.share(EXACT) >= least
+    assert found.share(EXACT, by_chance=True) == 0.0
+    documents = found.told.measures[EXACT]
+    assert isinstance(documents, Proportion)
+    assert documents.of == 2 * BATCH * (len(PARTIES) - helpers)  # what helpers hold is nothing to recover
+
+
+def test_a_sum_of_many_documents_gives_none_away_whole_to_somebody_without_help(masked: RunFolder) -> None:
+    """With as many documents as here, and a first layer of 80; words are named all the same."""
+    found = tried(masked, "collusion", {"rounds": 2})
+    assert found.share(EXACT) == 0.0
+    assert found.share("words that are named") == 1.0
+
+
+@pytest.mark.parametrize("helpers", [0, 2, 3])
+def test_keys_of_all_but_two_open_nobodys_own_answer(masked: RunFolder, helpers: int) -> None:
+    assert tried(masked, "collusion", {"rounds": 2}, helpers=helpers).share(ALONE) == 0.0
+
+
+def test_keys_of_all_but_one_open_that_partys_answer(masked: RunFolder) -> None:
+    found = tried(masked, "collusion", {"rounds": 2}, helpers=4)
+    assert found.share(ALONE) >= 0.95
+    assert found.share(ALONE, by_chance=True) == 0.0
+
+
+def _told(folder: RunFolder, helpers: int) -> tuple[AdversaryView, list[OpenedAnswer]]:
+    view = tried(folder, "collusion", {"rounds": 1}, helpers=helpers).view
+    return view, list(opened_answers(view))
+
+
+def test_what_the_keys_leave_of_two_messages_is_what_subtracting_leaves_of_the_total(masked: RunFolder) -> None:
+    """So keys open no more than the parties' own answers do: the mask between the two who are left stays on each of them."""
+    view, told = _told(masked, 3)
+    (total,) = totals(view)
+    left = without(total, [one.vector for one in told if one.in_clear])
+    honest = [one.vector for one in told if not one.in_clear]
+    assert [one.party for one in honest] == list(PARTIES[:2])
+    grid = total.round.terms.grid
+    both = np.sum([np.rint(one.blocks[GRADIENT] / grid).astype(np.int64) for one in honest], axis=0)
+    assert np.array_equal(both.astype(np.int32), np.rint(left.blocks[GRADIENT] / grid))  # in the ring of 32 bits
+    for one in honest:  # as wide as the ring, and flat: numbers under a mask
+        ring = np.rint(one.blocks[GRADIENT] / grid) / 2.0**32
+        assert abs(ring.std() - 1 / np.sqrt(12)) < 0.01
+
+
+def test_a_helpers_message_less_its_masks_is_what_it_answered(masked: RunFolder) -> None:
+    """Recomputed by the party's own route, from its documents and the state that it was shown."""
+    view, told = _told(masked, 2)
+    ask, plan, profile = next(iter(questions_in(view).values())), view.public.plan, view.public.profile
+    cohort = cohort_of(profile, view.public.members, number=ask.number, seed=plan.seed)
+    for insider in view.insiders:
+        context = RoundContext(cohort, OperatingSystem(), _Store())
+        query = view.public.model.query(ask.state)
+        route = compile_route(query.terms, profile, cohort)
+        vector = route.answer(query, insider.documents, context, {}, np.random.default_rng(0)).vector
+        (mine,) = [one.vector for one in told if one.vector.party == insider.name]
+        for block in (GRADIENT, DOCUMENTS):
+            assert np.array_equal(np.rint(mine.blocks[block] / ask.terms.grid), vector[block])
+
+
+class _Store(dict[str, bytes]):
+    """A party's memory of how many values it clamped."""
+
+    def put(self, key: str, value: bytes) -> None:
+        self[key] = value
+
+
+@pytest.mark.slow
+def test_an_audit_tries_it_with_the_helpers_that_a_plan_names(tmp_path: Path, documents_file: Path) -> None:
+    changes = {
+        "attack": "collusion",
+        "threat_model": "colluding_parties",
+        "helpers": 3,
+        "measure": EXACT,
+        "effort": {"rounds": 1},
+    }
+    plan = write_plan(tmp_path / "helped.toml", documents_file, batch=25, **changes, confidence=0.95)
+    baseline, finding = audit(plan).findings
+    assert (baseline.run.profile, baseline.outcome.verdict) == ("open", "refuted")
+    assert (finding.run.profile, finding.outcome.verdict) == (
+        "masked",
+        "refuted",
+    )  # what is in the sum of two, and not whose it is
+    alone = next(one for one in finding.outcome.beside if one.measure == ALONE)
+    assert alone.hits == 0
+
+
+# ---- noise ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("helpers", "shares"), [(0, 5), (2, 3), (3, 2), (4, 1)])
+def test_as_much_noise_remains_as_parties_that_do_not_help_added(noised: RunFolder, helpers: int, shares: int) -> None:
+    """The accountant counts on three shares: all five parties are in the sum, two may help, and surplus noise was taken off."""
+    found = tried(noised, "collusion", {"rounds": 2}, helpers=helpers, confidence=SURE)
+    deviation = found.bounded(DEVIATION)
+    assert deviation.low <= np.sqrt(shares / 3) <= deviation.high
+    assert found.hits(EXACT) == 0
+
+
+def test_as_many_helpers_as_the_profile_reckons_with_leave_all_the_noise_that_it_promised(noised: RunFolder) -> None:
+    missing = tried(noised, "collusion", {"rounds": 2}, helpers=2, confidence=SURE).bounded(MISSING)
+    assert missing.low == 0.0
+    assert missing.high < 0.3
+
+
+def test_two_helpers_more_take_two_thirds_of_it_off(noised: RunFolder) -> None:
+    """So the measure can find noise that is missing."""
+    missing = tried(noised, "collusion", {"rounds": 2}, helpers=4, confidence=SURE).bounded(MISSING)
+    assert 0.5 < missing.low < 2 / 3 < missing.high < 0.8
+
+
+@pytest.mark.slow
+def test_where_every_party_adds_all_the_noise_one_partys_is_enough(runs: Demonstrations, documents_file: Path) -> None:
+    folder = runs.run("dp-local", settings(documents_file, model__hidden=16, training__rounds=2))
+    missing = tried(folder, "collusion", {"rounds": 2}, helpers=4, confidence=SURE).bounded(MISSING)
+    assert missing.low == 0.0
+    assert missing.high < 0.3
+
+
+@pytest.mark.slow
+def test_a_coordinator_that_is_to_add_the_noise_sees_sums_without_it(runs: Demonstrations, documents_file: Path) -> None:
+    folder = runs.run("dp-central", settings(documents_file, model__hidden=16, training__rounds=2))
+    found = tried(folder, "collusion", {"rounds": 2}, helpers=2, confidence=SURE)
+    missing, deviation = found.bounded(MISSING), found.bounded(DEVIATION)
+    assert (missing.low, missing.value, deviation.high) == (1.0, 1.0, 0.0)
+    chance = [found.chance.measures[name] for name in (MISSING, DEVIATION)]
+    assert [one.value > 1.5 for one in chance if isinstance(one, Estimate)] == [False, True]  # beside noise that is promised
+
+
+def test_where_no_noise_is_promised_none_can_be_missing(masked: RunFolder) -> None:
+    """So a profile that promises none is no baseline of this measure: nothing can be tried on it."""
+    found = tried(masked, "collusion", {"rounds": 1}, helpers=2)
+    assert np.isnan(found.bounded(MISSING).value)
+    assert np.isnan(found.bounded(DEVIATION).value)
+
+
+# ---- one key for all -----------------------------------------------------------------------------------------------
+
+
+def _read(folder: RunFolder, helpers: int, *, at_chance: bool = False) -> dict[str, Proportion]:
+    view = replace(view_of(folder, EYES, ATTACK, 1), insiders=colluding_parties_of(folder, helpers))
+    known = questions_in(view)
+    if at_chance:
+        rng = np.random.default_rng(0)
+        sealed = tuple(_at_random(m, view, rng) if m.serial in known else m for m in view.messages("sealed"))
+        view = replace(view, seen={**view.seen, "sealed": sealed})
+    truth = replace(ground_truth_of(folder, known.values()), helpers=tuple(one.name for one in view.insiders))
+    return dict(ATTACK.judge(ATTACK.attack(view, {"rounds": 1, "answers": 3}), truth).measures)  # type: ignore[arg-type]
+
+
+def _at_random(message: Message, view: AdversaryView, rng: np.random.Generator) -> Message:
+    from securetm.federation import wire
+
+    session, outcome = wire.unpack_reply(message.content, message.sender)
+    assert isinstance(outcome, wire.Accepted)
+    if not outcome.parcels:
+        return message
+    drawn = _random_ciphertexts(outcome.parcels[0], view, questions_in(view)[message.serial].terms, rng)
+    return replace(message, content=wire.pack_reply(session, replace(outcome, parcels=(drawn, *outcome.parcels[1:]))))
+
+
+def _random_ciphertexts(parcel: bytes, view: AdversaryView, terms: Terms, rng: np.random.Generator) -> bytes:
+    """The same message with ciphertexts of nothing."""
+    fresh, start = head(SumKind.FRESH), 4 + HASH + KEY_ID
+    if not parcel.startswith(fresh):
+        return parcel
+    aggregation = cast(SharedKeySum, view.public.profile.aggregation)
+    fit = aggregation.fit(terms, cohort_of(view.public.profile, view.public.members))[1]
+    count = fit.ciphertexts(terms.size)
+    residues = rng.integers(0, fit.modulus.value, (count, DEGREE), dtype=np.uint64)
+    return parcel[:start] + pack_residues(residues, fit) + rng.bytes(SEED * count)
+
+
+@pytest.fixture(scope="module", params=["ckks", "bfv"])
+def encrypted(request: pytest.FixtureRequest, runs: Demonstrations, documents_file: Path) -> RunFolder:
+    """A run whose sums only the parties open."""
+    pytest.importorskip("tenseal")
+    return runs.run(request.param, settings(documents_file, model__hidden=110, model__batch=34, training__rounds=1))
+
+
+def test_one_helpers_key_opens_every_other_partys_answer(encrypted: RunFolder) -> None:
+    found = _read(encrypted, 1)
+    assert found[OPENED] == Proportion(3, 3)
+    assert found[EXACT].hits >= 0.85 * found[EXACT].of > 0
+
+
+def test_without_the_key_ciphertexts_show_nothing(encrypted: RunFolder) -> None:
+    found = _read(encrypted, 0)
+    assert found[OPENED] == Proportion(0, 3)
+    assert found[EXACT].hits == 0
+
+
+def test_the_key_makes_nothing_of_ciphertexts_of_nothing(encrypted: RunFolder) -> None:
+    assert _read(encrypted, 1, at_chance=True)[EXACT].hits == 0
+
+
+@pytest.mark.parametrize("name", ["ckks", "bfv"])
+def test_no_claim_is_made_with_a_helper_where_one_key_serves_all(name: str) -> None:
+    profile = read_profile(name)
+    made = [claim.colluding for claim in claims_of(profile, cohort_of(profile, PARTIES)) if claim.against == "coordinator"]
+    assert made == [0]
+    said = " ".join(read_threat_model("lone_coordinator").out_of_scope)
+    assert "a single party that gives the shared secret key to the coordinator" in said
+
+
+# ---- what is claimed with so many helpers --------------------------------------------------------------------------
+
+
+def test_a_masked_sum_of_five_claims_nothing_with_three_helpers() -> None:
+    profile = read_profile("masked")
+    claims = claims_of(profile, cohort_of(profile, PARTIES))
+    assert {claim.colluding for claim in claims if claim.what == "sees only sums"} == {2}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("masked", "nothing promises it"), ("dp-distributed", "up to 2 colluding parties where 3 are feared")]
+)
+def test_what_shipped_profiles_leave_open_where_most_parties_collude(name: str, said: str) -> None:
+    (gap,) = profile_gaps(read_profile(name), read_threat_model("colluding_parties"), len(PARTIES))
+    assert said in gap.reason
+
+
+def test_noise_of_ones_own_bears_all_others_helping() -> None:
+    assert profile_gaps(read_profile("dp-local"), read_threat_model("colluding_parties"), len(PARTIES)) == ()

@@ -1,0 +1,43 @@
+"""Which attacks know an epsilon is read off their files, so that the tests of an epsilon are counted and none is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from securetm.auditing import corrections
+from securetm.auditing.attacks import attack_called, attack_names
+from securetm.auditing.corrections import knows_epsilon
+from securetm.toml_settings import digest
+
+
+@pytest.mark.parametrize("name", attack_names())
+def test_which_attack_knows_an_epsilon_is_read_off_its_file(name: str) -> None:
+    assert knows_epsilon(name) == (attack_called(name).allowed is not None)
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ("ATTACK = Attack(name='a', allowed=limit)", True),
+        ("ATTACK = Attack(name='a', allowed=None)", False),
+        ("ATTACK = replace(OF_NOISE, name='a')", True),
+        ("ATTACK = replace(OF_TRAFFIC, name='a')", False),
+        ("ATTACK: Attack = Attack(name='a', allowed=limit)", None),
+        ("ATTACK = Attack(**parts)", None),
+        ("ATTACK = made('a')", None),
+        ("ATTACK = replace(places.ATTACK, name='a')", None),
+        ("ATTACK = Attack(name='a')\nATTACK = replace(ATTACK, allowed=limit)", None),
+    ],
+)
+def test_what_a_file_does_not_say_plainly_is_asked_of_the_attack(
+    declared: str, said: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a test of an epsilon is not counted, and all of them together err more often than they say."""
+    module = f"strangers_{digest([declared]).hex()[:8]}"
+    head = "from securetm.auditing.attacks.{0} import ATTACK as {1}\n"
+    imports = head.format("many_run_epsilon", "OF_NOISE") + head.format("traffic", "OF_TRAFFIC")
+    (tmp_path / f"{module}.py").write_text(imports + declared)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert corrections._declares_allowed(module, "ATTACK") is said

@@ -1,0 +1,143 @@
+"""Counts behind noise: the scale of a row stands out of its spectrum, and occurrences are told though counts are not exact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from securetm.auditing.attack import Proportion, Score
+from securetm.auditing.attacks import attack_called
+from securetm.auditing.attacks.count_reconstruction import BEHIND, PLACED, PLACED_AT_ALL, REAL
+from securetm.auditing.controls import of_chance
+from securetm.auditing.ground_truth import ground_truth_of
+from securetm.auditing.parts.noised_shares import noise_of, table_behind
+from securetm.auditing.parts.rational_reconstruction import scale_of, sum_behind
+from securetm.auditing.recorded import questions_of, view_of
+from securetm.contracts import CountNoise
+from securetm.corpus.corpus import Corpus
+from securetm.federation.folder import RunFolder, begin
+from securetm.federation.simulation import train
+from securetm.mechanisms.laplace_counts import LaplaceCounts
+from securetm.plan_reading import plan_from_tables
+from securetm.profiles import read_profile
+from securetm.resources import data_folder
+from securetm.stages import Unwatched
+
+from .conftest import adversary
+
+ATTACK = attack_called("count_reconstruction")
+
+
+@pytest.fixture(scope="module")
+def continuous(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The profile iftm with the paper's own noise."""
+    text = (data_folder("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
+    assert 'distribution = "discrete"' in text
+    path = tmp_path_factory.mktemp("profile") / "iftm.toml"
+    path.write_text(text.replace('distribution = "discrete"', 'distribution = "continuous"'), "utf-8")
+    return path
+
+
+def _run(place: Path, parties: Mapping[str, Corpus], profile: str) -> RunFolder:
+    words = place / "words.txt"
+    words.write_text("\n".join(Corpus.concat(list(parties.values())).vocabulary[:250]), "utf-8")
+    tables = {
+        "profile": profile,
+        "model": {"name": "lda-matched", "n_topics": 4, "sweeps": 3},
+        "training": {"rounds": 1, "held_out": 0.1},
+        "vocabulary": {"source": "file", "file": str(words)},
+        "origins": {"vocabulary": "made up"},
+    }
+    folder = begin(place / "run", plan_from_tables(tables, "a test"), parties, with_content=True)
+    train(folder, Unwatched())
+    return folder
+
+
+def tried(folder: RunFolder, *, chance: bool = False, tables: int = 1) -> Score:
+    view = view_of(folder, adversary(model="word_occurrences"), ATTACK, 1)
+    told = ATTACK.attack(of_chance(view, 3) if chance else view, {"tables": tables})
+    return ATTACK.judge(told, ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values()))
+
+
+def share(judged: Score, measure: str) -> float:
+    worth = judged.measures[measure]
+    assert isinstance(worth, Proportion)
+    return worth.hits / worth.of
+
+
+def test_at_epsilon_8_occurrences_are_told_where_counts_are_not(parties: Mapping[str, Corpus], tmp_path: Path) -> None:
+    found = tried(_run(tmp_path, parties, "iftm"), tables=5)
+    assert share(found, BEHIND) == 1.0
+    assert share(found, REAL) < 0.95
+    assert share(found, PLACED) > 0.9
+    assert share(found, PLACED_AT_ALL) > 0.95
+
+
+@pytest.mark.slow  # some seconds a topic
+def test_the_grid_of_continuous_noise_gives_sums_away(parties: Mapping[str, Corpus], tmp_path: Path, continuous: Path) -> None:
+    folder = _run(tmp_path, parties, str(continuous))
+    found, by_chance = tried(folder), tried(folder, chance=True)
+    assert share(found, BEHIND) > 0.5  # a topic whose line is too faint stays closed, and which one is depends on the noise
+    assert share(found, PLACED_AT_ALL) > 0.5
+    assert share(by_chance, BEHIND) == share(by_chance, PLACED) == 0.0
+
+
+# ---- the arithmetic ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("epsilon", "least"), [(11.0, 0.98), (8.0, 0.95), (4.0, 0.7)])
+def test_noise_on_each_count_of_a_row_leaves_its_scale(epsilon: float, least: float) -> None:
+    rng = np.random.default_rng(4)
+    right = []
+    for _ in range(4):
+        counts = rng.negative_binomial(0.5, 0.05, 400) + 1
+        noised = counts + rng.laplace(0, 1 / epsilon, len(counts))
+        scale, high, chance = scale_of(noised / noised.sum(), noised.sum() / 2, noised.sum() * 2)
+        assert high > chance
+        right.append(float((np.rint(noised / noised.sum() * scale) == counts).mean()))
+    assert min(right) > least
+
+
+def test_at_epsilon_1_no_scale_stands_out() -> None:
+    rng = np.random.default_rng(5)
+    noised = rng.negative_binomial(0.5, 0.05, 400) + 1 + rng.laplace(0, 1, 400)
+    _, high, chance = scale_of(noised / noised.sum(), noised.sum() / 2, noised.sum() * 2)
+    assert high < chance
+
+
+def test_a_row_of_zeros_has_no_scale() -> None:
+    assert scale_of(np.zeros(5), 1.0, 10.0)[:2] == (0.0, 0.0)
+    assert sum_behind(np.zeros(50), 2.0**-18, 1.0, 10.0) is None
+
+
+def test_sums_on_a_fine_grid_come_back_from_shares_in_single_precision() -> None:
+    rng = np.random.default_rng(6)
+    row = np.float32(np.rint(rng.uniform(3, 9, 200) * 2**18) / 2**18)
+    shares = np.asarray(row / row.sum(dtype=np.float64), dtype=np.float32).astype(np.float64)
+    total = sum_behind(shares, 2.0**-18, float(row.sum()) * 0.95, float(row.sum()) * 1.05)
+    assert total is not None
+    assert abs(shares * total - row).max() < 0.001
+    off = rng.uniform(3, 9, 200)
+    assert sum_behind(off / off.sum(), 2.0**-18, off.sum() * 0.95, off.sum() * 1.05) is None
+
+
+def test_random_numbers_make_no_table() -> None:
+    rows = np.random.default_rng(7).standard_normal((3, 60))
+    for noise in (CountNoise(), CountNoise(0.03, 2.0**-18)):
+        counted, real = table_behind(rows, 100.0, noise)
+        assert not counted.any()
+        assert not real.any()
+
+
+@pytest.mark.parametrize("distribution", ["discrete", "continuous"])
+def test_the_mean_of_the_noise_is_what_the_profile_draws(distribution: str) -> None:
+    part = LaplaceCounts(2.0, 0.2, distribution)  # so that discrete noise is drawn often
+    whole = read_profile("iftm")
+    profile = type(whole)(**{**vars(whole), "mechanisms": (part,)})
+    noise = noise_of(profile, 200)
+    _, _, weights = part.law(200).draw(bytes(32), np.full(3000, -1, dtype=np.int32), 0)
+    assert abs(weights.sum() / 200 / 3000 - noise.mean) < 0.01 * noise.mean
+    assert noise_of(read_profile("open"), 200) == CountNoise()

@@ -1,0 +1,193 @@
+"""Two sums that one party tells apart: between two runs, and where a coordinator breaks the rules in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from securetm.auditing.attack import Proportion
+from securetm.auditing.attacks.differencing import ASKED_TWICE, FREQUENT
+from securetm.auditing.auditor import audit
+from securetm.auditing.demonstration import Demonstrations
+from securetm.auditing.leakage_errors import NotTestable
+from securetm.auditing.parts.reconstruction_scores import EXACT
+from securetm.contracts import Answer
+from securetm.entropy import OperatingSystem
+from securetm.federation import wire
+from securetm.federation.common_words import new_words, tell_words
+from securetm.federation.coordinator import Coordinator
+from securetm.federation.folder import RunFolder, begin
+from securetm.federation.parties import InProcess
+from securetm.federation.questions import COHERENCE, JOINT, TRAIN
+from securetm.federation.running_errors import PartyRefused
+from securetm.federation.simulation import make_party
+from securetm.federation.store import CoordinatorStore
+from securetm.federation.training import start
+from securetm.federation.transcript import Recorded, Transcript
+from securetm.plan_reading import plan_from_tables
+from securetm.stages import Unwatched
+
+from .conftest import write_plan
+from .tried import Tried, settings, tried
+
+JOINT_WORDS = {"vocabulary.source": "joint", "vocabulary.max_share": 1.0, "vocabulary.most_candidates": 1000}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Demonstrations:
+    """Runs with all parties, and without the first."""
+    return Demonstrations(tmp_path_factory.mktemp("runs"), Unwatched())
+
+
+def _between(runs: Demonstrations, profile: str, documents: Path, **more: object) -> Tried:
+    plan = {**settings(documents, model__hidden=64, model__batch=30, training__rounds=2), **more}
+    again = runs.run(profile, plan, 1)
+    return tried(runs.run(profile, plan), "differencing", {"rounds": 2}, again=again)
+
+
+@pytest.mark.parametrize("profile", ["open", "masked"])
+def test_the_first_round_of_two_runs_gives_away_the_party_that_is_apart(
+    profile: str, runs: Demonstrations, documents_file: Path
+) -> None:
+    """Same seed, same words, same first state: the others answer the same in both, and cancel."""
+    found = _between(runs, profile, documents_file)
+    assert found.share(EXACT) >= 0.8
+    assert found.share("named words that occur") == found.share("words that are named") == 1.0
+    assert found.share(EXACT, by_chance=True) == 0.0
+
+
+def test_rounds_after_the_first_are_about_other_states(runs: Demonstrations, documents_file: Path) -> None:
+    found = _between(runs, "masked", documents_file)
+    assert found.told.measures[ASKED_TWICE] == Proportion(1, 2)
+
+
+@pytest.mark.parametrize(("without", "named"), [(0, "none"), (2, "centre, east")])
+def test_runs_that_are_not_one_party_apart_are_refused_by_name(
+    runs: Demonstrations, documents_file: Path, without: int, named: str
+) -> None:
+    plan = settings(documents_file, model__hidden=64, model__batch=30, training__rounds=2)
+    again = runs.run("open", plan, without) if without else None
+    with pytest.raises(NotTestable, match=named):
+        tried(runs.run("open", plan), "differencing", {"rounds": 2}, again=again)
+
+
+def test_noise_covers_the_difference(runs: Demonstrations, documents_file: Path) -> None:
+    found = _between(runs, "dp-distributed", documents_file, **{"model.hidden": 16})
+    asked = found.told.measures[ASKED_TWICE]
+    assert isinstance(asked, Proportion)
+    assert asked.hits >= 1  # so there was something to subtract
+    assert found.share(EXACT) == 0.0
+
+
+LISTED = {"vocabulary.source": "union", "vocabulary.max_words": 200}  # candidates are more words than the list that is left
+
+
+@pytest.mark.parametrize(("profile", "words"), [("masked", JOINT_WORDS), ("open", LISTED)])
+def test_counts_of_words_are_asked_again_in_a_new_run(
+    profile: str, words: dict[str, object], runs: Demonstrations, documents_file: Path
+) -> None:
+    """A party answers once from one store; a new run has a new store, so two runs show every word count of the party."""
+    found = _between(runs, profile, documents_file, **words)
+    assert found.share(FREQUENT) == 1.0
+    assert found.share(FREQUENT, by_chance=True) < 0.2
+
+
+def test_runs_with_other_words_begin_with_other_states(runs: Demonstrations, documents_file: Path) -> None:
+    found = _between(runs, "masked", documents_file, **JOINT_WORDS)
+    assert found.told.measures[ASKED_TWICE] == Proportion(0, 2)
+
+
+@pytest.mark.slow
+def test_an_audit_makes_both_runs(tmp_path: Path, documents_file: Path) -> None:
+    changes = {"attack": "differencing", "without": 1, "claim": "the total is differentially private", "effort": {"rounds": 1}}
+    text = write_plan(tmp_path / "apart.toml", documents_file, batch=25, **changes).read_text("utf-8")
+    plan = tmp_path / "apart.toml"
+    plan.write_text(text.replace("[trial.run]", '[trial.run]\n"vocabulary.source" = "file"'), "utf-8")
+    assert [finding.outcome.verdict for finding in audit(plan).findings] == ["refuted", "refuted"]
+
+
+# ---- in one run, by a coordinator that breaks the rules ------------------------------------------------------------
+
+
+class _NobodyWatches:
+    def round_begins(self, serial: int) -> None:
+        """Nothing is kept."""
+
+    def opened(self, serial: int, answer: Answer) -> None:
+        """Nothing is kept."""
+
+    def trained(self, done: int, total: int) -> None:
+        """Nothing is kept."""
+
+
+class _AsksFewer(Coordinator):
+    """It puts a question to all parties, and then the same question, about the same state, to all but the first."""
+
+    def agree(self) -> tuple[str, ...]:
+        """As every coordinator does."""
+        self.tell(wire.Invite(self.agreement.digest, self.agreement.profile.digest, self.members, 0))
+        words = new_words(self)
+        tell_words(self, words)
+        return words
+
+    def twice(self, question: str, state: dict[str, np.ndarray], *, same_round: bool = True) -> tuple[Answer, Answer]:
+        """Both answers: to one number, which decides which documents take part, or to one and the next."""
+        everybody, number = self.members, self.numbers.get(question, 0)
+        first = self.ask(question, state)
+        self.numbers[question], self.members = number + (not same_round), everybody[1:]
+        try:
+            return first, self.ask(question, state)
+        finally:
+            self.members = everybody
+
+
+@pytest.fixture
+def liar(tmp_path_factory: pytest.TempPathFactory, parties: dict[str, object]) -> Iterator[tuple[RunFolder, _AsksFewer]]:
+    """Real parties under the profile that is made for an active coordinator."""
+    plan = plan_from_tables(
+        {
+            "profile": "masked_strict",
+            "model": {"name": "prodlda", "n_topics": 5, "hidden": 64, "batch": 25},
+            "training": {"rounds": 3, "held_out": 0.1},
+            "vocabulary": {"min_documents": 1, "max_share": 1.0, "most_candidates": 1000},
+        },
+        "a test",
+    )
+    folder = begin(tmp_path_factory.mktemp("lied") / "run", plan, parties, with_content=True)  # type: ignore[arg-type]
+    eyes, profile = _NobodyWatches(), folder.agreement.profile
+    transcript = Transcript(folder.path / "transcript", with_content=True)
+    at_work = Recorded(InProcess({n: make_party(folder, n) for n in folder.members}), transcript, profile.aggregation.channel)
+    store = CoordinatorStore(folder.coordinator)
+    yield folder, _AsksFewer(folder.members, folder.agreement, at_work, store, OperatingSystem(), eyes, folder.keys)
+    at_work.close()
+    store.close()
+
+
+def test_one_round_is_answered_to_one_cohort(liar: tuple[RunFolder, _AsksFewer]) -> None:
+    """The same batch from the same weights, asked of all and then of all but one: the difference would be that one's answer."""
+    _, coordinator = liar
+    state = start(coordinator, coordinator.agree())
+    with pytest.raises(PartyRefused, match="AnotherSample"):  # where the coordinator may lie, of all members or of none
+        coordinator.twice(TRAIN, dict(state))
+
+
+def test_counts_of_words_together_are_told_once(liar: tuple[RunFolder, _AsksFewer]) -> None:
+    _, coordinator = liar
+    if not coordinator.questions.vocabulary:
+        coordinator.agree()
+    top = {"top": np.arange(10, dtype=np.int64)[None, :]}
+    coordinator.ask(COHERENCE, top)
+    with pytest.raises(PartyRefused, match="AskedTooOften"):
+        coordinator.twice(COHERENCE, top, same_round=False)
+
+
+def test_within_one_run_the_table_of_all_words_is_refused_to_fewer(liar: tuple[RunFolder, _AsksFewer]) -> None:
+    """Of questions about the corpus alone a party answers each once: what a new run gets round, one run does not."""
+    _, coordinator = liar
+    if not coordinator.questions.vocabulary:
+        coordinator.agree()
+    with pytest.raises(PartyRefused, match="AlreadyAnswered"):
+        coordinator.twice(JOINT, {})

@@ -1,0 +1,393 @@
+"""Kept results of audits: they are there, they still speak of what is there, and nothing in them was taken from a document."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace as with_fields
+
+from securetm.auditing import staleness
+from securetm.auditing.audit_plans import AuditPlan, Trial, read_audit_plan
+from securetm.auditing.audit_record import Audit, Measured
+from securetm.auditing.auditor import audit
+from securetm.auditing.corrections import corrected, count_of_tests
+from securetm.auditing.evidence import (
+    FORMAT,
+    Evidence,
+    evidence_folder,
+    read_all_evidence,
+    read_evidence,
+    read_refusals,
+    to_keep,
+    write_evidence,
+)
+from securetm.auditing.evidence_hashes import bound_to, trial_hash
+from securetm.auditing.leakage_errors import DamagedEvidence
+from securetm.auditing.renewal import keep, pieces, renewed
+from securetm.auditing.staleness import (
+    changed_since,
+    due_refusals,
+    remaining,
+    stale_refusals,
+    still_fresh,
+    trials_by_hash,
+)
+from securetm.auditing.verdicts import NOT_REFUTED
+from securetm.errors import NotFound
+from securetm.federation.soundness import check
+from securetm.models import MODELS
+from securetm.profiles import profile_names
+from tests.reports.audits import changed, finding
+
+from .conftest import write_plan
+
+COMMITTED = sorted(evidence_folder().glob("*.json"))
+REFUSALS = sorted((evidence_folder() / "refusals").glob("*.json"))
+BOUND = {"profile", "mechanisms", "aggregation", "corpus", "threat model", "attack", "judging", "trial"}
+AGAIN = "run `securetm audit full --evidence audits/evidence`"
+
+
+def stale(evidence: Evidence) -> tuple[str, ...]:
+    """Why kept findings no longer hold; empty if all do, or if their plan was deleted."""
+    try:
+        trials = trials_by_hash(staleness.read_audit_plan(evidence.plan))
+    except NotFound:
+        trials = {}
+    return tuple(dict.fromkeys(reason for one in evidence.findings for reason in changed_since(one, evidence.plan, trials)))
+
+
+# ---- what is committed ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.name)
+def test_committed_evidence_speaks_of_what_is_there(path: Path) -> None:
+    reasons = stale(read_evidence(path))
+    assert not reasons, f"audits/evidence/{path.name}: {'; '.join(reasons)}; {AGAIN}"
+
+
+@pytest.mark.parametrize("path", REFUSALS, ids=lambda path: path.name)
+def test_committed_refusals_speak_of_what_is_there(path: Path) -> None:
+    reasons = stale_refusals(read_refusals(path))
+    assert not reasons, f"audits/evidence/refusals/{path.name}: {'; '.join(reasons)}; {AGAIN}"
+
+
+@pytest.mark.parametrize("path", [*COMMITTED, *REFUSALS], ids=lambda path: path.name)
+def test_nothing_recovered_and_no_place_is_committed(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert not re.search(r'"(examples|curves|original|recovered|run)":', text)
+    assert not re.search(r'"[^"]*(/[a-z]+){2}|\\\\\\\\', text)
+
+
+def test_the_whole_plan_was_carried_out() -> None:
+    left = remaining(read_audit_plan("full"), read_all_evidence(evidence_folder()))
+    missing = [f"{trial.attack} on {', '.join(trial.profiles)}" for trial in left.trials]
+    assert not missing, f"audits/evidence lacks {'; '.join(missing)}: {AGAIN}"
+    refusals = due_refusals(read_audit_plan("full"), evidence_folder())
+    assert not refusals, f"audits/evidence lacks what parties of {', '.join(refusals)} refuse: {AGAIN}"
+
+
+NAMED_BY_USERS = {"torch-module"}  # a model is what a user's module makes of it; its user audits it
+
+
+@pytest.mark.parametrize("profile", profile_names())
+def test_the_plan_tries_a_profile_with_every_model_that_it_admits(profile: str) -> None:
+    tried = {trial.run["model.name"] for trial in read_audit_plan("full").trials if profile in trial.profiles}
+    admitted = {model for model in MODELS.own if model not in NAMED_BY_USERS and not check(profile, model, None, 5)}
+    assert admitted
+    assert tried == admitted
+
+
+# ---- a small audit that is kept ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small(documents_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditPlan, Audit]:
+    plan = read_audit_plan(write_plan(tmp_path_factory.mktemp("plan") / "small.toml", documents_file, batch=25))
+    return plan, audit(plan)
+
+
+@pytest.fixture
+def folder(small: tuple[AuditPlan, Audit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What was kept of it, with that plan on the shelf."""
+    plan, found = small
+    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: plan)
+    keep(found, tmp_path)
+    assert sorted(path.name for path in tmp_path.glob("*.json")) == ["masked--prodlda.json", "open--prodlda.json"]
+    return tmp_path
+
+
+def test_what_is_kept_is_what_was_found(small: tuple[AuditPlan, Audit], folder: Path) -> None:
+    masked, unprotected = read_all_evidence(folder)
+    assert (masked.profile, masked.model, unprotected.profile) == ("masked", "prodlda", "open")
+    for kept, one in zip((unprotected, masked), small[1].findings, strict=True):
+        (tried,) = kept.findings
+        assert (tried.outcome.verdict, tried.about.claimed) == (one.outcome.verdict, one.about.claimed)
+        assert tried.attempt.baseline == one.attempt.baseline
+        assert tried.outcome.measured.value == pytest.approx(one.outcome.measured.value)
+        assert tried.outcome.measured.low == pytest.approx(one.outcome.measured.low, rel=1e-5, abs=1e-9)
+        assert tried.outcome.measured.hits == one.outcome.measured.hits
+        assert tried.outcome.measured.of == one.outcome.measured.of
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", tried.run.kept)
+        assert tried.run.cores >= 1
+        assert set(tried.attempt.bound) == BOUND  # neither claims an epsilon, so no accounting is behind it
+        assert tried.attempt.tests == one.attempt.tests == 1
+        assert all(re.fullmatch("[0-9a-f]{64}", value) for value in tried.attempt.bound.values())
+        assert stale(kept) == ()
+
+
+def test_no_word_of_a_document_is_kept(small: tuple[AuditPlan, Audit], folder: Path) -> None:
+    (first, *_) = small[1].findings[0].outcome.examples  # it was recovered, and is in the finding
+    words = re.findall(r"[a-z]{6,}", first.original)
+    assert words
+    text = (folder / "open--prodlda.json").read_text("utf-8")
+    assert not [word for word in words if word in text]
+
+
+def test_what_was_kept_before_is_replaced_and_what_was_not_tried_again_stays(
+    small: tuple[AuditPlan, Audit], folder: Path
+) -> None:
+    plan, found = small
+    keep(found, folder)
+    assert [len(kept.findings) for kept in read_all_evidence(folder)] == [1, 1]
+    harder = replace(plan.trials[0], effort={"rounds": 1, "documents": 10})
+    keep(_of_trial(found, trial_hash(harder)), folder)
+    assert [len(kept.findings) for kept in read_all_evidence(folder)] == [2, 2]
+
+
+def _of_trial(found: Audit, trial: str) -> Audit:
+    """The same findings as another trial would have given them."""
+    findings = (changed(one, bound={**one.attempt.bound, "trial": trial}) for one in found.findings)
+    return with_fields(found, findings=tuple(findings))
+
+
+def test_what_the_whole_plan_no_longer_tries_is_dropped(small: tuple[AuditPlan, Audit], folder: Path) -> None:
+    plan, found = small
+    keep(_of_trial(found, "0" * 64), folder)
+    assert [len(kept.findings) for kept in read_all_evidence(folder)] == [2, 2]
+    keep(found, folder, plan)
+    assert [len(kept.findings) for kept in read_all_evidence(folder)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("attack", "the attack gradient_inversion changed since"),
+        ("profile", "the profile masked changed since"),
+        ("mechanisms", "a mechanism of the profile masked changed since"),
+        ("aggregation", "the aggregation of the profile masked changed since"),
+        ("threat model", "the threat model curious_coordinator changed since"),
+        ("corpus", "the making of the documents changed since"),
+        ("judging", "the making of intervals and verdicts changed since"),
+    ],
+)
+def test_each_change_has_its_name(folder: Path, what: str, said: str) -> None:
+    path = folder / "masked--prodlda.json"
+    plain = json.loads(path.read_text("utf-8"))
+    plain["findings"][0]["bound"][what] = "0" * 64
+    path.write_text(json.dumps(plain), "utf-8")
+    assert stale(read_evidence(path)) == (said,)
+
+
+def test_a_trial_that_the_plan_no_longer_has_is_stale(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = staleness.read_audit_plan("small")
+    other = replace(plan, trials=(replace(plan.trials[0], confidence=0.99),))
+    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: other)
+    (reason,) = stale(read_evidence(folder / "masked--prodlda.json"))
+    assert reason == "the plan small no longer tries gradient_inversion this way on masked"
+
+
+# ---- only what changed is tried again ------------------------------------------------------------------------------
+
+
+def test_nothing_remains_of_a_plan_that_was_carried_out(small: tuple[AuditPlan, Audit], folder: Path) -> None:
+    plan, kept = small[0], read_all_evidence(folder)
+    assert remaining(plan, kept).trials == ()
+    assert all(still_fresh(plan.trials[0], profile, kept) for profile in ("open", "masked"))
+    assert not still_fresh(plan.trials[0], "masked_strict", kept)
+
+
+def test_a_new_profile_is_tried_beside_the_baseline_alone(small: tuple[AuditPlan, Audit], folder: Path) -> None:
+    plan = small[0]
+    wider = replace(plan, trials=(replace(plan.trials[0], profiles=("open", "masked", "masked_strict")),))
+    (trial,) = remaining(wider, read_all_evidence(folder)).trials
+    assert trial.profiles == ("open", "masked_strict")
+
+
+def test_where_the_baseline_is_stale_all_is_tried_again(small: tuple[AuditPlan, Audit], folder: Path) -> None:
+    (folder / "open--prodlda.json").unlink()
+    assert remaining(small[0], read_all_evidence(folder)).trials == small[0].trials
+
+
+def test_an_interrupted_audit_goes_on_where_it_was(small: tuple[AuditPlan, Audit], tmp_path: Path) -> None:
+    plan, found = small
+    other = replace(plan.trials[0], run={**plan.trials[0].run, "seed": 5})
+    longer = replace(plan, trials=(*plan.trials, other))
+    asked: list[AuditPlan] = []
+
+    def interrupted(piece: AuditPlan) -> Audit:
+        asked.append(piece)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return _of_trial(found, trial_hash(piece.trials[0]))
+
+    with pytest.raises(KeyboardInterrupt):
+        list(renewed(longer, tmp_path, interrupted))
+    whole = list(renewed(longer, tmp_path, interrupted))
+    assert [piece.trials for piece in asked] == [plan.trials, (other,), (other,)]
+    assert whole == [_of_trial(found, trial_hash(other))]
+    assert list(renewed(longer, tmp_path, interrupted)) == []
+    assert len(asked) == 3
+
+
+def test_pieces_share_no_run_and_lose_no_trial() -> None:
+    plan = read_audit_plan("quick")
+    parts = pieces(plan)
+    runs = [[tuple(sorted(map(str, trial.run.items()))) for trial in part.trials] for part in parts]
+    assert all(len(set(one)) == 1 for one in runs)
+    assert len({one[0] for one in runs}) == len(runs)
+    assert sorted(trial_hash(t) for part in parts for t in part.trials) == sorted(trial_hash(t) for t in plan.trials)
+
+
+def test_another_profile_in_the_list_does_not_make_a_trial_another() -> None:
+    trial = read_audit_plan("quick").trials[0]
+    assert trial_hash(replace(trial, profiles=("open",))) == trial_hash(trial)
+    assert trial_hash(replace(trial, helpers=0)) == trial_hash(trial)  # as if it had said nothing of helpers
+    changes = (
+        {"effort": {"rounds": 9}},
+        {"run": {}},
+        {"measure": "x"},
+        {"refuted_from": 0.5},
+        {"helpers": 1},
+        {"adversary": "x"},
+    )
+    assert len({trial_hash(replace(trial, **change)) for change in changes} | {trial_hash(trial)}) == len(changes) + 1  # type: ignore[arg-type]
+
+
+# ---- tests of an epsilon are corrected for their number --------------------------------------------------------------
+
+
+def _of_noise(measure: str = "share of one sum's epsilon that is shown, if the noise is Gaussian") -> Trial:
+    found = [t for t in read_audit_plan("empirical_epsilon").trials if t.attack == "many_run_epsilon" and t.measure == measure]
+    return replace(found[0], profiles=("open", "dp-local"))
+
+
+def _kept_of(trial: Trial, epsilon: float | None, tests: int) -> Evidence:
+    """What was kept of a trial of an epsilon, by the figures of another."""
+    figure = Measured(trial.measure, "epsilon that one sum claims", 0.9, 0.8, 0.95, 9.0)
+    facts = {"measured": figure, "verdict": NOT_REFUTED, "refuted_from": 1.0, "epsilon": epsilon, "tests": tests}
+    run = {"profile": "dp-local", "model": "lda", "bound": bound_to(trial, "dp-local")}
+    return Evidence("dp-local", "lda", "small", (to_keep(finding(**facts, **run)),))
+
+
+def test_a_result_that_was_corrected_for_fewer_tests_than_there_are_now_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = _of_noise()
+    more = replace(trial, profiles=("open", "dp-central", "dp-distributed"), effort={"rounds": 1, "runs": 4})
+    alone, wider = (replace(read_audit_plan("quick"), name="small", trials=trials) for trials in ((trial,), (trial, more)))
+    kept = _kept_of(trial, 4.4, 1)
+    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: alone)
+    assert stale(kept) == ()
+    assert remaining(alone, [kept]).trials[0].profiles == trial.profiles  # for the baseline, which was not kept
+    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: wider)
+    assert stale(kept) == ("it was corrected for 1 tests of an epsilon, and the plan small makes 3 now",)
+    assert not still_fresh(trial, "dp-local", [kept], 3)
+    assert still_fresh(trial, "dp-local", [_kept_of(trial, 4.4, 3)], 3)
+    assert still_fresh(trial, "dp-local", [_kept_of(trial, 4.4, 9)], 3)  # a plan that has fewer by now: it is only too careful
+    assert still_fresh(trial, "dp-local", [_kept_of(trial, None, 1)], 3)  # a baseline claims nothing that is corrected
+
+
+def test_for_how_many_tests_a_result_was_corrected_is_kept(small: tuple[AuditPlan, Audit], tmp_path: Path) -> None:
+    _, found = small
+    keep(with_fields(found, findings=tuple(changed(one, tests=7) for one in found.findings)), tmp_path)
+    assert [one.attempt.tests for kept in read_all_evidence(tmp_path) for one in kept.findings] == [7, 7]
+
+
+def test_how_many_tests_there_are_is_read_again(tmp_path: Path) -> None:
+    write_evidence(_kept_of(_of_noise(), 4.4, 7), tmp_path)
+    assert read_evidence(tmp_path / "dp-local--lda.json").findings[0].attempt.tests == 7
+
+
+def test_claims_are_counted_on_each_profile_that_makes_one() -> None:
+    trial = _of_noise()
+    assert count_of_tests([trial]) == 1
+    assert count_of_tests([replace(trial, profiles=("open", "masked", "dp-local", "dp-central"))]) == 2  # masked claims none
+    assert count_of_tests([replace(trial, expect_fail="dp-local")]) == 0
+    assert count_of_tests([replace(trial, claim="sees only sums"), read_audit_plan("quick").trials[0]]) == 0
+    assert 1 - corrected(0.999, 7) == pytest.approx(0.001 / 7)
+    assert corrected(0.95, 0) == 0.95
+
+
+def test_two_trials_that_differ_in_their_profiles_alone_are_both_found() -> None:
+    trial = _of_noise()
+    plan = replace(read_audit_plan("quick"), trials=(trial, replace(trial, profiles=("open", "dp-central"))))
+    (found,) = trials_by_hash(plan).values()
+    assert found.profiles == ("open", "dp-local", "dp-central")
+
+
+# ---- damage --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        "{}",
+        '{"format": 2, "profile": "open", "model": "prodlda", "plan": "full", "findings": [{}]}',
+        '{"format": 2, "profile": "open", "model": "lda", "plan": "full", "findings": []}',
+    ],
+)
+def test_damage_is_told_with_the_name_of_the_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "open--prodlda.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(DamagedEvidence, match=r"open--prodlda\.json"):
+        read_evidence(path)
+
+
+def test_an_older_format_is_refused_by_name_and_with_advice(small: tuple[AuditPlan, Audit], folder: Path) -> None:
+    path = folder / "open--prodlda.json"
+    content = json.loads(path.read_text("utf-8"))
+    for older in ({**content, "format": FORMAT - 1}, {name: content[name] for name in content if name != "format"}):
+        path.write_text(json.dumps(older), "utf-8")
+        with pytest.raises(
+            DamagedEvidence, match=rf"open--prodlda.*it is of format 1, and this version reads format {FORMAT}"
+        ) as old:
+            read_all_evidence(folder)
+        assert "make it again with `securetm audit full --evidence FOLDER`" in old.value.advice()
+
+
+CHANGES: dict[str, tuple[dict[str, Any], str]] = {
+    "a word for a number": ({"low": "much"}, "`low` in finding 1 is a text; it must be a number"),
+    "a field that there is not": ({"secure": True}, "there is no field called 'secure' in finding 1"),
+    "a verdict that there is not": ({"verdict": "safe"}, "finding 1 says 'safe'"),
+    "an improved verdict": ({"verdict": "not refuted"}, "finding 1: the verdict of gradient_inversion does not follow"),
+    "another profile": ({"profile": "masked"}, "finding 1 is of masked with prodlda"),
+    "nothing that it depends on": ({"bound": {}}, "has no hashes"),
+    "no number": ({"value": float("nan")}, "JSON is malformed"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_damage_is_told_with_its_place_in_the_file(folder: Path, name: str) -> None:
+    path, (change, said) = folder / "open--prodlda.json", CHANGES[name]
+    content = json.loads(path.read_text("utf-8"))
+    content["findings"][0] |= change
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(DamagedEvidence, match=said):
+        read_evidence(path)
+
+
+def test_evidence_is_read_without_arithmetic() -> None:
+    code = "import sys; from securetm.auditing.evidence import *; read_all_evidence(evidence_folder()); print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600).stdout.split()
+    assert not {"torch", "scipy", "numba", "sklearn", "pandas"} & set(found)
+
+
+def test_the_name_of_a_file_is_that_of_profile_and_model() -> None:
+    assert Evidence("masked", "lda-vi", "full", ()).name == "masked--lda-vi.json"

@@ -1,0 +1,204 @@
+"""What a kept result is bound to: the source of all that made it, and of nothing else. No audit is carried out here."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from securetm.auditing import source_code
+from securetm.auditing.audit_plans import Trial, read_audit_plan
+from securetm.auditing.evidence_hashes import bound_to, closure
+from securetm.auditing.source_code import code_of
+
+from .copied_source import CopiedSource
+
+BOUND = {"profile", "mechanisms", "aggregation", "corpus", "threat model", "attack", "judging", "trial"}
+
+
+def _of_noise(measure: str = "share of one sum's epsilon that is shown, if the noise is Gaussian") -> Trial:
+    found = [t for t in read_audit_plan("empirical_epsilon").trials if t.attack == "many_run_epsilon" and t.measure == measure]
+    return replace(found[0], profiles=("open", "dp-local"))
+
+
+def _modules(roots: tuple[str, ...], within: tuple[str, ...]) -> set[str]:
+    return {module for module, _ in closure(roots, within)}
+
+
+def test_an_attack_is_bound_to_all_that_it_is_made_of_and_not_to_the_frame() -> None:
+    made_of = _modules(("auditing.attacks.gradient_inversion",), ("auditing.",))
+    assert {
+        "auditing.attacks.gradient_inversion",
+        "auditing.parts.cones",
+        "auditing.parts.closed_form",
+        "auditing.reading",
+    } <= made_of
+    assert {"auditing.attack", "auditing.adversary_view"} <= made_of  # what several attacks judge alike is reckoned there
+    assert not made_of & {"auditing.auditor", "auditing.audit_record", "auditing.attacks.decoder_inversion"}
+
+
+def test_an_aggregation_is_bound_to_helpers_that_it_starts_by_name() -> None:
+    within = ("aggregation.", "mechanisms.")
+    assert "aggregation.homomorphic.worker" in _modules(("aggregation.homomorphic.bfv",), within)
+    assert _modules(("aggregation.plain:PlainSum",), within) == {"aggregation.plain", "aggregation.vectors"}
+
+
+def test_a_folder_s_own_file_hides_nothing_behind_it() -> None:
+    """`from securetm.accounting.ledger import Ledger` names a folder: what stands behind it is bound, too."""
+    found = closure(("accounting.ledger",), ("accounting.",))
+    assert ("accounting.ledger.ledger", "Ledger") in found
+
+
+def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "from securetm.auditing.intervals import of_each\ndef attack(): return of_each()\n"
+    (tmp_path / "somebodys_attack.py").write_text(text, "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert {("auditing.intervals", "of_each"), ("somebodys_attack", "attack")} <= closure(("somebodys_attack",), ("auditing.",))
+    with pytest.raises((FileNotFoundError, ModuleNotFoundError)):
+        closure(("nobodys_attack",), ("auditing.",))
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ("accounting/composition.py", {"accounting"}),  # what makes one epsilon of all answers
+        ("accounting/losses.py", {"accounting"}),
+        ("accounting/ledger/accounts.py", {"accounting"}),
+        ("federation/paying.py", {"accounting"}),
+        ("corpus/docstrings.py", {"corpus"}),
+        ("corpus/plain_prose.py", {"corpus"}),
+        ("corpus/tokeniser.py", {"corpus"}),
+        ("mechanisms/gaussian_noise.py", {"mechanisms"}),
+        ("auditing/attack.py", {"attack"}),
+        ("auditing/adversary_view.py", {"attack"}),
+        ("auditing/parts/empirical_epsilon.py", {"attack"}),
+        ("auditing/intervals.py", {"attack", "judging"}),
+        ("auditing/verdicts.py", {"judging"}),
+        ("auditing/measured_figures.py", {"judging"}),
+        ("auditing/audit_record.py", set()),
+        ("auditing/canaries.py", set()),  # this trial has none
+        ("corpus/readers.py", {"corpus"}),  # who deals documents out knows files, too
+        ("corpus/synthetic.py", set()),
+        ("federation/sources.py", {"corpus"}),
+        ("route.py", {"mechanisms"}),
+        ("auditing/ground_truth.py", {"judging"}),
+        ("auditing/controls.py", {"judging"}),
+        ("auditing/malicious_coordinator.py", set()),  # nobody lies in this trial
+        ("auditing/auditor.py", set()),
+        ("cli/main.py", set()),
+    ],
+)
+def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str, what: set[str]) -> None:
+    before = bound_to(_of_noise(), "dp-local")
+    assert set(before) == BOUND | {"accounting"}
+    copied.change(changed)
+    after = bound_to(_of_noise(), "dp-local")
+    assert {name for name in before if before[name] != after[name]} == what
+
+
+def test_moving_code_makes_nothing_stale_and_another_operator_does(copied: CopiedSource) -> None:
+    trial = _of_noise()
+    before = bound_to(trial, "dp-local")
+    for old, new in (
+        ("auditing/parts/empirical_epsilon.py", "auditing/shown_epsilon.py"),
+        ("accounting/losses.py", "accounting/ledger/losses.py"),
+        ("mechanisms/noise_kernels.py", "mechanisms/compiled_noise.py"),
+    ):
+        copied.move(old, new)
+    assert bound_to(trial, "dp-local") == before
+    copied.change("accounting/ledger/losses.py", lambda text: text.replace(" + ", " - ", 1))
+    changed = bound_to(trial, "dp-local")
+    assert {name for name in before if before[name] != changed[name]} == {"accounting"}
+
+
+def test_a_function_that_moves_to_a_file_of_its_own_makes_nothing_stale(copied: CopiedSource) -> None:
+    before, old = bound_to(_of_noise(), "dp-local"), "auditing/parts/empirical_epsilon.py"
+    tree = ast.parse((copied.folder / old).read_text("utf-8"))
+    moved = next(node for node in tree.body if isinstance(node, ast.FunctionDef))
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    rest = ", ".join(name for name in code_of(copied.folder / old).definitions if name != moved.name)
+    of_rest = ast.parse(f"from securetm.auditing.parts.empirical_epsilon import {rest}").body
+    copied.write("auditing/parts/moved.py", ast.unparse(ast.Module([*imports, *of_rest, moved], [])))
+    tree.body.remove(moved)
+    tree.body += ast.parse(f"from securetm.auditing.parts.moved import {moved.name}").body
+    copied.change(old, lambda _: ast.unparse(tree))
+    assert bound_to(_of_noise(), "dp-local") == before
+
+
+def _reworded(text: str) -> str:
+    """The same code with another docstring, a comment more and a line more."""
+    return '"""Other words."""\n\n# a comment\n' + text.split('"""', 2)[2]
+
+
+@pytest.mark.parametrize(
+    "changed", ["accounting/losses.py", "mechanisms/gaussian_noise.py", "auditing/attack.py", "clipped_sum.py"]
+)
+def test_other_words_about_the_same_code_make_nothing_stale(copied: CopiedSource, changed: str) -> None:
+    before = bound_to(_of_noise(), "dp-local")
+    copied.change(changed, _reworded)
+    assert bound_to(_of_noise(), "dp-local") == before
+
+
+def _digests(path: Path) -> list[bytes]:
+    source = source_code.code_of(path)
+    return [made.digest for made in (*source.definitions.values(), *source.statements)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("x = 1", "x = 1  # why", True),
+        ("x = (1 +\n 2)", "x = 1 + 2", True),
+        ('def f():\n    """Says."""\n    return 1', "def f():\n    return 1", True),
+        ('class A:\n    """Says."""\n    x = 1', 'class A:\n    """Says else."""\n    x = 1', True),
+        ("import a\nx = 1", "from b import a\nx = 1", True),
+        ("x = 'securetm.a.b:C'", "x = 'securetm.d:C'", True),
+        ("x = 'securetm.a.b:C'", "x = 'securetm.a.b:D'", False),
+        ("x = 1", "x = 2", False),
+        ("x = 1", 'x = "1"', False),
+        ("x = 1", "x = 1.0", False),
+        ("x = 1", "x = True", False),
+        ("x = b'a'", "x = 'a'", False),
+        ("x = ''", "x = None", False),
+        ("x = f(a)", "x = f(*a)", False),
+        ("x = [1, 2]", "x = [[1], 2]", False),
+        ("def f(a, *, b): ...", "def f(a, b): ...", False),
+        ("def f(*, b=None): ...", "def f(*, b): ...", False),
+        ('x = 1\n"""Not a docstring."""', "x = 1", False),
+        ("a < b < c", "a < b > c", False),
+        ("def f(): return", "def f(): return None", False),
+    ],
+)
+def test_only_what_code_does_is_in_its_digest(tmp_path: Path, one: str, other: str, same: bool) -> None:
+    for name, text in (("one.py", one), ("other.py", other)):
+        (tmp_path / name).write_text(text + "\n", "utf-8")
+    assert (_digests(tmp_path / "one.py") == _digests(tmp_path / "other.py")) == same
+
+
+def test_the_digest_of_known_code_is_the_same_under_every_version_of_python(tmp_path: Path) -> None:
+    text = "import os\n\nasync def f[T](a: T, /, *b, c=1, **d):\n" if False else "def f(a, /, *b, c=1, **d):\n"
+    text += "    with open(a) as g, h: yield f'{a!r:>{c}} b'\n    match a:\n        case [1, *x] if x: return None\n"
+    (tmp_path / "known.py").write_text(text, "utf-8")
+    assert [digest.hex()[:16] for digest in _digests(tmp_path / "known.py")] == ["28345b499bd21d10"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "lies"), [("liars", "auditing/malicious_party.py"), ("meddled", "auditing/malicious_coordinator.py")]
+)
+def test_a_result_is_bound_to_who_lied_for_it(copied: CopiedSource, setting: str, lies: str) -> None:
+    trial = replace(_of_noise(), **{setting: 1})
+    before = bound_to(trial, "open")
+    copied.change(lies)
+    assert bound_to(trial, "open")["attack"] != before["attack"]
+
+
+@pytest.mark.parametrize(("changed", "stale"), [("auditing/canaries.py", True), ("corpus/synthetic.py", False)])
+def test_made_documents_are_bound_to_what_makes_them(copied: CopiedSource, changed: str, stale: bool) -> None:
+    trial = replace(_of_noise(), canaries=10)
+    before = bound_to(trial, "open")
+    copied.change(changed)
+    assert (bound_to(trial, "open") != before) == stale

@@ -1,0 +1,289 @@
+"""Intervals and verdicts at the ends of what can be asked: nothing tried, never wrong, no epsilon, a huge one, no delta."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.stats import binom, norm
+
+from securetm.auditing.attack import Estimate, GroundTruth, Proportion, Score
+from securetm.auditing.attacks import attack_called, gradient_inversion, many_run_epsilon
+from securetm.auditing.attacks.many_run_epsilon import DIRECT, GAUSSIAN, HiddenCoins
+from securetm.auditing.audit_plans import read_audit_plan
+from securetm.auditing.auditor import audit, check_plan
+from securetm.auditing.intervals import clopper_pearson, of_each
+from securetm.auditing.leakage_errors import BrokenAttack, SmallerUnit
+from securetm.auditing.measured_figures import is_sound, measured
+from securetm.auditing.parts.canary_sums import SumClaim
+from securetm.auditing.parts.empirical_epsilon import (
+    ErrorCounts,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_mu,
+    ideal_direct,
+    ideal_gaussian,
+    ideal_one_run,
+    ideal_pure,
+    never_wrong_one_run,
+    one_run_chance,
+    one_run_epsilon,
+    shift,
+)
+from securetm.auditing.verdicts import REFUTED, judged_alone
+from securetm.contracts import Budget, Unit
+
+from .conftest import write_plan
+
+SURE = (0.0, 0.5, 0.95, 0.999, 1 - 1e-9, 1 - 2**-53)
+EPSILONS = (None, 0.0, 1e-300, 1e-3, 1.0, 50.0, 1e6)
+DELTAS = (0.0, 1e-300, 1e-5, 0.5, 1.0)
+SHARES = st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)).map(sorted)
+DOUBTS = st.sampled_from(SURE)
+
+
+# ---- intervals of a share ------------------------------------------------------------------------------------------
+
+
+@given(SHARES, DOUBTS)
+@example([0, 0], 0.95)
+@example([7, 7], 1 - 2**-53)
+def test_an_interval_is_always_one_and_holds_what_was_found(hits_of: list[int], confidence: float) -> None:
+    hits, of = hits_of
+    low, high = clopper_pearson(hits, of, confidence)
+    assert 0 <= low <= high <= 1
+    assert (low == 0) >= (hits == 0)
+    assert (high == 1) >= (hits == of)
+    assert of == 0 or low <= hits / of + 1e-12
+    assert of == 0 or hits / of <= high + 1e-12
+    if of and confidence >= 0.5:
+        assert low < 1
+        assert high > 0
+
+
+def test_a_small_doubt_is_not_lost_in_rounding() -> None:
+    """1 - 10^-17 is 1: with the upper end read off 1 - tail, so little doubt would have had the width of none."""
+    low, high = clopper_pearson(500, 1000, 1 - 2**-53)
+    assert 0.36 < low < 0.38
+    assert high == pytest.approx(1 - low)
+    assert clopper_pearson(0, 10, 1 - 2**-53)[1] == pytest.approx(1 - (2**-54) ** 0.1)
+
+
+def test_two_statements_at_half_the_doubt_hold_together() -> None:
+    assert 2 * (1 - of_each(0.95)) == pytest.approx(0.05)
+    assert of_each(1.0) == 1.0
+
+
+# ---- many runs -----------------------------------------------------------------------------------------------------
+
+
+def _judged(hits: int, present: int, false: int, absent: int, one: SumClaim, confidence: float) -> Score:
+    """What the judge of the noised sums makes of so many errors."""
+    scores = np.concatenate([np.arange(present) < hits, np.arange(absent) < false]).astype(float)
+    truth = GroundTruth((), {}, {}, answer=HiddenCoins(np.arange(present + absent) < present, one), confidence=confidence)
+    return many_run_epsilon.judge(many_run_epsilon.ThresholdTest(scores, 0.5, 0.5), truth)
+
+
+ERRORS = st.tuples(*[st.integers(0, 300)] * 4).map(lambda n: (min(n[:2]), max(n[:2]), min(n[2:]), max(n[2:])))
+
+
+@given(ERRORS, st.sampled_from(EPSILONS), st.sampled_from(DELTAS), st.booleans(), DOUBTS)
+@example((0, 0, 0, 0), None, 1e-5, False, 0.999)
+@example((300, 300, 0, 300), 0.0, 0.0, False, 0.999)
+@example((0, 300, 300, 300), 0.0, 0.0, True, 0.999)
+@example((300, 300, 300, 300), 1e6, 0.0, False, 0.999)
+def test_many_runs_are_judged_by_numbers_whatever_came_of_them(
+    errors: tuple[int, int, int, int], epsilon: float | None, delta: float, pure: bool, confidence: float
+) -> None:
+    told = _judged(*errors, SumClaim(epsilon, delta, pure), confidence)
+    for name, worth in told.measures.items():
+        assert is_sound(worth)
+        found = measured(name, "u", worth, confidence)
+        assert all(math.isfinite(end) for end in (found.low, found.high, found.ceiling))
+        assert found.low <= found.ceiling
+        by_chance = measured(name, "u", Estimate(0.0, 0.0, 0.0, found.ceiling), confidence)
+        if judged_alone(found, by_chance, 1.0)[0] == REFUTED:
+            assert found.low >= 1.0
+            assert errors[0] * errors[3] > errors[2] * errors[1]  # more often where it was than where it was not
+    assert all(math.isfinite(end) for drawn in told.curves for end in (*drawn.across, *drawn.up))
+
+
+def test_a_claim_of_nothing_is_not_taken_for_a_claim_of_one() -> None:
+    """Epsilon 0, and somebody shows 0.5: that is more than was claimed, and not half of it."""
+    shown = _judged(700, 1000, 300, 1000, SumClaim(0.0, 1e-5), 0.999).measures[DIRECT]
+    assert isinstance(shown, Estimate)
+    assert shown.low > 1e5
+    hidden = _judged(500, 1000, 500, 1000, SumClaim(0.0, 1e-5), 0.999).measures[DIRECT]
+    assert isinstance(hidden, Estimate)
+    assert hidden.low == 0.0
+
+
+@pytest.mark.parametrize("name", [DIRECT, GAUSSIAN])
+def test_both_ends_together_are_wrong_as_rarely_as_they_say(name: str) -> None:
+    """Gaussian sums, one shift apart: which epsilon a threshold shows is known, and an interval may miss it."""
+    rng, runs, at, mu, delta, confidence = np.random.default_rng(8), 1000, 1.0, 1.0, 1e-5, 0.5
+    true, false = norm.sf(at - mu), norm.sf(at)
+    truth = math.log((true - delta) / false) if name == DIRECT else gaussian_epsilon(mu, delta)
+    missed = 0
+    for hits, wrong in zip(rng.binomial(runs, true, 400), rng.binomial(runs, false, 400), strict=True):
+        found = _judged(int(hits), runs, int(wrong), runs, SumClaim(None, delta), confidence).measures[name]
+        assert isinstance(found, Estimate)
+        missed += not found.low <= truth <= found.high
+    assert missed <= binom.ppf(0.9999, 400, 1 - confidence)
+    found = _judged(900, 1000, 100, 1000, SumClaim(None, delta), 0.99).measures[name]
+    assert isinstance(found, Estimate)
+    low, high = clopper_pearson(900, 1000, 0.995)[0], clopper_pearson(100, 1000, 0.995)[1]
+    ends = {DIRECT: math.log((low - delta) / high), GAUSSIAN: gaussian_epsilon(norm.ppf(low) - norm.ppf(high), delta)}
+    assert found.low == pytest.approx(ends[name])  # a quarter of the doubt for each of four ends
+
+
+# ---- the Gaussian curve --------------------------------------------------------------------------------------------
+
+
+def _exactly(mu: float, epsilon: float) -> mpmath.mpf:
+    with mpmath.workdps(60):
+        first, second = (mpmath.ncdf(side * mpmath.mpf(mu) / 2 - mpmath.mpf(epsilon) / mu) for side in (1, -1))
+        return first - mpmath.e**epsilon * second
+
+
+@pytest.mark.parametrize("mu", [1e-8, 1e-3, 0.3, 1.0, 10.0, 60.0])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.01, 1.0, 20.0, 900.0])
+def test_delta_is_right_to_many_figures(mu: float, epsilon: float) -> None:
+    assert gaussian_delta(mu, epsilon) == pytest.approx(float(_exactly(mu, epsilon)), rel=1e-6, abs=1e-290)
+
+
+@given(st.floats(0, 1e300), st.floats(0, 1e300), st.floats(0, 1))
+@example(0.0, 0.0, 0.0)
+@example(1e-310, 1.0, 0.0)
+@example(1e300, 1e300, 1.0)
+def test_the_gaussian_curve_has_a_number_everywhere(mu: float, epsilon: float, delta: float) -> None:
+    assert 0 <= gaussian_delta(mu, epsilon) <= 1
+    assert 0 <= gaussian_epsilon(mu, delta) <= 1000
+    assert 0 <= gaussian_mu(epsilon, delta) <= 100
+
+
+def test_without_a_delta_gaussian_noise_has_no_epsilon() -> None:
+    """Any shift at all then shows the most that is ever stated: what rounding makes of a tiny delta decides nothing."""
+    assert [gaussian_epsilon(mu, 0.0) for mu in (0.0, 1e-12, 1.0, 30.0)] == [0.0, 1000.0, 1000.0, 1000.0]
+    assert gaussian_mu(1.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize(("true", "false", "says"), [(0, 0, 0), (1, 1, 0), (0, 1, 0), (1, 0, math.inf), (0.5, 0.5, 0)])
+def test_a_shift_of_shares_at_their_ends(true: float, false: float, says: float) -> None:
+    assert shift(true, false) == says
+
+
+@pytest.mark.parametrize("runs", [0, 1, 10**6])
+@pytest.mark.parametrize("delta", DELTAS)
+def test_ideal_attackers_have_numbers_too(runs: int, delta: float) -> None:
+    for epsilon in (0.0, 1.0, 1e6):
+        mu = gaussian_mu(epsilon, delta)
+        found = [best(runs, mu, delta, 0.999) for best in (ideal_direct, ideal_gaussian)]
+        assert all(0 <= one <= 1000 for one in (*found, ideal_pure(runs, epsilon, delta, 0.999)))
+
+
+# ---- one run -------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.integers(0, 400), min_size=3, max_size=3).map(sorted),
+    st.sampled_from([0.0, 1e-300, 1e-9, 1.0, 37.0, 40.0, 800.0, 1e308, math.inf]),
+    st.sampled_from(DELTAS),
+)
+@example([1, 1, 1], 40.0, 0.0)
+def test_the_chance_of_guesses_is_one_whatever_epsilon(counts: list[int], epsilon: float, delta: float) -> None:
+    correct, guesses, canaries = counts
+    assert 0 <= one_run_chance(canaries, guesses, correct, epsilon, delta) <= 1
+
+
+@given(st.lists(st.integers(0, 60), min_size=3, max_size=3).map(sorted), st.sampled_from(DELTAS), DOUBTS)
+@example([0, 0, 0], 1e-5, 0.999)
+def test_nobody_shows_more_in_one_run_than_who_is_never_wrong(counts: list[int], delta: float, confidence: float) -> None:
+    correct, guesses, canaries = counts
+    found = one_run_epsilon(canaries, guesses, correct, delta, confidence)
+    assert 0 <= found <= never_wrong_one_run(canaries, guesses, delta, confidence) < 50
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-5, 1e-3, 0.1])
+@pytest.mark.parametrize("canaries", [1, 7, 60, 250])
+def test_more_right_guesses_show_more_so_the_ceiling_is_that_of_all(canaries: int, delta: float) -> None:
+    for confidence in (0.95, 0.9998):
+        never_wrong = [
+            one_run_epsilon(canaries, made, made, delta, confidence) for made in range(0, canaries + 1, max(1, canaries // 25))
+        ]
+        assert all(fewer <= more + 1e-9 for fewer, more in pairwise(never_wrong))
+        assert max(never_wrong) <= never_wrong_one_run(canaries, 0, delta, confidence) + 1e-9
+
+
+@pytest.mark.parametrize("canaries", [0, 1, 2, 3, 100])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 1e6, math.inf])
+def test_an_ideal_attacker_of_few_canaries_or_of_any_epsilon(canaries: int, epsilon: float) -> None:
+    for delta in DELTAS:
+        guesses, shown = ideal_one_run(canaries, epsilon, delta, 0.999)
+        assert 0 <= guesses <= canaries
+        assert 0 <= shown < 50
+
+
+# ---- verdicts ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "worth",
+    [
+        Estimate(0.5, math.nan, 1.0, 1.0),
+        Estimate(0.5, 0.0, math.nan, 1.0),
+        Estimate(0.5, 0.0, 1.0, math.nan),
+        Estimate(math.inf, math.inf, math.inf, math.inf),
+        Estimate(0.5, 0.6, 1.0, 1.0),
+        Estimate(0.5, 0.0, 0.4, 1.0),
+        Estimate(math.nan, 1.0, 0.0, 1.0),
+        Proportion(3, 2),
+        Proportion(-1, 2),
+        Proportion(1, 2, 0.0),
+    ],
+)
+def test_what_is_no_measure_is_not_judged(
+    worth: Estimate | Proportion, tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not is_sound(worth)
+    if worth != Proportion(3, 2):
+        return  # one of them in a whole audit
+    honest = gradient_inversion.GRADIENT_INVERSION
+    wrong = dataclasses.replace(honest, judge=lambda guesses, truth: Score(dict.fromkeys(honest.measures, worth)))
+    monkeypatch.setattr(gradient_inversion, "GRADIENT_INVERSION", wrong)
+    with pytest.raises(BrokenAttack, match="documents recovered exactly"):
+        audit(write_plan(tmp_path / "wrong.toml", documents_file, profiles=["open"], batch=2))
+
+
+def test_what_is_known_of_nothing_may_still_be_said() -> None:
+    for worth in (Estimate(math.nan, 0.0, 1.0, 1.0), Estimate(0.5, 0.0, math.inf, math.inf), Proportion(0, 0)):
+        assert is_sound(worth)
+
+
+def test_a_claim_about_words_is_refused_before_anything_is_made() -> None:
+    plan = read_audit_plan("empirical_epsilon")
+    trial = next(one for one in plan.trials if one.attack == "one_run_epsilon")
+    assert attack_called("one_run_epsilon").allowed is not None
+    check_plan(dataclasses.replace(plan, trials=(trial,)))
+    words = dataclasses.replace(trial, profiles=("open", "iftm"))
+    with pytest.raises(SmallerUnit, match="a claim about a word says nothing"):
+        check_plan(dataclasses.replace(plan, trials=(words,)))
+
+
+def test_a_claim_about_whole_persons_is_one_about_their_documents() -> None:
+    allowed = attack_called("one_run_epsilon").allowed
+    assert allowed is not None
+    assert allowed("", Budget(Unit.PERSON, 3.0, 1e-5)) == 3.0
+
+
+def test_errors_of_nothing_show_nothing() -> None:
+    for confidence in SURE:
+        assert ErrorCounts(0, 0, 0, 0).surely(confidence) == (0.0, 1.0)
+        assert ErrorCounts(0, 0, 0, 0).at_best(confidence) == (1.0, 0.0)

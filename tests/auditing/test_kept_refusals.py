@@ -1,0 +1,268 @@
+"""Kept refusals: what was found, bound to what it speaks of, and beside the claims that rest on it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace as with_changes
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from securetm.auditing import below_minimum, protocol_violations, staleness
+from securetm.auditing.audit_plans import AuditPlan, read_audit_plan
+from securetm.auditing.audit_record import plain, record
+from securetm.auditing.evidence import (
+    KeptRefusals,
+    read_all_evidence,
+    read_all_refusals,
+    read_refusals,
+    write_refusals,
+)
+from securetm.auditing.evidence_hashes import refusals_bound_to
+from securetm.auditing.leakage_errors import DamagedEvidence
+from securetm.auditing.refusal_record import RefusalRecord
+from securetm.auditing.renewal import renew_refusals, whole_audit
+from securetm.auditing.staleness import due_refusals, stale_refusals
+from securetm.reports.audit_file import read_record
+from securetm.reports.audit_wording import headline, refusal_in_words
+from securetm.reports.threats import LIES, threats_of
+from securetm.stages import Unwatched
+
+from ..cli.conftest import securetm
+from .copied_source import CopiedSource
+
+LIE, BELOW = RefusalRecord("masked_strict", "a lie", 0, 0, True, "south", "WrongRound"), "24 documents of each of 5 parties"
+FEW = RefusalRecord("masked_strict", BELOW, 96, 100, True, "south", "BelowMinimum")
+ANSWERED = replace(LIE, attempt="another lie", refused=False, by="", reason="")
+UNCLAIMED = replace(ANSWERED, reason="the profile does not claim that a coordinator cannot show parties different cohorts")
+PLAN = with_changes(read_audit_plan("quick"), name="small", refusals=("masked",), moves=("masked", "masked_strict"))
+
+
+def made(*found: RefusalRecord, profile: str = "masked_strict", plan: str = "full") -> KeptRefusals:
+    own, bound = tuple(replace(one, profile=profile) for one in found), refusals_bound_to(profile)
+    return KeptRefusals(profile, plan, ("refusals", "moves"), own, 1.0, "2026-11-21", "3.11.7", bound)
+
+
+def kept(folder: Path, *found: RefusalRecord, **changes: Any) -> Path:
+    write_refusals(made(*found, **changes), folder)
+    return folder
+
+
+# ---- made, kept, made again ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> AuditPlan:
+    """The runs are over few documents."""
+    source = {"corpus.source": str(documents_file), "corpus.party": "party", "corpus.partition": "column"}
+    words: dict[str, Any] = {
+        "vocabulary.min_documents": 1,
+        "vocabulary.max_share": 1.0,
+        "vocabulary.most_candidates": 1000,
+        "model.n_topics": 5,
+        "model.hidden": 16,
+    }
+    below, lies = below_minimum.tried_below_minimum, protocol_violations.tried_violations
+    monkeypatch.setattr(below_minimum, "tried_below_minimum", lambda name, _, *rest: below(name, {**source, **words}, *rest))
+    tried = partial(lies, settings={**source, "vocabulary.min_documents": 1})
+    monkeypatch.setattr(protocol_violations, "tried_violations", tried)
+    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: PLAN)
+    return PLAN
+
+
+def renewed(plan: AuditPlan, folder: Path, place: Path) -> tuple[str, ...]:
+    return renew_refusals(plan, folder, place, Unwatched())
+
+
+def test_what_was_refused_is_kept_and_made_again_only_where_it_is_stale(small: AuditPlan, tmp_path: Path) -> None:
+    folder = tmp_path / "evidence"
+    assert due_refusals(small, folder) == ("masked", "masked_strict")
+    assert renewed(small, folder, tmp_path / "runs") == ("masked", "masked_strict")
+    masked, strict = read_all_refusals(folder)
+    assert (masked.tried, strict.tried) == (("refusals", "moves"), ("moves",))
+    assert [one.minimum for one in masked.refusals] == [100, 100] + [0] * (len(masked.refusals) - 2)
+    assert all(one.refused for one in strict.refusals)
+    assert [one.reason for one in masked.refusals if not one.refused] == [UNCLAIMED.reason]
+    assert len(strict.refusals) > len(masked.refusals) > 15
+    assert (stale_refusals(masked), stale_refusals(strict), read_all_evidence(folder)) == ((), (), ())
+    assert renewed(small, folder, tmp_path / "none") == ()
+    assert not (tmp_path / "none").exists()
+    write_refusals(replace(strict, bound={**strict.bound, "federation": "0" * 64}), folder)
+    assert renewed(small, folder, tmp_path / "again") == ("masked_strict",)
+    assert read_all_refusals(folder)[1].refusals == strict.refusals
+    assert [stale_refusals(one) for one in read_all_refusals(folder)] == [(), ()]
+
+
+def test_what_a_plan_names_no_more_is_thrown_away_and_another_plan_s_stays(tmp_path: Path) -> None:
+    kept(tmp_path, LIE, plan="small", profile="ckks")
+    kept(tmp_path, LIE, plan="other", profile="bfv")
+    none = with_changes(PLAN, refusals=(), moves=())
+    assert renewed(none, tmp_path, tmp_path / "runs") == ()
+    assert [one.profile for one in read_all_refusals(tmp_path)] == ["bfv"]
+
+
+def test_lists_of_the_plan_that_changed_make_it_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(tmp_path, LIE, plan="small")
+    for plan, said in (
+        (with_changes(PLAN, refusals=("masked_strict",)), ()),
+        (PLAN, ("the plan small tries moves of masked_strict now",)),
+        (with_changes(PLAN, moves=()), ("the plan small no longer tries what the parties of masked_strict refuse",)),
+    ):
+        monkeypatch.setattr(staleness, "read_audit_plan", lambda _, plan=plan: plan)
+        assert stale_refusals(read_all_refusals(tmp_path)[0]) == said
+    assert "masked_strict" in due_refusals(PLAN, tmp_path)
+    assert "masked_strict" not in due_refusals(with_changes(PLAN, name="other"), tmp_path)  # more was tried than it asks for
+
+
+# ---- to what they are bound ----------------------------------------------------------------------------------------
+
+
+ROLES = "what parties and the coordinator do"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        *((f"federation/{name}.py", ROLES) for name in ("party", "answering", "store", "document_minimum")),
+        *((f"federation/{name}.py", ROLES) for name in ("questions", "wire", "coordinator", "rounds")),
+        ("federation/witness.py", "what parties and the coordinator do"),
+        ("aggregation/masked/party_round.py", "the aggregation of the profile dp-distributed"),
+        ("mechanisms/sampling.py", "a mechanism of the profile dp-distributed"),
+        ("accounting/composition.py", "the accounting of the epsilon of dp-distributed"),
+        ("auditing/below_minimum.py", "what tries the parties' refusals"),
+        ("auditing/protocol_violations.py", "what tries the parties' refusals"),
+        ("auditing/demonstration.py", "what tries the parties' refusals"),
+        ("auditing/auditor.py", ""),
+        ("reports/audit_wording.py", ""),
+    ],
+)
+def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str, said: str) -> None:
+    before = made(LIE, profile="dp-distributed")
+    assert stale_refusals(before) == ()
+    copied.change(changed)
+    assert (f"{said} changed since" in stale_refusals(before)) if said else not stale_refusals(before)
+
+
+def test_another_profile_s_file_makes_it_stale() -> None:
+    one = made(LIE)
+    other = refusals_bound_to("fortress")["profile"]
+    assert stale_refusals(replace(one, bound={**one.bound, "profile": other})) == ("the profile masked_strict changed since",)
+
+
+# ---- damage --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("profile", "masked"),
+        ("refusals", [{}]),
+        ("refusals", 1),
+        ("refusals", [plain(replace(LIE, by=""))]),
+        ("refusals", [plain(replace(LIE, profile="masked"))]),
+        ("date", None),
+        ("more", 1),
+    ],
+)
+def test_damage_is_told_with_the_name_of_the_file(tmp_path: Path, name: str, value: object) -> None:
+    path = kept(tmp_path, LIE) / "refusals" / "masked_strict.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), name: value}), "utf-8")
+    with pytest.raises(DamagedEvidence, match=r"refusals/masked_strict\.json"):
+        read_all_refusals(tmp_path)
+
+
+# ---- an audit that goes on -----------------------------------------------------------------------------------------
+
+
+def test_a_whole_audit_shows_kept_refusals_as_kept(tmp_path: Path) -> None:
+    plan = with_changes(PLAN, refusals=("masked_strict",), moves=("masked_strict", "masked"))
+    told = [made(FEW, LIE, ANSWERED), made(LIE, profile="masked")]
+    found = whole_audit(plan, (), (), told, ("masked",))
+    assert [(one.profile, one.attempt) for one in found.refusals] == [
+        ("masked_strict", BELOW),
+        ("masked_strict", "a lie"),
+        ("masked_strict", "another lie"),
+        ("masked", "a lie"),
+    ]
+    assert [bool(one.kept) for one in found.refusals] == [True, True, True, False]
+    assert refusal_in_words(found.refusals[1]) == "refused by the party “south” (WrongRound); kept since 2026-11-21"
+    assert [one.attempt for one in found.broken_promises] == ["another lie"]
+    assert headline(found).startswith("NOT HELD: parties should have refused another lie (profile masked_strict). ")
+    assert (found.seconds, found.made) == (1.0, "2026-11-21")  # of what was tried now
+    (tmp_path / "audit.json").write_text(json.dumps(record(found, 0)), "utf-8")
+    assert read_record(tmp_path / "audit.json").refusals == found.refusals
+
+
+# ---- beside the claims that rest on them ---------------------------------------------------------------------------
+
+
+def on_claims(folder: Path, profile: str = "masked_strict") -> dict[str, Any]:
+    facts = threats_of(profile, folder=folder)
+    (coordinator,) = (one for one in facts["threat_models"][0]["adversaries"] if one["adversary"] == "coordinator")
+    return {one["claim"]: one for one in coordinator["required"]}
+
+
+RESTING = ("cannot speak for a party", "cannot show parties different cohorts")
+
+
+def test_claims_that_rest_on_refusing_show_how_many_lies_were_refused(tmp_path: Path) -> None:
+    found = on_claims(kept(tmp_path, FEW, LIE, replace(LIE, attempt="a second lie")))
+    for claim in RESTING:
+        (lies,) = found[claim]["lies"]
+        assert (lies["attempt"], lies["verdict"], lies["refused"], lies["tried"]) == (LIES, "not refuted", 2, 2)
+        assert (lies["date"], lies["stale"], found[claim]["planned"]) == ("2026-11-21", [], [])
+        assert found[claim]["result"] == "not refuted"
+    assert found["sees only sums"]["lies"] == []
+    said = " ".join(securetm("threats", "masked_strict", "--evidence", str(tmp_path)).out.split())
+    assert "2 of 3 were tried, some of them with fewer helpers than are feared, none broken" in said
+    assert "minimum of 100: 1 of 1 refused, 2026-11-21" in said
+
+
+def test_a_broken_promise_is_said_and_exits_1(tmp_path: Path) -> None:
+    kept(tmp_path, FEW, LIE, ANSWERED)
+    assert {on_claims(tmp_path)[claim]["result"] for claim in RESTING} == {"refuted"}
+    said = securetm("threats", "masked_strict", "--evidence", str(tmp_path), "--json")
+    assert said.code == 1
+    assert said.json["refusals"]["not_held"] == ["another lie"]
+    assert said.json["refusals"]["lies"] == {"tried": 2, "refused": 1}
+    assert "NOT HELD: parties should have refused another lie." in " ".join(said.err.split())
+
+
+def test_a_run_below_the_minimum_that_went_on_is_a_broken_promise_too(tmp_path: Path) -> None:
+    kept(tmp_path, replace(FEW, refused=False, by="", reason=""), LIE)
+    said = securetm("threats", "masked_strict", "--evidence", str(tmp_path), "--json")
+    assert (said.code, said.json["refusals"]["not_held"]) == (1, [BELOW])
+
+
+def test_a_lie_that_is_answered_and_not_claimed_to_be_refused_breaks_nothing(tmp_path: Path) -> None:
+    kept(tmp_path, LIE, UNCLAIMED)
+    found = on_claims(tmp_path)
+    assert [found[claim]["result"] for claim in RESTING] == ["not refuted", "refuted"]
+    kept(tmp_path, LIE, UNCLAIMED, profile="masked")
+    said = securetm("threats", "masked", "--evidence", str(tmp_path), "--json")
+    assert (said.code, said.json["refusals"]["not_held"]) == (0, [])
+    words = " ".join(said.err.split())
+    assert "Lies told to parties: 1 of 2 lies refused" in words
+    assert "the profile does not claim that a coordinator cannot show parties different cohorts" in words
+
+
+def test_stale_lies_are_said_to_be_and_count_as_not_tried(tmp_path: Path) -> None:
+    one = made(LIE)
+    write_refusals(replace(one, bound={**one.bound, "federation": "0" * 64}), tmp_path)
+    found = on_claims(tmp_path)
+    assert [found[claim]["result"] for claim in RESTING] == ["never tried", "never tried"]
+    assert found[RESTING[0]]["lies"][0]["stale"] == ["what parties and the coordinator do changed since"]
+    assert "stale: what parties and the coordinator" in " ".join(
+        securetm("threats", "masked_strict", "--evidence", str(tmp_path)).out.replace("│", " ").split()
+    )
+
+
+@pytest.mark.parametrize("text", ["[]", "7", '"refusals"', "null"])
+def test_a_file_that_holds_no_table_is_called_so(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "masked.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(DamagedEvidence, match="it holds no table of results"):
+        read_refusals(path)

@@ -1,0 +1,81 @@
+"""Audits of runs whose messages passed a real network: they read the transcript as that of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from securetm.auditing.adversary_view import TIMES
+from securetm.auditing.attacks import attack_called
+from securetm.auditing.auditor import audit
+from securetm.auditing.ground_truth import ground_truth_of
+from securetm.auditing.leakage_errors import NothingToJudgeBy
+from securetm.auditing.networked import OverNetwork
+from securetm.auditing.recorded import questions_of, view_of
+from securetm.corpus.corpus import Corpus
+from securetm.federation.folder import RunFolder, begin
+from securetm.federation.questions import TRAIN
+from securetm.federation.simulation import train
+from securetm.federation.transcript import Transcript
+from securetm.stages import Unwatched
+
+from ..federation.conftest import corpora, five, small_plan  # noqa: F401 - fixtures
+from .conftest import adversary, write_plan
+
+pytestmark = pytest.mark.own_draws  # threads draw at once, and the stream of a test serves one of them
+
+
+@pytest.fixture(scope="module")
+def networked(five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> RunFolder:  # noqa: F811
+    """A masked run over mutual TLS, recorded."""
+    plan = small_plan(profile="masked", model__batch=25, training__rounds=3)
+    run = begin(tmp_path_factory.mktemp("networked") / "run", plan, five, with_content=True)
+    train(run, Unwatched(), **OverNetwork().roles(run))
+    return run
+
+
+def test_every_reply_has_a_time_and_no_request(networked: RunFolder) -> None:
+    transcript = Transcript(networked.path / "transcript", with_content=True)
+    timed = "SELECT COUNT(*) FROM messages JOIN arrivals USING (at) WHERE sender {} 'coordinator' AND seconds > 0"
+    replies = transcript.rows("SELECT COUNT(*) FROM messages WHERE sender != 'coordinator'")
+    assert transcript.rows(timed.format("!=")) == replies != [(0,)]
+    assert transcript.rows(timed.format("=")) == [(0,)]
+    transcript.close()
+
+
+def test_the_judge_counts_what_took_part(networked: RunFolder) -> None:
+    questions = questions_of(networked, (TRAIN,), 3)
+    truth = ground_truth_of(networked, questions.values())
+    trained = [serial for serial, asked in questions.items() if asked.question == TRAIN]
+    assert len(trained) == 3
+    for serial in trained[1:]:  # other questions have the number 0, too
+        for name in networked.members:
+            assert truth.worked[serial, name] == truth.batches[serial, name].sum()
+
+
+def test_an_observer_gets_the_times(networked: RunFolder) -> None:
+    view = view_of(networked, adversary("network observer", "network_observer"), attack_called("answer_times"), 3)
+    assert len(view.messages(TIMES)) >= 3 * len(networked.members)
+
+
+def test_an_audit_reads_the_run(networked: RunFolder, tmp_path: Path, documents_file: Path) -> None:
+    found = audit(write_plan(tmp_path / "given.toml", documents_file), networked.path)
+    assert [(one.run.profile, one.attempt.baseline) for one in found.findings] == [("open", True), ("masked", False)]
+    assert found.findings[1].outcome.measured.value == 0.0
+    assert not found.refuted_claims
+
+
+def test_a_run_without_its_parties_documents_cannot_be_judged(
+    networked: RunFolder, tmp_path: Path, documents_file: Path
+) -> None:
+    documents = networked.documents("north")
+    content = documents.read_bytes()
+    documents.unlink()
+    try:
+        with pytest.raises(NothingToJudgeBy, match="the documents of north"):
+            audit(write_plan(tmp_path / "given.toml", documents_file), networked.path)
+    finally:
+        documents.write_bytes(content)
+        documents.chmod(0o600)

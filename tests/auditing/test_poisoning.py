@@ -1,0 +1,111 @@
+"""A party that lies: it sends what it likes in an otherwise real run, and the words of its choice come to the top."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from securetm.auditing.attacks import attack_called
+from securetm.auditing.attacks.poisoning import OWN, STEERED, chosen, false_counts
+from securetm.auditing.audit_plans import read_audit_plan
+from securetm.auditing.auditor import audit
+from securetm.auditing.demonstration import Demonstrations
+from securetm.auditing.leakage_errors import BrokenAttack
+from securetm.auditing.malicious_party import MaliciousParties
+from securetm.auditing.recorded import view_of
+from securetm.contracts import Block, Domain, Terms
+from securetm.stages import Unwatched
+
+from .conftest import adversary, write_plan
+
+ATTACK = attack_called("poisoning")
+COUNTS = Terms((Block("counts", (4, 60)), Block("priors", (5,))), domain=Domain.INTEGER)
+
+
+def test_a_lie_has_as_many_words_as_the_truth_and_only_the_chosen_ones() -> None:
+    honest = np.random.default_rng(1).integers(0, 50, COUNTS.size)
+    told = false_counts(honest, COUNTS)
+    table, priors = told[:240].reshape(4, 60), told[240:]
+    assert abs(int(table.sum()) - int(honest[:240].sum())) <= 12
+    assert [set(np.flatnonzero(row)) for row in table] == [set(words) for words in chosen(4, 60)]
+    assert (priors == honest[240:]).all()
+    assert len(np.unique(chosen(4, 60))) == 12
+    assert chosen(4, 60).max() < 60
+
+
+def test_other_questions_are_answered_honestly() -> None:
+    honest = np.arange(7)
+    terms = Terms((Block("documents", (1,)), Block("frequencies", (6,))), domain=Domain.INTEGER)
+    assert false_counts(honest, terms) is honest
+
+
+@pytest.fixture(scope="module")
+def plan(documents_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = write_plan(
+        tmp_path_factory.mktemp("lying") / "lying.toml",
+        documents_file,
+        attack="poisoning",
+        threat_model="lying_party",
+        adversary="party",
+        claim="one party cannot steer the topics",
+        measure=STEERED,
+        refuted_from=0.5,
+        liars=1,
+        effort={"rounds": 1},
+    )
+    text = path.read_text("utf-8").replace('"model.name" = "prodlda"', '"model.name" = "lda"')
+    text = text.replace('"model.hidden" = 64\n', "").replace('"model.batch" = 25\n', "")
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_one_of_five_parties_chooses_what_topics_say_also_where_sums_are_masked(plan: Path) -> None:
+    """The sum hides the lie as it hides everything that one party sends."""
+    found = audit(plan).findings
+    assert [finding.run.profile for finding in found] == ["open", "masked"]
+    for finding in found:
+        assert finding.outcome.verdict == "refuted"
+        assert (finding.outcome.measured.hits, finding.outcome.measured.of) == (15, 15)
+        assert next(measured.value for measured in finding.outcome.beside if measured.measure == OWN) == 1.0
+        assert not finding.about.claimed
+        assert finding.about.accepted
+        assert finding.outcome.chance is not None
+        assert finding.outcome.chance.value < 0.5
+
+
+def test_honest_parties_put_these_words_nowhere(plan: Path, tmp_path: Path) -> None:
+    """The same run, with nobody who lies: what the attack shows is the lie's doing."""
+    settings = read_audit_plan(plan).trials[0].run
+    folder = Demonstrations(tmp_path, Unwatched()).run("open", settings)
+    top = ATTACK.attack(view_of(folder, adversary("party", "lying_party"), ATTACK, 1), {})
+    words = len((folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n"))
+    assert np.isin(chosen(5, words), top).mean() < 0.4
+
+
+def test_a_lying_party_is_another_run_than_an_honest_one_and_the_same_lie_is_the_same_run(plan: Path, tmp_path: Path) -> None:
+    settings = read_audit_plan(plan).trials[0].run
+    runs = Demonstrations(tmp_path, Unwatched())
+    lies = MaliciousParties(1, "poisoning", false_counts)
+    folders = [
+        runs.run("open", settings),
+        runs.run("open", settings, corruption=lies),
+        runs.run("open", settings, corruption=lies),
+    ]
+    assert folders[0].path != folders[1].path == folders[2].path
+
+
+def test_an_attack_that_has_no_lie_cannot_have_liars(documents_file: Path, tmp_path: Path) -> None:
+    path = write_plan(tmp_path / "mute.toml", documents_file, liars=1)
+    with pytest.raises(BrokenAttack, match="a malicious_vector"):
+        audit(path)
+
+
+def test_liars_are_part_of_what_a_trial_says(plan: Path) -> None:
+    from securetm.auditing.evidence_hashes import trial_hash
+
+    trial = read_audit_plan(plan).trials[0]
+    assert trial.liars == 1
+    assert trial_hash(trial) != trial_hash(replace(trial, liars=0))

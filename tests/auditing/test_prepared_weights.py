@@ -1,0 +1,173 @@
+"""Weights prepared so that a last bit decides whole rows: sums of neighbours lie no farther apart than the terms say.
+
+The attack breaks rows without a bound, and a model that differs from ours by one thing: it adds in another order for an odd
+number of rows, as libraries do on some processors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from securetm.agreement import agree
+from securetm.auditing.adversary_view import AdversaryView, PublicFacts
+from securetm.auditing.attack import Estimate, GroundTruth, Score
+from securetm.auditing.attacks.prepared_weights import FARTHEST, attack, judge, pose
+from securetm.auditing.audit_plans import read_audit_plan
+from securetm.auditing.auditor import audit
+from securetm.auditing.corrections import count_of_tests, knows_epsilon, of_epsilon
+from securetm.mechanisms.clipping import BoundedCounts, Clip
+from securetm.models.neural.fixed_order import add_product
+from securetm.models.neural.fused import FusedKernels
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.plan_reading import read_plan
+
+from .conftest import PARTIES, adversary, write_plan
+
+WORDS = tuple(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(90))
+EFFORT = {"rounds": 1, "documents": 41, "states": 2}
+PRIVATE = ("dp-central", "dp-distributed", "dp-local", "fortress")
+MODELS = {
+    "prodlda": {"model.n_topics": 2, "model.hidden": 40, "model.dropout": 0.0, "model.device": "cpu"},
+    "lda": {"model.n_topics": 4},
+    "lda-vi": {"model.n_topics": 4},
+    "neural-lda": {"model.n_topics": 2, "model.hidden": 40, "model.dropout": 0.0, "model.device": "cpu"},
+    "nmf": {"model.n_topics": 4, "model.weighting": "counts"},
+}
+Facts = Callable[..., PublicFacts]
+
+
+class AsLibrariesDo(FusedKernels):
+    """A fault to be found: a product whose order of summation goes by the number of rows."""
+
+    def dense(self, rows: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+        left, right = rows.numpy(), weights.numpy()
+        out = np.zeros((len(left), right.shape[1]), left.dtype) + (0 if bias is None else bias.numpy())
+        step = -1 if len(left) % 2 else 1
+        add_product(left[:, ::step], right[::step], out)
+        return torch.from_numpy(out)
+
+
+@pytest.fixture
+def public(tmp_path: Path) -> Facts:
+    path = tmp_path / "words.txt"
+    path.write_text("\n".join(WORDS))
+
+    def facts(profile: str, model: str = "prodlda", **settings: Any) -> PublicFacts:
+        listed = {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(path)}
+        plan = read_plan(None, {"profile": profile, "model.name": model, **MODELS[model], **listed, **settings})
+        return PublicFacts(PARTIES, agree(plan))
+
+    return facts
+
+
+def tried(facts: PublicFacts, seed: int = 0, documents: int = 41) -> tuple[Estimate, Estimate]:
+    """How far neighbours came, and how far the same sums came with nobody left out."""
+    counts = sparse.csr_array(np.random.default_rng(2).poisson(0.5, (documents, len(WORDS))))
+    truth = GroundTruth(WORDS, {"north": counts}, {}, public=facts)
+    posed = pose(truth, EFFORT, np.random.default_rng(seed))
+    view = AdversaryView(adversary(), facts, {"request": ()}, WORDS, question=posed.question)
+    chance = replace(view, question=posed.redrawn(np.random.default_rng(1)))
+    truth = replace(truth, answer=posed.answer)
+    told, control = (measure(judge(attack(one, EFFORT), truth)) for one in (view, chance))
+    return told, control
+
+
+def measure(judged: Score) -> Estimate:
+    found = judged.measures[FARTHEST]
+    assert isinstance(found, Estimate)
+    return found
+
+
+@pytest.mark.parametrize("profile", PRIVATE)
+@pytest.mark.parametrize("model", MODELS)
+def test_our_rows_keep_within_what_noise_is_made_for(public: Facts, profile: str, model: str) -> None:
+    told, chance = tried(public(profile, model))
+    assert 0.4 < told.value <= 1.0  # and it is no blunt tool
+    assert told.low < 1.0
+    assert chance.value == 0.0
+    assert told.ceiling == 2 * 41 - 1
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_so_do_rows_of_persons_with_two_documents_each(public: Facts, model: str) -> None:
+    told, _ = tried(public("dp-local", model, **{"privacy.unit": "person"}))
+    assert 0.4 < told.value <= 1.0
+    assert told.ceiling == 2 * 21 - 1
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_where_rows_have_no_bound_it_is_refuted(public: Facts, model: str) -> None:
+    told, chance = tried(public("open", model))
+    assert told.low > 1.0 > chance.high
+    assert np.isfinite(told.ceiling)
+
+
+@pytest.mark.parametrize("profile", PRIVATE)
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
+def test_a_model_that_adds_as_libraries_do_is_refuted(
+    public: Facts, profile: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = public(profile, **{"model.dtype": dtype})
+    assert tried(facts)[0].low < 1.0
+    monkeypatch.setattr(ProdLDA, "_kernels", AsLibrariesDo())
+    told, chance = tried(public(profile, **{"model.dtype": dtype}))
+    assert told.low > 1.5 > chance.high
+
+
+@pytest.mark.parametrize("unit", ["document", "person"])
+def test_rows_that_are_not_clipped_are_refuted(public: Facts, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    unequal = {"nmf": {"model.equal_rows": False}}  # rows that a model itself makes of length 1 need no clip
+    facts = {model: public("dp-local", model, **{"privacy.unit": unit, **unequal.get(model, {})}) for model in MODELS}
+    monkeypatch.setattr(Clip, "row_radius", lambda *_: 1e3)
+    monkeypatch.setattr(BoundedCounts, "on_rows", lambda self, rows, terms: rows)
+    for one in facts.values():
+        assert tried(one)[0].low > 1.0
+
+
+def test_with_nobody_in_a_sum_there_was_nothing_to_try(public: Facts) -> None:
+    told, chance = tried(public("dp-local"), documents=0)
+    assert np.isnan(told.value)
+    assert chance.value == 0.0
+
+
+# ---- as a trial ------------------------------------------------------------------------------------------------------
+
+
+def test_a_trial_breaks_its_baseline_and_refutes_no_claim(tmp_path: Path, documents_file: Path) -> None:
+    path = write_plan(
+        tmp_path / "prepared.toml",
+        documents_file,
+        attack="prepared_weights",
+        threat_model="hostile_coordinator",
+        claim="the total is differentially private",
+        profiles=["open", "dp-distributed"],
+        measure=FARTHEST,
+        refuted_from=1.0,
+        effort=EFFORT,
+    )
+    text = path.read_text().replace('"vocabulary.most_candidates" = 1000', '"vocabulary.source" = "file"')
+    path.write_text(text + '"model.dropout" = 0.0\n')
+    found = audit(path)
+    assert [finding.outcome.verdict for finding in found.findings] == ["refuted", "not refuted"]
+    assert not found.refuted_claims
+    assert found.findings[1].about.claimed
+    assert found.findings[1].attempt.tests == 1  # no claim of an epsilon is tested: no other interval grows wider
+
+
+@pytest.mark.parametrize("plan", ["active", "full"])
+def test_the_plans_try_it_and_count_no_test_of_an_epsilon_more(plan: str) -> None:
+    trials = read_audit_plan(plan).trials
+    own = [trial for trial in trials if trial.attack == "prepared_weights"]
+    assert {trial.run["model.name"] for trial in own} >= {"prodlda"}
+    assert {profile for trial in own for profile in trial.profiles} == {"open", *PRIVATE}
+    assert not knows_epsilon("prepared_weights")
+    assert not any(of_epsilon(trial) for trial in own)
+    assert count_of_tests(trials) == count_of_tests([trial for trial in trials if trial not in own])

@@ -1,0 +1,255 @@
+"""What a lying coordinator sends to the parties of a real run is refused by name, and what is not refused is said."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import ANY
+
+import pytest
+from msgspec import structs
+
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.accounts import RunAccount
+from securetm.aggregation.masked import coordinator_round
+from securetm.aggregation.masked.party_round import MaskedPartyRound
+from securetm.aggregation.masked.prekeys import Prekeys
+from securetm.auditing.audit_plans import read_audit_plan
+from securetm.auditing.auditor import audit
+from securetm.auditing.demonstration import Demonstrations
+from securetm.auditing.protocol_violations import tried_violations
+from securetm.auditing.refusal_record import RefusalRecord
+from securetm.block_sums import PartialSum
+from securetm.federation.failure_log import FailureLog
+from securetm.federation.party import Party
+from securetm.federation.refusal_errors import BadState
+from securetm.federation.store import PartyStore
+from securetm.federation.witness import BudgetGuard
+from securetm.reports.audit_wording import refusal_in_words
+from securetm.reports.threats import LIES, threats_of
+from securetm.stages import Unwatched
+
+from .conftest import PARTIES
+
+AGREED = {
+    "an invitation under another profile": "WrongAgreement",
+    "an invitation under another plan": "WrongAgreement",
+    "an invitation with a member that the coordinator made up": "WrongAgreement",
+    "a question to fewer parties than the least number": "CohortTooSmall",
+    "a question in a cohort with a party that nobody knows": "NotInCohort",
+    "a question that no plan has": "UnknownQuestion",
+    "the round before, once more": "OutOfTurn",
+    "this question under the round id of the one before": "WrongRound",
+}
+WEIGHTS = {
+    "weights of another shape": "BadState",
+    "weights that are no numbers": "BadState",
+    "other weights for one party than for the others in the same round": "WrongRound",
+}
+OWN_WEIGHTS = {"weights of the coordinator's own, where the parties learn by themselves": "BadState"}
+LISTS = {
+    "a list that calls the party dropped, which answered": "CalledDropped",
+    "a list that has another party both stay and drop out": "SetsOverlap",
+    "a list that leaves a party out": "SetsIncomplete",
+    "a list that names two survivors": "TooFewSurvivors",
+}
+SIGNED = {
+    **{name.replace("a list", "a list to sign"): reason for name, reason in LISTS.items()},
+    "a second list of survivors, after one was signed": "OtherSurvivors",
+    "a second list of survivors, after one was answered": "OtherSurvivors",
+    "the real list with nobody's signature": "TooFewSignatures",
+}
+SWAPPED = {"another vector behind what a party signed, put there on the way": "AnotherVector"}
+AGAIN = {
+    "another list of words, after another invitation": "WrongAgreement",  # the list is a public file's
+    "a question that was answered, about other weights after another invitation": "AskedOtherwise",
+}
+CARRIED_ON = {"a round from before the last invitation, carried on": "UnknownRound"}
+ALIKE = {"weights of 3e38 for some words: a reply that tells whose documents have them": "an answer like all others"}
+ONCE = {
+    **AGAIN,
+    **CARRIED_ON,
+    **ALIKE,
+    "one round more than the plan has": "AskedTooOften",
+    "the same question for a cohort without one party": "AnotherCohort",
+    "the same question once more, over the others alone as if one party had dropped out": "AskedOtherwise",
+}
+PUT_BACK = "a ledger that was put back and spent from elsewhere until it is longer"
+PAID = {
+    **AGAIN,
+    **CARRIED_ON,
+    "one round more than the plan has": "AskedTooOften",
+    "a question without the others' signatures under the ledger": "NotWitnessed",
+    "one question more than the budget reaches": "CannotTakePart",  # the plan has no other than one that was answered
+    "what others signed of a ledger before the last invitation": "StaleSignature",
+    "heads of ledgers with links that do not lead to them": "LedgerForked",
+    PUT_BACK: "LedgerForked",
+}
+APART = "another list of survivors for one party than for the others"
+UNCLAIMED = "the profile does not claim that a coordinator cannot show parties different cohorts"
+ANSWERED = {"a second list of survivors, after one was answered": "AlreadyUnmasked", APART: UNCLAIMED}
+# Where even a coordinator that breaks the rules may see nothing but sums, a party answers for all members or not at all.
+FIXED = dict.fromkeys(("one round more than the plan has", "the same question for a cohort without one party"), "AnotherSample")
+REASONS = {
+    "masked": {**AGREED, **WEIGHTS, **LISTS, **SWAPPED, **ONCE, **ANSWERED},
+    "masked_strict": {**AGREED, **WEIGHTS, **LISTS, **SIGNED, **SWAPPED, **ONCE, APART: "BadSignature", **FIXED},
+    "dp-distributed": {**AGREED, **WEIGHTS, **LISTS, **SWAPPED, **PAID, **ANSWERED},
+    "ckks": {**AGREED, **OWN_WEIGHTS},
+}
+
+
+@pytest.fixture
+def settings(documents_file: Path) -> dict[str, Any]:
+    return {
+        "corpus.source": str(documents_file),
+        "corpus.party": "party",
+        "corpus.partition": "column",
+        "vocabulary.min_documents": 1,
+    }
+
+
+def tried(profile: str, settings: dict[str, Any], place: Path) -> dict[str, RefusalRecord]:
+    found = tried_violations(profile, Demonstrations(place, Unwatched()), settings)
+    assert len({one.attempt for one in found}) == len(found)
+    assert [one.refused for one in found] == sorted(one.refused for one in found)  # what was answered stands first
+    assert {one.profile for one in found} == {profile}
+    return {one.attempt: one for one in found}
+
+
+@pytest.mark.parametrize("profile", REASONS)
+def test_every_lie_is_refused_by_its_name_or_said_to_be_answered(
+    profile: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    found = tried(profile, settings, tmp_path)
+    assert {attempt: one.reason for attempt, one in found.items()} == REASONS[profile]
+    answered = {attempt for attempt, one in found.items() if not one.refused}
+    assert answered == ({APART} if REASONS[profile].get(APART) == UNCLAIMED else set())
+    by = {attempt: one.by for attempt, one in found.items() if one.refused}
+    others = {**dict.fromkeys(SWAPPED, ("coordinator",)), **dict.fromkeys(ALIKE, ("every party",))}
+    assert all(one in others.get(attempt, PARTIES) for attempt, one in by.items())
+
+
+OTHER = "other weights for one party than for the others in the same round"
+BLIND = "securetm.federation.round_identity.state_digest"
+
+
+def not_held(one: RefusalRecord) -> bool:
+    return (one.refused, one.by, refusal_in_words(one)) == (False, "", "NOT HELD: the party answered")
+
+
+def test_parties_that_do_not_look_at_the_weights_are_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BLIND, lambda *_: b"")
+    assert not_held(tried("masked_strict", settings, tmp_path)[OTHER])
+
+
+def test_parties_that_do_not_look_at_signatures_are_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MaskedPartyRound, "_check_signatures", lambda _, __, reader: reader.rest())
+    found = tried("masked_strict", settings, tmp_path)
+    assert not_held(found["the real list with nobody's signature"])
+    assert not_held(found[APART])
+
+
+def test_a_coordinator_that_does_not_look_at_the_vector_is_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator_round, "vector_hash", lambda _: ANY)
+    (attempt,) = SWAPPED
+    assert not_held(tried("masked", settings, tmp_path)[attempt])
+
+
+def test_parties_that_answer_a_number_about_anything_are_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PartyStore, "check_asked", lambda *_: None)
+    (_, attempt) = AGAIN
+    assert not_held(tried("masked", settings, tmp_path)[attempt])
+
+
+def test_parties_that_keep_a_round_over_an_invitation_are_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    join = Party._join
+
+    def keeping(party: Party, *invited: Any) -> tuple[bytes, ...]:
+        kept = party.session.open_exchange if party.session is not None else None
+        said = join(party, *invited)
+        assert party.session is not None
+        party.session.open_exchange = kept
+        return said
+
+    monkeypatch.setattr(Party, "_join", keeping)
+    monkeypatch.setattr(Prekeys, "check_current", lambda *_: None)
+    (attempt,) = CARRIED_ON
+    assert not_held(tried("masked_strict", settings, tmp_path)[attempt])
+
+
+def test_parties_that_refuse_what_is_not_finite_are_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they did once: whose documents had the word was then told by a name."""
+    finite = PartialSum.finite
+
+    def refusing(whole: PartialSum) -> PartialSum:
+        if finite(whole).lost:
+            raise BadState("it is not finite")
+        return whole
+
+    monkeypatch.setattr(PartialSum, "finite", refusing)
+    monkeypatch.setattr(FailureLog, "logged", lambda _: nullcontext())
+    (attempt,) = ALIKE
+    assert not_held(tried("masked", settings, tmp_path)[attempt])
+
+
+def test_a_budget_that_nobody_keeps_is_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BudgetGuard, "_allowed", lambda *_: 1)
+    monkeypatch.setattr(Ledger, "_check_affordable", lambda *_: None)
+    monkeypatch.setattr(RunAccount, "paid_for", lambda *_: None)
+    assert not_held(tried("dp-local", settings, tmp_path)["one question more than the budget reaches"])
+
+
+def test_parties_that_do_not_look_at_links_are_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They look at lengths only: the longer ledger is the newer one."""
+    monkeypatch.setattr(BudgetGuard, "_follows", lambda _, head, known, __: head.count > known.count)
+    assert not_held(tried("dp-distributed", settings, tmp_path)[PUT_BACK])
+
+
+def test_the_report_says_who_refused_and_what_was_answered() -> None:
+    refused = RefusalRecord("masked", "a list", 0, 0, True, "south", "CalledDropped")
+    assert refusal_in_words(refused) == "refused by the party “south” (CalledDropped)"
+    on_the_way = structs.replace(refused, by="coordinator", reason="AnotherVector")
+    assert refusal_in_words(on_the_way) == "refused by the coordinator (AnotherVector)"
+    answered = structs.replace(refused, refused=False, by="", reason=UNCLAIMED)
+    assert refusal_in_words(answered) == f"NOT HELD: the party answered; {UNCLAIMED}"
+
+
+def test_a_plan_names_profiles_whose_coordinator_lies(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """An audit tells every lie of the profiles that its plan names, and shows them with its findings."""
+    said = RefusalRecord("masked", "a lie", 0, 0, True, "south", "WrongRound")
+    monkeypatch.setattr(
+        "securetm.auditing.auditor.tried_violations", lambda profile, runs: (structs.replace(said, profile=profile),)
+    )
+    plan = read_audit_plan("active")
+    assert set(plan.moves) == {*REASONS, "fortress"}  # which asks for more documents than these
+    small = replace(plan, trials=(replace(plan.trials[0], profiles=("open",), run={**settings, **plan.trials[0].run}),))
+    assert [one.profile for one in audit(small).refusals] == list(plan.moves)
+
+
+def test_threats_name_the_lies_beside_the_claims_that_are_kept_by_refusing(tmp_path: Path) -> None:
+    """Where none is kept."""
+    facts = threats_of("masked_strict", folder=tmp_path)
+    coordinator = facts["threat_models"][0]["adversaries"][0]
+    planned = {one["claim"]: {each["attack"] for each in one["planned"]} for one in coordinator["required"]}
+    assert planned["cannot speak for a party"] == planned["cannot show parties different cohorts"] == {LIES}
+    assert LIES not in planned["sees only sums"]
+    curious = threats_of("masked", folder=tmp_path)["threat_models"][0]["adversaries"][0]
+    assert all(LIES not in {each["attack"] for each in one["planned"]} for one in curious["required"])

@@ -1,0 +1,277 @@
+"""Rare words of one document or sentence, out of real sums over five parties that nobody sees a single answer of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from securetm.auditing.attack import GroundTruth, Proportion, Score
+from securetm.auditing.attacks import attack_called
+from securetm.auditing.attacks.rare_documents import DOCUMENT, SENTENCE, WordGroups, companion, linked, links_found
+from securetm.auditing.audit_plans import Trial, read_audit_plan
+from securetm.auditing.controls import of_chance
+from securetm.auditing.ground_truth import ground_truth_of
+from securetm.auditing.intervals import clopper_pearson
+from securetm.auditing.parts.co_movement import (
+    companions,
+    companions_behind_noise,
+    link_scores,
+    lone_words,
+    maybe_lone_words,
+    mutual_companions,
+    same_topics,
+    topic_probabilities,
+    topics_of,
+)
+from securetm.auditing.recorded import questions_of, view_of
+from securetm.corpus.corpus import Corpus
+from securetm.federation.documents import PartyDocuments
+from securetm.federation.folder import RunFolder, begin
+from securetm.federation.questions import TRAIN
+from securetm.federation.simulation import train
+from securetm.plan_reading import plan_from_tables
+from securetm.stages import Unwatched
+
+from .conftest import PARTIES, adversary
+
+ATTACK = attack_called("rare_documents")
+ROUNDS = 14
+EFFORT = {"rounds": ROUNDS, "words": 2000}
+
+
+def _document(rng: np.random.Generator, number: int) -> str:
+    """Four sentences of two frequent words each; three codes in each stand nowhere else."""
+    common = [f"frequent{chr(97 + int(n))}" for n in rng.integers(0, 20, 8)]
+    codes = [f"code{number:04d}{chr(97 + n)}" for n in range(12)]
+    return " ".join(" ".join([*common[2 * n : 2 * n + 2], *codes[3 * n : 3 * n + 3]]) + "." for n in range(4))
+
+
+@pytest.fixture(scope="module")
+def sentences() -> Mapping[str, Corpus]:
+    rng = np.random.default_rng(1)
+    texts = {name: [_document(rng, 100 * at + n) for n in range(34)] for at, name in enumerate(PARTIES)}
+    return {name: Corpus.from_strings(own, name=name) for name, own in texts.items()}
+
+
+@pytest.fixture(scope="module")
+def runs(sentences: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Mapping[tuple[str, str], RunFolder]:
+    place = tmp_path_factory.mktemp("moving")
+    return {(profile, model): _run(place, sentences, profile, model) for profile, model in CASES}
+
+
+CASES = [("masked", "lda"), ("masked", "sentence-lda"), ("open", "sentence-lda")]
+
+
+def _run(place: Path, parties: Mapping[str, Corpus], profile: str, model: str) -> RunFolder:
+    tables = {
+        "profile": profile,
+        "model": {"name": model, "n_topics": 8, "sweeps": 1},
+        "training": {"rounds": ROUNDS, "held_out": 0.1},
+        "tokeniser": {"numbers": True, "pattern": r"\w+"},
+        "vocabulary": {"min_documents": 1, "max_share": 1.0, "most_candidates": 3000},
+    }
+    folder = begin(place / f"{profile}-{model}", plan_from_tables(tables, "a test"), parties, with_content=True)
+    train(folder, Unwatched())
+    return folder
+
+
+def guessed(folder: RunFolder, *, chance: bool = False) -> tuple[WordGroups, ...]:
+    view = view_of(folder, adversary(), ATTACK, ROUNDS)
+    found: tuple[WordGroups, ...] = ATTACK.attack(of_chance(view, 3) if chance else view, EFFORT)
+    return found
+
+
+def judged(folder: RunFolder, *, chance: bool = False) -> Score:
+    return ATTACK.judge(
+        guessed(folder, chance=chance), ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
+    )
+
+
+def share(found: Score, measure: str) -> float:
+    worth = found.measures[measure]
+    assert isinstance(worth, Proportion)
+    return worth.hits / worth.of
+
+
+def codes_by_sentence(folder: RunFolder, words: np.ndarray) -> list[tuple[int, ...]]:
+    """Which of these words really stand in one sentence, two at least, in the parties' own folders."""
+    vocabulary = tuple((folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n"))
+    found = []
+    for name in PARTIES:
+        documents = PartyDocuments(Corpus.load(folder.party(name) / "corpus.npz"))
+        documents.adopt(vocabulary, folder.agreement)
+        held = documents.for_question(TRAIN)
+        assert held.tokens is not None
+        assert held.sentence_ends is not None
+        ends = np.unique(np.concatenate([held.sentence_ends, held.token_ends]))
+        found += [tuple(np.intersect1d(part, words).tolist()) for part in np.split(held.tokens, ends[:-1])]
+    return [part for part in found if len(part) > 1]
+
+
+def test_a_sum_of_sentences_shows_which_rare_words_stand_in_one(runs: Mapping[tuple[str, str], RunFolder]) -> None:
+    folder = runs["masked", "sentence-lda"]
+    found = judged(folder)
+    assert share(found, companion(SENTENCE)) > 0.55
+    assert share(found, linked(SENTENCE)) > 0.9
+    assert share(found, companion(DOCUMENT)) >= share(found, companion(SENTENCE))
+    (told,) = guessed(folder)
+    assert told.party == ""
+    real = codes_by_sentence(folder, told.words)
+    said = {tuple(np.sort(group).tolist()) for group in told.groups}
+    assert len(real) > 300
+    assert len(said & set(real)) / len(real) > 0.3  # whole sentences, as far as they are made of words that occur once
+    assert len(said & set(real)) / len(said) > 0.9
+
+
+def test_a_sum_of_words_shows_documents_more_faintly(runs: Mapping[tuple[str, str], RunFolder]) -> None:
+    folder = runs["masked", "lda"]
+    (told,) = guessed(folder)
+    by_chance = 11 / (len(told.words) - 1)  # of a word's twelve fellows, where all words are alike
+    assert share(judged(folder), companion(DOCUMENT)) > 5 * by_chance
+
+
+def test_answers_in_the_open_are_followed_party_by_party(runs: Mapping[tuple[str, str], RunFolder]) -> None:
+    folder = runs["open", "sentence-lda"]
+    assert {told.party for told in guessed(folder)} == set(PARTIES)
+    assert share(judged(folder), companion(DOCUMENT)) > 0.6
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_random_numbers_show_no_document(runs: Mapping[tuple[str, str], RunFolder], case: tuple[str, str]) -> None:
+    worth = judged(runs[case], chance=True).measures[companion(DOCUMENT)]
+    assert isinstance(worth, Proportion)
+    assert worth.of > 300  # a control that followed nothing would say nothing
+    assert worth.hits / worth.of < 0.05
+
+
+def knows_all(folder: RunFolder, words: np.ndarray) -> WordGroups:
+    """What somebody would say who follows these words only, and knows which stand in one document."""
+    truth = ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
+    held = sparse.csc_array(sparse.vstack(list(truth.held.values())))[:, words]
+    held = held * (np.asarray(held.sum(axis=0)).ravel() == 1)  # words that occur more often are in many documents
+    beside = np.asarray((held.T @ held).todense())
+    beside = beside.astype(np.int64)
+    np.fill_diagonal(beside, -1)  # no word is its own companion, also where it has none
+    return WordGroups("", words, words[beside.argmax(axis=1)], ())
+
+
+@pytest.mark.parametrize("most", [100, 400, 5000])
+def test_behind_noise_whoever_knew_all_would_refute(runs: Mapping[tuple[str, str], RunFolder], most: int) -> None:
+    folder = runs["masked", "lda"]
+    truth = ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
+    sums = np.zeros((ROUNDS, 8, len(truth.vocabulary)))
+    sums[:, 0] = sum(np.asarray(counts.sum(axis=0)).ravel() for counts in truth.held.values())
+    words = maybe_lone_words(sums + np.random.default_rng(5).normal(0, 50, sums.shape), most)
+    assert len(words) == most or most > 0.9 * sums.shape[2]
+    found = ATTACK.judge((knows_all(folder, words),), truth).measures[companion(DOCUMENT)]
+    assert isinstance(found, Proportion)
+    assert 30 < found.hits == found.of <= len(words)
+    for trial in trials_behind_noise():
+        assert clopper_pearson(found.hits, found.of, trial.confidence)[0] > 2 * trial.refuted_from
+
+
+def trials_behind_noise() -> list[Trial]:
+    return [one for one in read_audit_plan("full").trials if one.attack == ATTACK.name and "dp-distributed" in one.profiles]
+
+
+def test_behind_noise_the_plan_follows_every_word() -> None:
+    trials = trials_behind_noise()
+    assert trials
+    assert all(trial.effort["words"] >= trial.run["vocabulary.max_words"] for trial in trials)
+
+
+def test_only_words_that_were_followed_are_counted() -> None:
+    documents = sparse.csr_array(np.array([[1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 1, 1, 0, 2], [0, 0, 0, 0, 0, 1, 2]]))
+    truth = GroundTruth(tuple("abcdefg"), {"one": documents}, {})
+    told = WordGroups(
+        "", np.array([0, 2, 3, 5, 6]), np.array([2, 3, 5, 3, 5]), ()
+    )  # 1 and 4 are not followed, so 3 has no mate
+    found = ATTACK.judge((told,), truth).measures
+    assert found[companion(DOCUMENT)] == Proportion(1, 2)
+    assert found[links_found(DOCUMENT)] == Proportion(0, 1)
+
+
+# ---- the arithmetic ------------------------------------------------------------------------------------------------
+
+
+def tables_of(topics: np.ndarray, topics_in_all: int = 6) -> np.ndarray:
+    """Tables in which each word occurs once: in these topics, rounds x words."""
+    return np.stack([(topics == topic).astype(np.float64) for topic in range(topics_in_all)], axis=1)
+
+
+def test_words_that_go_together_are_told_from_words_that_do_not() -> None:
+    rng = np.random.default_rng(2)
+    way = np.repeat(rng.integers(0, 6, (20, 30)), 2, axis=1)  # thirty pairs
+    tables = tables_of(way)
+    assert lone_words(tables).tolist() == list(range(60))
+    assert (topics_of(tables, np.arange(60)) == way).all()
+    likely = topic_probabilities(tables, way)
+    assert (likely > 0).all()
+    likeness = link_scores(way, likely, 0.5)
+    assert (companions(likeness) == np.arange(60) ^ 1).all()
+    assert {tuple(pair.tolist()) for pair in mutual_companions(likeness)} == {(n, n + 1) for n in range(0, 60, 2)}
+    assert {tuple(group.tolist()) for group in same_topics(way, likely)} == {(n, n + 1) for n in range(0, 60, 2)}
+
+
+def test_a_way_that_every_word_might_have_gone_proves_nothing() -> None:
+    way = np.zeros((20, 50), dtype=np.int64)
+    way[:, 25:] = 1
+    assert list(same_topics(way, topic_probabilities(tables_of(way), way))) == []
+
+
+def test_noise_leaves_no_word_that_occurs_once() -> None:
+    rng = np.random.default_rng(3)
+    tables = tables_of(rng.integers(0, 6, (10, 40))) + rng.integers(-2, 3, (10, 6, 40))
+    assert len(lone_words(tables)) == 0
+
+
+def test_behind_little_noise_words_are_told_that_cannot_occur_once() -> None:
+    rng = np.random.default_rng(6)
+    occurs = np.repeat([0, 1, 40], [30, 20, 10])
+    tables = np.zeros((25, 4, 60))
+    tables[:, 0] = occurs
+    noised = tables + rng.normal(0, 0.2, tables.shape)
+    assert maybe_lone_words(noised, 60).tolist() == np.flatnonzero(occurs == 1).tolist()
+    assert len(maybe_lone_words(noised, 8)) == 8
+    loud = maybe_lone_words(tables + rng.normal(0, 30, tables.shape), 60)
+    assert set(np.flatnonzero(occurs == 1)) <= set(loud.tolist())
+    assert len(loud) >= 50
+
+
+def test_companions_are_found_wherever_they_stand() -> None:
+    rng = np.random.default_rng(8)
+    tables = rng.normal(0, 1, (10, 6, 2301))
+    mixed = rng.permutation(2300).reshape(2, -1)
+    tables[:, :, mixed[1]] = tables[:, :, mixed[0]] + rng.normal(0, 0.1, tables[:, :, mixed[0]].shape)
+    found = companions_behind_noise(tables, np.arange(2301))
+    assert (found[mixed[0]] == mixed[1]).all()
+    assert (found[mixed[1]] == mixed[0]).all()
+
+
+@pytest.mark.parametrize("rounds", [1, 30])
+def test_tables_without_rare_words_have_no_companions(rounds: int) -> None:
+    tables = np.full((rounds, 6, 40), 50.0) + np.arange(40)
+    assert len(maybe_lone_words(np.tile(tables, (2, 1, 1)), 2000)) == 0
+    assert companions_behind_noise(tables, np.zeros(0, dtype=np.int64)).shape == (0,)
+
+
+def test_frequent_words_are_nobodys_companions_for_being_frequent() -> None:
+    rng = np.random.default_rng(7)
+    tables = 1000.0 * rng.random((40, 6, 64))
+    tables[:, :, :60] = tables_of(np.repeat(rng.integers(0, 6, (40, 30)), 2, axis=1))
+    assert (companions_behind_noise(tables + rng.normal(0, 0.2, tables.shape), np.arange(64))[:60] == np.arange(60) ^ 1).all()
+
+
+def test_words_that_go_together_are_told_behind_a_little_noise_and_not_behind_much() -> None:
+    rng = np.random.default_rng(4)
+    tables = tables_of(np.repeat(rng.integers(0, 6, (40, 30)), 2, axis=1))  # thirty pairs
+    found = [
+        companions_behind_noise(tables + rng.normal(0, deviation, tables.shape), np.arange(60)) for deviation in (0.2, 5.0)
+    ]
+    right = [int((each == np.arange(60) ^ 1).sum()) for each in found]
+    assert right[0] == 60
+    assert right[1] < 10

@@ -1,0 +1,127 @@
+"""Words of one document alone: a table of words names them all, and noise in sums of words hides them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.agreement import agree
+from securetm.auditing.adversary_view import AdversaryView, PublicFacts
+from securetm.auditing.attack import Estimate, GroundTruth
+from securetm.auditing.attacks import attack_called
+from securetm.auditing.attacks.many_run_epsilon import GAUSSIAN
+from securetm.auditing.attacks.rare_words import RIGHT, TOLD, AskedWords, allowed, surely_there
+from securetm.auditing.reading import ReadVector, RoundQuestion
+from securetm.contracts import Budget, Unit
+from securetm.corpus.corpus import Corpus
+from securetm.federation.folder import RunFolder, begin
+from securetm.federation.questions import JOINT
+from securetm.federation.simulation import train
+from securetm.models.word_sketch import packed
+from securetm.models.word_sums import CELLS, OPEN, WordSums, opening
+from securetm.plan_reading import plan_from_tables, read_plan
+from securetm.stages import Unwatched
+from securetm.testing.query_laws import summed
+
+from .conftest import PARTIES, adversary
+from .tried import tried
+
+EFFORT = {"rounds": 1, "words": 60}
+FREQUENT = ("river", "lake", "stone", "bridge", "water", "court", "judge", "window", "garden", "winter")
+
+
+def _document(rng: np.random.Generator, number: int) -> str:
+    """Some frequent English words, and sometimes a code that stands nowhere else."""
+    words = rng.choice(FREQUENT, 5)
+    return " ".join([*words, *([f"code{number:04d}x"] if number % 3 == 0 else [])])
+
+
+@pytest.fixture(scope="module")
+def parties() -> Mapping[str, Corpus]:
+    rng = np.random.default_rng(1)
+    texts = {name: [_document(rng, 1000 * at + n) for n in range(120)] for at, name in enumerate(PARTIES)}
+    return {name: Corpus.from_strings(own, name=name) for name, own in texts.items()}
+
+
+def _run(place: Path, parties: Mapping[str, Corpus], profile: str) -> RunFolder:
+    tables: dict[str, Any] = {
+        "profile": profile,
+        "model": {"name": "lda", "n_topics": 2, "sweeps": 1},
+        "training": {"rounds": 1},
+        "vocabulary": {"min_documents": 1, "max_share": 1.0},
+    }
+    folder = begin(place / profile, plan_from_tables(tables, "a test"), parties, with_content=True)
+    train(folder, Unwatched())
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", ["open", "masked"])
+def test_a_list_or_a_table_names_words_of_one_document(profile: str, parties: Mapping[str, Corpus], tmp_path: Path) -> None:
+    found = tried(_run(tmp_path, parties, profile), "rare_words", EFFORT)
+    assert found.share(TOLD) == 1.0
+    assert found.share(RIGHT) == 1.0
+
+
+@pytest.mark.parametrize(("noise", "told"), [(0.01, True), (3.0, False)])
+def test_only_noise_in_sums_of_words_hides_them(noise: float, told: bool, parties: Mapping[str, Corpus]) -> None:
+    """The first sum is about all words. In the second none of these is open, so it says nothing of them."""
+    rng, whole = np.random.default_rng(0), Corpus.concat(list(parties.values()))
+    codes = tuple(word for word in whole.vocabulary if word.startswith("code"))
+    asked = AskedWords((*codes, *(code[::-1] for code in codes)), FREQUENT)
+    sums = [
+        ReadVector(RoundQuestion(serial, JOINT, serial, state, WordSums().terms), "", {"cells": cells})
+        for serial, state in enumerate(({}, opening(packed(FREQUENT))))
+        for cells in (summed(WordSums(state.get(OPEN)), whole, radius=1.0) + rng.normal(0, noise, CELLS),)
+    ]
+    found = surely_there(asked, sums)
+    assert (found[: len(codes)].mean() > 0.9) == told
+    assert found[: len(codes)].mean() in (pytest.approx(1.0, abs=0.05), pytest.approx(0.0, abs=0.05))
+    assert found[len(codes) :].mean() < 0.02
+
+
+@pytest.mark.slow
+def test_noise_in_the_sums_of_a_run_hides_them(parties: Mapping[str, Corpus], tmp_path: Path) -> None:
+    found = tried(_run(tmp_path, parties, "dp-distributed"), "rare_words", EFFORT)
+    assert found.hits(TOLD) <= 1
+    most = allowed(TOLD, Budget(Unit.DOCUMENT, 8.0, 1e-5))
+    assert 0 < most < 0.01
+    assert allowed(TOLD, Budget(Unit.WORD, 8.0, 1e-5)) == allowed(RIGHT, Budget(Unit.DOCUMENT, 1.0, 1e-5)) == 1.0
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> Callable[[str], PublicFacts]:
+    (tmp_path / "words.txt").write_text("\n".join(FREQUENT))
+
+    def made(profile: str) -> PublicFacts:
+        listed = {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(tmp_path / "words.txt")}
+        return PublicFacts(PARTIES, agree(read_plan(None, {"profile": profile, "model.name": "lda", **listed})))
+
+    return made
+
+
+def _shown(public: PublicFacts, runs: int) -> Estimate:
+    attack, effort = attack_called("many_run_words"), {"rounds": 1, "runs": runs}
+    assert attack.pose is not None
+    posed = attack.pose(GroundTruth(FREQUENT, {}, {}, public=public), effort, np.random.default_rng(0))
+    view = AdversaryView(adversary(), public, {"request": ()}, FREQUENT, question=posed.question)
+    truth = GroundTruth(FREQUENT, {}, {}, confidence=0.9998, public=public, answer=posed.answer)
+    found = attack.judge(attack.attack(view, effort), truth).measures[GAUSSIAN]
+    assert isinstance(found, Estimate)
+    return found
+
+
+@pytest.mark.parametrize("profile", ["dp-central", "dp-distributed"])
+def test_a_sum_of_words_shows_most_of_its_epsilon_and_no_more(profile: str, facts: Callable[[str], PublicFacts]) -> None:
+    found = _shown(facts(profile), 40_000)
+    assert 0.3 < found.low < 1.0
+
+
+def test_a_sum_of_words_without_noise_shows_the_canary_every_time(facts: Callable[[str], PublicFacts]) -> None:
+    found = _shown(facts("open"), 40_000)
+    assert found.low > 1.0
+    assert found.value == found.ceiling

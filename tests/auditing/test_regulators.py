@@ -1,0 +1,89 @@
+"""Which of the regulators' questions an attack bears on, and what a run's findings say to each."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from securetm.auditing.attack import Proportion
+from securetm.auditing.attacks import attack_names
+from securetm.auditing.audit_record import Audit, Finding, record
+from securetm.auditing.measured_figures import measured
+from securetm.auditing.regulators import (
+    ABOVE_CHANCE,
+    BEARS_ON,
+    CRITERIA,
+    INFERENCE,
+    LINKING,
+    NOT_SHOWN,
+    NOT_TRIED,
+    SCOPES,
+    SHOWN,
+    SINGLING_OUT,
+    THE_MODEL,
+    THE_TRAINING,
+    anonymity_questions,
+)
+from securetm.auditing.verdicts import NOT_REFUTED, REFUTED
+from tests.reports.audits import AUDIT, IDLE, changed, finding
+
+
+def _of_run(*findings: Finding) -> Audit:
+    return replace(AUDIT, run="mine", findings=tuple(changed(one, name="mine") for one in findings))
+
+
+def _found(hits: int, of: int = 300, **changes: object) -> Finding:
+    share = measured("members found", "document", Proportion(hits, of), 0.95)
+    return finding(
+        baseline=False, measured=share, chance=measured("members found", "document", Proportion(3, 300), 0.95), **changes
+    )
+
+
+def _outcomes(audit: Audit) -> dict[tuple[str, str], str]:
+    return {(one.criterion, one.scope): one.outcome for one in anonymity_questions(audit)}
+
+
+def test_every_attack_is_sorted_and_every_criterion_is_known() -> None:
+    assert set(BEARS_ON) == set(attack_names()), "say in regulators.py which questions the attack bears on"
+    assert {one for each in BEARS_ON.values() for one in each} == set(CRITERIA)
+
+
+def test_an_audit_of_no_single_run_says_nothing_of_a_model() -> None:
+    assert anonymity_questions(AUDIT) == ()
+
+
+def test_what_was_not_tried_is_named_so() -> None:
+    asked = anonymity_questions(_of_run(IDLE))
+    assert len(asked) == len(CRITERIA) * len(SCOPES)
+    assert {one.outcome for one in asked} == {NOT_TRIED}
+    assert not any(one.attacks for one in asked)
+
+
+def test_documents_from_messages_single_somebody_out_and_say_nothing_of_the_model() -> None:
+    found = _outcomes(_of_run(_found(292, verdict=REFUTED)))
+    assert found[SINGLING_OUT, THE_TRAINING] == found[INFERENCE, THE_TRAINING] == SHOWN
+    assert found[SINGLING_OUT, THE_MODEL] == found[LINKING, THE_TRAINING] == NOT_TRIED
+
+
+def test_what_an_epsilon_allows_is_still_above_chance() -> None:
+    """A claim that is not refuted may leave an attacker better off than chance: that is what the opinion asks about."""
+    allowed = _found(60, attack="membership", sees=("model", "vocabulary"), verdict=NOT_REFUTED, refuted_from=0.4)
+    nothing = changed(_found(3, attack="membership_counts", sees=("model", "vocabulary"), verdict=NOT_REFUTED))
+    linked = next(
+        one for one in anonymity_questions(_of_run(nothing, allowed)) if (one.criterion, one.scope) == (LINKING, THE_MODEL)
+    )
+    assert linked.outcome == ABOVE_CHANCE
+    assert linked.shown_by == ("membership",)
+    assert linked.attacks == ("membership", "membership_counts")
+    assert _outcomes(_of_run(nothing))[LINKING, THE_MODEL] == NOT_SHOWN
+
+
+def test_the_baseline_beside_a_run_is_not_the_run() -> None:
+    other = changed(_found(292, verdict=REFUTED), baseline=True)
+    audit = replace(AUDIT, run="mine", findings=(changed(other, name="open-of-mine"), changed(IDLE, name="mine")))
+    assert {one.outcome for one in anonymity_questions(audit)} == {NOT_TRIED}
+
+
+def test_files_hold_the_questions_and_what_each_finding_bears_on() -> None:
+    kept = record(_of_run(_found(292, verdict=REFUTED)), 0)
+    assert kept["findings"][0]["bears_on"] == [SINGLING_OUT, INFERENCE]
+    assert {one["criterion"] for one in kept["anonymity"]} == set(CRITERIA)

@@ -1,0 +1,193 @@
+"""A coordinator that shows weights of its own rebuilds documents from a masked sum, and none from an answer under its mask."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.auditing.attacks import attack_called
+from securetm.auditing.attacks.trap_weights import imprinted_state
+from securetm.auditing.audit_plans import AuditPlan, Trial, read_audit_plan
+from securetm.auditing.auditor import audit
+from securetm.auditing.demonstration import Demonstrations
+from securetm.auditing.leakage_errors import BrokenAttack, NotGranted
+from securetm.auditing.malicious_coordinator import MaliciousRounds
+from securetm.auditing.parts.bin_contents import one_document, two_documents
+from securetm.auditing.parts.imprint_layer import between, imprint_for, in_bin
+from securetm.auditing.reading import questions_in
+from securetm.auditing.recorded import granted_to, view_of
+from securetm.contracts import Array
+from securetm.federation.folder import RunFolder
+from securetm.federation.store import read_arrays
+from securetm.models.neural.network_shape import NetworkShape
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.stages import Unwatched
+
+from .conftest import adversary, write_plan
+
+ON_SUMS = attack_called("trap_weights")
+EFFORT = {"rounds": 2, "documents": 100}
+EXACT = "documents recovered exactly"
+
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+def inputs(counts: Array) -> Array:
+    """What the network is given of a document."""
+    logs = np.log1p(counts)
+    return np.asarray(logs / np.linalg.norm(logs))
+
+
+ONE, TWO = np.array([3, 1, 0, 1, 2, 0, 1, 0]), np.array([0, 1, 1, 0, 1, 4, 0, 2])
+
+
+def test_one_document_is_told_by_its_length_and_two_are_not_taken_for_one() -> None:
+    (found,) = one_document(inputs(ONE), 1e-4)
+    assert (found == ONE).all()
+    assert one_document(0.6 * inputs(ONE) + 0.4 * inputs(TWO), 1e-4) == []
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.65])
+def test_two_documents_come_apart_by_their_counts(share: float) -> None:
+    pairs = two_documents(share * inputs(ONE) + (1 - share) * inputs(TWO), 1e-5)
+    assert any(sorted(map(tuple, pair)) == sorted([tuple(ONE), tuple(TWO)]) for pair in pairs)
+
+
+def test_two_documents_whose_words_weigh_the_same_are_left_together() -> None:
+    """Nothing says which word is whose."""
+    one, two = np.array([1, 1, 1, 0, 0, 0]), np.array([0, 0, 0, 1, 1, 1])
+    assert two_documents(0.5 * inputs(one) + 0.5 * inputs(two), 1e-4) == []
+
+
+def test_random_numbers_are_no_documents() -> None:
+    noise = np.random.default_rng(5).standard_normal((50, 40))
+    assert not any(one_document(row, 1e-4) or two_documents(row / row.sum(), 1e-4) for row in noise)
+
+
+def test_a_bin_holds_what_lies_between_its_thresholds(documents: Any) -> None:
+    """Against the model's own gradient: what neighbours differ by is that of the documents in the bin, and of no other."""
+    model = ProdLDA(n_topics=20, hidden=40, batch=60)
+    words = tuple(f"word{n}" for n in range(documents.shape[1]))
+    state = imprinted_state(model.start(words, np.random.default_rng(1)), model, {"documents": 60})
+    shape = NetworkShape(len(words), 40, 20)
+    trap = imprint_for(shape, 60, 0)
+    assert all(np.isfinite(array).all() for array in state.values())
+    gradient = model.losses(state, documents, np.arange(60, dtype=np.uint64)).gradient(np.ones(60))
+    binned = between(shape.views(gradient)["words"], trap)
+    dense = documents.toarray()
+    alone = [n for n in range(40) if sum(in_bin(trap, n, row) for row in dense) == 1]
+    assert len(alone) > 5
+    for place in alone:
+        (row,) = (row for row in dense if in_bin(trap, place, row))
+        direction = binned[:, place] / np.linalg.norm(binned[:, place])
+        assert direction @ inputs(row) > 0.9
+
+
+@pytest.fixture(scope="module")
+def documents(parties: Any) -> Any:
+    corpus = next(iter(parties.values()))
+    return corpus.counts[:60].tocsr()
+
+
+# ---- in a real run ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trial(documents_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    path = write_plan(
+        tmp_path_factory.mktemp("trap") / "trap.toml",
+        documents_file,
+        attack="trap_weights",
+        threat_model="active_coordinator",
+        claim="the total is differentially private",
+        profiles=["open", "masked"],
+        measure=EXACT,
+        meddled=2,
+        batch=25,
+        effort=EFFORT,
+    )
+    text = path.read_text("utf-8").replace('"model.n_topics" = 5', '"model.n_topics" = 20').replace("= 64", "= 100")
+    path.write_text(text, "utf-8")
+    return read_audit_plan(path).trials[0]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Demonstrations:
+    return Demonstrations(tmp_path_factory.mktemp("runs"), Unwatched())
+
+
+def plan_of(trial: Trial, **changes: Any) -> AuditPlan:
+    return AuditPlan("trap", "A plan of a test", (replace(trial, **changes),))
+
+
+def test_prepared_weights_rebuild_documents_from_a_masked_sum(trial: Trial) -> None:
+    """The seal holds, and what is sealed answers the coordinator's question all the same."""
+    baseline, masked = audit(plan_of(trial)).findings
+    for finding in (baseline, masked):
+        assert finding.outcome.verdict == "refuted"
+        assert finding.outcome.measured.value is not None
+        assert finding.outcome.measured.value > 0.2
+        assert finding.outcome.chance is not None
+        assert finding.outcome.chance.hits == 0
+        (right,) = finding.outcome.beside
+        assert right.value is not None
+        assert right.value > 0.9
+        assert not finding.about.claimed
+    assert masked.about.accepted
+
+
+def test_prepared_weights_do_not_look_under_a_mask(trial: Trial) -> None:
+    baseline, masked = audit(plan_of(trial, attack="trap_answers", claim="sees only sums")).findings
+    assert baseline.outcome.verdict == "refuted"
+    assert (masked.outcome.verdict, masked.outcome.measured.hits) == ("not refuted", 0)
+    assert masked.about.claimed
+
+
+def lied(runs: Demonstrations, trial: Trial, rounds: int) -> RunFolder:
+    return runs.run("masked", trial.run, corruption=MaliciousRounds(rounds, "trap_weights", imprinted_state, EFFORT))
+
+
+def test_the_coordinator_lies_in_the_first_rounds_only_and_the_model_does_not_move_there(
+    trial: Trial, runs: Demonstrations
+) -> None:
+    folder = lied(runs, trial, 2)
+    view = view_of(folder, adversary(model="active_coordinator"), ON_SUMS, 3)
+    model = view.public.model
+    shown = [one.state for one in questions_in(view).values() if one.question == "train"]
+    assert len(shown) == 3
+    prepared = [np.array_equal(imprinted_state(state, model, EFFORT)["weights"], state["weights"]) for state in shown]
+    assert prepared == [True, True, False]
+    start = model.start(view.vocabulary(), np.random.default_rng(view.public.plan.seed))
+    assert np.array_equal(shown[2]["weights"], start["weights"])
+    learned = read_arrays(folder.model, bare=True)[0]["weights"]
+    assert not np.array_equal(learned, start["weights"])  # by the one honest round
+    assert [guess.serial for guess in ON_SUMS.attack(view, EFFORT)] == sorted(questions_in(view))[:2]
+
+
+def test_an_honest_run_gives_it_nothing(trial: Trial, runs: Demonstrations) -> None:
+    view = view_of(runs.run("masked", trial.run), adversary(model="active_coordinator"), ON_SUMS, 3)
+    assert ON_SUMS.attack(view, EFFORT) == ()
+
+
+def test_attacks_that_tell_the_same_lie_share_a_run(trial: Trial, runs: Demonstrations) -> None:
+    one = lied(runs, trial, 2)
+    assert (
+        runs.run("masked", trial.run, corruption=MaliciousRounds(2, "trap_answers", imprinted_state, EFFORT)).path == one.path
+    )
+    assert lied(runs, trial, 1).path != one.path
+    assert runs.run("masked", trial.run).path != one.path
+
+
+def test_who_sees_no_total_has_no_such_attack() -> None:
+    with pytest.raises(NotGranted, match="total"):
+        granted_to(ON_SUMS, adversary("party", "active_coordinator"))
+
+
+def test_an_attack_without_a_lie_for_the_coordinator_says_so(trial: Trial) -> None:
+    with pytest.raises(BrokenAttack, match="a malicious_state"):
+        audit(plan_of(trial, attack="sum_inversion", measure=EXACT, effort={"rounds": 1}))
