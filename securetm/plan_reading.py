@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from securetm.contracts import Budget, Profile, Unit
-from securetm.corpus.sentence_models import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
+from securetm.corpus.text_embeddings import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
 from securetm.errors import NotFound
 from securetm.models.model_errors import EmbeddingsWithoutNoise
 from securetm.plan_start import asked_first, most_words, rounds_rule, with_start, with_vectors

@@ -16,8 +16,7 @@ from typing import Any, cast
 from securetm.contracts import Budget, Origin, Profile, Unit
 from securetm.corpus.length_limits import LONGEST
 from securetm.corpus.public_words import frequent_words, language_code
-from securetm.corpus.sentence_models import USUAL
-from securetm.corpus.text_embeddings import MAX_TOKENS, TextEmbedder
+from securetm.corpus.text_embeddings import MAX_TOKENS, USUAL, TextEmbedder
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.data_homes import COORDINATOR_OUT
 from securetm.errors import BadSetting

@@ -14,7 +14,7 @@ import pytest
 from securetm.agreement import agree
 from securetm.contracts import Array
 from securetm.corpus.embedding_errors import NoSentenceModel, OtherSentenceModel
-from securetm.corpus.sentence_models import USUAL_DIGEST, SentenceModel
+from securetm.corpus.text_embeddings import USUAL_DIGEST, SentenceModel
 from securetm.errors import BadSetting
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import begin

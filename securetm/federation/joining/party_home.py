@@ -15,8 +15,8 @@ from pathlib import Path
 
 from securetm.agreement import Agreement
 from securetm.contracts import Budget
-from securetm.corpus.contents import content_digests
 from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.document_names import content_digests
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import alone_in
 from securetm.federation.joining_errors import AnotherDataSet, DocumentsChanged, HomeBusy

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import ON_DISK, Array, Keeping, Memory
+from securetm.corpus.block_layout import FEW, BlockColumns, chosen_documents, counts_of, joined_documents
 from securetm.corpus.counted_documents import CountedDocuments, places_of
-from securetm.corpus.keys import content_keys, document_keys, secret_of
-from securetm.corpus.shards.block_columns import Columns, chosen_documents, counts_of, joined_documents
-from securetm.corpus.shards.corpus_store import CorpusStore, store_at
-from securetm.corpus.shards.single_documents import FEW
+from securetm.corpus.document_names import content_keys, document_keys, secret_of
+from securetm.corpus.store import CorpusStore, store_at
 from securetm.corpus.stored import read_arrays, save_arrays
 
 _MEMORY = "memory"  # the folder beside the shards
@@ -73,7 +72,7 @@ class StoredView:
             return document_keys(self.source, rows)
         return content_keys(secret_of(self.source, self.secret), digests, copies)
 
-    def _columns(self, rows: Array | range) -> Columns:
+    def _columns(self, rows: Array | range) -> BlockColumns:
         starts = self.store.starts
         if isinstance(rows, range) and rows == self.store.whole_block(rows.start):
             return self.store.columns(self.store.block_of(rows.start))
@@ -90,7 +89,7 @@ class StoredView:
         joined, order = joined_documents(pieces), np.concatenate(places)
         return joined if (np.diff(order) > 0).all() else chosen_documents(joined, np.argsort(order))
 
-    def _documents(self, columns: Columns) -> CountedDocuments:
+    def _documents(self, columns: BlockColumns) -> CountedDocuments:
         names = self.store.names
         known = {role: names[role][columns[role]] if role in names else None for role in ("label", "party", "date")}
         if self.party is not None:

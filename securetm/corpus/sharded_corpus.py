@@ -20,11 +20,10 @@ from securetm.corpus.corpus_errors import DamagedFile
 from securetm.corpus.counted_documents import by_key, in_train, least_keys, row_numbers, unrepeated
 from securetm.corpus.dropped import Dropped
 from securetm.corpus.held_blocks import by_person, numbered
-from securetm.corpus.shards.corpus_store import CorpusStore, store_at
-from securetm.corpus.shards.manifest import Manifest
-from securetm.corpus.shards.shard_errors import DamagedShard, WholeCorpusNeeded
-from securetm.corpus.shards.stored_block import Projection, StoredBlock, StoredView
+from securetm.corpus.shard_errors import DamagedShard, WholeCorpusNeeded
+from securetm.corpus.store import CorpusStore, Manifest, store_at
 from securetm.corpus.stored import save_arrays
+from securetm.corpus.stored_block import Projection, StoredBlock, StoredView
 
 CHOICE = "choice"  # in a file that names documents of a corpus on disk and holds none
 

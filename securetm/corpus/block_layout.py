@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
-from collections.abc import Mapping
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -17,9 +19,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.corpus.contents import DIGEST
+from securetm.corpus.chosen_runs import order_of, runs_of
+from securetm.corpus.document_names import DIGEST
+from securetm.corpus.shard_errors import DamagedShard
 
 NAMES = ("label", "party", "date", "person")
 _ALIGNED = 64
@@ -156,3 +161,124 @@ def digest_of(raw: bytes | memoryview) -> str:
 
 def _padded(length: int) -> int:
     return -(-length // _ALIGNED) * _ALIGNED
+
+
+BlockColumns = Mapping[str, Array]
+
+
+def size_of_block(columns: BlockColumns) -> BlockSize:
+    """How much these columns hold."""
+    nonzeros = len(columns["words"]) if "words" in columns else 0
+    return BlockSize(len(columns["rows"]), len(columns["tokens"]), len(columns["sentence_ends"]), nonzeros)
+
+
+def chosen_documents(columns: BlockColumns, rows: Array) -> dict[str, Array]:
+    """The documents with these row numbers, in that order, copied."""
+    found = {name: columns[name][rows] for name in BY_DOCUMENT if name in columns}
+    found |= order_of(columns["tokens"], columns["token_ends"], columns["sentence_ends"], rows)
+    return found | (_chosen_counts(columns, rows) if "starts" in columns else {})
+
+
+def _chosen_counts(columns: BlockColumns, rows: Array) -> dict[str, Array]:
+    begin, end = columns["starts"][rows], columns["starts"][rows + 1]
+    starts = np.concatenate([[0], np.cumsum(end - begin)]).astype(np.int32)
+    return {"starts": starts, "words": runs_of(columns["words"], begin, end), "times": runs_of(columns["times"], begin, end)}
+
+
+def joined_documents(parts: Sequence[BlockColumns]) -> dict[str, Array]:
+    """All documents of these parts, one after the other."""
+    if len(parts) == 1:
+        return dict(parts[0])
+    found = {name: np.concatenate([part[name] for part in parts]) for name in (*BY_DOCUMENT, "tokens") if name in parts[0]}
+    before = np.cumsum([0, *(len(part["tokens"]) for part in parts[:-1])])
+    for name in ("token_ends", "sentence_ends"):
+        found[name] = np.concatenate([part[name] + shift for part, shift in zip(parts, before, strict=True)])
+    return found | (_joined_counts(parts) if "starts" in parts[0] else {})
+
+
+def _joined_counts(parts: Sequence[BlockColumns]) -> dict[str, Array]:
+    found = {name: np.concatenate([part[name] for part in parts]) for name in ("words", "times")}
+    before = np.cumsum([0, *(len(part["words"]) for part in parts[:-1])])
+    starts = [part["starts"][:-1] + shift for part, shift in zip(parts, before, strict=True)]
+    return {**found, "starts": np.append(np.concatenate(starts), len(found["words"])).astype(np.int32)}
+
+
+def counts_of(columns: BlockColumns, words: int) -> Any:
+    """The counts as a CSR array over so many words, without copying them."""
+    return sparse.csr_array((columns["times"], columns["words"], columns["starts"]), shape=(len(columns["rows"]), words))
+
+
+FEW = 8  # documents of one block that are read alone; for more of them the block is mapped
+_NEAR = 32  # sentence ends read on each side of where one is expected
+
+
+@dataclass(frozen=True)
+class BlockInFile:
+    """A block in an open file."""
+
+    path: str
+    file: int
+    at: int  # its first byte
+    layout: BlockLayout
+    size: BlockSize
+
+    def raw(self, column: str, first: int, last: int) -> bytes:
+        """The entries of a column from `first` up to `last`, as they are in the file."""
+        place, width = self.layout.entries(self.size)[column]
+        found = os.pread(self.file, (last - first) * width, self.at + place + first * width)
+        if len(found) < (last - first) * width:
+            raise DamagedShard(self.path, "it is shorter than when it was written")
+        return found
+
+    def tokens_of(self, row: int) -> tuple[int, int]:
+        """The places of the tokens of a document."""
+        if not row:
+            return 0, struct.unpack("<q", self.raw("token_ends", 0, 1))[0]
+        return struct.unpack("<qq", self.raw("token_ends", row - 1, row + 1))
+
+    def counts_of(self, row: int) -> tuple[int, int]:
+        """The places of the counts of a document."""
+        return struct.unpack("<ii", self.raw("starts", row, row + 2))
+
+    def sentence_ends(self, start: int, stop: int) -> Array:
+        """Where sentences end, beyond the first and up to the last of these places of tokens."""
+        first = self._sentences_up_to(start)
+        last = self._sentences_up_to(stop)
+        return np.frombuffer(self.raw("sentence_ends", first, last), "<i8")
+
+    def _sentences_up_to(self, place: int) -> int:
+        """How many sentences end at this token or before: first looked for where equal sentences would end."""
+        count, tokens = self.size.sentences, self.size.tokens
+        guess = place * count // max(tokens, 1)
+        low, high = max(0, guess - _NEAR), min(count, guess + _NEAR)
+        near = np.frombuffer(self.raw("sentence_ends", low, high), "<i8")
+        found = int(near.searchsorted(place, side="right"))
+        if (found or not low) and (found < len(near) or high == count):
+            return low + found
+        return bisect_right(range(count), place, key=self._sentence_end)
+
+    def _sentence_end(self, sentence: int) -> int:
+        found: int = struct.unpack("<q", self.raw("sentence_ends", sentence, sentence + 1))[0]
+        return found
+
+
+def documents_alone(wanted: Iterable[tuple[BlockInFile, int]], layout: BlockLayout) -> dict[str, Array]:
+    """The columns of documents, each named by its block and its row there, in that order."""
+    plain, counted = layout.by_document, "starts" in layout.columns
+    taken: dict[str, list[bytes]] = {column: [] for column in (*plain, "tokens", *(("words", "times") if counted else ()))}
+    token_ends, starts, sentences = [0], [0], [np.empty(0, np.int64)]
+    for block, row in wanted:
+        for column in plain:
+            taken[column].append(block.raw(column, row, row + 1))
+        start, stop = block.tokens_of(row)
+        taken["tokens"].append(block.raw("tokens", start, stop))
+        sentences.append(block.sentence_ends(start, stop) + (token_ends[-1] - start))
+        token_ends.append(token_ends[-1] + stop - start)
+        if counted:
+            begin, end = block.counts_of(row)
+            for column in ("words", "times"):
+                taken[column].append(block.raw(column, begin, end))
+            starts.append(starts[-1] + end - begin)
+    found = {column: layout.array(column, bytearray().join(pieces)) for column, pieces in taken.items()}
+    found |= {"token_ends": np.array(token_ends[1:], np.int64), "sentence_ends": np.concatenate(sentences)}
+    return {**found, "starts": np.array(starts, np.int32)} if counted else found
