@@ -6,7 +6,7 @@ A search composes privacy losses dozens of times, and most plans of tests repeat
 from __future__ import annotations
 
 from securetm.accounting import losses
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.federation import paying
 
 _search = paying._least_noise

@@ -17,7 +17,7 @@ from securetm.entropy import Seeded
 from securetm.mechanisms.samplers import discrete_gaussian, discrete_laplace, rounded_gaussian, skellam
 from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.models.estimator import Estimator
-from securetm.profiles import make_model
+from securetm.plans.profiles import make_model
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import split, trained
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TRIAL = """
 import securetm
 from securetm.auditing.audit_plans import audit_plan_names
-from securetm.profiles import profile_names
+from securetm.plans.profiles import profile_names
 from securetm.resources import FOLDERS, data_folder
 from securetm.threats import threat_model_names
 print(securetm.__file__)

@@ -10,7 +10,7 @@ import pytest
 from securetm.contracts import Budget, Unit
 from securetm.engines.ray_errors import BadRayAddress
 from securetm.errors import BadSetting, NotFound, SettingMistakes
-from securetm.party_policy import LedgerChoice, PartyFile, PolicyChoice
+from securetm.plans.party_file import LedgerChoice, PartyFile, PolicyChoice
 
 WHOLE = """
 name = "north"

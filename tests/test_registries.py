@@ -17,7 +17,7 @@ from securetm.errors import NotFound
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
 from securetm.part_errors import BrokenPart, ClaimedTwice
-from securetm.profiles import make_model
+from securetm.plans.profiles import make_model
 from securetm.registries import Registry, _declared
 from securetm.reports.profiles import listed_parts, show_parts, unusable_parts
 

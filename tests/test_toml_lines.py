@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from securetm.toml_lines import KeyPath, lines_of
+from securetm.settings import KeyPath, lines_of
 
 from .test_threats import GOOD
 

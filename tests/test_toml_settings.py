@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from securetm.errors import BadSetting, Misuse, NoSuchPath, NotFound, Unreadable, UnreadableToml
-from securetm.toml_settings import CommandLineText, digest, from_table, read_toml
+from securetm.settings import CommandLineText, digest, from_table, read_toml
 
 
 @dataclass(frozen=True)

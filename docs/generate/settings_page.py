@@ -12,7 +12,7 @@ from docs.generate.markdown import code, page, table
 from securetm import plans
 from securetm.engines import ENGINES, IN_PROCESS
 from securetm.models import MODELS
-from securetm.party_policy import QUESTIONS, DataChoice, LedgerChoice, PartyFile, PolicyChoice
+from securetm.plans.party_file import QUESTIONS, DataChoice, LedgerChoice, PartyFile, PolicyChoice
 
 _HEADS = ("setting", "type", "default", "meaning")
 

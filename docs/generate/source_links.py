@@ -14,9 +14,9 @@ _LINK = re.compile(r"\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<to>[^)\s#]+)(?P<
 _ERROR = re.compile(r"`(\w+)`")
 _FILES = {
     "securetm/errors/every_error.py": "reference/errors.md",
-    "securetm/plans.py": "reference/settings.md",
+    "securetm/plans/schema.py": "reference/settings.md",
     "securetm/models/__init__.py": "reference/settings.md#model-by-model",
-    "securetm/party_policy.py": "reference/party-settings.md",
+    "securetm/plans/party_file.py": "reference/party-settings.md",
     "audits/evidence/README.md": "audits/evidence.md",
 }
 _FOLDERS = {"protocols": "protocols", "threat_models": "threat-models", "audits": "audits", "protocols/profiles": "profiles"}

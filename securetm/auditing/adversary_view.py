@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.auditing.leakage_errors import NotGranted
 from securetm.contracts import Adversary, Profile, State, TopicModel
-from securetm.plans import Plan
+from securetm.plans.schema import Plan
 
 MODEL, VOCABULARY = "model", "vocabulary"
 TIMES = "times"  # of replies that a network carried; the content is how many seconds after its request one came, as text

@@ -24,9 +24,9 @@ from securetm.auditing.trial_on_run import findings
 from securetm.auditing.unfinished import Unfinished
 from securetm.auditing.untried import how_again, is_for, left_out
 from securetm.federation.folder import RunFolder, reopen
-from securetm.profiles import read_profile
+from securetm.plans.profiles import read_profile
 from securetm.stages import Stages, Unwatched
-from securetm.toml_settings import require
+from securetm.settings import require
 from securetm.version import __version__
 
 

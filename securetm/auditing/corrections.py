@@ -79,6 +79,6 @@ def _name(node: ast.expr) -> str:
 
 @cache
 def _claim_epsilon(profile: str) -> bool:
-    from securetm.profiles import read_profile  # with all mechanisms
+    from securetm.plans.profiles import read_profile  # with all mechanisms
 
     return read_profile(profile).budget is not None

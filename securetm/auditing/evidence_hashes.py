@@ -18,7 +18,7 @@ from securetm.auditing.attacks import ATTACKS
 from securetm.auditing.audit_plans import Trial
 from securetm.auditing.source_code import Definition, code_of
 from securetm.resources import named_toml
-from securetm.toml_settings import digest
+from securetm.settings import digest
 
 PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS, THREAT_MODEL, ATTACK, JUDGING, TRIAL = (
     "profile",
@@ -110,7 +110,7 @@ def _federation_hash() -> str:
 @cache
 def _parts(profile: str) -> dict[str, str]:
     """Hashes of the profile's file, its mechanisms, its aggregation and, if it has a budget, its accounting."""
-    from securetm.profiles import read_profile  # with all mechanisms, whose arithmetic is slow to import
+    from securetm.plans.profiles import read_profile  # with all mechanisms, whose arithmetic is slow to import
 
     parts = read_profile(profile)
     whole = ("mechanisms.", "aggregation.", "sessions.", "accounting.", "entropy", "clipped_sum", "block_answers", "block_sums")

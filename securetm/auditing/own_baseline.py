@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.auditing.demonstration import Demonstrations, check_sound, placed
 from securetm.corpus.corpus import Corpus
 from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder
 from securetm.federation.running_errors import DamagedStore
-from securetm.plan_reading import plan_from_tables
-from securetm.plans import Plan
+from securetm.plans.reading import plan_from_tables
+from securetm.plans.schema import Plan
 from securetm.profile_errors import TooFewForProfile
-from securetm.profiles import read_profile
-from securetm.toml_settings import digest
+from securetm.plans.profiles import read_profile
+from securetm.settings import digest
 
 
 def serves_itself(given: RunFolder, profile: str) -> bool:

@@ -46,7 +46,7 @@ from securetm.federation.transcript import Parties
 from securetm.federation.witness import head_of
 from securetm.federation.words import message_of
 from securetm.models.neural.network_shape import NetworkShape
-from securetm.profiles import claims_of, cohort_of
+from securetm.plans.profiles import claims_of, cohort_of
 from securetm.sessions.framing import Reader
 from securetm.sessions.identities import COORDINATOR
 

@@ -20,7 +20,7 @@ from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Domain, State, Terms
 from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, HELD_OUT, TRAIN, Questions
-from securetm.profiles import cohort_of
+from securetm.plans.profiles import cohort_of
 from securetm.route import compile_route
 
 REQUEST, ANSWER, SEALED, TOTAL = "request", "answer", "sealed", "total"

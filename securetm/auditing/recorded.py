@@ -21,7 +21,7 @@ from securetm.federation.questions import TRAIN
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.store import read_arrays
 from securetm.federation.transcript import Transcript
-from securetm.plans import CorpusChoice
+from securetm.plans.schema import CorpusChoice
 
 MESSAGES, WORDS = "messages.sqlite", "vocabulary.txt"
 PARTY, READER = "party", "model reader"  # adversaries that do not see all messages

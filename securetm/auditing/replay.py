@@ -21,7 +21,7 @@ from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import make_party
 from securetm.models.gibbs.draws import CountTable, SampledDocuments
 from securetm.models.matching.matched import Matched
-from securetm.profiles import cohort_of
+from securetm.plans.profiles import cohort_of
 from securetm.route import Route
 
 

@@ -40,7 +40,7 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder
 from securetm.mechanisms.noising import PRIVATE
-from securetm.plan_reading import unusual_settings
+from securetm.plans.reading import unusual_settings
 from securetm.threats import read_threat_model
 from securetm.wording import counted
 

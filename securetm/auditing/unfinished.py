@@ -20,7 +20,7 @@ from securetm.federation.file_digests import ADDED, is_bound, read_digests
 from securetm.federation.folder import RunFolder
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.store import read_json, write_bytes
-from securetm.toml_settings import digest
+from securetm.settings import digest
 from securetm.version import __version__
 
 FOLDER, ENDING = "audits", ".unfinished"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from securetm.accounting.calculator.planned_runs import Before, Often, OneLedger, PlannedRuns
-    from securetm.agreement import Agreement
+    from securetm.plans.agreement import Agreement
     from securetm.cli.budget_profile import ProfileQuestion
     from securetm.contracts import Budget
     from securetm.federation.run_spending import RunSpending
@@ -151,7 +151,7 @@ class _OneRun:
         from securetm.errors import BadSetting
         from securetm.federation.paying import with_words_noise
         from securetm.federation.run_spending import RunSpending
-        from securetm.plans import hides_documents
+        from securetm.plans.schema import hides_documents
 
         own = asked.budget("--profile", "securetm budget plan")
         if not hides_documents(own):
@@ -237,8 +237,8 @@ def _before(ledger: str, epsilon: float | None, delta: float | None) -> tuple[Be
 
 def asked(file: Path | None, given: dict[str, Any]) -> PlanQuestion:
     """The question in a file, with what was given beside it in its place."""
-    from securetm.setting_mistakes import placed
-    from securetm.toml_settings import from_table, read_toml
+    from securetm.settings import placed
+    from securetm.settings import from_table, read_toml
 
     table = read_toml(file) if file else {}
     told = {name: value for name, value in given.items() if value is not None}

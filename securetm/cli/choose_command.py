@@ -57,7 +57,7 @@ def choose(
     Options, or a file of answers, answer in advance; what is left is asked at the terminal. The profile promises all
     that was asked. Where none does, it says what would have to change, and exits 1.
     """
-    from securetm.setting_mistakes import placed
+    from securetm.settings import placed
 
     if out is not None:
         _check_out(out, replace)
@@ -146,7 +146,7 @@ def _names(given: list[str] | None) -> tuple[str, ...] | None:
 
 
 def _from_file(answers: str | None) -> Mapping[str, Any]:
-    from securetm.toml_settings import parsed_toml, read_toml
+    from securetm.settings import parsed_toml, read_toml
 
     if answers is None:
         return {}
@@ -169,8 +169,8 @@ def _complete(given: dict[str, Any]) -> dict[str, Any]:
 def _check_so_far(given: Mapping[str, Any]) -> None:
     """Refuses an answer that is wrong whatever the others are, before these are asked for."""
     from securetm.cli.choose_dialog import missing
-    from securetm.protection_asked import COORDINATOR, EXPLORE, MOST_DOCUMENTS, MOST_PARTIES, NOBODY, ORGANISATION, Answers
-    from securetm.toml_settings import from_table
+    from securetm.plans.protection_asked import COORDINATOR, EXPLORE, MOST_DOCUMENTS, MOST_PARTIES, NOBODY, ORGANISATION, Answers
+    from securetm.settings import from_table
 
     fitting = {
         "parties": MOST_PARTIES,
@@ -190,7 +190,7 @@ def _notes(
     """What the plan says beside the answers. What is not there is refused now, and not by the run that takes the plan."""
     from securetm.corpus.public_words import language_code
     from securetm.errors import BadSetting, NoSuchPath
-    from securetm.plans import CorpusChoice
+    from securetm.plans.schema import CorpusChoice
     from securetm.reports.choosing import PlanNotes
 
     if corpus and corpus != CorpusChoice().source and not Path(corpus).exists():
@@ -223,9 +223,9 @@ def _why_public(public: list[str], language: str) -> str:
 
 def _chosen(given: Mapping[str, Any], notes: PlanNotes) -> dict[str, Any]:
     from securetm.errors import BadSetting
-    from securetm.protection_asked import Answers
+    from securetm.plans.protection_asked import Answers
     from securetm.reports.choosing import chosen
-    from securetm.toml_settings import from_table
+    from securetm.settings import from_table
 
     asked = from_table(Answers, given, "the answers")
     if asked.parties == 1 and asked.lookers:

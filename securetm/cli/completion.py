@@ -16,7 +16,7 @@ _RECORDS = ("run.json", "report.json")  # of a run here, and of what a party has
 
 def profiles(incomplete: str) -> list[str]:
     """The shipped profiles."""
-    from securetm.profiles import profile_names
+    from securetm.plans.profiles import profile_names
 
     return _begun(profile_names(), incomplete)
 

@@ -15,7 +15,7 @@ from securetm.cli.json_output import Json, print_json
 if TYPE_CHECKING:
     from securetm.corpus.building import Embed
     from securetm.corpus.tokeniser import Tokeniser
-    from securetm.plans import Plan
+    from securetm.plans.schema import Plan
     from securetm.reports.progress import Bars
 
 Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
@@ -69,8 +69,9 @@ def build(
     The same source and settings give the same bytes, however often the build was stopped: give the same command again, with
     the same or another --memory. Order, keys and blocks of the documents are those of the same documents in memory.
     """
-    from securetm.corpus.corpus_build import CorpusBuild, left_for_documents
-    from securetm.corpus.records import Columns
+    from securetm.corpus.columns import Columns
+    from securetm.corpus.shard_building.corpus_build import CorpusBuild
+    from securetm.corpus.shard_building.memory_share import left_for_documents
     from securetm.reports.evaluation import show_manifest
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import results, screen
@@ -108,7 +109,7 @@ def show(
 
     No document is shown. Its files are compared in size with what was written; with --verify, every byte is.
     """
-    from securetm.corpus.sharded_corpus import ShardedCorpus
+    from securetm.corpus.shards.sharded_corpus import ShardedCorpus
     from securetm.reports.evaluation import show_manifest
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import results, screen
@@ -126,7 +127,7 @@ def show(
 def _tokeniser_settings(given: list[str]) -> dict[str, str]:
     """The settings that make words of texts; other settings of a plan mean nothing here."""
     from securetm.cli.run_command import plan_settings
-    from securetm.toml_settings import require
+    from securetm.settings import require
 
     settings = plan_settings(given)
     for name in settings:
@@ -137,8 +138,8 @@ def _tokeniser_settings(given: list[str]) -> dict[str, str]:
 
 def _tokeniser(settings: dict[str, str]) -> Tokeniser:
     """The tokeniser of these settings alone: a whole plan would load its model, which takes memory."""
-    from securetm.plans import TokeniserChoice
-    from securetm.toml_settings import from_table
+    from securetm.plans.schema import TokeniserChoice
+    from securetm.settings import from_table
 
     return from_table(
         TokeniserChoice, {name.partition(".")[2]: value for name, value in settings.items()}, "[tokeniser]"
@@ -146,7 +147,7 @@ def _tokeniser(settings: dict[str, str]) -> Tokeniser:
 
 
 def _plan(plan: Path, settings: dict[str, str]) -> Plan:
-    from securetm.plan_reading import read_plan
+    from securetm.plans.reading import read_plan
 
     return read_plan(plan, settings)
 

@@ -14,8 +14,8 @@ from securetm.cli.json_output import Json, print_json
 
 if TYPE_CHECKING:
     from securetm.accounting.calculator.persons import People
-    from securetm.forecast import ForecastSetting
-    from securetm.forecast.best_settings import ForecastChoice
+    from securetm.plans.forecast import ForecastSetting
+    from securetm.plans.forecast.best_settings import ForecastChoice
 
 _ENGLISH = "english"
 _OPTIONS = {"length": "--document-length"}  # whose names differ from those of the forecast's settings
@@ -56,10 +56,10 @@ def forecast(
     from securetm.accounting.calculator.option_checks import check, refused
     from securetm.cli.budget_profile import words_of_a_run
     from securetm.corpus.public_words import language_code
-    from securetm.forecast import setting_under
-    from securetm.forecast.best_settings import TOPICS_TRIED, WORDS_TRIED, choose_settings
-    from securetm.forecast.forecast_features import LDA_VI
-    from securetm.forecast.usefulness_forecast import LENGTHS
+    from securetm.plans.forecast import setting_under
+    from securetm.plans.forecast.best_settings import TOPICS_TRIED, WORDS_TRIED, choose_settings
+    from securetm.plans.forecast.forecast_features import LDA_VI
+    from securetm.plans.forecast.usefulness_forecast import LENGTHS
     from securetm.models import MODELS
     from securetm.reports.forecast import show_forecast
     from securetm.reports.terminal import results
@@ -101,7 +101,7 @@ def _told(
     """Warnings, and the command of a run with the best settings, or those asked about where there are none."""
     from securetm.accounting.calculator.persons import PERSON
     from securetm.accounting.delta_limits import sentence_delta
-    from securetm.profiles import count_of_parties, read_profile
+    from securetm.plans.profiles import count_of_parties, read_profile
     from securetm.reports.forecast import run_to_type
 
     setting = (chosen.best or chosen.asked).setting

@@ -20,10 +20,10 @@ def health(
     network still moves. Without options it answers before any library loads, in some 40 ms.
     """
     from securetm.federation.at_work import check_works
-    from securetm.party_policy import PartyFile
-    from securetm.plan_reading import read_plan
+    from securetm.plans.party_file import PartyFile
+    from securetm.plans.reading import read_plan
     from securetm.reports.terminal import results
-    from securetm.toml_settings import read_toml
+    from securetm.settings import read_toml
 
     tables = read_toml(file)
     role = "party" if "data" in tables else "coordinator"

@@ -61,7 +61,7 @@ def _prepared(party: Path, passphrase_file: Path | None, *, tells: bool) -> Join
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc
     from securetm.credentials.secrecy import keep_out_of_core_dumps
-    from securetm.party_policy import PartyFile
+    from securetm.plans.party_file import PartyFile
 
     keep_out_of_core_dumps()
     PartyFile.read(party)  # a mistake in it is told at once; what follows takes seconds to load

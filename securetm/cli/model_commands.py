@@ -11,7 +11,7 @@ import typer
 
 from securetm.cli import completion
 from securetm.cli.json_output import Json, print_json
-from securetm.toml_settings import require
+from securetm.settings import require
 
 if TYPE_CHECKING:
     from securetm.corpus.corpus import PartyCorpus

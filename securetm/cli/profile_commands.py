@@ -51,7 +51,7 @@ def explain(
 def _check_no_plan(names: list[str]) -> None:
     """Refuses a plan where a profile is asked for, and names the profile that it takes."""
     from securetm.errors import BadSetting
-    from securetm.toml_settings import read_toml
+    from securetm.settings import read_toml
 
     for name in names:
         path = Path(name)
@@ -109,7 +109,7 @@ def check(
     from securetm.federation.soundness import check as gaps_of
     from securetm.reports.profiles import show_check
     from securetm.reports.terminal import results
-    from securetm.toml_settings import require
+    from securetm.settings import require
 
     plan = plan_to_check(profile)
     require(plan is None or model is None, "", "--model", model, "means nothing for a plan, which names its model")

@@ -182,7 +182,7 @@ def _enrol(
 ) -> None:
     """Makes members of requests; without days nothing is issued."""
     from securetm.credentials.key_requests import read_request
-    from securetm.toml_settings import require
+    from securetm.settings import require
 
     read = [read_request(path) for path in requests]
     old = operator.read() if operator.path.exists() else None

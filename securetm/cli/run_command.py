@@ -19,10 +19,10 @@ from securetm.wording import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from securetm.agreement import Agreement
+    from securetm.plans.agreement import Agreement
     from securetm.contracts import Engine
     from securetm.corpus.corpus import PartyCorpus
-    from securetm.plans import Plan
+    from securetm.plans.schema import Plan
 
 RUNS = Path("runs")
 LONG_SENTENCE = 50  # words
@@ -149,7 +149,7 @@ def run(
 def _going_on(run: Path, plan: Path | None, overrides: dict[str, Any]) -> dict[str, Any]:
     """The settings of a run that goes on from a finished one: those of its plan, unless a plan or options say otherwise."""
     from securetm.federation.finished import FinishedRun, model_of
-    from securetm.plan_reading import settings_to_go_on
+    from securetm.plans.reading import settings_to_go_on
 
     finished = FinishedRun.open(run)
     usual = settings_to_go_on(finished.plan, own_corpus=any(name.startswith("corpus.") for name in overrides))
@@ -247,10 +247,10 @@ def _getting_ready(to: Console, json: bool) -> AbstractContextManager[Any]:
 
 def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> tuple[Agreement, Path]:
     """The agreement and the folder of a new run, both checked before any document is read."""
-    from securetm.agreement import agree
+    from securetm.plans.agreement import agree
     from securetm.federation.folder import check_free
     from securetm.federation.soundness import check_answerable
-    from securetm.plan_reading import read_plan
+    from securetm.plans.reading import read_plan
 
     _check_plan(plan)
     chosen = read_plan(plan, overrides)
@@ -325,7 +325,7 @@ def _say_what_to_expect_of_a_list(plan: Plan, corpora: Mapping[str, PartyCorpus]
 def _say_forecast(agreement: Agreement, parties: int, to: Console) -> None:
     """Says whether the model of a run under a budget will be of use, from its plan alone."""
     from securetm.federation.run_forecast import forecast_of, why_no_forecast
-    from securetm.plans import hides_documents
+    from securetm.plans.schema import hides_documents
     from securetm.reports.forecast import before_a_run
 
     if hides_documents(agreement.budget):
@@ -351,7 +351,7 @@ def plan_settings(pairs: list[str]) -> dict[str, str]:
         if "=" not in pair or pair.startswith("="):
             instead = "write section.name=value, such as --set training.rounds=20"
             raise BadSetting("", "--set", pair, "must name a setting and its value", instead=instead)
-    from securetm.toml_settings import CommandLineText
+    from securetm.settings import CommandLineText
 
     return {pair.partition("=")[0]: CommandLineText(pair.partition("=")[2]) for pair in pairs}
 

@@ -15,7 +15,7 @@ from securetm.cli.command_errors import NotDeleted
 from securetm.cli.json_output import Json, print_json
 from securetm.cli.run_command import RUNS
 from securetm.foreign_text import printable
-from securetm.toml_settings import require
+from securetm.settings import require
 
 if TYPE_CHECKING:
     from securetm.federation.kept_runs import KeptRun

@@ -18,7 +18,7 @@ from securetm.cli.run_command import plan_settings
 
 if TYPE_CHECKING:
     from securetm.federation.serving.serving_loop import Serving
-    from securetm.plans import CoordinatorChoice
+    from securetm.plans.schema import CoordinatorChoice
 
 
 def serve(
@@ -36,7 +36,7 @@ def serve(
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc
     from securetm.credentials.secrecy import keep_out_of_core_dumps
-    from securetm.plan_reading import read_plan
+    from securetm.plans.reading import read_plan
 
     keep_out_of_core_dumps()
     chosen = read_plan(plan, plan_settings(set_ or []))  # a mistake in it is told at once; what follows takes seconds to load

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from securetm.contracts import Array
+from securetm.corpus.contents import DIGEST, text_digest
 from securetm.corpus.corpus_errors import (
     BadCell,
     DocumentTooLong,
@@ -25,9 +26,10 @@ from securetm.corpus.corpus_errors import (
     UnlikeParts,
 )
 from securetm.corpus.counted_documents import CountedDocuments
-from securetm.corpus.document_names import DIGEST, content_keys, copy_numbers, id_name, secret_of, text_digest, text_name
+from securetm.corpus.document_names import copy_numbers, id_name, text_name
 from securetm.corpus.dropped import NO_TEXT, NO_WORD, Dropped
-from securetm.corpus.records import LIMIT, MEGABYTES, Record
+from securetm.corpus.files import LIMIT, MEGABYTES
+from securetm.corpus.keys import content_keys, secret_of
 from securetm.corpus.tokeniser import BREAK, Tokeniser
 
 D = TypeVar("D", bound=CountedDocuments)
@@ -37,6 +39,21 @@ _FLUSH = 1 << 18  # pieces that wait before they are packed
 _RAW_FORMS = 1 << 21  # of words that are remembered: new numbers and addresses never end
 _BYTES_OF_WORD, _BYTES_OF_DOCUMENT = 32, 300  # in memory until they are written
 _LONGEST_NAME = 256  # characters of a label, a party, a date: a longer one means that a column of texts was named by mistake
+
+
+@dataclass(slots=True)
+class Record:
+    """One document as a reader found it. `line` is where, for an error."""
+
+    text: str
+    line: int = 0
+    label: str | None = None
+    party: str | None = None
+    date: str | None = None
+    person: str | None = None
+    embedding: Array | None = None
+    id: str | None = None
+    source: str = ""  # the file, where documents come from several
 
 
 class Lexicon(dict[str, int]):

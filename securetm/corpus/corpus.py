@@ -13,8 +13,8 @@ from typing import Any, Self
 from securetm.corpus.building import documents_of_strings
 from securetm.corpus.counted_documents import CountedDocuments
 from securetm.corpus.joining import joined
-from securetm.corpus.sharded_corpus import CHOICE, ShardedCorpus
-from securetm.corpus.store import is_stored
+from securetm.corpus.shards.manifest import is_stored
+from securetm.corpus.shards.sharded_corpus import CHOICE, ShardedCorpus
 from securetm.corpus.stored import documents_in, read_arrays, save_documents
 from securetm.corpus.tokeniser import Tokeniser
 

@@ -16,17 +16,10 @@ from scipy import sparse
 from securetm.contracts import BLOCK_DOCUMENTS, Array
 from securetm.corpus.chosen_runs import order_of
 from securetm.corpus.corpus_errors import UnlikeParts
-from securetm.corpus.document_names import (
-    content_keys,
-    copy_numbers,
-    document_keys,
-    mixed,
-    names_of_counts,
-    names_of_tokens,
-    secret_of,
-)
+from securetm.corpus.document_names import copy_numbers, names_of_counts, names_of_tokens
 from securetm.corpus.dropped import Dropped
 from securetm.corpus.held_blocks import HeldInBlocks, by_person, check_whole, numbered
+from securetm.corpus.keys import content_keys, document_keys, mixed, secret_of
 from securetm.corpus.length_limits import LONGEST, check_counts, check_lengths, check_token_ids
 from securetm.errors import BadSetting
 

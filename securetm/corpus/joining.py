@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
+from securetm.corpus.contents import content_digests
 from securetm.corpus.corpus_errors import RepeatedKeys, UnlikeCorpora
 from securetm.corpus.counted_documents import CountedDocuments
-from securetm.corpus.document_names import content_digests
 
 D = TypeVar("D", bound=CountedDocuments)
 

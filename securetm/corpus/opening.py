@@ -8,11 +8,11 @@ from typing import Any
 
 from securetm.corpus.building import Embed
 from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.files import OnProgress
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.records import OnProgress
-from securetm.corpus.shard_errors import ColumnsWereChosen, OtherTokeniser
-from securetm.corpus.sharded_corpus import ShardedCorpus
-from securetm.corpus.store import Manifest, is_stored
+from securetm.corpus.shards.manifest import Manifest, is_stored
+from securetm.corpus.shards.shard_errors import ColumnsWereChosen, OtherTokeniser
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.corpus.tokeniser import Tokeniser
 
 

@@ -17,9 +17,9 @@ from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus, PartyCorpus
 from securetm.corpus.corpus_errors import NoColumn
 from securetm.corpus.counted_documents import least_keys
-from securetm.corpus.document_names import mixed, uniform
 from securetm.corpus.dropped import Dropped, counted
-from securetm.corpus.sharded_corpus import ShardedCorpus
+from securetm.corpus.keys import mixed, uniform
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.errors import BadSetting
 
 C = TypeVar("C", Corpus, ShardedCorpus, PartyCorpus)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from securetm.corpus.building import CorpusBuilder, Embed
+from securetm.corpus.building import CorpusBuilder, Embed, Record
+from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import UnknownFormat
-from securetm.corpus.formats import folder_records
-from securetm.corpus.records import Columns, OnProgress, Record, faults_named, size_of
+from securetm.corpus.files import OnProgress, faults_named, size_of
+from securetm.corpus.text_folder import folder_records
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import NoSuchPath
 from securetm.registries import Registry
@@ -22,15 +23,15 @@ READERS = Registry(
     "securetm.corpora",
     "collections.abc:Callable",
     {  # by the ending of the files that a reader reads
-        "csv": "securetm.corpus.formats:table_records",
-        "csv.gz": "securetm.corpus.formats:table_records",
-        "jsonl": "securetm.corpus.formats:jsonl_records",
-        "jsonl.gz": "securetm.corpus.formats:jsonl_records",
-        "ndjson": "securetm.corpus.formats:jsonl_records",
-        "ndjson.gz": "securetm.corpus.formats:jsonl_records",
-        "parquet": "securetm.corpus.formats:parquet_records",
-        "tsv": "securetm.corpus.formats:table_records",
-        "tsv.gz": "securetm.corpus.formats:table_records",
+        "csv": "securetm.corpus.csv_files:table_records",
+        "csv.gz": "securetm.corpus.csv_files:table_records",
+        "jsonl": "securetm.corpus.jsonl:jsonl_records",
+        "jsonl.gz": "securetm.corpus.jsonl:jsonl_records",
+        "ndjson": "securetm.corpus.jsonl:jsonl_records",
+        "ndjson.gz": "securetm.corpus.jsonl:jsonl_records",
+        "parquet": "securetm.corpus.parquet:parquet_records",
+        "tsv": "securetm.corpus.csv_files:table_records",
+        "tsv.gz": "securetm.corpus.csv_files:table_records",
     },
 )
 

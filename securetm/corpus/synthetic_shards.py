@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.block_layout import BlockLayout, digest_of, size_of_block
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.store import WORDS, BlockEntry, Manifest, shard_name, write_whole
+from securetm.corpus.shards.block_columns import size_of_block
+from securetm.corpus.shards.block_layout import BlockLayout, digest_of
+from securetm.corpus.shards.manifest import WORDS, BlockEntry, Manifest, shard_name, write_whole
 from securetm.corpus.synthetic_stream import SyntheticStream, stream_digests
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.private_files import private_folder, writing

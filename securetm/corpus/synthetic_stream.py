@@ -16,7 +16,7 @@ from numba import njit
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.document_names import content_keys, secret_of
+from securetm.corpus.keys import content_keys, secret_of
 from securetm.errors import BadSetting
 
 BLOCK = 65_536  # documents

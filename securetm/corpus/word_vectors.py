@@ -16,14 +16,8 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.embedding_errors import NoSentenceModel
-from securetm.corpus.text_embeddings import (
-    USUAL,
-    USUAL_DIGEST,
-    TextEmbedder,
-    digest_of_files,
-    find_sentence_model,
-    folder_of_package,
-)
+from securetm.corpus.sentence_models import USUAL, USUAL_DIGEST, digest_of_files, find_sentence_model, folder_of_package
+from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.corpus.vector_errors import BadVectors, NotInstalled, OtherVectors
 from securetm.errors import NoSuchPath, NotFound, Unreadable
 

@@ -16,7 +16,7 @@ from securetm.credentials.key_requests import KeyRequest
 from securetm.credentials.member_names import COORDINATOR
 from securetm.credentials.roster import FederationRoster, Member, check_address
 from securetm.credentials.roster_errors import IdentityChanged, KeyIsRevoked
-from securetm.toml_settings import require
+from securetm.settings import require
 
 DAYS = 365  # that a certificate is valid
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from securetm.toml_settings import require
+from securetm.settings import require
 
 COORDINATOR = "coordinator"
 LONGEST = 63  # letters of one label of a name on the network

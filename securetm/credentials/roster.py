@@ -16,7 +16,7 @@ from securetm.credentials.key_files import Keys
 from securetm.credentials.member_names import COORDINATOR, check_name, check_party_name
 from securetm.credentials.purposes import Purpose, digest_for, is_signed
 from securetm.credentials.roster_errors import BadRosterSignature, DuplicateMember, MemberRevoked, NotAMember
-from securetm.toml_settings import require
+from securetm.settings import require
 
 MOST_MEMBERS = 2_000
 MOST_REVOKED = 20_000

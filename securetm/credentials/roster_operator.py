@@ -17,7 +17,7 @@ from securetm.credentials.key_requests import KeyRequest
 from securetm.credentials.member_names import COORDINATOR
 from securetm.credentials.roster import FederationRoster
 from securetm.credentials.roster_file import read_roster, write_roster
-from securetm.toml_settings import require
+from securetm.settings import require
 
 Edit = Callable[[FederationRoster], FederationRoster]
 

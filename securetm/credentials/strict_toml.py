@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from securetm.credentials.roster_errors import NotReadInFull
 from securetm.errors import NoSuchPath, Unreadable, UnreadableToml
-from securetm.toml_settings import from_table, require
+from securetm.settings import from_table, require
 
 T = TypeVar("T")
 _MOST_LINES = 100_000

@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 from securetm.contracts import Engine
 from securetm.engines import ENGINES, IN_PROCESS
 from securetm.errors import BadSetting
-from securetm.toml_settings import from_table
+from securetm.settings import from_table
 
 WHERE = "[engine]"
 

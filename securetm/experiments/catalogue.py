@@ -11,7 +11,7 @@ from typing import Any
 from securetm.errors import NotFound
 from securetm.experiments.newsgroups import corpus_in_words, looking_in
 from securetm.stages import Stages
-from securetm.toml_settings import require
+from securetm.settings import require
 
 REPRODUCTIONS: Mapping[str, str] = {
     "adapted-ngrams": "ngram_perplexity",

@@ -14,7 +14,7 @@ from math import exp
 from typing import Any
 
 from securetm.contracts import Profile, Unit
-from securetm.profiles import claims_of, cohort_of
+from securetm.plans.profiles import claims_of, cohort_of
 
 _FRONTIER, _BENCH, _WORDS, _HE = "reproduce-private-frontier", "bench-private", "reproduce-iftm", "bench-he"
 _CORPUS, _TOPICS, _JUDGING = "20 Newsgroups", 20, 0.1

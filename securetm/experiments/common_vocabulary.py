@@ -39,7 +39,7 @@ from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.models.word_search import CHANCES, Searched, WordSearch, required
 from securetm.models.word_sums import OPEN, ROUNDS, WordSums
-from securetm.profiles import cohort_of, read_profile
+from securetm.plans.profiles import cohort_of, read_profile
 from securetm.route import compile_route
 
 PARTIES, DELTA, EPSILONS = 5, 1e-5, (1.0, 3.0, 8.0)

@@ -14,8 +14,8 @@ from securetm.corpus.corpus import PartyCorpus
 from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.federation.simulation import federate
 from securetm.federation.sources import corpora_of
-from securetm.plan_reading import read_plan
-from securetm.plans import DEFAULT_MODEL
+from securetm.plans.reading import read_plan
+from securetm.plans.schema import DEFAULT_MODEL
 from securetm.stages import Unwatched
 
 MODELS = ("lda", "sentence-lda", "lda-vi", "nmf", "prodlda", "neural-lda", "combined-tm", "zeroshot-tm")

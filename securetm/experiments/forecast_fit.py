@@ -14,9 +14,9 @@ from scipy.optimize import least_squares
 from securetm.contracts import Array
 from securetm.experiments.bench_frame import Row
 from securetm.experiments.forecast_points import MADE_UP, Point
-from securetm.forecast.fitted_rule import OF_NOISE, OF_WORDS, lesser_of_lines, tables
-from securetm.forecast.forecast_features import SHORTNESS
-from securetm.forecast.usefulness_forecast import COVERS, SLACK
+from securetm.plans.forecast.fitted_rule import OF_NOISE, OF_WORDS, lesser_of_lines, tables
+from securetm.plans.forecast.forecast_features import SHORTNESS
+from securetm.plans.forecast.usefulness_forecast import COVERS, SLACK
 
 HELD_OUT, CLASSIFICATION = "held_out", "classification"
 TAKEN_IN = 0.9  # of the outcomes on corpora left out: few corpora differ less than a new one will, which shall be in COVERS

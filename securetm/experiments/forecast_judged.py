@@ -11,8 +11,8 @@ import numpy as np
 from securetm.experiments.bench_frame import Row
 from securetm.experiments.forecast_fit import CLASSIFICATION, HELD_OUT, fit
 from securetm.experiments.forecast_points import MADE_UP, Point
-from securetm.forecast.fitted_rule import FittedModel
-from securetm.forecast.usefulness_forecast import Outlook, Verdict, beyond, outlook
+from securetm.plans.forecast.fitted_rule import FittedModel
+from securetm.plans.forecast.usefulness_forecast import Outlook, Verdict, beyond, outlook
 
 _CHANCES = (0.0, 0.1, 0.3, 0.7, 0.9, 1.0)
 _FACTS = ("corpus", "documents", "model", "profile", "epsilon", "words", "topics")

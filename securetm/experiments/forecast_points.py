@@ -13,9 +13,9 @@ from securetm.experiments.bench_frame import Row
 from securetm.experiments.contenders import FREQUENCIES, MOMENTS, PLAIN, PUBLIC, RADIUS, STARTED, STARTED_PLAIN
 from securetm.experiments.frontier_cases import NO_NOISE, PARTIES
 from securetm.experiments.frontier_corpora import NEWS, NEWS_FEW, SNIPPETS, SNIPPETS_FEW, TITLES, WORDS
-from securetm.forecast.forecast_features import LDA_VI, features
-from securetm.forecast.forecast_setting import ForecastSetting, under_profile
-from securetm.profiles import read_profile
+from securetm.plans.forecast.forecast_features import LDA_VI, features
+from securetm.plans.forecast.forecast_setting import ForecastSetting, under_profile
+from securetm.plans.profiles import read_profile
 
 GENERAL_WORDS = ", words of general English"  # a list that no document of the corpus chose
 MADE_UP = "made-up documents"

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.experiments.judged_documents import JudgedDocuments

@@ -11,7 +11,7 @@ import numpy as np
 from securetm.experiments.bench_frame import OnProgress, Row
 from securetm.experiments.newsgroups import read_newsgroups
 from securetm.experiments.noise_frontier import DELTA, EPSILONS, TOPICS, Design, Frontier
-from securetm.profiles import make_model
+from securetm.plans.profiles import make_model
 
 FORMS = ("dp-central", "dp-distributed", "dp-local")
 MODELS: Mapping[str, Mapping[str, Any]] = {

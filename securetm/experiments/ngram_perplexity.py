@@ -21,7 +21,7 @@ from securetm.experiments.newsgroups import by_subject, read_newsgroups
 from securetm.federation.simulation import train
 from securetm.models.adapted_ngrams import ELSEWHERE, LAMBDA, NGrams, adapted, topical
 from securetm.models.quality import perplexity
-from securetm.profiles import make_model
+from securetm.plans.profiles import make_model
 from securetm.stages import Unwatched
 
 SENTENCE = 20  # words: this corpus came without punctuation, so a sentence is as many words as a sentence has

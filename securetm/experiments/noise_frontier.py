@@ -23,7 +23,7 @@ from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.experiments.federations import federated
 from securetm.experiments.judged_documents import JudgedDocuments
 from securetm.experiments.newsgroups import public_words
-from securetm.profiles import cohort_of, read_profile
+from securetm.plans.profiles import cohort_of, read_profile
 from securetm.resources import named_toml
 
 PARTIES, TOPICS, WORDS, DELTA = 5, 20, 1_000, 1e-5

@@ -20,13 +20,13 @@ import numpy as np
 
 from securetm.block_answers import IN_PROCESS
 from securetm.contracts import IN_MEMORY, Answer, Engine, Keeping, Memory, RoundContext, State, TopicModel
-from securetm.corpus.sharded_corpus import ShardedCorpus
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.corpus.synthetic_shards import write_stream
 from securetm.corpus.synthetic_stream import BLOCK, SyntheticStream
 from securetm.engines import ENGINES
 from securetm.entropy import OperatingSystem
 from securetm.experiments.bench_frame import RoleMemory, Row, timed
-from securetm.profiles import cohort_of, make_model, read_profile
+from securetm.plans.profiles import cohort_of, make_model, read_profile
 from securetm.route import Route, compile_route
 
 TOPICS, WORDS, LENGTH = 50, 2_000, 60
@@ -121,7 +121,7 @@ def built(case: ScaleCase, folder: Path) -> Row:
 
 def built_from_text(case: ScaleCase, folder: Path) -> Row:
     """By `securetm corpus build`, from lines of JSON; these are written before the clock runs, and deleted."""
-    from securetm.corpus.corpus_build import CorpusBuild
+    from securetm.corpus.shard_building.corpus_build import CorpusBuild
 
     source, out, stream = folder / "texts.jsonl", folder / "texts", case.stream
     words = np.array(stream.vocabulary)

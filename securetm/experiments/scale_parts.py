@@ -13,9 +13,9 @@ import numpy as np
 from securetm.block_answers import IN_PROCESS
 from securetm.block_sums import Node
 from securetm.contracts import IN_MEMORY, Keeping
-from securetm.corpus.sharded_corpus import ShardedCorpus
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.corpus.synthetic_shards import write_stream
-from securetm.engines.tasks import packed
+from securetm.engines.carrying import packed
 from securetm.experiments.bench_frame import Row, fastest, timed
 from securetm.experiments.scale_cases import LENGTH, MODELS, AnsweringParty, ScaleCase, model_of
 from securetm.stages import Unwatched

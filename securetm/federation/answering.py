@@ -40,7 +40,7 @@ from securetm.federation.round_identity import compile_question, digest_of_array
 from securetm.federation.stored_answer import read_stored, stored
 from securetm.models.row_trial import check_rows
 from securetm.route import ClippedAnswer, Route
-from securetm.toml_settings import digest
+from securetm.settings import digest
 
 
 def answer(session: JoinedSession, ask: wire.Ask) -> tuple[Message, ...]:

@@ -6,9 +6,9 @@ asked every time. A party's ledger holds the rounds that it answered, and a bill
 
 from __future__ import annotations
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.federation.questions import TRAIN
-from securetm.toml_settings import digest
+from securetm.settings import digest
 
 
 def asked_of(members: tuple[str, ...], agreement: Agreement, question: str, number: int) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from securetm.credentials.member_names import COORDINATOR
 from securetm.credentials.roster import FederationRoster
 from securetm.credentials.roster_file import read_roster
 from securetm.data_homes import data_home
-from securetm.plans import CoordinatorChoice
-from securetm.toml_settings import require
+from securetm.plans.schema import CoordinatorChoice
+from securetm.settings import require
 
 
 @dataclass(frozen=True)

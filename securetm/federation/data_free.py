@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.contracts import State
-from securetm.plans import MOMENTS, PLAIN, PUBLIC
+from securetm.plans.schema import MOMENTS, PLAIN, PUBLIC
 
 EARLIER = "earlier"
 

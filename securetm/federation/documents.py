@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import PartyCorpus
 from securetm.federation.failure_log import FailureLog

@@ -10,11 +10,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.contracts import State
 from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import TRAIN, Questions
-from securetm.plans import TrainingChoice
+from securetm.plans.schema import TrainingChoice
 
 
 def followed(questions: Questions, state: State, members: Sequence[str], documents: int) -> TrainingChoice:

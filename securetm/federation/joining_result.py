@@ -15,7 +15,7 @@ from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.contracts import State
 from securetm.federation.finishing import WORDS
 from securetm.federation.local_training import judge, keep_figures, kept_figures

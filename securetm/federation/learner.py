@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.contracts import Answer, Array, Memory, State
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.refusal_errors import BadState

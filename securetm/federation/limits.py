@@ -17,7 +17,7 @@ from securetm.federation.wire import LONGEST_SIGNED, MOST_LINKED
 from securetm.models.public_knowledge import MOST_DIMENSIONS
 from securetm.models.word_sketch import LONGEST
 from securetm.models.word_sums import OPEN_BYTES
-from securetm.profiles import words_in_sums
+from securetm.plans.profiles import words_in_sums
 
 ROOM = 4_096  # bytes for hashes, numbers and names in any message
 _FINISHED = 4  # times a state as questions show it: a finished one holds an optimiser's moments, or noised sums, as well

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from securetm.corpus.public_words import USUAL_LENGTH, ExpectedWords, expected, public_shares
 from securetm.errors import BadSetting
-from securetm.plans import TokeniserChoice, VocabularyChoice
+from securetm.plans.schema import TokeniserChoice, VocabularyChoice
 from securetm.wording import counted
 
 

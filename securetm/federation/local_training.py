@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, State, TopicModel
 from securetm.federation.documents import PartyDocuments

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.contracts import Origin, PaidEntry, origin_of_product
 from securetm.errors import BadSetting
-from securetm.plan_origins import entries_of
-from securetm.toml_settings import digest
+from securetm.plans.origins import entries_of
+from securetm.settings import digest
 
 
 @dataclass(frozen=True)

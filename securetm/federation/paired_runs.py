@@ -18,7 +18,7 @@ from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import RunFolder, reopen
 from securetm.federation.local_training import held_out_likelihood
 from securetm.federation.simulation import documents_of
-from securetm.quality.evaluation import Difference, paired_difference
+from securetm.quality.significance import Difference, paired_difference
 
 MOST_DOCUMENTS = 5_000  # held-out ones of all parties, drawn alike for every run
 

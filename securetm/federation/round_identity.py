@@ -16,9 +16,9 @@ import numpy as np
 from securetm.contracts import Cohort, Least, Needs, Query, State, Terms
 from securetm.federation import wire
 from securetm.federation.questions import Questions
-from securetm.profiles import cohort_of
+from securetm.plans.profiles import cohort_of
 from securetm.route import Route, compile_route
-from securetm.toml_settings import digest
+from securetm.settings import digest
 
 
 def compile_question(

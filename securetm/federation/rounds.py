@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.contracts import (
     Answer,
     Array,

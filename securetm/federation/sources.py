@@ -15,12 +15,12 @@ from securetm.corpus import docstrings, partitions
 from securetm.corpus.building import Embed
 from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.opening import open_corpus
-from securetm.corpus.sharded_corpus import ShardedCorpus
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.federation.documents import named_for
-from securetm.plans import Plan
-from securetm.profiles import ProfileFile, make_model
+from securetm.plans.schema import Plan
+from securetm.plans.profiles import ProfileFile, make_model
 from securetm.stages import Stages
-from securetm.toml_settings import require
+from securetm.settings import require
 
 DOCSTRINGS = "docstrings"
 

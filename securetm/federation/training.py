@@ -21,7 +21,7 @@ from securetm.federation.rounds import Rounds
 from securetm.federation.running_errors import Diverged
 from securetm.federation.store import read_arrays
 from securetm.models.queries import perplexity_from_answer
-from securetm.plans import TrainingChoice
+from securetm.plans.schema import TrainingChoice
 from securetm.sessions.session_errors import SurvivorsMissing
 
 SECONDS_BETWEEN_KEEPS = 2.0

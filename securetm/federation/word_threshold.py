@@ -11,14 +11,14 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.contracts import Cohort, NamingThreshold, Profile
 from securetm.corpus.corpus import PartyCorpus
 from securetm.federation.paying_errors import NoWordCanBeFound
 from securetm.federation.questions import JOINT
 from securetm.models.word_search import USUAL_WORDS, required
 from securetm.models.word_sums import ROUNDS, WordSums
-from securetm.profiles import cohort_of, count_of_parties, words_in_sums
+from securetm.plans.profiles import cohort_of, count_of_parties, words_in_sums
 from securetm.route import compile_route
 
 _LISTED, _RANK = 300_000, 10_000  # words that are looked up in a sum, and the place among them of a word that is asked about

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.contracts import Answer, Array
 from securetm.federation import wire
 from securetm.federation.documents import note_lengths, read_in
@@ -18,9 +18,9 @@ from securetm.federation.refusal_errors import BadState, WrongAgreement
 from securetm.federation.store import PartyStore
 from securetm.models.model_errors import EmptyVocabulary
 from securetm.models.queries import choose_vocabulary, merge_words
-from securetm.plans import Plan
+from securetm.plans.schema import Plan
 from securetm.sessions.identities import COORDINATOR
-from securetm.toml_settings import digest, require
+from securetm.settings import digest, require
 
 CANDIDATES, LIST = "candidates", "list"
 

@@ -21,7 +21,7 @@ from securetm.models.given_documents import SPREAD, as_documents, over, warn_of_
 from securetm.models.model_errors import NoSums, NoWordToLearn
 from securetm.models.sklearn_conventions import SklearnConventions, unfitted
 from securetm.models.stored_model import origin_of_model, read_model, read_tokeniser, write_model
-from securetm.toml_settings import require
+from securetm.settings import require
 
 if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser

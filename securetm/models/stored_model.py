@@ -20,7 +20,7 @@ from securetm.models.known_networks import check_known
 from securetm.models.model_errors import DamagedModel, NewerModel, OtherModel, OwnTokeniser
 from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import writing
-from securetm.toml_settings import from_table
+from securetm.settings import from_table
 
 if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser

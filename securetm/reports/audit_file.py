@@ -20,7 +20,7 @@ from securetm.errors import SecuretmError
 from securetm.federation.file_digests import bind, check
 from securetm.foreign_text import json_text, printable
 from securetm.reports.files import NotAnAudit, make_private, write_report
-from securetm.toml_settings import require
+from securetm.settings import require
 from securetm.wording import downward_figure
 
 AUDITS = "audits"  # the folder of a run's audits, below that of the run

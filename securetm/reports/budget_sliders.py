@@ -17,7 +17,7 @@ from securetm.accounting.calculator.budget_report import ReportTable
 from securetm.accounting.calculator.option_checks import check, check_parties, refused, remaining
 from securetm.accounting.calculator.persons import People
 from securetm.foreign_text import html_text
-from securetm.profiles import cohort_of, read_profile
+from securetm.plans.profiles import cohort_of, read_profile
 from securetm.reports.files import write_report
 from securetm.reports.pages import framed, static, table_section
 from securetm.reports.topic_page import in_script

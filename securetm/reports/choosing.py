@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Column
 from rich.text import Text
 
-from securetm.agreement import Agreement, agree
+from securetm.plans.agreement import Agreement, agree
 from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.public_words import language_code
 from securetm.corpus.word_vectors import installed_vectors
@@ -23,15 +23,15 @@ from securetm.errors import BadSetting
 from securetm.experiments.committed_costs import ProfileCost, by_cost, cost_of
 from securetm.federation.questions import JOINT
 from securetm.federation.run_forecast import forecast_of, why_no_forecast
-from securetm.forecast import Forecast, ForecastSetting, Verdict, forecast, setting_under
-from securetm.forecast.best_settings import best_settings
-from securetm.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN, PUBLIC
-from securetm.forecast.usefulness_forecast import LENGTHS, forecast_at, forecast_of_lengths, tried_as
-from securetm.plan_reading import plan_from_tables
-from securetm.plans import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
-from securetm.profile_choice import Choice, Judged, choose, dealt_out, documents_needed
-from securetm.profiles import read_profile
-from securetm.protection_asked import (
+from securetm.plans.forecast import Forecast, ForecastSetting, Verdict, forecast, setting_under
+from securetm.plans.forecast.best_settings import best_settings
+from securetm.plans.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN, PUBLIC
+from securetm.plans.forecast.usefulness_forecast import LENGTHS, forecast_at, forecast_of_lengths, tried_as
+from securetm.plans.reading import plan_from_tables
+from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
+from securetm.plans.profile_choice import Choice, Judged, choose, dealt_out, documents_needed
+from securetm.plans.profiles import read_profile
+from securetm.plans.protection_asked import (
     BREAKERS,
     COORDINATOR,
     NOBODY,
@@ -47,7 +47,7 @@ from securetm.reports.profiles import explain
 from securetm.reports.statement.questions import plain_claim
 from securetm.reports.terminal import show_list, titled
 from securetm.threats import Gap
-from securetm.toml_settings import require
+from securetm.settings import require
 from securetm.wording import counted, listed, upward, upward_figure
 
 _LEAST_DELTA = 1e-12

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from securetm.quality.control_topics import CONTROLS
 from securetm.quality.evaluation import FREQUENCIES, Compared, Evaluation, Row
-from securetm.quality.judged_topics import CONTROLS
 from securetm.reports.terminal import show_list, titled
 from securetm.wording import counted
 

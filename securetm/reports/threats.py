@@ -22,12 +22,12 @@ from securetm.auditing.refusal_record import RefusalRecord
 from securetm.auditing.staleness import changed_since, stale_refusals, trials_by_hash
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_REFUTED, NOT_TESTED, OPEN, REFUTED, standing, standing_of
 from securetm.contracts import Adversary, Claim, Profile, Requirement, ThreatModel, Unit
-from securetm.profiles import cohort_of, count_of_parties, read_profile
+from securetm.plans.profiles import cohort_of, count_of_parties, read_profile
 from securetm.reports.audit_wording import CAUTION, figure, ideal
 from securetm.reports.profiles import parts_of, promised_of
 from securetm.reports.terminal import titled
 from securetm.threats import Gap, gaps, read_threat_model, threat_model_names
-from securetm.toml_settings import require
+from securetm.settings import require
 from securetm.wording import counted, upward
 
 _CHANGED = " changed since"  # the end of each sentence of auditing/staleness.py about one change

@@ -24,7 +24,7 @@ from securetm.federation.store import read_json
 from securetm.federation.topic_labels import LONGEST
 from securetm.federation.topics_by_date import TopicsByDate
 from securetm.foreign_text import html_text, printable
-from securetm.profiles import read_profile
+from securetm.plans.profiles import read_profile
 from securetm.reports.files import write_report
 from securetm.reports.pages import framed, static
 from securetm.reports.runs import of_use

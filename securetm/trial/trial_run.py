@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.contracts import Profile
 from securetm.corpus.corpus import PartyCorpus
 from securetm.credentials.member_names import COORDINATOR
@@ -23,8 +23,8 @@ from securetm.federation.release import MODEL
 from securetm.federation.serving.served_folder import LOG
 from securetm.federation.simulation import execute
 from securetm.federation.transcript import Transcript
-from securetm.party_policy import PartyFile
-from securetm.plan_reading import read_plan
+from securetm.plans.party_file import PartyFile
+from securetm.plans.reading import read_plan
 from securetm.private_files import private_folder
 from securetm.stages import Stages
 from securetm.trial.member_processes import MemberProcess, MemberProcesses

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from securetm.credentials.strict_toml import quoted
-from securetm.profiles import cohort_of, read_profile
+from securetm.plans.profiles import cohort_of, read_profile
 
 LOCAL = "127.0.0.1"
 _COMMENTS = 32  # the column in which they begin

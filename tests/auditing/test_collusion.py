@@ -29,7 +29,7 @@ from securetm.auditing.recorded import view_of
 from securetm.contracts import RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder
-from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
+from securetm.plans.profiles import claims_of, cohort_of, profile_gaps, read_profile
 from securetm.route import compile_route
 from securetm.sessions.framing import HASH, head
 from securetm.stages import Unwatched

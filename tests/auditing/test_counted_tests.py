@@ -9,7 +9,7 @@ import pytest
 from securetm.auditing import corrections
 from securetm.auditing.attacks import attack_called, attack_names
 from securetm.auditing.corrections import knows_epsilon
-from securetm.toml_settings import digest
+from securetm.settings import digest
 
 
 @pytest.mark.parametrize("name", attack_names())

@@ -27,7 +27,7 @@ from securetm.federation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.training import start
 from securetm.federation.transcript import Recorded, Transcript
-from securetm.plan_reading import plan_from_tables
+from securetm.plans.reading import plan_from_tables
 from securetm.stages import Unwatched
 
 from .conftest import write_plan

@@ -43,7 +43,7 @@ from securetm.auditing.verdicts import NOT_REFUTED
 from securetm.errors import NotFound
 from securetm.federation.soundness import check
 from securetm.models import MODELS
-from securetm.profiles import profile_names
+from securetm.plans.profiles import profile_names
 from tests.reports.audits import changed, finding
 
 from .conftest import write_plan

@@ -11,7 +11,7 @@ from securetm.auditing.audit_plans import audit_plan_names, read_audit_plan
 from securetm.auditing.demonstration import fitting
 from securetm.auditing.recorded import granted_to
 from securetm.errors import BadSetting, Misuse, NotFound
-from securetm.plan_reading import read_plan
+from securetm.plans.reading import read_plan
 from securetm.resources import data_folder
 
 from .conftest import adversary

@@ -13,7 +13,7 @@ from securetm.auditing.demonstration import Demonstrations
 from securetm.auditing.intervals import clopper_pearson
 from securetm.auditing.parts.noised_shares import noise_of
 from securetm.auditing.parts.party_tables import shares_of
-from securetm.profiles import read_profile
+from securetm.plans.profiles import read_profile
 from securetm.stages import Unwatched
 
 from .conftest import PARTIES

@@ -33,7 +33,7 @@ from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import train
-from securetm.plan_reading import plan_from_tables
+from securetm.plans.reading import plan_from_tables
 from securetm.stages import Unwatched
 
 from .conftest import PARTIES, adversary

@@ -21,7 +21,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
 from securetm.models.neural import optimisers
-from securetm.plan_reading import plan_from_tables
+from securetm.plans.reading import plan_from_tables
 from securetm.stages import Unwatched
 
 from .conftest import Recorded, adversary

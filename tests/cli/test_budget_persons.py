@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from securetm.accounting.calculator.group_privacy import grown
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.federation.paying import bill_of
-from securetm.plan_reading import plan_from_tables
+from securetm.plans.reading import plan_from_tables
 from securetm.profile_errors import TooFewForProfile
 
 from .calculated import budget, found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from securetm.profiles import read_profile
+from securetm.plans.profiles import read_profile
 
 from .conftest import securetm
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.federation.run_forecast import forecast_of
-from securetm.plan_reading import plan_from_tables
+from securetm.plans.reading import plan_from_tables
 from securetm.reports.budget import MOST_RIGHT, right_guesses
 
 from .conftest import securetm, write_documents

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from securetm.profiles import profile_names
+from securetm.plans.profiles import profile_names
 from securetm.reports.profiles import compare_profiles
 
 from .conftest import securetm

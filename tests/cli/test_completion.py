@@ -12,7 +12,7 @@ import pytest
 
 from securetm.cli import completion
 from securetm.models import MODELS
-from securetm.profiles import profile_names
+from securetm.plans.profiles import profile_names
 
 
 def asked(words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from securetm.contracts import Needs
 from securetm.federation.finished import FinishedRun
-from securetm.profiles import make_model
+from securetm.plans.profiles import make_model
 
 from ..models.small_models import EMBEDDED, OURS, small_settings
 from .conftest import securetm

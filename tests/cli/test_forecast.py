@@ -9,14 +9,14 @@ from collections.abc import Mapping
 import pytest
 
 from securetm.accounting.calculator.persons import People
-from securetm.agreement import Agreement, agree
+from securetm.plans.agreement import Agreement, agree
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.errors import BadSetting
 from securetm.federation.run_forecast import forecast_of, forecast_record, why_no_forecast
-from securetm.forecast import Verdict
-from securetm.forecast.best_settings import MODELS, OTHERS
-from securetm.forecast.forecast_setting import BY_MOMENTS
-from securetm.plan_reading import plan_from_tables
+from securetm.plans.forecast import Verdict
+from securetm.plans.forecast.best_settings import MODELS, OTHERS
+from securetm.plans.forecast.forecast_setting import BY_MOMENTS
+from securetm.plans.reading import plan_from_tables
 from securetm.reports.forecast import after_a_run, before_a_run
 
 from .calculated import budget, found

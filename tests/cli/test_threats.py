@@ -13,7 +13,7 @@ from securetm.auditing.audit_record import Finding, Measured
 from securetm.auditing.evidence import Evidence, to_keep, write_evidence
 from securetm.auditing.evidence_hashes import bound_to
 from securetm.contracts import Claim, Cohort
-from securetm.profiles import profile_names, read_profile
+from securetm.plans.profiles import profile_names, read_profile
 from securetm.reports.threats import NEVER
 from securetm.threats import threat_model_names
 from tests.effort import worked, worked_elsewhere

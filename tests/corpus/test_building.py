@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_build import CorpusBuild
 from securetm.corpus.corpus_errors import DamagedFile
-from securetm.corpus.records import Columns
-from securetm.corpus.shard_errors import (
+from securetm.corpus.shard_building.corpus_build import CorpusBuild
+from securetm.corpus.shards.shard_errors import (
     DamagedShard,
     FolderTaken,
     NoStoredCorpus,
@@ -130,7 +130,7 @@ def test_memory_is_bounded_by_the_setting_and_not_by_the_corpus(tmp_path: Path) 
 
 
 def test_too_little_memory_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    from securetm.corpus.corpus_build import left_for_documents
+    from securetm.corpus.shard_building.memory_share import left_for_documents
 
     with pytest.raises(BadSetting, match="--memory"):
         left_for_documents(64, str(notes(tmp_path / "notes.jsonl")), Columns())

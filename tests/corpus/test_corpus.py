@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from securetm.contracts import Documents
+from securetm.corpus.contents import content_digests
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import BadCell, IncompleteColumn, RepeatedKeys, UnlikeCorpora, UnlikeParts
 from securetm.corpus.counted_documents import NO_ORDER
-from securetm.corpus.document_names import content_digests, content_keys, document_keys, mixed
+from securetm.corpus.keys import content_keys, document_keys, mixed
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
 from tests.corpus.generated import WORDS, check, corpora, sentences_of, words_of

@@ -14,7 +14,8 @@ import pytest
 from securetm.contracts import Array
 from securetm.corpus import docstrings
 from securetm.corpus.corpus_errors import TooFewPackages
-from securetm.corpus.docstrings import docstring_parties, docstrings_in, prose
+from securetm.corpus.docstrings import docstring_parties, docstrings_in
+from securetm.corpus.plain_prose import prose
 from tests.corpus.generated import check
 from tests.effort import worked
 

@@ -12,9 +12,9 @@ from scipy import sparse
 
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import DamagedFile, DocumentTooLong, TooManyWords, UnlikeParts
+from securetm.corpus.files import LIMIT
 from securetm.corpus.length_limits import LONGEST
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.records import LIMIT
 from securetm.corpus.stored import read_arrays, save_arrays
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting

@@ -12,11 +12,11 @@ import pytest
 
 from securetm.block_answers import files_in
 from securetm.contracts import Answer, Cohort, Keeping, Memory, RoundContext
+from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_build import CorpusBuild
 from securetm.corpus.corpus_errors import DamagedFile
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.records import Columns
+from securetm.corpus.shard_building.corpus_build import CorpusBuild
 from securetm.entropy import OperatingSystem
 from securetm.models.gibbs.lda import LDA
 from securetm.route import Route

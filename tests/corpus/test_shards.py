@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.corpus.building import CorpusBuilder
+from securetm.corpus.building import CorpusBuilder, Record
+from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_build import BuildingParts, CorpusBuild, UnwrittenBlocks
 from securetm.corpus.partitions import equal
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.records import Columns, Record
-from securetm.corpus.shard_errors import (
+from securetm.corpus.shard_building.building_parts import BuildingParts
+from securetm.corpus.shard_building.corpus_build import CorpusBuild
+from securetm.corpus.shard_building.unwritten_blocks import UnwrittenBlocks
+from securetm.corpus.shards.shard_errors import (
     BlockTooLarge,
     DamagedShard,
     FolderTaken,
@@ -27,7 +29,7 @@ from securetm.corpus.shard_errors import (
     NotBuilt,
     WholeCorpusNeeded,
 )
-from securetm.corpus.sharded_corpus import ShardedCorpus
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.federation.simulation import federate
 from securetm.models.tensor_file import packed, unpacked
@@ -115,7 +117,7 @@ def test_documents_read_alone_are_as_in_memory(tmp_path: Path, monkeypatch: pyte
         file.write(json.dumps({"text": text, "label": "x", "party": "p0", "person": "q1", "embedding": [0.5, 9.0]}) + "\n")
     stored = built(source, tmp_path / "out", block_documents=80)
     held = replace(read_corpus(source), block_documents=80).in_blocks()
-    monkeypatch.setattr("securetm.corpus.stored_block.FEW", few)
+    monkeypatch.setattr("securetm.corpus.shards.stored_block.FEW", few)
     assert len(stored.blocks()) > 2
     for rows in (np.random.default_rng(0).permutation(len(held)), np.array([0, 5, 5, 230, 130]), np.arange(0)):
         same(stored.view.read(rows), held.select(rows))
@@ -150,7 +152,7 @@ def test_a_federation_learns_the_same(profile: str, tmp_path: Path) -> None:
 
 def test_a_comparison_reads_more_than_a_block_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parties with more documents than fit into memory at once are judged like parties whose documents are in memory."""
-    monkeypatch.setattr("securetm.corpus.sharded_corpus.BLOCK_DOCUMENTS", 30)
+    monkeypatch.setattr("securetm.corpus.shards.sharded_corpus.BLOCK_DOCUMENTS", 30)
     monkeypatch.setattr("securetm.federation.comparison.MOST_TRAINED", 25)
     monkeypatch.setattr("securetm.federation.comparison.MOST_JUDGED", 100)
     source = written(tmp_path / "notes.jsonl", 600)

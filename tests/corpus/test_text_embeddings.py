@@ -16,7 +16,8 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.embedding_errors import NoSentenceModel, OtherSentenceModel, UnusableSentenceModel
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.text_embeddings import LoadedModel, TextEmbedder, find_sentence_model
+from securetm.corpus.sentence_models import LoadedModel, find_sentence_model
+from securetm.corpus.text_embeddings import TextEmbedder
 from securetm.errors import OpenToOthers
 from tests.corpus.tiny_sentence_model import WORDS, tiny_model
 

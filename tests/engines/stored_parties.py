@@ -11,11 +11,11 @@ import numpy as np
 
 from securetm.block_answers import IN_PROCESS, files_in
 from securetm.contracts import Answer, Cohort, Engine, Keeping, Memory, RoundContext
-from securetm.corpus.corpus_build import CorpusBuild
-from securetm.corpus.records import Columns
-from securetm.corpus.sharded_corpus import ShardedCorpus
+from securetm.corpus.columns import Columns
+from securetm.corpus.shard_building.corpus_build import CorpusBuild
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.entropy import OperatingSystem
-from securetm.profiles import make_model
+from securetm.plans.profiles import make_model
 from securetm.route import Route
 
 from ..models.small_models import EMBEDDED, small_settings

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from securetm.corpus.sharded_corpus import ShardedCorpus
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.engines.local_pool import LocalPool
 
 from ..models.small_models import OURS

@@ -15,7 +15,7 @@ import pytest
 
 from securetm.block_answers import IN_PROCESS, files_in
 from securetm.contracts import Cohort, Engine, Keeping, Mechanism, Memory, Query, RoundContext
-from securetm.corpus.sharded_corpus import ShardedCorpus
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.corpus.synthetic_shards import write_stream
 from securetm.corpus.synthetic_stream import SyntheticStream
 from securetm.engines.listening import family, heard_elsewhere, listened

@@ -28,7 +28,7 @@ from securetm.engines.ray_errors import (
     NoClusterAnswers,
 )
 from securetm.engines.ray_host import handle
-from securetm.party_policy import PartyFile
+from securetm.plans.party_file import PartyFile
 
 from .ray_cluster import PATIENCE, head, with_tls, with_token
 from .small_work import process_of

@@ -9,7 +9,7 @@ import pytest
 
 from securetm import experiments
 from securetm.experiments.committed_frontier import frontier_says
-from securetm.profiles import profile_names
+from securetm.plans.profiles import profile_names
 from securetm.reports.profiles import explain
 
 COMMITTED = Path(experiments.__file__).parent / "results" / "reproduce-private-frontier.json"

@@ -18,8 +18,8 @@ import numpy as np
 from securetm.accounting.ledger import Ledger
 from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.store import CoordinatorStore
-from securetm.plan_origins import accepted_as
-from securetm.plan_reading import read_plan
+from securetm.plans.origins import accepted_as
+from securetm.plans.reading import read_plan
 
 from ..federation.private import public_words
 from .processes import COORDINATOR, FOUND, PRODLDA, Site, until

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from securetm.plans import Plan
+from securetm.plans.schema import Plan
 
 from ..federation.conftest import corpora, five, small_plan
 from ..federation.private import public_words

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.plan_reading import plan_from_tables
-from securetm.plans import Plan
+from securetm.plans.reading import plan_from_tables
+from securetm.plans.schema import Plan
 
 if TYPE_CHECKING:
     from .staged import Stage

@@ -11,7 +11,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation import training
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation import execute
-from securetm.plan_reading import plan_from_tables
+from securetm.plans.reading import plan_from_tables
 from securetm.stages import Unwatched
 
 from .. import forking

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from securetm.cli.budget_profile import ProfileQuestion
-from securetm.plan_reading import plan_from_tables, read_plan
-from securetm.plans import DEFAULT_MODEL, MODEL_UNDER_BUDGET, Plan
+from securetm.plans.reading import plan_from_tables, read_plan
+from securetm.plans.schema import DEFAULT_MODEL, MODEL_UNDER_BUDGET, Plan
 
 
 def test_a_plan_that_names_no_model_trains_lda_for_a_hundred_rounds() -> None:

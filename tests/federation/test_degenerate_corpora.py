@@ -17,7 +17,7 @@ from securetm.federation.running_errors import TooFewToTakePart
 from securetm.federation.simulation import federate
 from securetm.federation.store import read_arrays
 from securetm.models.estimator import Estimator
-from securetm.profiles import make_model
+from securetm.plans.profiles import make_model
 
 from ..models.small_models import EMBEDDED, OURS, small_settings
 

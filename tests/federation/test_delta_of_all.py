@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from securetm.accounting.delta_limits import sentence_delta
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.enrolment import announced as announce
 from securetm.credentials.key_requests import read_request, write_request

@@ -17,7 +17,7 @@ from securetm.federation.questions import JOINT, TRAIN
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.store import PartyStore
 from securetm.federation.stored_answer import read_stored
-from securetm.profiles import cohort_of
+from securetm.plans.profiles import cohort_of
 from securetm.route import compile_route
 from securetm.sessions.identities import public_identity
 from securetm.sessions.session_errors import SurvivorsChanged

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin, reopen
 from securetm.federation.running_errors import Interrupted, TooFewToTakePart
@@ -18,7 +18,7 @@ from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.models.gibbs.lda import LDA
 from securetm.models.given_documents import BagOfWords
-from securetm.plans import Plan
+from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
 from .conftest import small_plan

@@ -17,7 +17,7 @@ from securetm.federation.coordinator import Coordinator
 from securetm.federation.questions import TRAIN
 from securetm.federation.refusal_errors import TooFewDocumentsPromised
 from securetm.federation.running_errors import PartyRefused
-from securetm.party_policy import PolicyChoice
+from securetm.plans.party_file import PolicyChoice
 from securetm.sessions.session_errors import TooFewDocuments, TooFewInSum
 
 from .conftest import small_plan

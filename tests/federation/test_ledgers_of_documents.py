@@ -17,14 +17,14 @@ from securetm.accounting.calculator.ledger_report import ledger_report
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerDamaged, LedgerEnded, UnitsDiffer
 from securetm.accounting.spends import Spend
+from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_build import CorpusBuild
-from securetm.corpus.records import Columns
+from securetm.corpus.shard_building.corpus_build import CorpusBuild
 from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.paying_errors import LedgerGone, LedgersWithoutDocuments
 from securetm.federation.simulation import make_party
 from securetm.federation.sources import corpora_of
-from securetm.plans import Plan
+from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
 from .conftest import FIVE, texts

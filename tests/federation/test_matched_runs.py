@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import begin, reopen
@@ -19,7 +19,7 @@ from securetm.federation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import read_arrays
 from securetm.models.matching.matched import Matched, MatchedLDA, MatchedSentenceLDA
-from securetm.plans import Plan
+from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
 from .conftest import SHARED, SUBJECTS, small_plan

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from securetm.accounting.ledger import Ledger
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -19,7 +19,7 @@ from securetm.federation.coordinator import Coordinator, Trained
 from securetm.federation.parties import InProcess
 from securetm.federation.party import Party
 from securetm.federation.store import CoordinatorStore, PartyStore
-from securetm.plans import Plan
+from securetm.plans.schema import Plan
 from securetm.sessions.identities import public_identity
 
 from .conftest import FIVE, small_plan, texts

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
 from securetm.federation.simulation import execute

@@ -13,7 +13,7 @@ from securetm.corpus.partitions import by_column, equal
 from securetm.errors import SecuretmError
 from securetm.federation.folder import begin
 from securetm.federation.running_errors import PersonAtSeveralParties
-from securetm.plans import Plan
+from securetm.plans.schema import Plan
 
 from .conftest import FIVE, texts
 from .joined import NAMES, Organisations, make_keys

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation import execute

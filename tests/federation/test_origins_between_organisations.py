@@ -12,7 +12,7 @@ from securetm.errors import BadSetting
 from securetm.federation.joining_errors import NotAllowedHere
 from securetm.models.stored_model import origin_of_model
 from securetm.models.tensor_file import packed, unpacked
-from securetm.plan_origins import accepted_as
+from securetm.plans.origins import accepted_as
 
 from .joined import NAMES, Joined, Organisations, accepted, make_keys, trained
 from .private import public_words

@@ -11,7 +11,7 @@ import pytest
 
 from securetm.aggregation.plain import PlainSum
 from securetm.aggregation.vectors import unpack_vector
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.contracts import Array, Roster, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.federation.paying import calibrated
 from securetm.federation.serving.planned_spending import PlannedSpending
-from securetm.plan_reading import plan_from_tables
+from securetm.plans.reading import plan_from_tables
 
 
 def spending(profile: str = "dp-central", **vocabulary: str) -> PlannedSpending:

@@ -17,7 +17,7 @@ from dp_accounting import GaussianDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.aggregation.vectors import unpack_vector
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NoPersons

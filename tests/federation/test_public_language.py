@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.public_words import frequent_words
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
 from securetm.federation.list_fit import asked_about, expected_words, in_words
 from securetm.federation.simulation import federate
-from securetm.plan_reading import read_plan
-from securetm.plans import TokeniserChoice, VocabularyChoice
+from securetm.plans.reading import read_plan
+from securetm.plans.schema import TokeniserChoice, VocabularyChoice
 
 from ..cli.conftest import securetm
 from .conftest import SHARED, small_plan

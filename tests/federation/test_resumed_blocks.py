@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_build import CorpusBuild
-from securetm.corpus.records import Columns
-from securetm.corpus.sharded_corpus import ShardedCorpus
+from securetm.corpus.shard_building.corpus_build import CorpusBuild
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays

@@ -11,7 +11,7 @@ from securetm.federation import wire
 from securetm.federation.party import Party
 from securetm.federation.questions import TRAIN
 from securetm.models.neural.torch_kernels import TorchKernels
-from securetm.plans import Plan
+from securetm.plans.schema import Plan
 
 from .played import Played
 from .private import PUBLIC, paying_parties, private_plan

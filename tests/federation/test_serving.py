@@ -24,7 +24,7 @@ from securetm.federation.serving.standing import Standing
 from securetm.federation.serving_errors import AnotherPlanThere, NoProgress, Stopped, TooFewCame
 from securetm.federation.simulation import execute
 from securetm.federation.store import CoordinatorStore
-from securetm.plans import CoordinatorChoice, Plan
+from securetm.plans.schema import CoordinatorChoice, Plan
 from securetm.stages import Unwatched
 
 from .coming_and_going import ComingAndGoing

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Misuse, SecuretmError
 from securetm.federation import wire
@@ -26,7 +26,7 @@ from securetm.federation.transcript import Transcript
 from securetm.federation.wire import MOST_BYTES
 from securetm.models.quality import perplexity
 from securetm.models.queries import choose_vocabulary
-from securetm.plans import Plan
+from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
 from .conftest import SHARED, SUBJECTS, small_plan

@@ -13,7 +13,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
 from securetm.federation.training import Stopping, relative_change
-from securetm.plans import TrainingChoice
+from securetm.plans.schema import TrainingChoice
 from securetm.stages import Unwatched
 
 from .conftest import small_plan

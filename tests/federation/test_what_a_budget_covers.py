@@ -13,7 +13,7 @@ import pytest
 from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation import wire
 from securetm.federation.folder import begin

@@ -35,7 +35,7 @@ from securetm.federation.simulation import make_party, train
 from securetm.federation.store import CoordinatorStore
 from securetm.models.gradient_queries import StepQuery
 from securetm.models.neural.network_shape import NetworkShape
-from securetm.profiles import cohort_of
+from securetm.plans.profiles import cohort_of
 from securetm.route import compile_route
 from securetm.stages import Unwatched
 

@@ -19,7 +19,7 @@ from securetm.accounting.calculator.ledger_report import ledger_report
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerRolledBack
 from securetm.accounting.spends import Spend
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus

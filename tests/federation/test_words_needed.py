@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.agreement import agree
+from securetm.plans.agreement import agree
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.corpus.corpus import Corpus
 from securetm.federation.paying_errors import NoWordCanBeFound, TooFewWordsFound
 from securetm.federation.simulation import federate
 from securetm.federation.word_threshold import needed_by
 from securetm.mechanisms.word_selection import WordSelection
-from securetm.plan_reading import read_plan
+from securetm.plans.reading import read_plan
 from securetm.reports.profiles import explain
 
 DP = {"profile": "dp-local", "privacy.epsilon": 8.0, "model.n_topics": 3, "training.rounds": 2}

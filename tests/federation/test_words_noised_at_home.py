@@ -13,7 +13,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import execute
 from securetm.models.stored_model import read_any
-from securetm.profiles import model_class
+from securetm.plans.profiles import model_class
 from securetm.stages import Unwatched
 
 from .private import private_plan

@@ -15,7 +15,7 @@ from securetm.federation.folder import begin
 from securetm.federation.joining.joining_party import prepare
 from securetm.federation.simulation import train
 from securetm.models.tensor_file import unpacked
-from securetm.plan_reading import read_plan
+from securetm.plans.reading import read_plan
 from securetm.stages import Unwatched
 from securetm.trial.trial_folder import TrialFolder, make_trial
 

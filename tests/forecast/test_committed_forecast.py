@@ -12,8 +12,8 @@ import pytest
 from securetm.experiments.committed_frontier import committed
 from securetm.experiments.forecast_judged import by_chance, coverage_said, summary
 from securetm.experiments.forecast_points import points_of_frontier, points_of_trials
-from securetm.forecast.fitted_rule import FILE
-from securetm.forecast.usefulness_forecast import ONE_CORPUS
+from securetm.plans.forecast.fitted_rule import FILE
+from securetm.plans.forecast.usefulness_forecast import ONE_CORPUS
 
 TEXTS = {"20 Newsgroups", "TagMyNews", "SMS", "M10", "StackOverflow titles", "docstrings"}
 
@@ -24,7 +24,7 @@ def result() -> Any:
 
 
 def test_the_shipped_rule_is_the_fitted_one_and_has_seen_all_rows(result: Any) -> None:
-    shipped = json.loads(resources.files("securetm.forecast").joinpath(FILE).read_text("utf-8"))
+    shipped = json.loads(resources.files("securetm.plans.forecast").joinpath(FILE).read_text("utf-8"))
     assert shipped == result["fitted"]
     points = [*points_of_trials(result["rows"]), *points_of_frontier(committed("private-frontier")["rows"])]
     for name, fitted in shipped["models"].items():

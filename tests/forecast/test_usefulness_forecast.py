@@ -9,10 +9,10 @@ import pytest
 
 from securetm.contracts import NoiseBy
 from securetm.errors import BadSetting
-from securetm.forecast import ForecastSetting, Verdict, forecast, under_profile
-from securetm.forecast.best_settings import MODELS, OTHERS, choose_settings
-from securetm.forecast.usefulness_forecast import documents_needed
-from securetm.profiles import read_profile
+from securetm.plans.forecast import ForecastSetting, Verdict, forecast, under_profile
+from securetm.plans.forecast.best_settings import MODELS, OTHERS, choose_settings
+from securetm.plans.forecast.usefulness_forecast import documents_needed
+from securetm.plans.profiles import read_profile
 from securetm.reports.forecast import chance_said, forecast_said
 
 SETTING = ForecastSetting(documents=20_000, epsilon=3.0, length=30.0)

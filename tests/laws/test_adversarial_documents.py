@@ -12,7 +12,7 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Array, Domain, Needs, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.mechanisms.clipping import at_most
-from securetm.profiles import make_model
+from securetm.plans.profiles import make_model
 from tests.models.small_models import EMBEDDED, OURS, small_settings
 
 WORDS = ("boat", "judge", "lake", "river", "storm", "court", "law", "cell", "nerve", "blood")

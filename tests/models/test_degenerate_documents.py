@@ -13,7 +13,7 @@ from securetm.errors import BadSetting
 from securetm.models import MODELS
 from securetm.models.estimator import Estimator
 from securetm.models.model_errors import NoWordToLearn
-from securetm.profiles import make_model
+from securetm.plans.profiles import make_model
 
 from .small_models import EMBEDDED, OURS, small_settings
 

@@ -15,8 +15,8 @@ from securetm.experiments.forecast_points import GENERAL_WORDS
 from securetm.experiments.forecast_trials import MESSAGES, PAPERS, TITLES
 from securetm.models.rounds_rule import LEAST_AFTER_PAIRS, MOST_TOTALS, noise_of_one_round, totals_for
 from securetm.models.start_rule import ASKED_FROM, SHORTEST, asks_first
-from securetm.plan_reading import plan_from_tables
-from securetm.plans import MOMENTS
+from securetm.plans.reading import plan_from_tables
+from securetm.plans.schema import MOMENTS
 
 RESULT = Path(experiments.__file__).parent / "results" / "reproduce-usefulness-forecast.json"
 MANY, FEW = 12_000, 2_000

@@ -16,7 +16,7 @@ from securetm.auditing.regulators import CRITERIA, LINKING, NOT_TRIED, SCOPES, S
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, REFUTED
 from securetm.contracts import Budget, Unit
 from securetm.credentials.fingerprints import fingerprint_of
-from securetm.profiles import read_profile
+from securetm.plans.profiles import read_profile
 from securetm.reports.audit_wording import figure, tries
 from securetm.reports.budget import right_guesses
 from securetm.reports.statement import sources as report_sources

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from securetm.contracts import Budget, Unit
-from securetm.profiles import read_profile
+from securetm.plans.profiles import read_profile
 from securetm.reports.audit_report import audit_page
 from securetm.reports.statement import sources as report_sources
 from securetm.reports.statement.annex import annex_of, paper

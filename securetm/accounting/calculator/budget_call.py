@@ -10,7 +10,7 @@ from securetm.accounting.calculator.solve_for import Target
 from securetm.accounting.calculator.word_noise import WordNoise
 from securetm.errors import NotFound
 from securetm.stages import Unwatched
-from securetm.toml_settings import from_table
+from securetm.settings import from_table
 
 QUESTIONS: Mapping[str, type[Training | Target | WordNoise]] = {"dp-sgd": Training, "solve": Target, "laplace": WordNoise}
 

@@ -46,7 +46,7 @@ from securetm.accounting.spends import Spend
 from securetm.contracts import Budget
 from securetm.errors import SecuretmError
 from securetm.interrupts import undisturbed
-from securetm.toml_settings import require
+from securetm.settings import require
 
 MOST = 1_000_000  # answers that `remaining` looks ahead
 

@@ -21,7 +21,7 @@ from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, EXACT, LINK
 from securetm.auditing.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, totals
 from securetm.contracts import Array, NoiseBy, Profile, Unit
 from securetm.mechanisms.noise_shares import NoiseShares
-from securetm.profiles import cohort_of
+from securetm.plans.profiles import cohort_of
 
 ALONE = "documents recovered from one party's own answer"
 MISSING = "promised noise that is missing"

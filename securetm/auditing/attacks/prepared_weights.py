@@ -22,7 +22,7 @@ from securetm.entropy import OperatingSystem
 from securetm.federation.questions import TRAIN, Questions
 from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.neural_model import NeuralTopicModel
-from securetm.profiles import cohort_of
+from securetm.plans.profiles import cohort_of
 from securetm.route import Route
 
 DOCUMENTS, STATES = "documents", "states"

@@ -18,7 +18,7 @@ from securetm.auditing.leakage_errors import NotTestable
 from securetm.auditing.reading import ANSWER, TOTAL, party_vectors, questions_in, totals
 from securetm.contracts import Array, ClippedSum, Losses, Memory
 from securetm.federation.questions import Questions
-from securetm.profiles import cohort_of
+from securetm.plans.profiles import cohort_of
 from securetm.route import Route
 
 BLOCKS = ("counts", "pairs")  # of a sum of documents' rows, by model

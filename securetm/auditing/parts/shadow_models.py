@@ -20,7 +20,7 @@ from securetm.entropy import Seeded
 from securetm.errors import BadSetting
 from securetm.federation.questions import TRAIN, Questions
 from securetm.models.given_documents import BagOfWords
-from securetm.profiles import cohort_of
+from securetm.plans.profiles import cohort_of
 from securetm.route import compile_route
 
 # a round's number, its sum as the opening role sees it, and the next state

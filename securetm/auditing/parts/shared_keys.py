@@ -20,7 +20,7 @@ from securetm.auditing.parts.opened_answers import OpenedAnswer
 from securetm.auditing.reading import SEALED, ReadVector, first_parts
 from securetm.contracts import Array
 from securetm.federation.questions import TRAIN
-from securetm.profiles import cohort_of
+from securetm.plans.profiles import cohort_of
 from securetm.sessions.framing import HASH, head
 
 _KEY = "sum key"  # under this name a party keeps the key, behind a hash (aggregation/homomorphic/key_setup.py)

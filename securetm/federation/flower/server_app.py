@@ -29,7 +29,7 @@ from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.serving.operating import standing_of
 from securetm.federation.serving.served_folder import served_folder
 from securetm.federation.serving.serving_loop import Serving
-from securetm.plan_reading import read_plan
+from securetm.plans.reading import read_plan
 
 app = ServerApp()
 _log = getLogger("flwr")

@@ -20,7 +20,7 @@ from securetm.contracts import RoundContext, Sampling
 from securetm.federation.party import Party
 from securetm.federation.party_state import PartyState
 from securetm.federation.questions import JOINT, PAIRS, TRAIN
-from securetm.profiles import cohort_of
+from securetm.plans.profiles import cohort_of
 from securetm.route import compile_route
 
 FINEST = 1 / 16  # seconds: times are this number, twice this number, four times, and so on

@@ -13,10 +13,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.contracts import Budget
+from securetm.corpus.contents import content_digests
 from securetm.corpus.corpus import PartyCorpus
-from securetm.corpus.document_names import content_digests
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import alone_in
 from securetm.federation.joining_errors import AnotherDataSet, DocumentsChanged, HomeBusy
@@ -25,10 +25,10 @@ from securetm.federation.origins import run_of
 from securetm.federation.running_errors import DamagedStore, RunBusy
 from securetm.federation.store import COMMON, PartyStore, SqliteStore
 from securetm.federation.witness import TAG
-from securetm.party_policy import PartyFile
+from securetm.plans.party_file import PartyFile
 from securetm.private_files import check_private, private_folder, sync, writing
 from securetm.sessions.identities import IDENTITY
-from securetm.toml_settings import digest
+from securetm.settings import digest
 
 _DOCUMENTS = "documents of this run"  # in the store: one digest of all of them
 _NAMES, _SECRET = "names.key", 32

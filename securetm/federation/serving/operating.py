@@ -24,7 +24,7 @@ from securetm.federation.serving.served_folder import LOG, served_folder
 from securetm.federation.serving.serving_loop import Serving
 from securetm.federation.serving.standing import Standing
 from securetm.federation.soundness import check_survivors
-from securetm.plans import ALL, Plan
+from securetm.plans.schema import ALL, Plan
 
 _SPOOL = "spool"  # in the run's folder: replies that are not whole yet
 

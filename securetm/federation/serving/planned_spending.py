@@ -8,7 +8,7 @@ from typing import Any
 
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.federation.origins import before_in_trial
 from securetm.federation.paying import Bill, bill_of
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from securetm.agreement import Agreement
+from securetm.plans.agreement import Agreement
 from securetm.contracts import Origin
 from securetm.entropy import OperatingSystem
 from securetm.federation.file_digests import KEPT, RUN, bind

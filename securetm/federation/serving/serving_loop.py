@@ -31,7 +31,7 @@ from securetm.federation.store import CoordinatorStore, json_bytes, write_bytes
 from securetm.federation.training import CHECKPOINT, rounds_kept
 from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.federation.work_time import WorkTimer
-from securetm.plans import ALL, CoordinatorChoice
+from securetm.plans.schema import ALL, CoordinatorChoice
 from securetm.sessions.session_errors import SurvivorsMissing, TooFewDocuments
 from securetm.stages import Unwatched
 

@@ -27,7 +27,7 @@ from securetm.models.server_optimisers import AVERAGE, ServerOptimiser
 from securetm.models.torch_module.alone import Inputs, LossesAlone, reseed
 from securetm.models.torch_module.named_class import check_source, class_named
 from securetm.models.torch_module.topic_network import TopicNetwork, divided
-from securetm.toml_settings import CommandLineText
+from securetm.settings import CommandLineText
 
 _CHUNK = 256  # documents at a time in `infer` and `log_likelihood`
 _LEAST = 1e-12  # probability of a word

@@ -17,7 +17,7 @@ from securetm.auditing.regulators import CRITERIA, INFERENCE, LINKING, NOT_SHOWN
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS, standing
 from securetm.contracts import Budget, Claim, Profile, Unit
 from securetm.credentials.fingerprints import fingerprint_of
-from securetm.profiles import claims_of, cohort_of
+from securetm.plans.profiles import claims_of, cohort_of
 from securetm.reports.budget import MOST_RIGHT, limit_said, right_guesses
 from securetm.reports.profiles import views_of
 from securetm.reports.statement.marks import annex_marks, shown_digest

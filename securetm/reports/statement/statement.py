@@ -13,7 +13,7 @@ from typing import Any
 
 from securetm.accounting.calculator.group_privacy import grown
 from securetm.contracts import Budget, Claim, Unit
-from securetm.profiles import claims_of, cohort_of
+from securetm.plans.profiles import claims_of, cohort_of
 from securetm.reports.statement.marks import sheet_marks, shown_digest
 from securetm.reports.statement.paper import Items, Paper, PaperSection, Paragraph, TextTable, ToFillIn
 from securetm.reports.statement.sources import ReportSources, attacks_read

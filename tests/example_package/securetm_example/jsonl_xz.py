@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from securetm.corpus.building import Record
+from securetm.corpus.columns import Columns, record
 from securetm.corpus.corpus_errors import DamagedFile, EmptyFile, InvalidJson
-from securetm.corpus.records import LIMIT, Columns, OnProgress, Record, decoded, faults_named, record
+from securetm.corpus.files import LIMIT, OnProgress, decoded, faults_named
 
 
 def jsonl_xz_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:

@@ -22,7 +22,7 @@ from securetm.models.torch_module.torch_module import TorchModule
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws
 from securetm.testing.query_laws import QueryLaws
-from securetm.toml_settings import CommandLineText
+from securetm.settings import CommandLineText
 from tests.forking import ended
 from tests.models.torch_module import networks
 from tests.quick_part import quick

@@ -1,0 +1,1 @@
+"""A corpus on disk that is read block by block, so that memory does not bound it."""

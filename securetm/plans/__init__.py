@@ -1,0 +1,1 @@
+"""What a run is: profiles, plans, recommendations, and the agreement that every role makes of its own copy."""

@@ -1,0 +1,197 @@
+"""PARTY.toml: what one organisation brings to a federation, and what it allows there. Nobody else reads it.
+
+What all parties agree on is in the plan (`schema.py`), who they are in the roster. No document is read here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from securetm.contracts import Budget, Unit
+from securetm.data_homes import party_home
+from securetm.engines.engine_choice import EngineChoice
+from securetm.errors import Misuse, NotFound
+from securetm.settings import SETTING_OF, Mistakes, placed
+from securetm.settings import from_table, read_toml, require, require_at_least
+
+UNITS = tuple(unit.value for unit in (Unit.DOCUMENT, Unit.PERSON, Unit.SENTENCE, Unit.WORD))  # that a budget may protect
+QUESTIONS = ("words", "joint", "frequencies", "pairs", "train", "held_out", "coherence")  # that a plan may ask
+_IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class DataChoice:
+    """The party's documents. Ledger, counters and kept answers belong to `identity`, wherever the documents lie."""
+
+    source: str  # a file, or a folder of .txt
+    identity: str  # your own name for this data set; keep it as long as the documents are the same
+    text: str = ""  # the column of the text; nothing: it is called `text`
+    label: str = ""  # the column of the label
+    date: str = ""  # the column of the date
+    person: str = ""  # the column of whose document it is
+    embedding: str = ""  # the column of the embedding
+    id: str = ""  # the column of the document's own id; nothing: a document is named by what it says
+
+    def __post_init__(self) -> None:
+        """Refuses an identity that cannot be the name of a folder."""
+        require(bool(self.source), "[data]", "source", self.source, "must name a file or a folder")
+        problem = "must be of letters, digits, dots, dashes and underscores, at most 80, and begin with a letter or digit"
+        require(bool(_IDENTITY.fullmatch(self.identity)), "[data]", "identity", self.identity, problem)
+
+    def columns(self) -> dict[str, str | None]:
+        """Returns the columns by role, for the reader; a role without a column has the usual one."""
+        return {role: getattr(self, role) or None for role in ("text", "label", "date", "person", "embedding", "id")}
+
+
+@dataclass(frozen=True)
+class PolicyChoice:
+    """What the party allows on its documents. An empty list or 0 allows what the party's own copy of the plan says.
+
+    As soon as it says how much may be spent of which unit, a profile without a bound is allowed by its name only.
+    """
+
+    profiles: tuple[str, ...] = ()  # allowed, by name, or by digest (64 hex digits) so that no edited file passes
+    models: tuple[str, ...] = ()  # allowed, by name
+    modules: tuple[str, ...] = ()  # of the model torch-module, allowed to be imported here, as package.module:Class
+    least_parties: int = 0  # in any opened sum with these documents, whoever drops out
+    least_documents: int = 0  # in any opened sum with these documents, as the roster announces them
+    unit: str = ""  # that a budget has to protect: document, person, sentence or word; nothing: as the plan says
+    most_epsilon: float = 0.0  # that one run may spend, of each such unit
+    questions: tuple[str, ...] = ()  # that may be asked of the documents
+    inputs: tuple[str, ...] = ()  # that are public or paid for by somebody's word, accepted by the digest that a refusal names
+    coordinators: tuple[str, ...] = ()  # who may coordinate, by the identity's fingerprint, as in `securetm keys show`
+
+    def __post_init__(self) -> None:
+        """Refuses what can never hold."""
+        require_at_least(self, "[policy]", least_parties=0, least_documents=0, most_epsilon=0)
+        require(self.unit in ("", *UNITS), "[policy]", "unit", self.unit, known=UNITS)
+        beside = f"must be given beside most_epsilon, which counts for each of them: {', '.join(UNITS)}"
+        require(bool(self.unit) or not self.most_epsilon, "[policy]", "unit", self.unit, beside)
+        for question in self.questions:
+            require(question in QUESTIONS, "[policy]", "questions", question, known=QUESTIONS)
+        for accepted in self.inputs:
+            shape = "must be a digest of 64 digits from 0 to f, as `securetm join` prints it"
+            require(bool(_SHA256.fullmatch(accepted)), "[policy]", "inputs", accepted, shape)
+        for written in self.coordinators:
+            shape = "must be a fingerprint as `securetm keys show` prints it"
+            require(_bare(written).isdecimal(), "[policy]", "coordinators", written, shape)
+
+    def allows_profile(self, name: str, digest: bytes) -> bool:
+        """Whether this profile is allowed, by its name or its digest."""
+        return not self.profiles or name in self.profiles or digest.hex() in self.profiles
+
+    def names_profile(self, name: str, digest: bytes) -> bool:
+        """Whether this profile is in the list, so that the party knows of it."""
+        return bool(self.profiles) and self.allows_profile(name, digest)
+
+    def allows_model(self, name: str) -> bool:
+        """Whether this model is allowed."""
+        return not self.models or name in self.models
+
+    def allows_module(self, module: str) -> bool:
+        """Whether this class may be imported here."""
+        return not self.modules or module in self.modules
+
+    def allows_question(self, name: str) -> bool:
+        """Whether this question may run on the documents."""
+        return not self.questions or name in self.questions
+
+    def allows_coordinator(self, fingerprint: str) -> bool:
+        """Whether the owner of this identity may coordinate. Blanks and dashes in a fingerprint do not matter."""
+        return not self.coordinators or _bare(fingerprint) in map(_bare, self.coordinators)
+
+
+@dataclass(frozen=True)
+class LedgerChoice:
+    """The budget of the data set over all runs and federations. 0: as the first run's profile with a budget says."""
+
+    epsilon: float = 0.0  # that all runs together may spend of each document or person
+    delta: float = 0.0  # the probability that this promise may fail
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that are no budget."""
+        for name in ("epsilon", "delta"):
+            value = getattr(self, name)
+            require(0 <= value < float("inf"), "[privacy]", name, value, "must be a finite number that is not negative")
+        require(self.delta < 1, "[privacy]", "delta", self.delta, "must be below 1")
+
+    def budget(self, of_the_run: Budget) -> Budget:
+        """Returns the budget of the data set, given that of the run."""
+        return dataclasses.replace(of_the_run, epsilon=self.epsilon or of_the_run.epsilon, delta=self.delta or of_the_run.delta)
+
+
+@dataclass(frozen=True)
+class PartyFile:
+    """What one PARTY.toml says. Paths are relative to the folder that it lies in."""
+
+    name: str  # of the party, as in the roster
+    data: DataChoice
+    roster: str = "roster.toml"  # the file of who takes part
+    plan: str = "plan.toml"  # the party's own copy of the plan
+    home: str = ""  # the party's folder for ledgers, stores and results; nothing: $XDG_DATA_HOME/securetm/NAME
+    policy: PolicyChoice = PolicyChoice()
+    privacy: LedgerChoice = LedgerChoice()
+    engine: EngineChoice = field(default_factory=EngineChoice)  # that computes answers
+    path: Path = Path()  # of the file itself
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Reads and checks a whole PARTY.toml."""
+        tables, sections = read_toml(path), {"data": DataChoice, "policy": PolicyChoice, "privacy": LedgerChoice}
+        mistakes, made = Mistakes(), dict[str, Any]()
+        with placed(path):
+            for name, kind in sections.items():
+                with mistakes.kept():
+                    require(name in tables or name != "data", path.name, "data", None, "must be a table [data]")
+                    made |= {name: _section(kind, tables[name], name)} if name in tables else {}
+            with mistakes.kept(Misuse):
+                made |= {"engine": EngineChoice.of(tables["engine"])} if "engine" in tables else {}
+            with mistakes.kept():
+                known = (*sections, "engine")
+                made |= vars(_top_level({name: value for name, value in tables.items() if name not in known}, path, known))
+            mistakes.tell()
+        return cls(**made, path=path)
+
+    def place(self, written: str) -> Path:
+        """Returns a path of this file, seen from where the file lies."""
+        return self.path.parent / Path(written).expanduser()
+
+    @property
+    def home_folder(self) -> Path:
+        """The party's home."""
+        return party_home(self.name, self.home, self.path.parent)
+
+
+@dataclass(frozen=True)
+class _TopLevel:
+    name: str
+    roster: str = "roster.toml"
+    plan: str = "plan.toml"
+    home: str = ""
+
+
+def _top_level(table: Mapping[str, Any], path: Path, sections: Collection[str]) -> _TopLevel:
+    """The settings that stand in no section."""
+    known = tuple(sorted({*(one.name for one in dataclasses.fields(_TopLevel)), *sections}))
+    for name in table:
+        if name not in known:
+            raise NotFound(f"{SETTING_OF}{path.name}", name, known)
+    top = from_table(_TopLevel, table, path.name)
+    require(bool(top.name.strip()), path.name, "name", top.name, "must be the party's name, as in the roster")
+    return top
+
+
+def _section(kind: type[T], table: Any, name: str) -> T:
+    require(isinstance(table, Mapping), "the party's file", name, table, f"must be a table [{name}]")
+    return from_table(kind, table, f"[{name}]")
+
+
+def _bare(fingerprint: str) -> str:
+    return re.sub(r"[\s.-]", "", fingerprint)

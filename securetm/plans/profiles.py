@@ -1,0 +1,349 @@
+"""Reads profiles, and makes their parts and models from names and settings.
+
+It decides nothing about privacy, because the parts admit or refuse a question (`route.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self, cast
+
+from securetm.aggregation import AGGREGATIONS
+from securetm.contracts import (
+    Aggregation,
+    Budget,
+    Claim,
+    Cohort,
+    Mechanism,
+    NoiseBy,
+    Profile,
+    ThreatModel,
+    TopicModel,
+    Unit,
+)
+from securetm.errors import BadSetting
+from securetm.mechanisms import MECHANISMS
+from securetm.models import MODELS
+from securetm.models.rounds_rule import FROM_PUBLIC, RoundsRule, noise_of_one_round, rounds_for, totals_for
+from securetm.models.start_rule import asks_first
+from securetm.models.words_rule import words_for
+from securetm.profile_errors import TooFewForProfile
+from securetm.resources import named_toml, toml_names
+from securetm.settings import placed
+from securetm.threats import Gap, gaps, read_threat_model
+from securetm.settings import digest, from_table, read_toml, require, require_at_least
+
+_BUDGETED = ("epsilon", "delta")
+ALIGNED = "aligned"  # the form of a model whose answers add up, which needs no name
+MATCHED = "matched"
+VOCABULARIES = ("union", "joint", "file")
+_USUAL_PARTIES = 5
+SUMS_ONLY = "sees only sums"
+
+
+@dataclass(frozen=True)
+class ProfileText:
+    """A profile as it stands in its file."""
+
+    name: str
+    title: str
+    threat_model: str
+    aggregation: str
+    vocabularies: tuple[str, ...]
+    mechanism: tuple[dict[str, Any], ...] = ()
+    aggregation_settings: dict[str, Any] = field(default_factory=dict)
+    minimum_parties: int = 2
+    minimum_documents: int = 1
+    threshold: int = 1
+    threshold_share: float = 0.0
+    colluding: int = 0
+    budget: dict[str, Any] = field(default_factory=dict)
+    danger: str = ""
+
+
+@dataclass(frozen=True)
+class BudgetText:
+    """The privacy budget of each party, as it stands in a profile's file."""
+
+    epsilon: float
+    delta: float
+    unit: str = ""  # "word", or nothing: the document or the person, as the plan says
+
+
+def profile_names() -> tuple[str, ...]:
+    """Returns the names of the installed profiles."""
+    return toml_names("protocols", "profiles")
+
+
+@dataclass(frozen=True)
+class ProfileFile:
+    """A profile's file, which is read once. Profiles with other privacy numbers are made without reading it again."""
+
+    name: str  # of the file
+    table: Mapping[str, Any]
+    path: Path | None = None
+
+    @classmethod
+    def read(cls, name: str) -> Self:
+        """Reads the installed profile of that name, or the file at that path."""
+        path = named_toml("protocols", name, below="profiles", kind="profile")
+        return cls(path.name, read_toml(path), path)
+
+    def profile(self, changed: Mapping[str, float] | None = None, unit: Unit = Unit.DOCUMENT) -> Profile:
+        """Makes the profile with its parts, and checks its settings.
+
+        `changed` replaces privacy numbers by name (epsilon, delta, noise_multiplier, words, rate, radius). `unit` is whom the
+        plan protects; it does not replace the unit of a profile whose budget is for word occurrences.
+        """
+        with placed(self.path, changed or {}):
+            return self._profile(changed, unit)
+
+    def _profile(self, changed: Mapping[str, float] | None, unit: Unit) -> Profile:
+        table = _changed(self.table, changed or {}, self.name)
+        text = from_table(ProfileText, table, self.name)
+        _check(text, self.name)
+        budget, mechanisms = _budget(text, unit, self.name), tuple(_mechanism(part, self.name) for part in text.mechanism)
+        _check_noise_is_counted(text, mechanisms, self.name)
+        _check_affords(budget, mechanisms, self.name)
+        threats = read_threat_model(text.threat_model)
+        return Profile(
+            text.name,
+            text.title,
+            threats.name,
+            mechanisms,
+            _aggregation(text, self.name),
+            text.vocabularies,
+            digest([table, (budget.unit if budget else unit).value]),
+            text.minimum_parties,
+            text.minimum_documents,
+            text.threshold,
+            text.threshold_share,
+            text.colluding,
+            budget,
+            _hides_from_active(threats),
+            danger=text.danger,
+        )
+
+
+def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Unit = Unit.DOCUMENT) -> Profile:
+    """Reads the profile of that name, or in that file (`ProfileFile.profile`)."""
+    return ProfileFile.read(name).profile(changed, unit)
+
+
+def make_model(name: str, settings: Mapping[str, Any]) -> TopicModel:
+    """Makes the topic model of that name, in the form that the settings name, with these settings."""
+    _check_form(name, settings)
+    own = {setting: value for setting, value in settings.items() if (setting, value) != ("form", ALIGNED)}
+    return cast(TopicModel, from_table(MODELS.load(formed(name, settings)), own, f"[model] {name}"))
+
+
+def model_class(name: str, settings: Mapping[str, Any] = MappingProxyType({})) -> type[TopicModel] | None:
+    """Returns the class of the model of that name, in the form that the settings name; None if there is none."""
+    form = formed(name, settings)
+    return cast(type[TopicModel], MODELS.load(form)) if form in MODELS else None
+
+
+def _check_form(name: str, settings: Mapping[str, Any]) -> None:
+    """Refuses a form that this model does not have."""
+    own = name.rpartition("-")[2] == MATCHED  # the name has a form, which the setting must not contradict
+    if name in MODELS and (formed(name, settings) not in MODELS or (own and settings.get("form", MATCHED) != MATCHED)):
+        two = f"{name}-{MATCHED}" in MODELS
+        problem = f"must be {ALIGNED} or {MATCHED}" if two else f"cannot be chosen, because {name} has one form only"
+        raise BadSetting(f"[model] {name}", "form", str(settings["form"]), problem)
+
+
+def formed(name: str, settings: Mapping[str, Any]) -> str:
+    """Returns the full name of a model with its form: lda in the form `matched` is lda-matched."""
+    form = settings.get("form", ALIGNED)
+    return name if form == ALIGNED or name.endswith(f"-{form}") else f"{name}-{form}"
+
+
+def claims_of(profile: Profile, cohort: Cohort) -> frozenset[Claim]:
+    """Returns the claims of all parts of a profile.
+
+    Where words are found in noised sums, no party names any: the sum is protected as any other total, and no further.
+    """
+    from securetm.mechanisms.word_selection import WORDS_PRIVATE
+
+    parts = [profile.aggregation.claims(cohort), *(m.claims(cohort) for m in profile.mechanisms)]
+    made = frozenset[Claim]().union(*parts)
+    return frozenset(claim for claim in made if claim.what != WORDS_PRIVATE) if words_in_sums(profile) else made
+
+
+def words_in_sums(profile: Profile) -> bool:
+    """Whether words are found in noised sums over all parties. Where each party adds all noise, each selects its own."""
+    together = (NoiseBy.SHARES, NoiseBy.OPENER)
+    return profile.budget is not None and any(part.noise_by in together for part in profile.mechanisms)
+
+
+def profile_gaps(profile: Profile, threats: ThreatModel, parties: int) -> tuple[Gap, ...]:
+    """Returns what the threat model requires and the profile does not claim, for a cohort of that many parties."""
+    members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
+    return gaps(threats, claims_of(profile, cohort_of(profile, members)))
+
+
+def count_of_parties(profile: Profile, asked: int | None) -> int:
+    """As many parties as asked about; by default five, or as many as the profile needs."""
+    if asked is not None and asked < profile.minimum_parties:
+        raise TooFewForProfile(asked, profile.minimum_parties, profile.name)
+    return max(_USUAL_PARTIES, profile.minimum_parties) if asked is None else asked
+
+
+def cohort_of(profile: Profile, members: tuple[str, ...], **more: Any) -> Cohort:
+    """Makes a cohort under this profile: how many parties must remain, and how many may collude."""
+    threshold = max(profile.threshold, math.ceil(profile.threshold_share * len(members)))
+    return Cohort(**{"round_id": b"", "number": 0, **more}, members=members, threshold=threshold, colluding=profile.colluding)
+
+
+def rounds_under(
+    profile: Profile,
+    documents: int,
+    topics: int,
+    words: int,
+    asked_first: float = 0.0,
+    *,
+    parties: int = 0,
+    rule: RoundsRule = FROM_PUBLIC,
+) -> int:
+    """Returns how often to ask for a table of topics and words, by the rule, if there are about so many documents.
+
+    The noise in the sum is that of so many parties with nobody missing; 0: of the fewest that the profile allows. The share
+    `asked_first` of the budget is not theirs: it pays for a question before them.
+    """
+    return rounds_for(documents, topics, words, _noise_under(profile, parties) / math.sqrt(1.0 - asked_first), rule)
+
+
+def totals_under(
+    profile: Profile, documents: int, topics: int, words: int, asked_first: float = 0.0, *, plain: bool, parties: int = 0
+) -> float:
+    """Returns how much words' totals weigh in the first round, by the rule; with the noise as in `rounds_under`."""
+    noise = _noise_under(profile, parties) / math.sqrt(1.0 - asked_first)
+    return totals_for(documents, topics, words, noise, plain=plain, after_pairs=asked_first > 0)
+
+
+def words_under(profile: Profile, documents: int, *, parties: int = 0) -> int:
+    """Returns how many words to list, by the rule, for about so many documents; with the noise as in `rounds_under`."""
+    return words_for(documents, _noise_under(profile, parties))
+
+
+def asks_first_under(profile: Profile, documents: int, length: float, topics: int, words: int, *, parties: int = 0) -> bool:
+    """Returns whether a training on documents of such a length begins at topics of moments, by the rule for short texts."""
+    return asks_first(documents, length, topics, words, _noise_under(profile, parties))
+
+
+def _noise_under(profile: Profile, parties: int) -> float:
+    """The noise of a single round that spends the whole budget."""
+    budget = profile.budget
+    assert budget is not None
+    return noise_of_one_round(budget.epsilon, budget.delta) * noise_in_sum(profile, parties)
+
+
+def noise_in_sum(profile: Profile, parties: int = 0) -> float:
+    """How much longer the noise in a sum is under this profile than that of one curator, with nobody missing.
+
+    Where parties add shares of the noise, each adds enough for as few honest parties as the profile allows. 0 parties: as few
+    as it allows.
+    """
+    there = max(parties, profile.minimum_parties)
+    added_by = {mechanism.noise_by for mechanism in profile.mechanisms}  # the noise on words by each party, whatever else is
+    if NoiseBy.OPENER in added_by:
+        return 1.0
+    if NoiseBy.SHARES not in added_by:  # each party adds all of it
+        return math.sqrt(there)
+    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(there)))
+    return math.sqrt(there / max(cohort.threshold - profile.colluding, 1))
+
+
+def _hides_from_active(threats: ThreatModel) -> bool:
+    """Whether the threat model asks that a coordinator which breaks the rules sees nothing but sums."""
+    asked = [one.claim.against for one in threats.requires if one.claim.what == SUMS_ONLY]
+    return any(threats.adversary(name).behaviour == "active" for name in asked)
+
+
+def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str) -> dict[str, Any]:
+    """Returns the table with those numbers in place of its own. A number that it does not have is refused."""
+    if not numbers:
+        return dict(table)
+    parts = [dict(part) for part in table.get("mechanism", ())]
+    budget = dict(table.get("budget", {}))
+    by_word = budget.get("unit") == Unit.WORD.value  # then one draw of noise spends the whole budget
+    for name, value in numbers.items():
+        asked = parts if by_word or name not in _BUDGETED else []
+        places = [(budget, name)] if name in budget else []
+        places += [(part, own) for part in asked if (own := _plan_numbers(part).get(name, "")) in part]
+        require(bool(places), where, name, value, "cannot be set, because this profile has no such number")
+        for part, own in places:
+            part[own] = value
+    return {**table, "mechanism": parts, "budget": budget}
+
+
+def _plan_numbers(part: Mapping[str, Any]) -> Mapping[str, str]:
+    """Returns which numbers of a plan replace which settings of this part."""
+    kind = str(part.get("kind"))
+    found: Mapping[str, str] = MECHANISMS.load(kind).plan_numbers if kind in MECHANISMS else {}
+    return found
+
+
+def _budget(text: ProfileText, unit: Unit, where: str) -> Budget | None:
+    if not text.budget:
+        return None
+    stated = from_table(BudgetText, text.budget, f"{where} [budget]")
+    require(0 < stated.epsilon < math.inf, where, "epsilon", stated.epsilon, "must be above 0 and finite")
+    require(0 < stated.delta < 1, where, "delta", stated.delta, "must lie between 0 and 1")
+    known = stated.unit in ("", Unit.WORD.value)
+    require(
+        known, where, "unit", stated.unit, "must be 'word', or left out: then it is the document or person, as the plan says"
+    )
+    return Budget(Unit(stated.unit) if stated.unit else unit, stated.epsilon, stated.delta)
+
+
+def _check_affords(budget: Budget | None, mechanisms: tuple[Mechanism, ...], where: str) -> None:
+    """Refuses a budget that is smaller than the epsilon of noise that is drawn at once."""
+    drawn = sum(mechanism.drawn_epsilon for mechanism in mechanisms)
+    if budget is not None and budget.unit is Unit.WORD:
+        named = " and ".join(MECHANISMS.name_of(mechanism) for mechanism in mechanisms if mechanism.drawn_epsilon)
+        problem = f"is less than the {drawn:g} that {named} draws at once, so no answer could ever be paid"
+        require(budget.epsilon >= drawn, f"{where} [budget]", "epsilon", budget.epsilon, problem)
+
+
+def _aggregation(text: ProfileText, where: str) -> Aggregation:
+    """Makes the aggregation. The number of colluding parties comes from the profile, and is not typed twice."""
+    kind = AGGREGATIONS.load(text.aggregation)
+    taken = {name: getattr(text, name) for name in kind.from_profile}
+    return cast(Aggregation, from_table(kind, {**text.aggregation_settings, **taken}, f"{where} [aggregation_settings]"))
+
+
+def _mechanism(part: Mapping[str, Any], where: str) -> Mechanism:
+    require("kind" in part, where, "kind", None, "every [[mechanism]] has one")
+    settings = {name: value for name, value in part.items() if name != "kind"}
+    kind = MECHANISMS.load(str(part["kind"]))
+    return cast(Mechanism, from_table(kind, settings, f"{where} [[mechanism]] {part['kind']}"))
+
+
+def _check(text: ProfileText, where: str) -> None:
+    require(bool(text.vocabularies), where, "vocabularies", text.vocabularies, "must name at least one vocabulary")
+    for source in text.vocabularies:
+        require(source in VOCABULARIES, where, "vocabularies", source, known=tuple(VOCABULARIES))
+    _check_counted(text, where)
+    require_at_least(text, where, minimum_parties=1, minimum_documents=1, threshold=1, colluding=0)
+    require(0 <= text.threshold_share <= 1, where, "threshold_share", text.threshold_share, "must lie between 0 and 1")
+
+
+def _check_counted(text: ProfileText, where: str) -> None:
+    """Refuses a vocabulary that the budget does not cover."""
+    listed = "union" in text.vocabularies
+    problem = "shows who uses which word, and no budget can pay for it; allow file, or joint with a word_selection"
+    require(not (text.budget and listed), where, "vocabularies", "union", problem)
+    by_word, public = text.budget.get("unit") == Unit.WORD.value, text.vocabularies == ("file",)
+    problem = "must be file alone, because a list made of the parties' words is not covered by noise on their counts"
+    require(not by_word or public, where, "vocabularies", ", ".join(text.vocabularies), problem)
+
+
+def _check_noise_is_counted(text: ProfileText, mechanisms: tuple[Mechanism, ...], where: str) -> None:
+    noise = next((MECHANISMS.name_of(part) for part in mechanisms if part.noise_by is not NoiseBy.NOBODY), "")
+    problem = f"{noise} adds noise, and without [budget] nobody counts what its answers add up to"
+    require(bool(text.budget) or not noise, where, "budget", None, problem)

@@ -1,0 +1,394 @@
+"""Settings in TOML and on the command line, read into frozen dataclasses; every mistake is told with its file and line."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import re
+import tomllib
+import types
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from securetm.errors import BadSetting, Misuse, NoSuchPath, NotFound, SettingMistakes, Unreadable, UnreadableToml
+
+T = TypeVar("T")
+_KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", tuple: "a list", Mapping: "a table"}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    return parsed_toml(toml_bytes(path), str(path))
+
+
+def toml_bytes(path: Path) -> bytes:
+    """What such a file holds."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as problem:
+        raise NoSuchPath(str(path)) from problem
+    except OSError as problem:
+        raise Unreadable(str(path), problem.strerror or type(problem).__name__) from problem
+
+
+def parsed_toml(content: bytes, where: str) -> dict[str, Any]:
+    """The tables of a TOML text that came from there."""
+    try:
+        return tomllib.loads(content.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise UnreadableToml(where, str(problem)) from problem
+
+
+class CommandLineText(str):
+    """A value typed after --set, where no quotes distinguish a text from a number."""
+
+    __slots__ = ()
+
+
+def from_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
+    """The dataclass `cls` with the settings of one table; missing ones keep their defaults. All mistakes are told at once."""
+    hints = _hints(cast(Hashable, cls))
+    fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+    mistakes, values = Mistakes(), dict[str, Any]()
+    for name, value in table.items():
+        with mistakes.kept():
+            if name not in fields:
+                raise NotFound(f"{SETTING_OF}{where}", name, tuple(sorted(fields)))
+            values[name] = _converted(value, hints[name], where, name)
+    needed = [name for name, field in fields.items() if field.default is field.default_factory is dataclasses.MISSING]
+    for name in needed if table.keys() <= fields.keys() else ():  # else the missing one is probably the misspelt one
+        with mistakes.kept():
+            require(name in table, where, name, None)
+    made = _made(cls, values, needed, mistakes, table.keys() - values.keys())
+    mistakes.tell()
+    return cast(T, made)
+
+
+def _made(
+    cls: type[T], values: Mapping[str, Any], needed: Sequence[str], mistakes: Mistakes, told: Collection[str]
+) -> T | None:
+    """The settings, checked by their class. Where it refuses one, that is kept and the others are tried with its default.
+
+    What is wrong with the default of a setting that was `told` is not a mistake of the file.
+    """
+    if not values.keys() >= set(needed):
+        return None
+    try:
+        return cls(**values)
+    except BadSetting as mistake:
+        with mistakes.kept():
+            if mistake.name not in told:
+                raise
+        others = {name: value for name, value in values.items() if name != mistake.name}
+        return _made(cls, others, needed, mistakes, {*told, mistake.name}) if len(others) < len(values) else None
+    except Misuse:
+        with mistakes.kept(Misuse):
+            raise
+        return None
+
+
+_hints = cache(get_type_hints)  # evaluating them takes longer than all the rest
+
+
+def digest(content: Any) -> bytes:
+    """The hash of anything made of tables, lists, texts and numbers; equal content has equal hashes."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).digest()
+
+
+def require(
+    condition: bool, where: str, name: str, value: object, problem: str = "", known: tuple[str, ...] = (), instead: str = ""
+) -> None:
+    """Refuses a setting unless the condition holds. `problem` is what follows "it": "must be at least 1"; None is missing."""
+    if not condition:
+        raise BadSetting(where, name, None if value is None else _shown(value), problem, known, instead)
+
+
+def require_at_least(settings: object, where: str, **least: float) -> None:
+    """Refuses each named setting that is below its least value."""
+    for name, smallest in least.items():
+        value = getattr(settings, name)
+        require(value >= smallest, where, name, value, f"must be at least {smallest}")
+
+
+def _shown(value: object) -> str:
+    """A value as a plan would write it."""
+    return repr(value) if isinstance(value, str) else str(list(value)) if isinstance(value, tuple) else str(value)
+
+
+def _converted(value: Any, kind: Any, where: str, name: str) -> Any:
+    if isinstance(value, CommandLineText):
+        value = _parsed(str(value), kind)
+    if isinstance(value, Mapping) and get_origin(kind) in (Mapping, dict):
+        inner = get_args(kind)[1]
+        return {each: _converted(v, inner, where, f"{name}.{each}") if inner is not Any else v for each, v in value.items()}
+    kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    if value is None and type(None) in kinds:
+        return None
+    fitted = next((v for k in kinds if (v := _matching(value, k)) is not None), None)
+    return _refuse(value, kinds[0], where, name) if fitted is None else fitted
+
+
+def _matching(value: Any, kind: Any) -> Any:
+    """The value as that kind, or None where it is of another."""
+    origin = get_origin(kind) or kind
+    if origin is tuple:
+        inner = get_args(kind)[0]
+        items = [_matching(v, inner) for v in value] if isinstance(value, list | tuple) else [None]
+        return None if None in items else tuple(items)
+    if origin is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value) if math.isfinite(value) else None
+    fits = isinstance(value, origin) and (origin is bool or not isinstance(value, bool))
+    return value if fits else None
+
+
+def _parsed(text: str, kind: Any) -> Any:
+    """A number or truth value given as text on the command line; the text itself where it is neither."""
+    kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    if bool in kinds:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    number = int if int in kinds else float if float in kinds else str
+    try:
+        return number(text)
+    except ValueError:
+        return text
+
+
+def _refuse(value: Any, kind: Any, where: str, name: str) -> Any:
+    origin = get_origin(kind) or kind
+    origin = Mapping if origin is dict else origin
+    table = f": give each of its entries as {name}.NAME=value" if origin is Mapping else ""
+    raise BadSetting(where, name, repr(value), f"must be {_KINDS.get(origin, origin.__name__)}{table}")
+
+
+# ---- mistakes, with their places --------------------------------------------------------------------------------------
+
+SETTING_OF = "setting of "  # begins the kind of what is not found, where it is the name of a setting
+_TABLE = re.compile(
+    r"\[+([\w.-]+)\]+(?: (?:number )?(\d+)\b| ([\w-]+))?"
+)  # `[training]`, `[[adversary]] number 2`, `[[mechanism]] clip`
+
+
+class Mistakes:
+    """The mistakes that were found so far."""
+
+    def __init__(self) -> None:
+        self._found: list[Misuse] = []
+
+    @contextmanager
+    def kept(self, *kinds: type[Misuse]) -> Iterator[None]:
+        """Keeps a mistake that the block raises, and goes on behind the block. Of other kinds than settings, only these."""
+        of_kind: tuple[type[Misuse], ...] = (BadSetting, NotFound, *kinds)
+        try:
+            yield
+        except SettingMistakes as several:
+            self._add(several.mistakes)
+        except of_kind as mistake:
+            self._add((mistake,))
+
+    def tell(self) -> None:
+        """Raises what was found: one mistake as it is, several together."""
+        if len(self._found) > 1:
+            raise SettingMistakes(tuple(self._found))
+        for mistake in self._found:
+            raise mistake
+
+    def _add(self, found: tuple[Misuse, ...]) -> None:
+        said = {str(mistake) for mistake in self._found}
+        self._found += [mistake for mistake in found if str(mistake) not in said]
+
+
+@contextmanager
+def placed(path: Path | None, elsewhere: Collection[str] = ()) -> Iterator[None]:
+    """Adds the file and the line to the mistakes of the block. `elsewhere`: the settings that did not come from the file."""
+    try:
+        yield
+    except SettingMistakes as several:
+        raise SettingMistakes(_with_places(several.mistakes, path, elsewhere)) from several
+    except (BadSetting, NotFound) as mistake:
+        raise _with_places((mistake,), path, elsewhere)[0] from mistake
+
+
+def _with_places(mistakes: tuple[Misuse, ...], path: Path | None, elsewhere: Collection[str]) -> tuple[Misuse, ...]:
+    """The mistakes in the order of the lines, each with its place, unless it has one or is not of this file."""
+    try:
+        text = path.read_text("utf-8") if path else ""
+        content = tomllib.loads(text)
+    except (OSError, ValueError):  # it was changed meanwhile
+        return mistakes
+    lines = {at: line for at, line in lines_of(text).items() if ".".join(_names(at)) not in elsewhere}
+    found = [(_line(mistake, lines, content), mistake) for mistake in mistakes]
+    ordered = sorted(found, key=lambda one: one[0] or len(text))
+    return tuple(dataclasses.replace(one, at=f"{path}, line {line}") if line else one for line, one in ordered)  # type: ignore[call-arg]
+
+
+def _line(mistake: Misuse, lines: Mapping[KeyPath, int], content: Mapping[str, Any]) -> int:
+    """The line that the mistake is on; 0 where none can be named, or the mistake has its place."""
+    if not isinstance(mistake, BadSetting | NotFound) or mistake.at:
+        return 0
+    if isinstance(mistake, NotFound) and not mistake.kind.startswith(SETTING_OF):
+        return next((line for at, line in lines.items() if _value(content, at) == mistake.name), 0)
+    where = mistake.where if isinstance(mistake, BadSetting) else mistake.kind.removeprefix(SETTING_OF)
+    table = _table(where, content)
+    if isinstance(mistake, BadSetting) and mistake.value is None:
+        return lines.get(table, 0)
+    name = tuple(mistake.name.split("."))
+    found = [at for at in lines if _names(at)[-len(name) :] == name]
+    likely = min(found, key=lambda at: (at[: len(table)] != table, len(at)), default=())
+    return lines.get(likely, 0)
+
+
+def _table(where: str, content: Mapping[str, Any]) -> KeyPath:
+    """The path of the table that is called so in a message; the whole file where it names none."""
+    named = _TABLE.search(where)
+    if named is None:
+        return ("model",) if where.isidentifier() else ()  # a class: only models name theirs
+    path: KeyPath = tuple(named[1].split("."))
+    entries = content.get(named[1])
+    if not isinstance(entries, list):
+        return path
+    if named[2]:
+        return (*path, int(named[2]) - 1)
+    kinds = [entry.get("kind") for entry in entries if isinstance(entry, Mapping)]
+    return (*path, kinds.index(named[3])) if named[3] in kinds else path
+
+
+def _names(path: KeyPath) -> tuple[str, ...]:
+    return tuple(part for part in path if isinstance(part, str))
+
+
+def _value(content: Any, path: KeyPath) -> Any:
+    for part in path:
+        content = content[part]
+    return content
+
+
+# ---- the lines of a TOML file, which `tomllib` does not tell ----------------------------------------------------------
+
+KeyPath = tuple[str | int, ...]  # names of tables and keys; numbers count the entries of arrays from 0
+_PART = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+_KEY = re.compile(rf"{_PART}(?:[ \t]*\.[ \t]*{_PART})*")
+_BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
+_TEXT = re.compile(r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.S)
+_OTHER = re.compile(r"[^,\]}#\n]+")  # a number, a truth value or a date
+
+
+def lines_of(text: str) -> Mapping[KeyPath, int]:
+    """The line on which each key stands first, counted from 1. Of a text that is no TOML, the lines up to its fault."""
+    scanner = _Scanner(text)
+    with suppress(ValueError, LookupError, RecursionError):
+        scanner.document()
+    return scanner.lines
+
+
+class _Scanner:
+    """Goes through the text once. The text is valid TOML, so it skips what it need not understand."""
+
+    def __init__(self, text: str) -> None:
+        self.lines: dict[KeyPath, int] = {}
+        self._text, self._at = text, 0
+        self._entries: dict[KeyPath, int] = {}  # how many entries of each array of tables were seen
+        self._counted = (0, 1)  # a position, and the line that it is on
+
+    def document(self) -> None:
+        table: KeyPath = ()
+        while self._skip_blank():
+            if self._next("["):
+                table = self._header()
+            else:
+                self._pair(table)
+
+    def _header(self) -> KeyPath:
+        """Reads `name]` or `[name]]`, and returns the path of the table that begins there."""
+        several, here, path = self._next("["), self._line(), KeyPath(self._key())
+        path = self._inside_entries(path[:-1]) + path[-1:] if several else self._inside_entries(path)
+        self._note(path, here)
+        if several:
+            self._entries[path] = self._entries.get(path, -1) + 1
+            path = (*path, self._entries[path])
+            self._note(path, here)
+        self._at += 2 if several else 1
+        return path
+
+    def _inside_entries(self, path: KeyPath) -> KeyPath:
+        """The path with the number of the last entry behind each array of tables that it goes through."""
+        whole: KeyPath = ()
+        for name in path:
+            whole = (*whole, name)
+            if whole in self._entries:
+                whole = (*whole, self._entries[whole])
+        return whole
+
+    def _pair(self, table: KeyPath) -> None:
+        here, path = self._line(), (*table, *self._key())
+        self._note(path, here)
+        self._skip_blank()
+        self._expect("=")
+        self._value(path)
+
+    def _value(self, path: KeyPath) -> None:
+        self._skip_blank()
+        if self._next("{"):
+            for _ in self._items("}"):
+                self._pair(path)
+        elif self._next("["):
+            for number in self._items("]"):
+                self._note((*path, number), self._line())
+                self._value((*path, number))
+        else:
+            self._match(_TEXT if self._text[self._at] in "\"'" else _OTHER)
+
+    def _items(self, end: str) -> Iterator[int]:
+        """Counts the items of an array or inline table; the caller reads each."""
+        number = 0
+        while self._skip_blank() and not self._next(end):
+            yield number
+            number += 1
+            self._skip_blank()
+            self._next(",")
+
+    def _key(self) -> tuple[str, ...]:
+        self._skip_blank()
+        content, names = tomllib.loads(f"{self._match(_KEY)} = 0"), []
+        while isinstance(content, dict):
+            ((name, content),) = content.items()
+            names.append(name)
+        self._skip_blank()
+        return tuple(names)
+
+    def _note(self, path: KeyPath, line: int) -> None:
+        for length in range(1, len(path) + 1):
+            self.lines.setdefault(path[:length], line)
+
+    def _line(self) -> int:
+        self._skip_blank()
+        before, line = self._counted
+        self._counted = (self._at, line + self._text.count("\n", before, self._at))
+        return self._counted[1]
+
+    def _skip_blank(self) -> bool:
+        """Goes to the next sign that is no space and in no comment; whether there is one."""
+        self._match(_BLANK)
+        return self._at < len(self._text)
+
+    def _next(self, sign: str) -> bool:
+        """Whether this sign comes next; if so it is read."""
+        found = self._text.startswith(sign, self._at)
+        self._at += len(sign) if found else 0
+        return found
+
+    def _expect(self, sign: str) -> None:
+        if not self._next(sign):
+            raise ValueError(sign)
+
+    def _match(self, pattern: re.Pattern[str]) -> str:
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            raise ValueError(pattern.pattern)
+        self._at = found.end()
+        return found[0]
