@@ -14,8 +14,7 @@ from typing import Any
 from securetm.contracts import Adversary, Claim, Requirement, ThreatModel, Unit
 from securetm.errors import BadSetting
 from securetm.resources import named_toml, toml_names
-from securetm.settings import placed
-from securetm.settings import from_table, parsed_toml, require, require_at_least, toml_bytes
+from securetm.settings import from_table, parsed_toml, placed, require, require_at_least, toml_bytes
 from securetm.wording import colluding_parties
 
 CHANNELS: Mapping[str, str] = {  # of the transcript: every message between two roles is on one of these

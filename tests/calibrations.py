@@ -6,8 +6,8 @@ A search composes privacy losses dozens of times, and most plans of tests repeat
 from __future__ import annotations
 
 from securetm.accounting import losses
-from securetm.plans.agreement import Agreement
 from securetm.federation import paying
+from securetm.plans.agreement import Agreement
 
 _search = paying._least_noise
 _found: dict[tuple[bytes, bytes, int, float], float] = {}

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.block_answers import BlockQuestion, BlockTask, InThisProcess, files_in, tasks_of
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import IN_MEMORY, ON_DISK, Cohort, Keeping, Mechanism, Memory, Query, RoundContext
@@ -31,6 +30,7 @@ from securetm.models.nmf.fednmf import FedNMF
 from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.models.word_sketch import WordSketch
 from securetm.models.word_sums import WordSums
+from securetm.plans.agreement import agree
 from securetm.plans.reading import read_plan
 from securetm.route import Route
 from securetm.testing.few_blocks import WAYS, OnShards, routed

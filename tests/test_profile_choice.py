@@ -10,15 +10,15 @@ from itertools import chain, combinations, islice, product
 
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.contracts import Claim, Profile, Unit
 from securetm.errors import BadSetting
 from securetm.experiments.committed_costs import by_cost, cost_of
 from securetm.federation.soundness import check_floor, refused_questions
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.agreement import agree
 from securetm.plans.profile_choice import changes, fitting, gaps_asked
 from securetm.plans.profiles import claims_of, cohort_of, profile_names, read_profile
 from securetm.plans.protection_asked import Answers, threats_asked
+from securetm.plans.reading import plan_from_tables
 from securetm.reports.choosing import PlanNotes, delta_for, plan_text
 
 LOOKS = ("coordinator", "party", "reader")

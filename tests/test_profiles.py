@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.contracts import Block, Budget, Cohort, Noised, Terms, Unit
 from securetm.errors import Misuse, NotFound, UnreadableToml
 from securetm.federation.soundness import check, refused_questions
 from securetm.mechanisms.word_selection import WORDS_PRIVATE
+from securetm.plans.agreement import agree
+from securetm.plans.profiles import claims_of, cohort_of, make_model, profile_names, read_profile
 from securetm.plans.reading import plan_from_tables
 from securetm.profile_errors import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly
-from securetm.plans.profiles import claims_of, cohort_of, make_model, profile_names, read_profile
 from securetm.reports.profiles import explain
 from securetm.route import compile_route
-from securetm.threats import threat_model_names
 from securetm.settings import CommandLineText
+from securetm.threats import threat_model_names
 
 GOOD = """\
 name = "own"

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.contracts import INF, Answer, Mechanism, NoiseBy, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
-from securetm.plans.schema import ModelChoice, Plan, VocabularyChoice
+from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, profile_names, read_profile
+from securetm.plans.schema import ModelChoice, Plan, VocabularyChoice
 from securetm.route import ClippedAnswer, Route, compile_route
 
 MEMBERS = tuple(f"party {n}" for n in range(7))

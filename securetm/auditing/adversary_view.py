@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from securetm.plans.agreement import Agreement
 from securetm.auditing.leakage_errors import NotGranted
 from securetm.contracts import Adversary, Profile, State, TopicModel
+from securetm.plans.agreement import Agreement
 from securetm.plans.schema import Plan
 
 MODEL, VOCABULARY = "model", "vocabulary"

@@ -15,9 +15,8 @@ from securetm.auditing.attacks import attack_names
 from securetm.contracts import ThreatModel
 from securetm.errors import NotFound
 from securetm.resources import named_toml, toml_names
-from securetm.settings import placed
+from securetm.settings import from_table, placed, read_toml, require
 from securetm.threats import read_threat_model
-from securetm.settings import from_table, read_toml, require
 
 ROUNDS = "rounds"
 MOST_EFFORT, MOST_MADE = 2_000_000, 10_000  # larger numbers would take days, or all memory

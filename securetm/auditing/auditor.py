@@ -25,8 +25,8 @@ from securetm.auditing.unfinished import Unfinished
 from securetm.auditing.untried import how_again, is_for, left_out
 from securetm.federation.folder import RunFolder, reopen
 from securetm.plans.profiles import read_profile
-from securetm.stages import Stages, Unwatched
 from securetm.settings import require
+from securetm.stages import Stages, Unwatched
 from securetm.version import __version__
 
 

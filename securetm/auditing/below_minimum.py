@@ -28,8 +28,8 @@ from securetm.federation.simulation import train
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import write_bytes
 from securetm.federation.transcript import Transcript
-from securetm.plans.reading import read_plan
 from securetm.plans.profiles import cohort_of, read_profile
+from securetm.plans.reading import read_plan
 from securetm.stages import Stages
 from securetm.wording import counted
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 
-from securetm.plans.agreement import Agreement, agree
 from securetm.auditing.audit_plans import Trial
 from securetm.auditing.canaries import RECORD, with_canaries
 from securetm.auditing.leakage_errors import RunNotPossible
@@ -32,11 +31,12 @@ from securetm.federation.simulation import train
 from securetm.federation.soundness import check_answerable, check_floor
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import write_bytes
+from securetm.plans.agreement import Agreement, agree
+from securetm.plans.profiles import claims_of, cohort_of, read_profile
 from securetm.plans.reading import read_plan
 from securetm.plans.schema import Plan
-from securetm.plans.profiles import claims_of, cohort_of, read_profile
-from securetm.stages import Stages
 from securetm.settings import digest, require
+from securetm.stages import Stages
 
 _LISTED = "made of the texts of the audit, of which its own canaries are no part"  # why an audit's list of words is public
 

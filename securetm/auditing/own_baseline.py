@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from securetm.plans.agreement import agree
 from securetm.auditing.demonstration import Demonstrations, check_sound, placed
 from securetm.corpus.corpus import Corpus
 from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder
 from securetm.federation.running_errors import DamagedStore
+from securetm.plans.agreement import agree
+from securetm.plans.profiles import read_profile
 from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import Plan
 from securetm.profile_errors import TooFewForProfile
-from securetm.plans.profiles import read_profile
 from securetm.settings import digest
 
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from securetm.accounting.calculator.planned_runs import Before, Often, OneLedger, PlannedRuns
-    from securetm.plans.agreement import Agreement
     from securetm.cli.budget_profile import ProfileQuestion
     from securetm.contracts import Budget
     from securetm.federation.run_spending import RunSpending
+    from securetm.plans.agreement import Agreement
 
 _WORDS = ("once", "public")
 Html = Annotated[Path | None, typer.Option(help="Write all of it to this file too, as one page that loads nothing.")]
@@ -237,8 +237,7 @@ def _before(ledger: str, epsilon: float | None, delta: float | None) -> tuple[Be
 
 def asked(file: Path | None, given: dict[str, Any]) -> PlanQuestion:
     """The question in a file, with what was given beside it in its place."""
-    from securetm.settings import placed
-    from securetm.settings import from_table, read_toml
+    from securetm.settings import from_table, placed, read_toml
 
     table = read_toml(file) if file else {}
     told = {name: value for name, value in given.items() if value is not None}

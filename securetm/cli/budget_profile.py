@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from securetm.accounting.calculator.option_checks import check, check_delta, refused
 from securetm.accounting.calculator.persons import PERSON, SEPARATE, People
 from securetm.accounting.calculator.profile_run import MOST_ROUNDS, ProfileRun, SuggestedRounds
-from securetm.plans.agreement import Agreement, agree
 from securetm.contracts import NoiseBy
 from securetm.corpus.public_words import USUAL_LENGTH
 from securetm.corpus.word_vectors import installed_vectors
@@ -18,13 +17,14 @@ from securetm.federation.list_fit import asked_about
 from securetm.federation.paying import bill_of, calibrated
 from securetm.federation.run_forecast import forecast_with
 from securetm.federation.word_threshold import needed_by
+from securetm.mechanisms.noising import PRIVATE
+from securetm.plans.agreement import Agreement, agree
 from securetm.plans.forecast import Forecast, setting_under
 from securetm.plans.forecast.best_settings import best_settings
 from securetm.plans.forecast.usefulness_forecast import LENGTHS
-from securetm.mechanisms.noising import PRIVATE
+from securetm.plans.profiles import cohort_of, count_of_parties, read_profile, words_in_sums
 from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import USUAL_LANGUAGE, hides_documents, usual_model
-from securetm.plans.profiles import cohort_of, count_of_parties, read_profile, words_in_sums
 from securetm.reports.forecast import before_a_run, best_said, run_to_type
 from securetm.wording import colluding_parties, counted
 

@@ -169,7 +169,15 @@ def _complete(given: dict[str, Any]) -> dict[str, Any]:
 def _check_so_far(given: Mapping[str, Any]) -> None:
     """Refuses an answer that is wrong whatever the others are, before these are asked for."""
     from securetm.cli.choose_dialog import missing
-    from securetm.plans.protection_asked import COORDINATOR, EXPLORE, MOST_DOCUMENTS, MOST_PARTIES, NOBODY, ORGANISATION, Answers
+    from securetm.plans.protection_asked import (
+        COORDINATOR,
+        EXPLORE,
+        MOST_DOCUMENTS,
+        MOST_PARTIES,
+        NOBODY,
+        ORGANISATION,
+        Answers,
+    )
     from securetm.settings import from_table
 
     fitting = {

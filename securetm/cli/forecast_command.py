@@ -56,11 +56,11 @@ def forecast(
     from securetm.accounting.calculator.option_checks import check, refused
     from securetm.cli.budget_profile import words_of_a_run
     from securetm.corpus.public_words import language_code
+    from securetm.models import MODELS
     from securetm.plans.forecast import setting_under
     from securetm.plans.forecast.best_settings import TOPICS_TRIED, WORDS_TRIED, choose_settings
     from securetm.plans.forecast.forecast_features import LDA_VI
     from securetm.plans.forecast.usefulness_forecast import LENGTHS
-    from securetm.models import MODELS
     from securetm.reports.forecast import show_forecast
     from securetm.reports.terminal import results
 

@@ -19,9 +19,9 @@ from securetm.wording import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from securetm.plans.agreement import Agreement
     from securetm.contracts import Engine
     from securetm.corpus.corpus import PartyCorpus
+    from securetm.plans.agreement import Agreement
     from securetm.plans.schema import Plan
 
 RUNS = Path("runs")
@@ -247,9 +247,9 @@ def _getting_ready(to: Console, json: bool) -> AbstractContextManager[Any]:
 
 def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> tuple[Agreement, Path]:
     """The agreement and the folder of a new run, both checked before any document is read."""
-    from securetm.plans.agreement import agree
     from securetm.federation.folder import check_free
     from securetm.federation.soundness import check_answerable
+    from securetm.plans.agreement import agree
     from securetm.plans.reading import read_plan
 
     _check_plan(plan)

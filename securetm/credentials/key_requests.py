@@ -22,8 +22,7 @@ from securetm.credentials.member_names import check_name
 from securetm.credentials.purposes import KEY, SIGNATURE, Purpose, is_signed
 from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
 from securetm.private_files import sync, writing
-from securetm.settings import placed
-from securetm.settings import require
+from securetm.settings import placed, require
 
 LONGEST = 65_536  # bytes of a request
 

@@ -27,8 +27,7 @@ from securetm.credentials.report_signature_errors import (
 from securetm.credentials.roster_file import LONGEST, parsed_roster
 from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
 from securetm.errors import NoSuchPath, Unreadable
-from securetm.settings import placed
-from securetm.settings import require
+from securetm.settings import placed, require
 
 ENDING, FORMAT, PARTY = ".sig", 1, "party"
 _LONGEST = 10_000  # bytes of a signature's file

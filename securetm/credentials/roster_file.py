@@ -14,8 +14,7 @@ from securetm.credentials.roster import FederationRoster, Member
 from securetm.credentials.roster_errors import DuplicateMember
 from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
 from securetm.private_files import sync
-from securetm.settings import placed
-from securetm.settings import require
+from securetm.settings import placed, require
 
 LONGEST = 4 * 2**20  # bytes of a roster: 2,000 members take 2.5 MiB
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from securetm.errors import NotFound
 from securetm.experiments.newsgroups import corpus_in_words, looking_in
-from securetm.stages import Stages
 from securetm.settings import require
+from securetm.stages import Stages
 
 REPRODUCTIONS: Mapping[str, str] = {
     "adapted-ngrams": "ngram_perplexity",

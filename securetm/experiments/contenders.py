@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.plans.agreement import Agreement, agree
 from securetm.contracts import Array, State, TopicModel
 from securetm.experiments.frontier_cases import CENTRAL, DISTRIBUTED, HELPERS, LOCAL, PARTIES, FrontierCase
 from securetm.experiments.judged_documents import JudgedDocuments
@@ -26,6 +25,7 @@ from securetm.models.likely_counts import likely_totals
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.rounds_rule import noise_of_one_round
 from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.plans.agreement import Agreement, agree
 from securetm.plans.reading import plan_from_tables
 
 _USUAL = 20_000  # documents

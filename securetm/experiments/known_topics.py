@@ -12,11 +12,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from securetm.plans.agreement import Agreement
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.experiments.judged_documents import JudgedDocuments
 from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.plans.agreement import Agreement
 
 _ROUNDS = 20  # without noise
 

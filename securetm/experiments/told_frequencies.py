@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from securetm.plans.agreement import agree
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
@@ -20,8 +19,9 @@ from securetm.experiments.contenders import RADIUS
 from securetm.experiments.judged_documents import JudgedDocuments, per_word
 from securetm.models.public_topics import public_knowledge
 from securetm.models.word_search import WordSearch
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.agreement import agree
 from securetm.plans.profiles import rounds_under
+from securetm.plans.reading import plan_from_tables
 
 TOPICS, MOST_WORDS, HELD_OUT = 20, 2_000, 0.1
 OF_WORDS = 0.25  # of epsilon, as runs spend it

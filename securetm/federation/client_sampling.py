@@ -6,8 +6,8 @@ asked every time. A party's ledger holds the rounds that it answered, and a bill
 
 from __future__ import annotations
 
-from securetm.plans.agreement import Agreement
 from securetm.federation.questions import TRAIN
+from securetm.plans.agreement import Agreement
 from securetm.settings import digest
 
 

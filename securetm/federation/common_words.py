@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import Answer, Array, State
 from securetm.corpus.public_words import ranked_words
 from securetm.federation.paying_errors import TooFewWordsFound
@@ -20,8 +19,9 @@ from securetm.models.queries import merge_words, total_of
 from securetm.models.word_search import WordSearch, found_words
 from securetm.models.word_sketch import words_in
 from securetm.models.word_sums import ROUNDS as ROUNDS_OF_WORDS
-from securetm.plans.schema import USUAL_LANGUAGE
+from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import words_in_sums
+from securetm.plans.schema import USUAL_LANGUAGE
 from securetm.settings import require
 
 KEPT_AS = "what parties were told about words"  # in the coordinator's store

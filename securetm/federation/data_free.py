@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import State
+from securetm.plans.agreement import Agreement
 from securetm.plans.schema import MOMENTS, PLAIN, PUBLIC
 
 EARLIER = "earlier"

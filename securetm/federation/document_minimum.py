@@ -11,7 +11,6 @@ import numpy as np
 
 from securetm.accounting.delta_limits import is_too_large, sentence_delta
 from securetm.accounting.ledger import Ledger
-from securetm.plans.agreement import Agreement
 from securetm.contracts import Array, BlockedDocuments, Cohort, Profile, Terms, Unit
 from securetm.corpus.corpus import PartyCorpus
 from securetm.errors import CohortTooSmall, NoPersons
@@ -20,6 +19,7 @@ from securetm.federation.refusal_errors import BelowMinimum, TooFewDocumentsProm
 from securetm.federation.running_errors import NotByBlocks, PersonAtSeveralParties, TooFewToTakePart
 from securetm.models.document_needs import check_needs
 from securetm.models.model_errors import EmbeddingsWithoutNoise
+from securetm.plans.agreement import Agreement
 from securetm.plans.party_file import PolicyChoice
 from securetm.plans.profiles import cohort_of
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import PartyCorpus
 from securetm.federation.failure_log import FailureLog
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, PAIRS, TRAIN, WORDS
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import PartyStore
+from securetm.plans.agreement import Agreement
 
 
 @dataclass

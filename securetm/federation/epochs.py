@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import State
 from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import TRAIN, Questions
+from securetm.plans.agreement import Agreement
 from securetm.plans.schema import TrainingChoice
 
 

@@ -30,10 +30,10 @@ from securetm.models.known_networks import check_plan_of
 from securetm.models.model_errors import UnknownModel
 from securetm.models.quality import named_topics
 from securetm.models.stored_model import origin_of_model, read_any, read_tokeniser, write_model
+from securetm.plans.profiles import model_class
 from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import Plan
 from securetm.private_files import check_private
-from securetm.plans.profiles import model_class
 from securetm.stages import Stages, Unwatched
 
 

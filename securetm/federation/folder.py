@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from securetm.plans.agreement import Agreement, agree
 from securetm.contracts import Unit
 from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.partitions import left_out
@@ -31,6 +30,7 @@ from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models.known_networks import check_plan_of
 from securetm.models.stored_model import write_model
+from securetm.plans.agreement import Agreement, agree
 from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import Plan
 from securetm.private_files import check_private, private_file, private_folder

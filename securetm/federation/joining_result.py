@@ -15,7 +15,6 @@ from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.plans.agreement import Agreement
 from securetm.contracts import State
 from securetm.federation.finishing import WORDS
 from securetm.federation.local_training import judge, keep_figures, kept_figures
@@ -26,6 +25,7 @@ from securetm.federation.release import released_model
 from securetm.federation.store import read_arrays, write_json
 from securetm.federation.topic_labels import LABELS, TopicLabels
 from securetm.models.quality import named_topics
+from securetm.plans.agreement import Agreement
 from securetm.version import __version__
 
 REPORT = "report.json"

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import Answer, Array, Memory, State
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.refusal_errors import BadState
@@ -18,6 +17,7 @@ from securetm.federation.running_errors import Diverged
 from securetm.federation.store import PartyStore
 from securetm.models.public_knowledge import without_public
 from securetm.models.queries import perplexity_from_answer
+from securetm.plans.agreement import Agreement
 
 _MINE = "learned/"  # in the party's memory, beside what its model remembers
 _ROUNDS = "rounds learned"

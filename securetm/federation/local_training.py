@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from securetm.plans.agreement import Agreement
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, State, TopicModel
 from securetm.federation.documents import PartyDocuments
@@ -18,6 +17,7 @@ from securetm.federation.questions import TOP_WORDS
 from securetm.federation.store import PartyStore
 from securetm.mechanisms.batch_draws import batch_rows
 from securetm.models.quality import diversity, document_npmi, perplexity_with_interval, top_words
+from securetm.plans.agreement import Agreement
 
 OnRound = Callable[[int, int], None]
 

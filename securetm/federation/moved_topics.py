@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import Array, State
 from securetm.models.quality import top_words
+from securetm.plans.agreement import Agreement
 from securetm.quality.similarity_scores import affinity
 
 _WORDS = 10  # of a topic, among which words come and go

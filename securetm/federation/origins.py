@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import Origin, PaidEntry, origin_of_product
 from securetm.errors import BadSetting
+from securetm.plans.agreement import Agreement
 from securetm.plans.origins import entries_of
 from securetm.settings import digest
 

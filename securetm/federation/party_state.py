@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from securetm.accounting.ledger import Ledger
-from securetm.plans.agreement import Agreement
 from securetm.block_answers import IN_PROCESS, files_in
 from securetm.contracts import IN_MEMORY, Engine, Entropy, Keeping, Memory, State
 from securetm.corpus.corpus import PartyCorpus
@@ -29,6 +28,7 @@ from securetm.federation.questions import Questions
 from securetm.federation.refusal_errors import OutOfTurn
 from securetm.federation.store import PartyStore, SqliteStore
 from securetm.federation.witness import TAG
+from securetm.plans.agreement import Agreement
 from securetm.plans.party_file import PolicyChoice
 from securetm.sessions.identities import public_identity
 

@@ -15,12 +15,12 @@ import numpy as np
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
-from securetm.plans.agreement import Agreement
 from securetm.contracts import Budget, Mechanism, Unit
 from securetm.errors import BadSetting
 from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import JOINT, PAIRS, TRAIN, Questions, before_training
 from securetm.models.additivity import check_additive
+from securetm.plans.agreement import Agreement
 from securetm.plans.origins import check_units
 from securetm.plans.profiles import cohort_of, count_of_parties
 from securetm.route import Route, compile_route

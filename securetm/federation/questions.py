@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import INF, Array, ClippedSum, Memory, NamingQuery, Query, Rows, State, Terms, Unit
 from securetm.federation.paying_errors import NotPaidFor, OtherUnit
 from securetm.federation.refusal_errors import BadState, UnknownQuestion
@@ -20,8 +19,9 @@ from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, Hel
 from securetm.models.word_sketch import WordSketch
 from securetm.models.word_sums import OPEN, OPEN_BYTES, WordSums
 from securetm.models.word_sums import ROUNDS as ROUNDS_OF_WORDS
-from securetm.plans.schema import MOMENTS
+from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import words_in_sums
+from securetm.plans.schema import MOMENTS
 from securetm.settings import digest
 
 WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE = "words", "joint", "frequencies", "train", "held_out", "coherence"

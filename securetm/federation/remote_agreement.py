@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from securetm.plans.agreement import Agreement, agree
 from securetm.contracts import Unit
 from securetm.federation.paying import calibrated
 from securetm.federation.serving_errors import UnitNotInPlan
 from securetm.federation.soundness import check_answerable, check_floor
+from securetm.plans.agreement import Agreement, agree
 from securetm.plans.schema import Plan
 from securetm.profile_errors import TooFewForProfile
 from securetm.settings import require

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import (
     Answer,
     Array,
@@ -41,6 +40,7 @@ from securetm.federation.round_identity import compile_question, preparation_ide
 from securetm.federation.running_errors import PartiesMissing, PartyRefused
 from securetm.federation.store import CoordinatorStore, named
 from securetm.federation.transcript import Parties
+from securetm.plans.agreement import Agreement
 
 ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
 _BY_PARTY = "the party itself refused"

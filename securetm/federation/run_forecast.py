@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import Block, Terms, Unit
+from securetm.plans.agreement import Agreement
 from securetm.plans.forecast import Forecast, ForecastSetting, forecast, under_profile
 from securetm.plans.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN, PUBLIC
 from securetm.plans.forecast.usefulness_forecast import forecast_of_lengths

@@ -9,10 +9,10 @@ from securetm.accounting.calculator.planned_runs import Before, OneLedger, Spend
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
-from securetm.plans.agreement import Agreement
 from securetm.contracts import Budget
 from securetm.errors import BadSetting
 from securetm.federation.paying import Bill, bill_of, with_words_noise
+from securetm.plans.agreement import Agreement
 
 _ANY = 100.0  # a noise, where it does not matter which
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from securetm.accounting.ledger import Ledger
-from securetm.plans.agreement import agree
 from securetm.block_answers import IN_PROCESS
 from securetm.contracts import Engine
 from securetm.corpus.corpus import Corpus, PartyCorpus
@@ -47,6 +46,7 @@ from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.federation.word_threshold import check_words
 from securetm.federation.work_time import WorkTimer
 from securetm.models.quality import diversity, top_words
+from securetm.plans.agreement import agree
 from securetm.plans.reading import read_plan
 from securetm.private_files import check_private
 from securetm.stages import Stages, Unwatched

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from securetm.plans.agreement import Agreement, agree
 from securetm.contracts import Profile, State, Unit
 from securetm.errors import Unsound
 from securetm.federation.client_sampling import cohort_size
@@ -21,13 +20,14 @@ from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions,
 from securetm.federation.witness import quorum
 from securetm.models.additivity import check_additive
 from securetm.models.model_errors import CouplesDocuments, EmbeddingsWithoutNoise
+from securetm.plans.agreement import Agreement, agree
+from securetm.plans.profiles import cohort_of, profile_gaps, read_profile
 from securetm.plans.reading import plan_from_tables, read_plan
 from securetm.plans.schema import ALL, ModelChoice, Plan, VocabularyChoice
 from securetm.profile_errors import TooFewForProfile
-from securetm.plans.profiles import cohort_of, profile_gaps, read_profile
 from securetm.route import compile_route
-from securetm.threats import Gap, read_threat_model
 from securetm.settings import read_toml, require
+from securetm.threats import Gap, read_threat_model
 
 _SOME_WORDS = tuple(f"word{n}" for n in range(50))
 

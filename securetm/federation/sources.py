@@ -17,10 +17,10 @@ from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.opening import open_corpus
 from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.federation.documents import named_for
-from securetm.plans.schema import Plan
 from securetm.plans.profiles import ProfileFile, make_model
-from securetm.stages import Stages
+from securetm.plans.schema import Plan
 from securetm.settings import require
+from securetm.stages import Stages
 
 DOCSTRINGS = "docstrings"
 

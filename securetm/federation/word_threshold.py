@@ -11,13 +11,13 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import Cohort, NamingThreshold, Profile
 from securetm.corpus.corpus import PartyCorpus
 from securetm.federation.paying_errors import NoWordCanBeFound
 from securetm.federation.questions import JOINT
 from securetm.models.word_search import USUAL_WORDS, required
 from securetm.models.word_sums import ROUNDS, WordSums
+from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import cohort_of, count_of_parties, words_in_sums
 from securetm.route import compile_route
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import Answer, Array
 from securetm.federation import wire
 from securetm.federation.documents import note_lengths, read_in
@@ -18,6 +17,7 @@ from securetm.federation.refusal_errors import BadState, WrongAgreement
 from securetm.federation.store import PartyStore
 from securetm.models.model_errors import EmptyVocabulary
 from securetm.models.queries import choose_vocabulary, merge_words
+from securetm.plans.agreement import Agreement
 from securetm.plans.schema import Plan
 from securetm.sessions.identities import COORDINATOR
 from securetm.settings import digest, require

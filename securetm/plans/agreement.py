@@ -23,8 +23,8 @@ from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.public_topics import public_knowledge
 from securetm.models.stored_model import origin_of_model, read_any
 from securetm.plans.origins import StartingPlan, check_inputs
-from securetm.plans.schema import MOMENTS, NO_VECTORS, PUBLIC, WITH_PRIVATE, FederationChoice, Plan
 from securetm.plans.profiles import ProfileFile, make_model
+from securetm.plans.schema import MOMENTS, NO_VECTORS, PUBLIC, WITH_PRIVATE, FederationChoice, Plan
 from securetm.settings import digest, require
 
 

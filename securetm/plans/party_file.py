@@ -16,8 +16,7 @@ from securetm.contracts import Budget, Unit
 from securetm.data_homes import party_home
 from securetm.engines.engine_choice import EngineChoice
 from securetm.errors import Misuse, NotFound
-from securetm.settings import SETTING_OF, Mistakes, placed
-from securetm.settings import from_table, read_toml, require, require_at_least
+from securetm.settings import SETTING_OF, Mistakes, from_table, placed, read_toml, require, require_at_least
 
 UNITS = tuple(unit.value for unit in (Unit.DOCUMENT, Unit.PERSON, Unit.SENTENCE, Unit.WORD))  # that a budget may protect
 QUESTIONS = ("words", "joint", "frequencies", "pairs", "train", "held_out", "coherence")  # that a plan may ask

@@ -13,7 +13,6 @@ from typing import Any
 
 from securetm.contracts import Claim, Profile, ThreatModel
 from securetm.mechanisms.noising import PRIVATE
-from securetm.profile_errors import TooFewForProfile
 from securetm.plans.profiles import claims_of, cohort_of, profile_names, read_profile
 from securetm.plans.protection_asked import (
     COORDINATOR,
@@ -28,6 +27,7 @@ from securetm.plans.protection_asked import (
     Answers,
     threats_asked,
 )
+from securetm.profile_errors import TooFewForProfile
 from securetm.threats import Gap, gaps
 from securetm.wording import counted
 

@@ -33,9 +33,8 @@ from securetm.models.start_rule import asks_first
 from securetm.models.words_rule import words_for
 from securetm.profile_errors import TooFewForProfile
 from securetm.resources import named_toml, toml_names
-from securetm.settings import placed
+from securetm.settings import digest, from_table, placed, read_toml, require, require_at_least
 from securetm.threats import Gap, gaps, read_threat_model
-from securetm.settings import digest, from_table, read_toml, require, require_at_least
 
 _BUDGETED = ("epsilon", "delta")
 ALIGNED = "aligned"  # the form of a model whose answers add up, which needs no name

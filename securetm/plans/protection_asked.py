@@ -11,8 +11,8 @@ from functools import cache
 
 from securetm.contracts import Adversary, Requirement, ThreatModel, Unit
 from securetm.mechanisms.noising import PRIVATE
-from securetm.threats import read_threat_model
 from securetm.settings import require, require_at_least
+from securetm.threats import read_threat_model
 
 COORDINATOR, PARTY, READER, NOBODY = "coordinator", "party", "reader", "nobody"
 ORGANISATION, DOCUMENT, TOTAL = "organisation", "document", "total"

@@ -14,7 +14,7 @@ from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.sentence_models import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
 from securetm.errors import NotFound
 from securetm.models.model_errors import EmbeddingsWithoutNoise
-from securetm.plans.start import asked_first, most_words, rounds_rule, with_start, with_vectors
+from securetm.plans.profiles import ProfileFile, make_model, model_class, rounds_under, totals_under, words_under
 from securetm.plans.schema import (
     MOMENTS,
     MOST_ROUNDS_OF_EPOCHS,
@@ -30,9 +30,8 @@ from securetm.plans.schema import (
     hides_documents,
     usual_model,
 )
-from securetm.plans.profiles import ProfileFile, make_model, model_class, rounds_under, totals_under, words_under
-from securetm.settings import SETTING_OF, Mistakes, placed
-from securetm.settings import from_table, read_toml, require
+from securetm.plans.start import asked_first, most_words, rounds_rule, with_start, with_vectors
+from securetm.settings import SETTING_OF, Mistakes, from_table, placed, read_toml, require
 
 T = TypeVar("T")
 _OF_THE_START = ("start", "start_share", "vectors", "vectors_digest")

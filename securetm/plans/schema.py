@@ -1,6 +1,6 @@
 """The plan of a run: what all parties agree on and, for a simulation, where the documents come from. It runs nothing.
 
-Each section checks its own settings. `plan_reading.py` reads a plan, completes it and checks it as a whole.
+Each section checks its own settings. `reading.py` reads a plan, completes it and checks it as a whole.
 """
 
 from __future__ import annotations

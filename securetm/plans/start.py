@@ -1,6 +1,6 @@
 """How a training begins, where a plan leaves that to its profile and its model: at which topics, and by which vectors.
 
-It completes the [training] section of a plan; `plan_reading.py` does the rest. No document is read here.
+It completes the [training] section of a plan; `reading.py` does the rest. No document is read here.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from securetm.models.model_errors import TooManyPairs
 from securetm.models.moments.moments import MOST_WORDS, Moments
 from securetm.models.moments.start_share import USUAL_START
 from securetm.models.rounds_rule import FROM_PLAIN, FROM_PUBLIC, RoundsRule
-from securetm.plans.schema import MOMENTS, NO_VECTORS, PLAIN, PUBLIC, Plan, TrainingChoice, hides_documents
 from securetm.plans.profiles import asks_first_under, make_model
+from securetm.plans.schema import MOMENTS, NO_VECTORS, PLAIN, PUBLIC, Plan, TrainingChoice, hides_documents
 from securetm.settings import require
 
 

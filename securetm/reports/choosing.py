@@ -15,7 +15,6 @@ from rich.markup import escape
 from rich.table import Column
 from rich.text import Text
 
-from securetm.plans.agreement import Agreement, agree
 from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.public_words import language_code
 from securetm.corpus.word_vectors import installed_vectors
@@ -23,12 +22,11 @@ from securetm.errors import BadSetting
 from securetm.experiments.committed_costs import ProfileCost, by_cost, cost_of
 from securetm.federation.questions import JOINT
 from securetm.federation.run_forecast import forecast_of, why_no_forecast
+from securetm.plans.agreement import Agreement, agree
 from securetm.plans.forecast import Forecast, ForecastSetting, Verdict, forecast, setting_under
 from securetm.plans.forecast.best_settings import best_settings
 from securetm.plans.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN, PUBLIC
 from securetm.plans.forecast.usefulness_forecast import LENGTHS, forecast_at, forecast_of_lengths, tried_as
-from securetm.plans.reading import plan_from_tables
-from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
 from securetm.plans.profile_choice import Choice, Judged, choose, dealt_out, documents_needed
 from securetm.plans.profiles import read_profile
 from securetm.plans.protection_asked import (
@@ -41,13 +39,15 @@ from securetm.plans.protection_asked import (
     Answers,
     threats_asked,
 )
+from securetm.plans.reading import plan_from_tables
+from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
 from securetm.reports.budget import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
 from securetm.reports.forecast import before_a_run, chance_said, forecast_said
 from securetm.reports.profiles import explain
 from securetm.reports.statement.questions import plain_claim
 from securetm.reports.terminal import show_list, titled
-from securetm.threats import Gap
 from securetm.settings import require
+from securetm.threats import Gap
 from securetm.wording import counted, listed, upward, upward_figure
 
 _LEAST_DELTA = 1e-12

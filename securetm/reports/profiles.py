@@ -14,7 +14,6 @@ from rich.text import Text
 
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.aggregation import AGGREGATIONS
-from securetm.plans.agreement import begins_public
 from securetm.auditing.attacks import ATTACKS
 from securetm.auditing.audit_plans import audit_plan_names, read_audit_plan
 from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, ThreatModel, Unit
@@ -26,6 +25,7 @@ from securetm.experiments.committed_costs import ProfileCost, cost_of
 from securetm.experiments.committed_frontier import frontier_says
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
+from securetm.plans.agreement import begins_public
 from securetm.plans.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile, words_in_sums
 from securetm.registries import OURS, Registry, unreadable_packages
 from securetm.reports.terminal import show_list, titled

@@ -26,8 +26,8 @@ from securetm.plans.profiles import cohort_of, count_of_parties, read_profile
 from securetm.reports.audit_wording import CAUTION, figure, ideal
 from securetm.reports.profiles import parts_of, promised_of
 from securetm.reports.terminal import titled
-from securetm.threats import Gap, gaps, read_threat_model, threat_model_names
 from securetm.settings import require
+from securetm.threats import Gap, gaps, read_threat_model, threat_model_names
 from securetm.wording import counted, upward
 
 _CHANGED = " changed since"  # the end of each sentence of auditing/staleness.py about one change

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import Agreement, agree
 from securetm.contracts import Answer, Array, Cohort, Memory, Needs, RoundContext, State, TopicModel, Unit
 from securetm.corpus.corpus import PartyCorpus
 from securetm.entropy import OperatingSystem
@@ -25,6 +24,7 @@ from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.sources import corpora_of
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.sampling import ShuffledBatches
+from securetm.plans.agreement import Agreement, agree
 from securetm.plans.reading import read_plan
 from securetm.route import Route
 from securetm.stages import Unwatched

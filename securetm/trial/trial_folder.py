@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from securetm.plans.agreement import agree
 from securetm.contracts import Unit
 from securetm.corpus.docstrings import some_docstrings
 from securetm.credentials.acceptance import KEYS, accept
@@ -25,9 +24,10 @@ from securetm.credentials.member_names import COORDINATOR, proposed_name
 from securetm.credentials.roster import FederationRoster, check_address
 from securetm.credentials.roster_file import write_roster
 from securetm.federation.soundness import check_answerable
+from securetm.plans.agreement import agree
+from securetm.plans.profiles import read_profile
 from securetm.plans.reading import plan_from_tables
 from securetm.private_files import private_folder, writing
-from securetm.plans.profiles import read_profile
 from securetm.stages import Stages
 from securetm.trial.trial_errors import TrialExists
 from securetm.trial.trial_settings import LOCAL, TrialPlan, party_text

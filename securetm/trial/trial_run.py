@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from securetm.plans.agreement import agree
 from securetm.contracts import Profile
 from securetm.corpus.corpus import PartyCorpus
 from securetm.credentials.member_names import COORDINATOR
@@ -23,6 +22,7 @@ from securetm.federation.release import MODEL
 from securetm.federation.serving.served_folder import LOG
 from securetm.federation.simulation import execute
 from securetm.federation.transcript import Transcript
+from securetm.plans.agreement import agree
 from securetm.plans.party_file import PartyFile
 from securetm.plans.reading import read_plan
 from securetm.private_files import private_folder

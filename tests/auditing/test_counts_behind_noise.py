@@ -21,8 +21,8 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
 from securetm.mechanisms.laplace_counts import LaplaceCounts
-from securetm.plans.reading import plan_from_tables
 from securetm.plans.profiles import read_profile
+from securetm.plans.reading import plan_from_tables
 from securetm.resources import data_folder
 from securetm.stages import Unwatched
 

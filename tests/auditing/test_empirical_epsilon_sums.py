@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.auditing.adversary_view import AdversaryView, PublicFacts
 from securetm.auditing.attack import Estimate, GroundTruth, Proportion, Score
 from securetm.auditing.attacks.many_run_epsilon import ATTACK, DIRECT, GAUSSIAN, attack, judge, pose
@@ -27,6 +26,7 @@ from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.rotating import Rotation
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 from securetm.mechanisms.slot_noise import SlotNoise
+from securetm.plans.agreement import agree
 from securetm.plans.reading import read_plan
 
 from .conftest import PARTIES, adversary

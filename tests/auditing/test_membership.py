@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.plans.agreement import agree
 from securetm.auditing.adversary_view import AdversaryView, PublicFacts
 from securetm.auditing.attack import Estimate, GroundTruth, Proportion, Score
 from securetm.auditing.attacks import attack_called
@@ -32,8 +31,9 @@ from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
 from securetm.models.given_documents import as_documents
 from securetm.models.neural.neural_lda import NeuralLDA
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.agreement import agree
 from securetm.plans.profiles import read_profile
+from securetm.plans.reading import plan_from_tables
 from securetm.stages import Unwatched
 
 from .conftest import PARTIES, adversary, texts

@@ -16,7 +16,6 @@ import pytest
 import torch
 from scipy import sparse
 
-from securetm.plans.agreement import agree
 from securetm.auditing.adversary_view import AdversaryView, PublicFacts
 from securetm.auditing.attack import Estimate, GroundTruth, Score
 from securetm.auditing.attacks.prepared_weights import FARTHEST, attack, judge, pose
@@ -27,6 +26,7 @@ from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.models.neural.fixed_order import add_product
 from securetm.models.neural.fused import FusedKernels
 from securetm.models.neural.prodlda import ProdLDA
+from securetm.plans.agreement import agree
 from securetm.plans.reading import read_plan
 
 from .conftest import PARTIES, adversary, write_plan

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.auditing.adversary_view import AdversaryView, PublicFacts
 from securetm.auditing.attack import Estimate, GroundTruth
 from securetm.auditing.attacks import attack_called
@@ -23,6 +22,7 @@ from securetm.federation.questions import JOINT
 from securetm.federation.simulation import train
 from securetm.models.word_sketch import packed
 from securetm.models.word_sums import CELLS, OPEN, WordSums, opening
+from securetm.plans.agreement import agree
 from securetm.plans.reading import plan_from_tables, read_plan
 from securetm.stages import Unwatched
 from securetm.testing.query_laws import summed

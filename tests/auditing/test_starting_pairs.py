@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from securetm.plans.agreement import agree
 from securetm.auditing.adversary_view import AdversaryView, PublicFacts
 from securetm.auditing.attack import Estimate, GroundTruth
 from securetm.auditing.attacks import attack_called
@@ -15,6 +14,7 @@ from securetm.auditing.attacks.many_run_epsilon import GAUSSIAN
 from securetm.auditing.audit_plans import read_audit_plan
 from securetm.auditing.parts.canary_sums import CanarySumSource
 from securetm.auditing.untried import is_for, left_out
+from securetm.plans.agreement import agree
 from securetm.plans.reading import read_plan
 
 from .conftest import PARTIES, Recorded, adversary

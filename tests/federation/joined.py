@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from securetm.plans.agreement import agree
 from securetm.credentials.roster_file import read_roster
 from securetm.entropy import OperatingSystem
 from securetm.federation.attendance import Attendance
@@ -20,6 +19,7 @@ from securetm.federation.joining.join_status import JoinStatus
 from securetm.federation.joining.joining_party import Joining, Tell, join, prepare, tell_nobody
 from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.store import CoordinatorStore
+from securetm.plans.agreement import agree
 from securetm.plans.origins import accepted_as
 from securetm.plans.reading import plan_from_tables, read_plan
 from securetm.stages import Unwatched

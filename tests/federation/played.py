@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from securetm.accounting.ledger import Ledger
-from securetm.plans.agreement import agree
 from securetm.contracts import Cohort, Least, State, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -18,8 +17,9 @@ from securetm.federation.party import Party
 from securetm.federation.questions import Questions
 from securetm.federation.round_identity import round_identity, state_digest
 from securetm.federation.store import PartyStore
-from securetm.plans.schema import Plan
+from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of
+from securetm.plans.schema import Plan
 from securetm.route import compile_route
 
 SESSION = bytes(range(32))

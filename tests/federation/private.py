@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from securetm.accounting.ledger import Ledger
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.party import Party
 from securetm.federation.store import COMMON, PartyStore, SqliteStore
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.sessions.identities import public_identity
 

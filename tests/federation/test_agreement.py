@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation import wire
 from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
+from securetm.plans.agreement import agree
 from securetm.plans.profiles import ProfileFile, profile_names, read_profile
 from securetm.resources import named_toml
 from securetm.stages import Unwatched

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation import wire
@@ -23,6 +22,7 @@ from securetm.federation.simulation import execute
 from securetm.federation.simulation import make_party as make_real_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.training import TrainingPhase
+from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 
 from .conftest import small_plan

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from securetm.accounting.ledger import Ledger
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation import rounds, wire
@@ -21,6 +20,7 @@ from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import execute
 from securetm.federation.store import CoordinatorStore, read_arrays
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 

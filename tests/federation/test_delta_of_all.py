@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from securetm.accounting.delta_limits import sentence_delta
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.enrolment import announced as announce
 from securetm.credentials.key_requests import read_request, write_request
 from securetm.federation.document_minimum import others_hold, units_of
 from securetm.federation.folder import begin
 from securetm.federation.paying_errors import DeltaTooLarge, HoldsLess
+from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 from securetm.trial.trial_folder import make_trial
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.contracts import Array
 from securetm.corpus.embedding_errors import NoSentenceModel, OtherSentenceModel
 from securetm.corpus.sentence_models import USUAL_DIGEST, SentenceModel
@@ -22,6 +21,7 @@ from securetm.federation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.sources import corpora_of
 from securetm.models.model_errors import EmbeddingsWithoutNoise, NoEmbeddings
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 from tests.corpus.tiny_sentence_model import tiny_model

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation.epochs import rounds_of
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation import execute
 from securetm.models.neural.prodlda import ProdLDA
+from securetm.plans.agreement import agree
 from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import MOST_ROUNDS_OF_EPOCHS, FederationChoice, Plan
-from securetm.stages import Unwatched
 from securetm.settings import digest
+from securetm.stages import Unwatched
 
 from .conftest import small_plan
 from .killed_run import ended

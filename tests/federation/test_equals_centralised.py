@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.federation.folder import begin
@@ -23,6 +22,7 @@ from securetm.mechanisms.batch_draws import batch_rows
 from securetm.models.document_noise import normals, survival
 from securetm.models.neural.network_shape import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin, reopen
 from securetm.federation.running_errors import Interrupted, TooFewToTakePart
@@ -18,6 +17,7 @@ from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.models.gibbs.lda import LDA
 from securetm.models.given_documents import BagOfWords
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 

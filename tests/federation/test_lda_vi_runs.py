@@ -13,7 +13,6 @@ from dp_accounting import GaussianDpEvent
 from scipy import sparse
 
 from securetm.accounting.ledger import Ledger
-from securetm.plans.agreement import agree
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, State
 from securetm.corpus.corpus import Corpus
@@ -24,8 +23,9 @@ from securetm.mechanisms.clipping import at_most
 from securetm.models.gibbs.lda import LDA
 from securetm.models.given_documents import BagOfWords
 from securetm.models.variational.lda_vi import VariationalLDA
-from securetm.plans.schema import Plan
+from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, read_profile
+from securetm.plans.schema import Plan
 from securetm.route import compile_route
 from securetm.stages import Unwatched
 

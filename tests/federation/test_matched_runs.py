@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import begin, reopen
@@ -19,6 +18,7 @@ from securetm.federation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import read_arrays
 from securetm.models.matching.matched import Matched, MatchedLDA, MatchedSentenceLDA
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from securetm.accounting.ledger import Ledger
-from securetm.plans.agreement import agree
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -19,6 +18,7 @@ from securetm.federation.coordinator import Coordinator, Trained
 from securetm.federation.parties import InProcess
 from securetm.federation.party import Party
 from securetm.federation.store import CoordinatorStore, PartyStore
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.sessions.identities import public_identity
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Malformed
 from securetm.experiments.peaks import measurable, peak_mebibytes
@@ -21,6 +20,7 @@ from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import FIRST_KEPT, LAST_KEPT, CoordinatorStore, PartyStore
 from securetm.models import MODELS
 from securetm.models.word_sums import OPEN, OPEN_BYTES
+from securetm.plans.agreement import agree
 from securetm.plans.profiles import make_model
 
 from ..forking import forking

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import Tokeniser
@@ -19,12 +18,13 @@ from securetm.federation.running_errors import NoWordKnown
 from securetm.federation.simulation import execute
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import read_arrays
+from securetm.plans.agreement import agree
+from securetm.plans.profiles import read_profile
 from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import VocabularyChoice
-from securetm.plans.profiles import read_profile
 from securetm.resources import data_folder
-from securetm.stages import Unwatched
 from securetm.settings import CommandLineText
+from securetm.stages import Unwatched
 
 from .conftest import SUBJECTS, small_plan
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.models.moments.moments import Moments
+from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 
 from ..quick_part import quick

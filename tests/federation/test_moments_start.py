@@ -17,7 +17,6 @@ from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
-from securetm.plans.agreement import agree
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
@@ -28,6 +27,7 @@ from securetm.federation.paying import bill_of, calibrated
 from securetm.federation.questions import PAIRS, TRAIN, Questions
 from securetm.federation.simulation import execute
 from securetm.models.model_errors import TooManyPairs
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 

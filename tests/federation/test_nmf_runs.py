@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.models.nmf.nmf import NMF
+from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 
 from ..quick_part import quick

@@ -11,13 +11,13 @@ import pytest
 
 from securetm.aggregation.plain import PlainSum
 from securetm.aggregation.vectors import unpack_vector
-from securetm.plans.agreement import agree
 from securetm.contracts import Array, Roster, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation import wire
 from securetm.federation.party import Party
 from securetm.federation.questions import Questions
+from securetm.plans.agreement import agree
 
 from .conftest import SHARED, SUBJECTS, small_plan
 from .played import Played, make_party, settled

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.federation.paying import calibrated
 from securetm.federation.serving.planned_spending import PlannedSpending
+from securetm.plans.agreement import agree
 from securetm.plans.reading import plan_from_tables
 
 

@@ -17,7 +17,6 @@ from dp_accounting import GaussianDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.aggregation.vectors import unpack_vector
-from securetm.plans.agreement import agree
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NoPersons
@@ -27,6 +26,7 @@ from securetm.federation.paying_errors import DeltaTooLarge, LedgerExhausted
 from securetm.federation.simulation import execute
 from securetm.federation.store import PartyStore
 from securetm.federation.transcript import Transcript
+from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 
 from ..quick_part import quick

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.corpus import word_vectors
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.vector_errors import BadVectors, NotInstalled, OtherVectors, VectorsKnowNoWord
@@ -24,6 +23,7 @@ from securetm.federation.simulation import execute
 from securetm.federation.store import CoordinatorStore, read_arrays
 from securetm.federation.training import CHECKPOINT
 from securetm.models.public_knowledge import FREQUENCIES, VECTORS, PublicKnowledge, without_public
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 

@@ -13,8 +13,8 @@ from securetm.federation.folder import begin
 from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.serving_errors import UnitNotInPlan
 from securetm.federation.soundness import check_plan, check_survivors
-from securetm.profile_errors import TooFewForProfile
 from securetm.plans.profiles import cohort_of
+from securetm.profile_errors import TooFewForProfile
 
 from .conftest import small_plan
 from .private import private_plan

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from securetm.accounting.ledger import ledger as clocks
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.federation.documents import PartyDocuments, named_for
@@ -21,6 +20,7 @@ from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
 from securetm.federation.transcript import Transcript
 from securetm.mechanisms.slot_noise import SlotNoise
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin, reopen
 from securetm.federation.running_errors import Interrupted
@@ -17,6 +16,7 @@ from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.models.model_errors import NoSentences
 from securetm.models.sentence.sentence_lda import SentenceLDA
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 

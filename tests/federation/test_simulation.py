@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Misuse, SecuretmError
 from securetm.federation import wire
@@ -26,6 +25,7 @@ from securetm.federation.transcript import Transcript
 from securetm.federation.wire import MOST_BYTES
 from securetm.models.quality import perplexity
 from securetm.models.queries import choose_vocabulary
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 

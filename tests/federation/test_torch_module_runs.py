@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation.finished import FinishedRun
@@ -19,6 +18,7 @@ from securetm.federation.joining_errors import NotAllowedHere
 from securetm.federation.simulation import execute
 from securetm.models.known_networks import check_plan_of
 from securetm.models.model_errors import NotImported, NoTorchModule, OtherTorchModule
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 from tests.models.torch_module import networks

@@ -17,7 +17,6 @@ from dp_accounting import GaussianDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerReplaced, LedgerRolledBack
 from securetm.accounting.spends import Spend
-from securetm.plans.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation import wire
 from securetm.federation.countersigning import MOST_TURNS, Countersigning
@@ -27,6 +26,7 @@ from securetm.federation.party import Party
 from securetm.federation.running_errors import PartyFailed, PartyRefused
 from securetm.federation.simulation import execute
 from securetm.federation.witness import quorum, standing_of
+from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.private_files import private_file
 from securetm.stages import Unwatched

@@ -19,7 +19,6 @@ from securetm.accounting.calculator.ledger_report import ledger_report
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerRolledBack
 from securetm.accounting.spends import Spend
-from securetm.plans.agreement import agree
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
@@ -34,6 +33,7 @@ from securetm.federation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import COMMON, SqliteStore
 from securetm.mechanisms.mechanism_errors import RawCounts
+from securetm.plans.agreement import agree
 from securetm.reports.budget import show_report
 from securetm.reports.profiles import explain, show_explanation
 from securetm.reports.runs import show_run

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.plans.agreement import agree
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.corpus.corpus import Corpus
 from securetm.federation.paying_errors import NoWordCanBeFound, TooFewWordsFound
 from securetm.federation.simulation import federate
 from securetm.federation.word_threshold import needed_by
 from securetm.mechanisms.word_selection import WordSelection
+from securetm.plans.agreement import agree
 from securetm.plans.reading import read_plan
 from securetm.reports.profiles import explain
 

@@ -19,8 +19,6 @@ from securetm.experiments.fitted_rounds import fitted, given_up
 from securetm.experiments.fitted_rounds_without_vectors import EACH, PAIRS, PLAIN, ROUNDS
 from securetm.experiments.fitted_settings import USUAL
 from securetm.experiments.fitted_settings import fitted as fitted_settings
-from securetm.plans.forecast.forecast_features import with_rounds
-from securetm.plans.forecast.forecast_setting import setting_under
 from securetm.models.rounds_rule import (
     FROM_PLAIN,
     FROM_PUBLIC,
@@ -30,8 +28,10 @@ from securetm.models.rounds_rule import (
     totals_for,
 )
 from securetm.models.words_rule import LISTS, POWER, WORDS_AT_ONE, words_for
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.forecast.forecast_features import with_rounds
+from securetm.plans.forecast.forecast_setting import setting_under
 from securetm.plans.profiles import noise_in_sum, read_profile
+from securetm.plans.reading import plan_from_tables
 
 RESULT = Path(experiments.__file__).parent / "results" / "reproduce-rounds-rule.json"
 

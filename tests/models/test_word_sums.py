@@ -18,8 +18,8 @@ from securetm.federation.paying import spend_of
 from securetm.models.word_search import WordSearch, found_words, required
 from securetm.models.word_sketch import LONGEST, packed
 from securetm.models.word_sums import CELLS, OPEN, OPEN_BYTES, ROUNDS, WordSums, open_among, opening, places_of
-from securetm.profile_errors import WordsNotSelected
 from securetm.plans.profiles import cohort_of, read_profile
+from securetm.profile_errors import WordsNotSelected
 from securetm.route import compile_route
 from securetm.testing.query_laws import QueryLaws, rows_of, summed
 

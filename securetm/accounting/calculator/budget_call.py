@@ -9,8 +9,8 @@ from securetm.accounting.calculator.dp_sgd import Training
 from securetm.accounting.calculator.solve_for import Target
 from securetm.accounting.calculator.word_noise import WordNoise
 from securetm.errors import NotFound
-from securetm.stages import Unwatched
 from securetm.settings import from_table
+from securetm.stages import Unwatched
 
 QUESTIONS: Mapping[str, type[Training | Target | WordNoise]] = {"dp-sgd": Training, "solve": Target, "laplace": WordNoise}
 

@@ -10,14 +10,14 @@ import hashlib
 from collections.abc import Collection
 from pathlib import Path
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import OriginKind, StartingInput
 from securetm.errors import BadSetting
 from securetm.federation.joining_errors import NotAllowedHere
 from securetm.federation.origins import before_in_ledger
 from securetm.federation.release import MODEL, RELEASE
-from securetm.plans.party_file import PolicyChoice
+from securetm.plans.agreement import Agreement
 from securetm.plans.origins import accepted_as, entries_of
+from securetm.plans.party_file import PolicyChoice
 from securetm.wording import downward, upward
 
 

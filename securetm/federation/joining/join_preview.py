@@ -13,7 +13,6 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
-from securetm.plans.agreement import Agreement
 from securetm.federation.joining.joining_party import Joining
 from securetm.federation.origins import before_in_ledger
 from securetm.federation.paying import bill_of
@@ -29,6 +28,7 @@ from securetm.federation.questions import (
     Questions,
     before_training,
 )
+from securetm.plans.agreement import Agreement
 from securetm.plans.origins import accepted_as
 from securetm.plans.profiles import cohort_of
 from securetm.route import compile_route

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from securetm.accounting.ledger import Ledger
-from securetm.plans.agreement import Agreement
 from securetm.block_answers import IN_PROCESS
 from securetm.contracts import Engine, Least, Unit
 from securetm.corpus.corpus import PartyCorpus
@@ -52,11 +51,12 @@ from securetm.federation.questions import HELD_OUT, TRAIN, before_training
 from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.sources import Shown, WatchedEmbed, check_brought, embed_of
 from securetm.federation.witness import TAG
+from securetm.plans.agreement import Agreement
 from securetm.plans.party_file import PartyFile, PolicyChoice
-from securetm.plans.reading import read_plan
 from securetm.plans.profiles import cohort_of
-from securetm.stages import Stages
+from securetm.plans.reading import read_plan
 from securetm.settings import read_toml
+from securetm.stages import Stages
 from securetm.wording import counted, downward, upward
 
 

@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import Budget
 from securetm.corpus.contents import content_digests
 from securetm.corpus.corpus import PartyCorpus
@@ -25,6 +24,7 @@ from securetm.federation.origins import run_of
 from securetm.federation.running_errors import DamagedStore, RunBusy
 from securetm.federation.store import COMMON, PartyStore, SqliteStore
 from securetm.federation.witness import TAG
+from securetm.plans.agreement import Agreement
 from securetm.plans.party_file import PartyFile
 from securetm.private_files import check_private, private_folder, sync, writing
 from securetm.sessions.identities import IDENTITY

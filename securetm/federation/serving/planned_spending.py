@@ -8,9 +8,9 @@ from typing import Any
 
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.plans.agreement import Agreement
 from securetm.federation.origins import before_in_trial
 from securetm.federation.paying import Bill, bill_of
+from securetm.plans.agreement import Agreement
 
 _STEPS = 100  # of a run: composing losses takes longer than a round, so the answers are counted up to the next step
 

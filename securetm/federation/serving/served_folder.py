@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from securetm.plans.agreement import Agreement
 from securetm.contracts import Origin
 from securetm.entropy import OperatingSystem
 from securetm.federation.file_digests import KEPT, RUN, bind
@@ -17,6 +16,7 @@ from securetm.federation.folder import LEDGERS, RunFolder, check_free, reopen, w
 from securetm.federation.origins import product_of, run_between_organisations
 from securetm.federation.serving_errors import AnotherPlanThere
 from securetm.federation.store import read_json
+from securetm.plans.agreement import Agreement
 from securetm.private_files import private_folder
 
 LOG = "serve.jsonl"

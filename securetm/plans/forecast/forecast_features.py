@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import log, sqrt
 
-from securetm.plans.forecast.forecast_setting import ForecastSetting
 from securetm.models.rounds_rule import noise_of_one_round, rounds_for
+from securetm.plans.forecast.forecast_setting import ForecastSetting
 from securetm.plans.profiles import model_class
 
 LDA_VI, MOMENTS = "lda-vi", "moments"

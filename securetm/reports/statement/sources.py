@@ -33,9 +33,9 @@ from securetm.federation.running_errors import DamagedStore, NotARun
 from securetm.federation.store import read_json
 from securetm.federation.transcript import Transcript
 from securetm.models.known_networks import check_plan_of
+from securetm.plans.profiles import ProfileFile
 from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import Plan
-from securetm.plans.profiles import ProfileFile
 from securetm.reports.audit_file import AUDITS, read_record
 from securetm.reports.audit_wording import SHARE, claimed_epsilon, figure, scale_of
 from securetm.reports.files import NewerRun

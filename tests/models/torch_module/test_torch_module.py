@@ -19,10 +19,10 @@ from securetm.models.model_errors import BrokenTorchModule, NotImported, NoTorch
 from securetm.models.row_trial import check_rows
 from securetm.models.torch_module import alone
 from securetm.models.torch_module.torch_module import TorchModule
+from securetm.settings import CommandLineText
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws
 from securetm.testing.query_laws import QueryLaws
-from securetm.settings import CommandLineText
 from tests.forking import ended
 from tests.models.torch_module import networks
 from tests.quick_part import quick
