@@ -65,7 +65,7 @@ flower: .venv-flower/.ready
 stubs:
 	$(PYTHON) -m venv .venv-stubs
 	.venv-stubs/bin/python -m pip install --quiet grpcio-tools==1.74.0 setuptools
-	cd protocols && ../.venv-stubs/bin/python -m grpc_tools.protoc -I . --python_out=.. --pyi_out=.. securetm/federation/wire.proto securetm/federation/network.proto
+	cd protocols && ../.venv-stubs/bin/python -m grpc_tools.protoc -I . --python_out=.. --pyi_out=.. securetm/federation/wire/wire.proto securetm/federation/network/network.proto
 
 $(READY): requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from securetm.corpus.docstrings import docstring_parties as docstring_parties
     from securetm.corpus.readers import read_corpus as read_corpus
     from securetm.corpus.tokeniser import Tokeniser as Tokeniser
-    from securetm.federation.finished import load as load
     from securetm.models.gibbs.lda import LDA as LDA
     from securetm.models.moments.moments import Moments as Moments
     from securetm.models.neural.contextual import CombinedTM as CombinedTM
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from securetm.models.torch_module.torch_module import TorchModule as TorchModule
     from securetm.models.variational.lda_vi import VariationalLDA as VariationalLDA
     from securetm.reports.statement.write import federate as federate
+    from securetm.runs.finished import load as load
 
 _WHERE = {
     "CombinedTM": "securetm.models.neural.contextual",
@@ -52,7 +52,7 @@ _WHERE = {
     "budget": "securetm.accounting.calculator.budget_call",
     "docstring_parties": "securetm.corpus.docstrings",
     "federate": "securetm.reports.statement.write",
-    "load": "securetm.federation.finished",
+    "load": "securetm.runs.finished",
     "read_corpus": "securetm.corpus.readers",
 }
 __all__ = sorted((*_WHERE, "__version__"))

@@ -6,7 +6,7 @@ A search composes privacy losses dozens of times, and most plans of tests repeat
 from __future__ import annotations
 
 from securetm.accounting import losses
-from securetm.federation import paying
+from securetm.federation.budget import prices as paying
 from securetm.plans.agreement import Agreement
 
 _search = paying._least_noise

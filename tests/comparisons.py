@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from securetm.federation import simulation
+from securetm.federation.simulation import simulation
 
 _IN = "tests/federation/test_"
 _READ_IT = ("adapting", "changed_files", "federation_result", "matched_runs", "resume", "useful")

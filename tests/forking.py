@@ -21,7 +21,7 @@ LOADED = (
     "securetm.accounting.ledger",
     "securetm.cli.run_command",
     "securetm.experiments.peaks",
-    "securetm.federation.simulation",
+    "securetm.federation.simulation.simulation",
     "securetm.models.neural.prodlda",
     "tests.federation.played",
 )

@@ -21,7 +21,6 @@ from rich.table import Table
 from securetm.auditing.audit_record import Audit
 from securetm.auditing.illustrations import Example
 from securetm.cli.json_output import print_json
-from securetm.federation.federation_result import FederationResult
 from securetm.foreign_text import csv_cell, html_text, json_text, markdown_text, printable, without_commands
 from securetm.reports.audit_report import audit_page, summary
 from securetm.reports.federation import status_page
@@ -31,6 +30,7 @@ from securetm.reports.statement.forms import in_html, in_markdown, show_paper
 from securetm.reports.statement.paper import Items, Paper, PaperSection, Paragraph, TextTable
 from securetm.reports.terminal import Screen
 from securetm.reports.topics import topics_csv
+from securetm.runs.federation_result import FederationResult
 from tests.reports.audits import AUDIT, finding
 from tests.reports.standings import facts
 from tests.test_house import PACKAGE, files, tree

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from securetm.federation import network_pb2, wire_pb2
+from securetm.federation.network import network_pb2
+from securetm.federation.wire import wire_pb2
 from securetm.resources import data_folder
 
 STUBS = {"wire": wire_pb2, "network": network_pb2}
@@ -15,7 +16,7 @@ STUBS = {"wire": wire_pb2, "network": network_pb2}
 @pytest.mark.parametrize("name", STUBS)
 def test_the_stubs_follow_the_contract(tmp_path: Path, name: str) -> None:
     protoc = pytest.importorskip("grpc_tools.protoc", reason="grpcio-tools makes the stubs (pip install .[dev])")
-    compiled, contract = tmp_path / "compiled.pb", f"securetm/federation/{name}.proto"
+    compiled, contract = tmp_path / "compiled.pb", f"securetm/federation/{name}/{name}.proto"
     assert protoc.main(["protoc", f"-I{data_folder('protocols')}", f"--descriptor_set_out={compiled}", contract]) == 0
     from google.protobuf import descriptor_pb2
 

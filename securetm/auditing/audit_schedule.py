@@ -22,8 +22,8 @@ from securetm.auditing.parts.membership_game import OUTSIDE, SHARES, found, pose
 from securetm.auditing.recorded import granted_to, vocabulary_of
 from securetm.auditing.regulators import CRITERIA, bears_on
 from securetm.corpus.corpus import Corpus
-from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RESULT, RunFolder
+from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.store import read_json
 from securetm.threats import read_threat_model

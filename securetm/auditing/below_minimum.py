@@ -24,7 +24,7 @@ from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import TRAIN
 from securetm.federation.refusal_errors import BelowMinimum
 from securetm.federation.running_errors import PartyRefused, TooFewToTakePart
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import write_bytes
 from securetm.federation.transcript import Transcript

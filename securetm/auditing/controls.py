@@ -15,7 +15,7 @@ from securetm.aggregation.vectors import wire_type
 from securetm.auditing.adversary_view import SIZES, TIMES, AdversaryView, ColludingParty, Message
 from securetm.auditing.reading import BY_PARTIES, REQUEST, SEALED, TOTAL, first_part, opened_type, questions_in, vector_at
 from securetm.contracts import Array, Terms
-from securetm.federation import wire
+from securetm.federation.wire import wire
 
 
 def of_chance(view: AdversaryView, seed: int) -> AdversaryView:

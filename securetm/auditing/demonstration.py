@@ -26,8 +26,8 @@ from securetm.corpus.corpus import Corpus, PartyCorpus
 from securetm.corpus.tokeniser import prune
 from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.run_result import spent_by
-from securetm.federation.simulation import train
+from securetm.federation.simulation.run_result import spent_by
+from securetm.federation.simulation.simulation import train
 from securetm.federation.soundness import check_answerable, check_floor
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import write_bytes

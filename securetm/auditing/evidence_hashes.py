@@ -39,14 +39,14 @@ _HOUSE = Path(__file__).resolve().parent.parent
 _DOCUMENTS = ("securetm.federation.sources",)  # makes a demonstration's documents and deals them out
 _CANARIES = ("securetm.auditing.canaries",)
 _ROUTE = "securetm.route"  # of a question through the mechanisms of a profile
-_PAYING = ("securetm.federation.paying", "securetm.accounting.ledger")
+_PAYING = ("securetm.federation.budget.prices", "securetm.accounting.ledger")
 _MALICIOUS = {
     "liars": "securetm.auditing.malicious_party",
     "meddled": "securetm.auditing.malicious_coordinator",
     "network": "securetm.auditing.networked",
 }  # by setting of a trial
 _TRYING = ("securetm.auditing.below_minimum", "securetm.auditing.protocol_violations")
-_ROLES = ("securetm.federation.party", "securetm.federation.coordinator")
+_ROLES = ("securetm.federation.party.party", "securetm.federation.coordinator.coordinator")
 _JUDGES = tuple(
     f"securetm.auditing.{name}" for name in ("intervals", "measured_figures", "verdicts", "ground_truth", "controls")
 )

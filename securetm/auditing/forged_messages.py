@@ -12,7 +12,7 @@ import numpy as np
 
 from securetm.aggregation.masked.messages import HEADER_SIZE, MOST_PARTIES, Kind, Outcome, read_outcome
 from securetm.contracts import State
-from securetm.federation import wire
+from securetm.federation.wire import wire
 from securetm.sessions.framing import Reader, head, places_bytes
 from securetm.sessions.identities import COORDINATOR, SIGNATURE
 

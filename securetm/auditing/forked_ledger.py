@@ -14,9 +14,9 @@ from dp_accounting import GaussianDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.contracts import Roster
+from securetm.federation.budget.witness import BudgetGuard
 from securetm.federation.folder import RunFolder
 from securetm.federation.store import COMMON, PartyStore, SqliteStore
-from securetm.federation.witness import BudgetGuard
 from securetm.private_files import private_file, private_folder
 from securetm.sessions.identities import identity_of
 

@@ -20,8 +20,8 @@ from securetm.auditing.recorded import public_facts, states_of, vocabulary_of
 from securetm.auditing.replay import replayed_tables
 from securetm.contracts import Array, Sampling
 from securetm.corpus.corpus import Corpus, PartyCorpus
-from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder
+from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.store import PartyStore
 from securetm.mechanisms.batch_draws import batch_rows

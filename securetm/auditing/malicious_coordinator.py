@@ -15,7 +15,7 @@ import numpy as np
 from securetm.auditing.attack import Effort
 from securetm.auditing.leakage_errors import BrokenAttack
 from securetm.contracts import Answer, State, TopicModel
-from securetm.federation.coordinator import Coordinator
+from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from securetm.auditing.leakage_errors import BrokenAttack
 from securetm.contracts import Array, Mechanism, RoundContext, Terms
 from securetm.federation.folder import RunFolder
-from securetm.federation.parties import InProcess
-from securetm.federation.party import Party
-from securetm.federation.simulation import make_party
+from securetm.federation.party.party import Party
+from securetm.federation.simulation.parties import InProcess
+from securetm.federation.simulation.simulation import make_party
 
 
 class Corruption(Protocol):

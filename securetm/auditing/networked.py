@@ -18,9 +18,9 @@ import numpy as np
 from securetm.auditing.leakage_errors import NotTestable
 from securetm.contracts import Mechanism, RoundContext, Sampling, Terms
 from securetm.federation.folder import RunFolder
-from securetm.federation.joining.beat import PacedParty, SystemClock
-from securetm.federation.party import Party
-from securetm.federation.simulation import make_party
+from securetm.federation.party.party import Party
+from securetm.federation.party.reply_times import PacedParty, SystemClock
+from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import read_json, write_json
 
 if TYPE_CHECKING:  # grpc takes longer to import than the smallest audit may take
@@ -149,7 +149,7 @@ def _most(paced: PacedParty) -> Any:
 def _ends(folder: RunFolder, members: tuple[str, ...]) -> tuple[Hub, dict[str, Dialer]]:
     """The coordinator's end and each party's. Keys, authority and roster are made for this run alone."""
     from securetm.federation.network.dialing import Dialer
-    from securetm.federation.network.ends import Agreed
+    from securetm.federation.network.events import Agreed
     from securetm.federation.network.hub import Hub
     from securetm.federation.network.spool import SpoolRoom
 

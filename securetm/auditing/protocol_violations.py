@@ -35,16 +35,16 @@ from securetm.auditing.forked_ledger import ForkedLedger
 from securetm.auditing.refusal_record import EVERY_PARTY, RefusalRecord
 from securetm.contracts import Answer, Exchange, Roster, State
 from securetm.errors import Refused, SecuretmError
-from securetm.federation import wire
-from securetm.federation.common_words import tell_words
-from securetm.federation.coordinator import Coordinator
+from securetm.federation.budget.witness import head_of
+from securetm.federation.coordinator.common_words import tell_words
+from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.folder import RunFolder
+from securetm.federation.party.words import message_of
 from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.transcript import Parties
-from securetm.federation.witness import head_of
-from securetm.federation.words import message_of
+from securetm.federation.wire import wire
 from securetm.models.neural.network_shape import NetworkShape
 from securetm.plans.profiles import claims_of, cohort_of
 from securetm.sessions.framing import Reader

@@ -18,8 +18,8 @@ from securetm.auditing.adversary_view import AdversaryView, Message
 from securetm.auditing.leakage_errors import NotTestable
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Domain, State, Terms
-from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, HELD_OUT, TRAIN, Questions
+from securetm.federation.wire import wire
 from securetm.plans.profiles import cohort_of
 from securetm.route import compile_route
 

@@ -14,11 +14,11 @@ import numpy as np
 from securetm.auditing.attack import TopicTables
 from securetm.contracts import Array, RoundContext, State
 from securetm.entropy import OperatingSystem
-from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder
-from securetm.federation.party import Party
+from securetm.federation.party.documents import PartyDocuments
+from securetm.federation.party.party import Party
 from securetm.federation.questions import TRAIN
-from securetm.federation.simulation import make_party
+from securetm.federation.simulation.simulation import make_party
 from securetm.models.gibbs.draws import CountTable, SampledDocuments
 from securetm.models.matching.matched import Matched
 from securetm.plans.profiles import cohort_of

@@ -14,7 +14,7 @@ from securetm.settings import require
 
 if TYPE_CHECKING:
     from securetm.corpus.corpus import PartyCorpus
-    from securetm.federation.finished import FinishedRun
+    from securetm.runs.finished import FinishedRun
     from securetm.stages import Stages
 
 
@@ -38,11 +38,11 @@ def adapt(
 
     The shared topics keep their numbers and labels. `securetm topics` and `securetm transform` take the new folder.
     """
-    from securetm.federation.adapted_model import adapted_to, check_free_folder, write_adapted
-    from securetm.federation.finished import FinishedRun
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import results, screen
     from securetm.reports.topics import moved_table
+    from securetm.runs.adapted_model import adapted_to, check_free_folder, write_adapted
+    from securetm.runs.finished import FinishedRun
 
     require((corpus is None) != (party is None), "securetm adapt", "--corpus", None, "give --corpus FILE or --party NAME")
     require(text is None or corpus is not None, "securetm adapt", "--text", text, "is of use with --corpus only")
@@ -62,7 +62,7 @@ def adapt(
 
 def _documents(finished: FinishedRun, corpus: Path | None, text: str | None, party: str | None, stages: Stages) -> PartyCorpus:
     """The documents of the file, or of the party in a simulation's folder."""
-    from securetm.federation.topics_by_date import documents_in
+    from securetm.runs.topics_by_date import documents_in
 
     if corpus is not None:
         return finished.read(corpus, text, stages=stages)

@@ -328,7 +328,7 @@ def ledger(
     from securetm.accounting.calculator.ledger_report import ledger_report
     from securetm.accounting.ledger import Ledger
     from securetm.errors import BadSetting
-    from securetm.federation.remembered_heads import ledgers_at, seen_beside
+    from securetm.runs.remembered_heads import ledgers_at, seen_beside
 
     files = ledgers_at(file)
     if len(files) > 1 and (allow is not None or html is not None):

@@ -15,10 +15,10 @@ from securetm.settings import require
 if TYPE_CHECKING:
     from securetm.contracts import Array
     from securetm.corpus.corpus import Corpus
-    from securetm.federation.finished import FinishedRun
     from securetm.quality.evaluation import Evaluation
     from securetm.quality.judged_topics import JudgedTopics
     from securetm.quality.topics_on_documents import Given
+    from securetm.runs.finished import FinishedRun
     from securetm.stages import Stages
 
 
@@ -106,14 +106,14 @@ def _evaluated(
 
 def _opened(path: Path) -> FinishedRun | Path:
     """The run in that folder, or the file."""
-    from securetm.federation.finished import FinishedRun
+    from securetm.runs.finished import FinishedRun
 
     return FinishedRun.open(path) if path.is_dir() else path
 
 
 def _topics_of(opened: FinishedRun | Path) -> JudgedTopics:
-    from securetm.federation.evaluated_run import judged_run
     from securetm.quality.given_topics import read_topics
+    from securetm.runs.evaluated_run import judged_run
 
     return read_topics(opened) if isinstance(opened, Path) else judged_run(opened)
 
@@ -125,7 +125,7 @@ def _documents(
     import numpy as np
 
     from securetm.corpus.readers import read_corpus
-    from securetm.federation.evaluated_run import NO_DOCUMENTS, documents_of_run, held_out_rows
+    from securetm.runs.evaluated_run import NO_DOCUMENTS, documents_of_run, held_out_rows
 
     first = opened[0]
     if corpus is not None:

@@ -19,9 +19,9 @@ from securetm.errors import SecuretmError
 if TYPE_CHECKING:
     from securetm.credentials.key_files import Keys
     from securetm.credentials.roster import FederationRoster
-    from securetm.federation.joining.beat import PacedParty
-    from securetm.federation.joining.join_status import JoinStatus
-    from securetm.federation.joining.joining_party import Carrier, Joining
+    from securetm.federation.party.joining import Carrier, Joining
+    from securetm.federation.party.reply_times import PacedParty
+    from securetm.federation.party.status import JoinStatus
     from securetm.reports.federation import JoinScreen
 
 _LOOKS = 0.25  # seconds between two looks at the standing
@@ -65,7 +65,7 @@ def _prepared(party: Path, passphrase_file: Path | None, *, tells: bool) -> Join
 
     keep_out_of_core_dumps()
     PartyFile.read(party)  # a mistake in it is told at once; what follows takes seconds to load
-    from securetm.federation.joining.joining_party import prepare, tell_nobody
+    from securetm.federation.party.joining import prepare, tell_nobody
     from securetm.reports.federation import show_warnings
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import screen
@@ -82,7 +82,7 @@ def _tell_coordinator(party: str, keys: Keys, roster: FederationRoster, reason: 
     """Tells the coordinator why this party does not take part; what is wrong here is told by whoever called."""
     from securetm.federation.declining import REASONS
     from securetm.federation.network.dialing import Dialer
-    from securetm.federation.network.ends import Agreed
+    from securetm.federation.network.events import Agreed
     from securetm.reports.terminal import screen
 
     heard = Dialer(party, keys, roster, Agreed(bytes(32), bytes(32)), lambda: 0).decline(reason)
@@ -91,7 +91,7 @@ def _tell_coordinator(party: str, keys: Keys, roster: FederationRoster, reason: 
 
 
 def _show_preview(joining: Joining, json: bool) -> None:
-    from securetm.federation.joining.join_preview import preview
+    from securetm.federation.party.preview import preview
     from securetm.reports.federation import preview_tables
     from securetm.reports.terminal import results
 
@@ -121,8 +121,8 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
 
 def _joined(joining: Joining, stop: threading.Event, at: tuple[Path | None, int], json: bool) -> Mapping[str, Any]:
     """Runs the party in a thread of its own, and draws in this one, which gets the signals."""
-    from securetm.federation.joining.join_status import JoinStatus
-    from securetm.federation.joining.joining_party import join as take_part
+    from securetm.federation.party.joining import join as take_part
+    from securetm.federation.party.status import JoinStatus
     from securetm.reports.federation import JoinScreen, ended_panel
     from securetm.reports.statement.write import write_release
     from securetm.reports.terminal import results, screen
@@ -142,7 +142,7 @@ def _carrier(joining: Joining, status: JoinStatus, socket: Path | None, mode: in
     """What brings requests to the party: a connection to the coordinator, or a socket on this machine."""
     from securetm.federation.flower.socket_carrier import SocketCarrier
     from securetm.federation.network.dialing import Dialer
-    from securetm.federation.network.ends import Agreed
+    from securetm.federation.network.events import Agreed
 
     who = (joining.file.name, joining.keys, joining.roster)
     if socket is not None:

@@ -15,9 +15,9 @@ from securetm.settings import require
 
 if TYPE_CHECKING:
     from securetm.corpus.corpus import PartyCorpus
-    from securetm.federation.finished import FinishedRun
     from securetm.federation.topic_labels import TopicLabels
-    from securetm.federation.topics_by_date import TopicsByDate
+    from securetm.runs.finished import FinishedRun
+    from securetm.runs.topics_by_date import TopicsByDate
 
 Run = Annotated[Path, typer.Argument(help="The folder of a finished run.", autocompletion=completion.run_folders)]
 
@@ -136,8 +136,8 @@ def _check_files(json: bool, csv: str | None, parquet: Path | None = None) -> No
 
 def _opened(run: Path) -> FinishedRun:
     """The run, with a note where it keeps no digests of its files."""
-    from securetm.federation.finished import FinishedRun
     from securetm.reports.terminal import screen
+    from securetm.runs.finished import FinishedRun
 
     finished = FinishedRun.open(run)
     if not finished.bound:
@@ -186,7 +186,7 @@ def _held(
     given: tuple[Path | None, str | None, str | None],
 ) -> dict[str, PartyCorpus]:
     """The documents in the run's folder or of a file, by whose they are; none where they are not asked for."""
-    from securetm.federation.topics_by_date import documents_in
+    from securetm.runs.topics_by_date import documents_in
 
     file, text, date = given
     if period is None and not documents:
@@ -201,7 +201,7 @@ def _held(
 def _over_time(finished: FinishedRun, held: dict[str, PartyCorpus], period: str | None) -> TopicsByDate | None:
     """The topics by date, of these documents; nothing where they are not asked for."""
     from securetm.corpus.dates import PERIODS
-    from securetm.federation.topics_by_date import topics_by_date
+    from securetm.runs.topics_by_date import topics_by_date
 
     if period is None:
         return None

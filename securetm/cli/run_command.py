@@ -148,8 +148,8 @@ def run(
 
 def _going_on(run: Path, plan: Path | None, overrides: dict[str, Any]) -> dict[str, Any]:
     """The settings of a run that goes on from a finished one: those of its plan, unless a plan or options say otherwise."""
-    from securetm.federation.finished import FinishedRun, model_of
     from securetm.plans.reading import settings_to_go_on
+    from securetm.runs.finished import FinishedRun, model_of
 
     finished = FinishedRun.open(run)
     usual = settings_to_go_on(finished.plan, own_corpus=any(name.startswith("corpus.") for name in overrides))
@@ -190,12 +190,12 @@ def _run(
 
     to, (chosen, workers) = screen(), _computing(*computing)
     with _getting_ready(to, json):
+        from securetm.federation.budget.word_threshold import check_words, in_words
         from securetm.federation.document_minimum import delta_said, units_of
         from securetm.federation.folder import begin, reopen
-        from securetm.federation.simulation import execute
+        from securetm.federation.simulation.simulation import execute
         from securetm.federation.soundness import check_floor
         from securetm.federation.sources import corpora_of
-        from securetm.federation.word_threshold import check_words, in_words
         from securetm.reports.progress import Bars
         from securetm.reports.statement.write import write_release
 
@@ -315,7 +315,7 @@ def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, PartyCorpu
 
 def _say_what_to_expect_of_a_list(plan: Plan, corpora: Mapping[str, PartyCorpus], to: Console) -> None:
     """Says how many words of a language's public list can be expected, given only how many documents there are."""
-    from securetm.federation.list_fit import expected_words, in_words
+    from securetm.federation.budget.list_fit import expected_words, in_words
 
     expected = expected_words(plan.vocabulary, plan.tokeniser, sum(map(len, corpora.values())))
     if expected is not None:
@@ -324,7 +324,7 @@ def _say_what_to_expect_of_a_list(plan: Plan, corpora: Mapping[str, PartyCorpus]
 
 def _say_forecast(agreement: Agreement, parties: int, to: Console) -> None:
     """Says whether the model of a run under a budget will be of use, from its plan alone."""
-    from securetm.federation.run_forecast import forecast_of, why_no_forecast
+    from securetm.federation.simulation.run_forecast import forecast_of, why_no_forecast
     from securetm.plans.schema import hides_documents
     from securetm.reports.forecast import before_a_run
 

@@ -18,7 +18,7 @@ from securetm.foreign_text import printable
 from securetm.settings import require
 
 if TYPE_CHECKING:
-    from securetm.federation.kept_runs import KeptRun
+    from securetm.runs.kept_runs import KeptRun
 
 _ORDERS: dict[str, Callable[[Any], Any]] = {  # what is not known stands last
     "begun": lambda run: run.begun,
@@ -84,11 +84,11 @@ def compare(
     the same held-out documents and words, a paired bootstrap over documents says whether the first run of a column predicts
     them better or worse than the first run of all by more than chance.
     """
-    from securetm.federation.kept_runs import found_run
-    from securetm.federation.paired_runs import paired_runs
-    from securetm.federation.side_by_side import side_by_side
     from securetm.reports.runs import comparison_tables, paired_sentences
     from securetm.reports.terminal import results
+    from securetm.runs.kept_runs import found_run
+    from securetm.runs.paired_runs import paired_runs
+    from securetm.runs.side_by_side import side_by_side
 
     paths = [found_run(name, place) for name in names]
     compared = side_by_side(paths)
@@ -103,7 +103,7 @@ def compare(
 
 
 def _found(names: Sequence[str] | None, place: Path) -> list[KeptRun]:
-    from securetm.federation.kept_runs import found_run, runs_in
+    from securetm.runs.kept_runs import found_run, runs_in
 
     if not names:
         return runs_in(place)
@@ -112,8 +112,8 @@ def _found(names: Sequence[str] | None, place: Path) -> list[KeptRun]:
 
 def _delete(names: Sequence[str], place: Path, cache: bool, yes: bool, json: bool) -> None:
     """Deletes all of them, or none before the user agreed."""
-    from securetm.federation.kept_runs import delete, delete_cache, found_run, kept_cache
     from securetm.reports.terminal import results, screen
+    from securetm.runs.kept_runs import delete, delete_cache, found_run, kept_cache
 
     paths = list(dict.fromkeys(found_run(name, place) for name in names))
     cached = kept_cache() if cache else None

@@ -18,7 +18,7 @@ from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.experiments.bench_frame import OnProgress, Row, beside, record, told
 from securetm.experiments.federations import begun
 from securetm.experiments.network_load import measured
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.federation.store import CoordinatorStore
 from securetm.stages import Unwatched
 

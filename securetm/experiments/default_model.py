@@ -12,7 +12,7 @@ from typing import Any
 
 from securetm.corpus.corpus import PartyCorpus
 from securetm.experiments.bench_frame import OnProgress, Row, told
-from securetm.federation.simulation import federate
+from securetm.federation.simulation.simulation import federate
 from securetm.federation.sources import corpora_of
 from securetm.plans.reading import read_plan
 from securetm.plans.schema import DEFAULT_MODEL

@@ -13,8 +13,8 @@ from typing import Any
 from securetm.contracts import State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.run_result import spent_by
-from securetm.federation.simulation import train
+from securetm.federation.simulation.run_result import spent_by
+from securetm.federation.simulation.simulation import train
 from securetm.federation.transcript import Transcript
 from securetm.plans.agreement import Agreement
 from securetm.plans.reading import plan_from_tables

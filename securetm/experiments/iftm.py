@@ -15,7 +15,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.experiments.federations import FederationForm, begun
 from securetm.experiments.newsgroups import by_subject, public_words, read_newsgroups
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.stages import Unwatched
 
 WORDS, TOPICS = 2_000, 20

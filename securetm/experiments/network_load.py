@@ -27,7 +27,7 @@ from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.entropy import OperatingSystem
 from securetm.experiments import flower_rounds
 from securetm.experiments.bench_frame import OnProgress, RoleMemory, Row, beside, stepper
-from securetm.federation import wire
+from securetm.federation.wire import wire
 from securetm.sessions.identities import COORDINATOR
 
 ROUNDS = 10
@@ -264,7 +264,7 @@ def _take_part(home: Path, load: Load, names: tuple[str, ...]) -> None:
 
 
 def _agreed() -> Any:
-    from securetm.federation.network.ends import Agreed
+    from securetm.federation.network.events import Agreed
 
     return Agreed(bytes(32), bytes(32))
 

@@ -18,7 +18,7 @@ from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.experiments.federations import FederationForm, begun
 from securetm.experiments.newsgroups import by_subject, read_newsgroups
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.models.adapted_ngrams import ELSEWHERE, LAMBDA, NGrams, adapted, topical
 from securetm.models.quality import perplexity
 from securetm.plans.profiles import make_model

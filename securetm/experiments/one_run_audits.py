@@ -34,8 +34,8 @@ from securetm.experiments.federations import begun
 from securetm.experiments.kept_rows import KeptRows, Key, made
 from securetm.experiments.newsgroups import most_frequent, read_newsgroups
 from securetm.federation.folder import RunFolder
-from securetm.federation.run_result import spent_by
-from securetm.federation.simulation import train
+from securetm.federation.simulation.run_result import spent_by
+from securetm.federation.simulation.simulation import train
 from securetm.stages import Unwatched
 from securetm.threats import read_threat_model
 

@@ -18,12 +18,12 @@ from securetm.contracts import Memory
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.experiments.bench_frame import OnProgress, Row, told
-from securetm.federation.documents import PartyDocuments
-from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import reopen
-from securetm.federation.local_training import held_out_likelihood, trained_on
-from securetm.federation.simulation import documents_of, federate
+from securetm.federation.party.documents import PartyDocuments
+from securetm.federation.party.local_training import held_out_likelihood, trained_on
+from securetm.federation.simulation.simulation import documents_of, federate
 from securetm.models.quality import perplexity
+from securetm.runs.finished import FinishedRun
 
 MODELS = ("lda", "lda-vi", "sentence-lda", "nmf", "prodlda")
 DOCUMENTS, TOPICS = 300, 10

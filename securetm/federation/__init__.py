@@ -1,1 +1,1 @@
-"""Rounds, roles, transcript and run store: where the parts meet."""
+"""The roles of a federation and what passes between them."""

@@ -17,15 +17,15 @@ from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.partitions import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite
+from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in, own_budget
+from securetm.federation.budget.prices import calibrated
 from securetm.federation.document_minimum import check_delta_of_all, check_whole_persons
-from securetm.federation.documents import named_for
 from securetm.federation.file_digests import KEPT, RUN, bind, check
-from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in, own_budget
 from securetm.federation.origins import check_in_ledgers
-from securetm.federation.paying import calibrated
 from securetm.federation.release import released_model
 from securetm.federation.running_errors import DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists
 from securetm.federation.soundness import check_answerable
+from securetm.federation.sources import named_for
 from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models.known_networks import check_plan_of

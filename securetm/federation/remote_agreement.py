@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from securetm.contracts import Unit
-from securetm.federation.paying import calibrated
+from securetm.federation.budget.prices import calibrated
 from securetm.federation.serving_errors import UnitNotInPlan
 from securetm.federation.soundness import check_answerable, check_floor
 from securetm.plans.agreement import Agreement, agree

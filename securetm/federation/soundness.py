@@ -15,9 +15,9 @@ import numpy as np
 
 from securetm.contracts import Profile, State, Unit
 from securetm.errors import Unsound
+from securetm.federation.budget.witness import quorum
 from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions, before_training
-from securetm.federation.witness import quorum
 from securetm.models.additivity import check_additive
 from securetm.models.model_errors import CouplesDocuments, EmbeddingsWithoutNoise
 from securetm.plans.agreement import Agreement, agree

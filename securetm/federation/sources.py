@@ -16,7 +16,6 @@ from securetm.corpus.building import Embed
 from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.opening import open_corpus
 from securetm.corpus.shards.sharded_corpus import ShardedCorpus
-from securetm.federation.documents import named_for
 from securetm.plans.profiles import ProfileFile, make_model
 from securetm.plans.schema import Plan
 from securetm.settings import require
@@ -43,6 +42,14 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, PartyCorpus]:
     budget = plan.profile_in(ProfileFile.read(plan.profile)).budget
     check_brought(corpus, watched, plan, budget)
     return partition(named_for(corpus, budget), plan)
+
+
+def named_for(corpus: PartyCorpus, budget: Budget | None) -> PartyCorpus:
+    """Returns the documents under keys that are the same in neighbours of the corpus.
+
+    Keys of what documents say are, where whole documents come and go. Where single words change, keys of places are.
+    """
+    return corpus.named_by_place() if budget is not None and budget.unit is Unit.WORD else corpus
 
 
 def embed_of(plan: Plan, stages: Stages) -> Embed | None:

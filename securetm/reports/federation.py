@@ -20,9 +20,7 @@ from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Unit
 from securetm.credentials.roster import FederationRoster
 from securetm.credentials.roster_changes import STAYS, RosterChange
-from securetm.federation.declining import in_words
-from securetm.federation.joining.join_status import JoinStatus
-from securetm.federation.serving.standing import (
+from securetm.federation.coordinator.standing import (
     ANSWERED,
     ASKED,
     AWAY,
@@ -33,6 +31,8 @@ from securetm.federation.serving.standing import (
     TRAINING,
     WAITING,
 )
+from securetm.federation.declining import in_words
+from securetm.federation.party.status import JoinStatus
 from securetm.foreign_text import html_text, printable
 from securetm.reports.files import StandardOutput
 from securetm.reports.pages import framed

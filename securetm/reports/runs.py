@@ -13,12 +13,12 @@ from rich.text import Text
 
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Origin, OriginKind, Unit
-from securetm.federation.kept_runs import KeptRun
-from securetm.federation.paired_runs import PairedRuns
-from securetm.federation.side_by_side import COMPARED, SEED, SeedFigure, SideBySide
 from securetm.reports.forecast import after_a_run
 from securetm.reports.terminal import titled
 from securetm.reports.topics import noise_said, with_marks
+from securetm.runs.kept_runs import KeptRun
+from securetm.runs.paired_runs import PairedRuns
+from securetm.runs.side_by_side import COMPARED, SEED, SeedFigure, SideBySide
 from securetm.wording import counted, listed, upward, upward_figure
 
 _SETTINGS = {

@@ -16,19 +16,19 @@ from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Array, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.file_digests import RUN
-from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import RESULT, result_of
-from securetm.federation.joining_result import REPORT
+from securetm.federation.party.result import REPORT
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.store import read_json
 from securetm.federation.topic_labels import LONGEST
-from securetm.federation.topics_by_date import TopicsByDate
 from securetm.foreign_text import html_text, printable
 from securetm.plans.profiles import read_profile
 from securetm.reports.files import write_report
 from securetm.reports.pages import framed, static
 from securetm.reports.runs import of_use
 from securetm.reports.topics import MARK, NOT_TESTED, UNSURE, meaning
+from securetm.runs.finished import FinishedRun
+from securetm.runs.topics_by_date import TopicsByDate
 from securetm.version import __version__
 from securetm.wording import counted, upward, upward_figure
 

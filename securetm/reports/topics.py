@@ -12,10 +12,10 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from securetm.contracts import Array
-from securetm.federation.topics_by_date import TopicsByDate
 from securetm.foreign_text import csv_text
 from securetm.reports.files import StandardOutput, write_report
 from securetm.reports.terminal import titled
+from securetm.runs.topics_by_date import TopicsByDate
 from securetm.wording import counted
 
 MARK = "?"

@@ -19,7 +19,7 @@ from securetm.contracts import Answer, Array, Cohort, Memory, Needs, RoundContex
 from securetm.corpus.corpus import PartyCorpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.document_minimum import check_whole_persons
-from securetm.federation.documents import PartyDocuments
+from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.sources import corpora_of
 from securetm.mechanisms.clipping import BoundedCounts, Clip

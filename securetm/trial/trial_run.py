@@ -16,11 +16,11 @@ from typing import Any
 from securetm.contracts import Profile
 from securetm.corpus.corpus import PartyCorpus
 from securetm.credentials.member_names import COORDINATOR
+from securetm.federation.coordinator.served_folder import LOG
 from securetm.federation.folder import begin, reopen
-from securetm.federation.joining.joining_party import documents_of
+from securetm.federation.party.joining import documents_of
 from securetm.federation.release import MODEL
-from securetm.federation.serving.served_folder import LOG
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.transcript import Transcript
 from securetm.plans.agreement import agree
 from securetm.plans.party_file import PartyFile

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.plans.reading import plan_from_tables
 from securetm.stages import Unwatched
 from securetm.threats import read_threat_model

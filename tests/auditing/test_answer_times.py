@@ -20,7 +20,7 @@ from securetm.auditing.recorded import granted_to, questions_of, view_of
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import TRAIN
-from securetm.federation.simulation import make_party, train
+from securetm.federation.simulation.simulation import make_party, train
 from securetm.federation.store import write_json
 from securetm.stages import Unwatched
 

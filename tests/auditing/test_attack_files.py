@@ -38,12 +38,12 @@ OPENING = (
 FORBIDDEN = (
     *(f"securetm.auditing.{name}" for name in OPENING),
     "securetm.federation.folder",
-    "securetm.federation.party",
-    "securetm.federation.simulation",
+    "securetm.federation.party.party",
+    "securetm.federation.simulation.simulation",
     "securetm.federation.sources",
     "securetm.federation.store",
     "securetm.federation.transcript",
-    "securetm.federation.finished",
+    "securetm.runs.finished",
     "securetm.corpus",
     "securetm.resources",
 )

@@ -25,7 +25,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation.folder import RESULT, begin, reopen
 from securetm.federation.running_errors import DamagedStore
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.stages import Unwatched
 from securetm.threats import read_threat_model
 

@@ -24,7 +24,7 @@ from securetm.auditing.parts.roc import allowed_false_positives
 from securetm.auditing.untried import is_for
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.plans.reading import plan_from_tables
 from securetm.stages import Unwatched
 from tests.cli.conftest import securetm

@@ -217,7 +217,7 @@ def _read(folder: RunFolder, helpers: int, *, at_chance: bool = False) -> dict[s
 
 
 def _at_random(message: Message, view: AdversaryView, rng: np.random.Generator) -> Message:
-    from securetm.federation import wire
+    from securetm.federation.wire import wire
 
     session, outcome = wire.unpack_reply(message.content, message.sender)
     assert isinstance(outcome, wire.Accepted)

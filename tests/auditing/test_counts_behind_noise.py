@@ -19,7 +19,7 @@ from securetm.auditing.recorded import questions_of, view_of
 from securetm.contracts import CountNoise
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.plans.profiles import read_profile
 from securetm.plans.reading import plan_from_tables

@@ -16,17 +16,17 @@ from securetm.auditing.leakage_errors import NotTestable
 from securetm.auditing.parts.reconstruction_scores import EXACT
 from securetm.contracts import Answer
 from securetm.entropy import OperatingSystem
-from securetm.federation import wire
-from securetm.federation.common_words import new_words, tell_words
-from securetm.federation.coordinator import Coordinator
+from securetm.federation.coordinator.common_words import new_words, tell_words
+from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.training import start
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.parties import InProcess
 from securetm.federation.questions import COHERENCE, JOINT, TRAIN
 from securetm.federation.running_errors import PartyRefused
-from securetm.federation.simulation import make_party
+from securetm.federation.simulation.parties import InProcess
+from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
-from securetm.federation.training import start
 from securetm.federation.transcript import Recorded, Transcript
+from securetm.federation.wire import wire
 from securetm.plans.reading import plan_from_tables
 from securetm.stages import Unwatched
 

@@ -12,7 +12,7 @@ import pytest
 from securetm.auditing.attacks.embedding_inversion import NAMED, RIGHT, candidates_in
 from securetm.auditing.parts.reconstruction_scores import EXACT, PRECISION, RECALL
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.federation.sources import corpora_of
 from securetm.plans.reading import read_plan
 from securetm.stages import Unwatched

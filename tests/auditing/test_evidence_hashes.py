@@ -68,7 +68,7 @@ def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
         ("accounting/composition.py", {"accounting"}),  # what makes one epsilon of all answers
         ("accounting/losses.py", {"accounting"}),
         ("accounting/ledger/accounts.py", {"accounting"}),
-        ("federation/paying.py", {"accounting"}),
+        ("federation/budget/prices.py", {"accounting"}),
         ("corpus/docstrings.py", {"corpus"}),
         ("corpus/plain_prose.py", {"corpus"}),
         ("corpus/tokeniser.py", {"corpus"}),

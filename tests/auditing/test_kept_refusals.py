@@ -126,9 +126,9 @@ ROLES = "what parties and the coordinator do"
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        *((f"federation/{name}.py", ROLES) for name in ("party", "answering", "store", "document_minimum")),
-        *((f"federation/{name}.py", ROLES) for name in ("questions", "wire", "coordinator", "rounds")),
-        ("federation/witness.py", "what parties and the coordinator do"),
+        *((f"federation/{name}.py", ROLES) for name in ("party/party", "party/answering", "store", "document_minimum")),
+        *((f"federation/{name}.py", ROLES) for name in ("questions", "wire/wire", "coordinator/rounds")),
+        ("federation/budget/witness.py", "what parties and the coordinator do"),
         ("aggregation/masked/party_round.py", "the aggregation of the profile dp-distributed"),
         ("mechanisms/sampling.py", "a mechanism of the profile dp-distributed"),
         ("accounting/composition.py", "the accounting of the epsilon of dp-distributed"),

@@ -28,7 +28,7 @@ from securetm.auditing.verdicts import NOT_REFUTED, REFUTED
 from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.models.given_documents import as_documents
 from securetm.models.neural.neural_lda import NeuralLDA
 from securetm.plans.agreement import agree

@@ -17,7 +17,7 @@ from securetm.auditing.recorded import questions_of, view_of
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import TRAIN
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.federation.transcript import Transcript
 from securetm.stages import Unwatched
 

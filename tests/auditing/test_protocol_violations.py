@@ -22,11 +22,11 @@ from securetm.auditing.demonstration import Demonstrations
 from securetm.auditing.protocol_violations import tried_violations
 from securetm.auditing.refusal_record import RefusalRecord
 from securetm.block_sums import PartialSum
-from securetm.federation.failure_log import FailureLog
-from securetm.federation.party import Party
+from securetm.federation.budget.witness import BudgetGuard
+from securetm.federation.party.failure_log import FailureLog
+from securetm.federation.party.party import Party
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import PartyStore
-from securetm.federation.witness import BudgetGuard
 from securetm.reports.audit_wording import refusal_in_words
 from securetm.reports.threats import LIES, threats_of
 from securetm.stages import Unwatched

@@ -29,10 +29,10 @@ from securetm.auditing.parts.co_movement import (
 )
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.corpus.corpus import Corpus
-from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder, begin
+from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import TRAIN
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.plans.reading import plan_from_tables
 from securetm.stages import Unwatched
 

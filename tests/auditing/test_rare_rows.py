@@ -12,7 +12,7 @@ import pytest
 from securetm.auditing.attacks.rare_rows import COMPANIONS, FOUND, LINKED
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.plans.reading import plan_from_tables
 from securetm.stages import Unwatched
 

@@ -19,7 +19,7 @@ from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import JOINT
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.models.word_sketch import packed
 from securetm.models.word_sums import CELLS, OPEN, WordSums, opening
 from securetm.plans.agreement import agree

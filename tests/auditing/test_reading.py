@@ -22,7 +22,7 @@ from securetm.contracts import Adversary, Domain
 from securetm.corpus.corpus import Corpus
 from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.federation.store import read_arrays
 from securetm.plans.profiles import profile_names
 from securetm.plans.reading import plan_from_tables

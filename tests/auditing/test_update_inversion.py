@@ -19,7 +19,7 @@ from securetm.auditing.parts.weight_updates import gradient_behind
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.models.neural import optimisers
 from securetm.plans.reading import plan_from_tables
 from securetm.stages import Unwatched

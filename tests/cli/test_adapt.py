@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.federation.finished import FinishedRun
+from securetm.runs.finished import FinishedRun
 
 from .conftest import Said, securetm
 

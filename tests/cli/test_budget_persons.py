@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from securetm.accounting.calculator.group_privacy import grown
-from securetm.federation.paying import bill_of
+from securetm.federation.budget.prices import bill_of
 from securetm.plans.agreement import agree
 from securetm.plans.reading import plan_from_tables
 from securetm.profile_errors import TooFewForProfile

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import reopen
 from securetm.federation.moved_topics import moved
 from securetm.models.earlier_counts import EARLIER
 from securetm.plans.agreement import agree
 from securetm.plans.reading import plan_from_tables
+from securetm.runs.finished import FinishedRun
 
 from .conftest import SETTINGS, Said, securetm
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Needs
-from securetm.federation.finished import FinishedRun
 from securetm.plans.profiles import make_model
+from securetm.runs.finished import FinishedRun
 
 from ..models.small_models import EMBEDDED, OURS, small_settings
 from .conftest import securetm

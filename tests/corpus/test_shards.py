@@ -31,7 +31,7 @@ from securetm.corpus.shards.shard_errors import (
 )
 from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.federation.simulation import federate
+from securetm.federation.simulation.simulation import federate
 from securetm.models.tensor_file import packed, unpacked
 from tests.repeatable import drawn_from
 
@@ -153,8 +153,8 @@ def test_a_federation_learns_the_same(profile: str, tmp_path: Path) -> None:
 def test_a_comparison_reads_more_than_a_block_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parties with more documents than fit into memory at once are judged like parties whose documents are in memory."""
     monkeypatch.setattr("securetm.corpus.shards.sharded_corpus.BLOCK_DOCUMENTS", 30)
-    monkeypatch.setattr("securetm.federation.comparison.MOST_TRAINED", 25)
-    monkeypatch.setattr("securetm.federation.comparison.MOST_JUDGED", 100)
+    monkeypatch.setattr("securetm.federation.simulation.comparison.MOST_TRAINED", 25)
+    monkeypatch.setattr("securetm.federation.simulation.comparison.MOST_JUDGED", 100)
     source = written(tmp_path / "notes.jsonl", 600)
     stored, held = built(source, tmp_path / "out", block_documents=20), replace(read_corpus(source), block_documents=20)
     settings = {"model.name": "lda", "model.n_topics": 3, "training.rounds": 2}

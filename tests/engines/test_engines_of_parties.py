@@ -12,7 +12,7 @@ from rich.console import Console
 
 from securetm.corpus.columns import Columns
 from securetm.corpus.shard_building.corpus_build import CorpusBuild
-from securetm.federation.joining.join_preview import preview
+from securetm.federation.party.preview import preview
 from securetm.federation.transcript import Transcript
 from securetm.private_files import writing
 from securetm.reports.federation import preview_tables

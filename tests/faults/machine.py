@@ -18,12 +18,12 @@ from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Answer
 from securetm.entropy import OperatingSystem
 from securetm.errors import TooFewParties
-from securetm.federation.attendance import Attendance, NewSessionWanted
-from securetm.federation.coordinator import Coordinator, Trained
+from securetm.federation.coordinator.attendance import Attendance, NewSessionWanted
+from securetm.federation.coordinator.coordinator import Coordinator, Trained
 from securetm.federation.folder import RunFolder
-from securetm.federation.party import Party
+from securetm.federation.party.party import Party
 from securetm.federation.running_errors import PartiesMissing
-from securetm.federation.simulation import make_party
+from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.sessions.session_errors import SurvivorsMissing
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from securetm.federation.joining.party_home import _NAMES, _SECRET
-from securetm.federation.serving.served_folder import LOG
-from securetm.federation.training import rounds_kept
+from securetm.federation.coordinator.served_folder import LOG
+from securetm.federation.coordinator.training import rounds_kept
+from securetm.federation.party.home import _NAMES, _SECRET
 from securetm.private_files import writing
 from securetm.stages import Unwatched
 from securetm.trial.trial_folder import TrialFolder, free_port, make_trial

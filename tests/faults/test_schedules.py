@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation import training
-from securetm.federation.answering import Answering
-from securetm.federation.attendance import Attendance
+from securetm.federation.coordinator import training
+from securetm.federation.coordinator.attendance import Attendance
 from securetm.federation.folder import begin
+from securetm.federation.party.answering import Answering
 
 from .conftest import plan_of
 from .machine import Machine, Schedule, same, undisturbed

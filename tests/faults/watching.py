@@ -14,10 +14,10 @@ from securetm.accounting.ledger import Ledger
 from securetm.aggregation.masked.messages import Kind, read_header, read_outcome
 from securetm.contracts import Entropy
 from securetm.entropy import OperatingSystem, Seeded
-from securetm.federation import wire
 from securetm.federation.folder import RunFolder
-from securetm.federation.party import Party
+from securetm.federation.party.party import Party
 from securetm.federation.round_identity import digest_of_arrays
+from securetm.federation.wire import wire
 from securetm.sessions.framing import Reader
 
 Number = tuple[str, str, int]  # a party, a question and its number

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.joining.beat import PacedParty
-from securetm.federation.party import Party
+from securetm.federation.party.party import Party
+from securetm.federation.party.reply_times import PacedParty
 from securetm.models.gradient_queries import StepQuery
 
 PER_DOCUMENT = 0.25  # seconds that a document takes by these clocks

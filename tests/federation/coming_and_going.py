@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from securetm.federation.coordinator.standing import Standing
 from securetm.federation.folder import RunFolder
-from securetm.federation.party import Party
-from securetm.federation.serving.standing import Standing
-from securetm.federation.simulation import make_party
+from securetm.federation.party.party import Party
+from securetm.federation.simulation.simulation import make_party
 
 
 @dataclass

@@ -8,9 +8,9 @@ import signal
 from pathlib import Path
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation import training
+from securetm.federation.coordinator import training
 from securetm.federation.folder import begin, reopen
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.plans.reading import plan_from_tables
 from securetm.stages import Unwatched
 

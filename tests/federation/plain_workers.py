@@ -7,7 +7,7 @@ import signal
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from securetm.federation.party import Party
+    from securetm.federation.party.party import Party
 
 
 class Echo:

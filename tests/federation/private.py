@@ -9,7 +9,7 @@ from typing import Any
 from securetm.accounting.ledger import Ledger
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.federation.party import Party
+from securetm.federation.party.party import Party
 from securetm.federation.store import COMMON, PartyStore, SqliteStore
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.federation import wire
-from securetm.federation.party import Party
+from securetm.federation.party.party import Party
+from securetm.federation.wire import wire
 
 from .conftest import SHARED, SUBJECTS
 from .played import Played, refusals

@@ -13,9 +13,9 @@ import pytest
 import securetm
 from securetm.contracts import Memory
 from securetm.corpus.corpus import Corpus
-from securetm.federation.adapting import STAGES, adapt, rounds_of_adapting
-from securetm.federation.local_training import trained_on
-from securetm.federation.simulation import federate
+from securetm.federation.party.adapting import STAGES, adapt, rounds_of_adapting
+from securetm.federation.party.local_training import trained_on
+from securetm.federation.simulation.simulation import federate
 from securetm.models.gibbs.lda import LDA
 from securetm.models.matching.matched import MatchedLDA
 from securetm.models.neural.prodlda import ProdLDA

@@ -12,9 +12,9 @@ import pytest
 
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
-from securetm.federation import wire
 from securetm.federation.folder import begin
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
+from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import ProfileFile, profile_names, read_profile
 from securetm.resources import named_toml

@@ -10,18 +10,18 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.federation import wire
-from securetm.federation.answering import Answering
-from securetm.federation.common_words import new_words, tell_words, words_of_before
-from securetm.federation.coordinator import Coordinator
+from securetm.federation.coordinator.common_words import new_words, tell_words, words_of_before
+from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.training import TrainingPhase
 from securetm.federation.folder import begin, reopen
-from securetm.federation.parties import InProcess
+from securetm.federation.party.answering import Answering
 from securetm.federation.questions import TRAIN
 from securetm.federation.running_errors import PartyRefused
-from securetm.federation.simulation import execute
-from securetm.federation.simulation import make_party as make_real_party
+from securetm.federation.simulation.parties import InProcess
+from securetm.federation.simulation.simulation import execute
+from securetm.federation.simulation.simulation import make_party as make_real_party
 from securetm.federation.store import CoordinatorStore
-from securetm.federation.training import TrainingPhase
+from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation import wire
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.joining.beat import FINEST, PacedParty, SystemClock, on_grid
-from securetm.federation.parties import InProcess
-from securetm.federation.simulation import make_party, train
+from securetm.federation.party.reply_times import FINEST, PacedParty, SystemClock, on_grid
+from securetm.federation.simulation.parties import InProcess
+from securetm.federation.simulation.simulation import make_party, train
+from securetm.federation.wire import wire
 from securetm.stages import Unwatched
 
 from .clocked import MEASURED, OTHERWISE, PER_DOCUMENT, Hands, Overheard

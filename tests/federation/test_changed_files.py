@@ -15,11 +15,11 @@ import securetm
 from securetm.corpus.corpus import Corpus
 from securetm.errors import SecuretmError
 from securetm.federation.file_digests import KEPT, RUN, check_all
-from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import begin, reopen, result_of
 from securetm.federation.running_errors import ChangedFile, DamagedStore, Interrupted
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.reports.audit_file import read_record, write_record
+from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 
 from ..reports.audits import AUDIT

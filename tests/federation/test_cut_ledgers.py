@@ -11,7 +11,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.corpus.corpus import Corpus
 from securetm.federation.file_digests import check_all
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation import execute, make_party
+from securetm.federation.simulation.simulation import execute, make_party
 from securetm.stages import Unwatched
 
 from ..accounting.ledger.test_tampering import behind_its_back

@@ -11,12 +11,12 @@ from dp_accounting import GaussianDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.errors import OpenToOthers
-from securetm.federation import wire
-from securetm.federation.joining.join_preview import preview
-from securetm.federation.joining.joining_party import Joining
 from securetm.federation.joining_errors import AnotherDataSet, NotAllowedHere
-from securetm.federation.party_state import UnwatchedParty
+from securetm.federation.party.joining import Joining
+from securetm.federation.party.preview import preview
+from securetm.federation.party.state import UnwatchedParty
 from securetm.federation.paying_errors import LedgerGone
+from securetm.federation.wire import wire
 
 from .conftest import FIVE, texts
 from .joined import NAMES, Organisations, make_keys, trained

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.finished import FinishedRun
 from securetm.federation.running_errors import TooFewToTakePart
-from securetm.federation.simulation import federate
+from securetm.federation.simulation.simulation import federate
 from securetm.federation.store import read_arrays
 from securetm.models.estimator import Estimator
 from securetm.plans.profiles import make_model
+from securetm.runs.finished import FinishedRun
 
 from ..models.small_models import EMBEDDED, OURS, small_settings
 

@@ -15,14 +15,14 @@ from securetm.contracts import Array
 from securetm.corpus.embedding_errors import NoSentenceModel, OtherSentenceModel
 from securetm.corpus.sentence_models import USUAL_DIGEST, SentenceModel
 from securetm.errors import BadSetting
-from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import begin
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.sources import corpora_of
 from securetm.models.model_errors import EmbeddingsWithoutNoise, NoEmbeddings
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
+from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 from tests.corpus.tiny_sentence_model import tiny_model
 

@@ -13,9 +13,9 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
-from securetm.federation.epochs import rounds_of
+from securetm.federation.coordinator.epochs import rounds_of
 from securetm.federation.folder import begin, reopen
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.plans.agreement import agree
 from securetm.plans.reading import plan_from_tables

@@ -16,7 +16,7 @@ from torch.nn import functional
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.federation.folder import begin
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.batch_draws import batch_rows
 from securetm.models.document_noise import normals, survival

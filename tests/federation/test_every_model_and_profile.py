@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from securetm.federation.soundness import check
@@ -33,7 +35,7 @@ def test_a_model_is_sound_under_a_profile_or_refused_with_a_reason(model: str, p
     assert all(gap["reason"] and gap["hint"] for gap in gaps)
 
 
-def test_embeddings_are_refused_where_noise_is_in_words(tmp_path) -> None:
+def test_embeddings_are_refused_where_noise_is_in_words(tmp_path: Path) -> None:
     """Noised documents have no embedding, and one that was made of the words would tell them."""
     words = tmp_path / "words.txt"
     words.write_text("one\ntwo\nthree")

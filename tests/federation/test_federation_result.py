@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import securetm
-from securetm.federation.federation_result import FederationResult
 from securetm.federation.folder import result_of
 from securetm.part_errors import LibraryMissing
+from securetm.runs.federation_result import FederationResult
 
 from .conftest import FIVE, texts
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation import wire
-from securetm.federation.finished import load
 from securetm.federation.folder import begin
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
+from securetm.federation.wire import wire
+from securetm.runs.finished import load
 from securetm.stages import Unwatched
 
 from .private import private_plan

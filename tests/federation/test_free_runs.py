@@ -10,9 +10,9 @@ import pytest
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.corpus.corpus import Corpus
-from securetm.federation import wire
 from securetm.federation.paying_errors import NoLedger
-from securetm.federation.simulation import federate
+from securetm.federation.simulation.simulation import federate
+from securetm.federation.wire import wire
 
 from ..cli.conftest import securetm
 from .conftest import small_plan

@@ -15,7 +15,7 @@ from securetm.errors import BadSetting
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.refusal_errors import BelowMinimum
 from securetm.federation.running_errors import PartyRefused
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.stages import Unwatched
 

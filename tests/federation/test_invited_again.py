@@ -12,15 +12,15 @@ from securetm.aggregation.masked.messages import HEADER_SIZE, Kind, Place, read_
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.federation import wire
-from securetm.federation.common_words import tell_words
-from securetm.federation.coordinator import Coordinator
+from securetm.federation.coordinator.common_words import tell_words
+from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.parties import InProcess
 from securetm.federation.questions import TRAIN
 from securetm.federation.round_identity import preparation_identity
-from securetm.federation.simulation import make_party
+from securetm.federation.simulation.parties import InProcess
+from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
+from securetm.federation.wire import wire
 from securetm.sessions.framing import head
 
 from .played import Played, settled

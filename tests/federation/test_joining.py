@@ -12,18 +12,18 @@ import pytest
 
 from securetm.credentials.roster_changes import changes
 from securetm.errors import OpenToOthers
-from securetm.federation import wire
-from securetm.federation.finished import FinishedRun, load
-from securetm.federation.joining.join_preview import preview
-from securetm.federation.joining.joining_party import join
 from securetm.federation.joining_errors import DocumentsChanged, HomeBusy, LeftEarly, NotAllowedHere
-from securetm.federation.joining_result import REPORT
-from securetm.federation.party_state import UnwatchedParty
+from securetm.federation.party.joining import join
+from securetm.federation.party.preview import preview
+from securetm.federation.party.result import REPORT
+from securetm.federation.party.state import UnwatchedParty
 from securetm.federation.running_errors import DamagedStore, NotARun, PartyRefused
 from securetm.federation.store import read_json
 from securetm.federation.topic_labels import TopicLabels
+from securetm.federation.wire import wire
 from securetm.models.stored_model import write_model
 from securetm.reports.topic_page import shown_topics, topic_page
+from securetm.runs.finished import FinishedRun, load
 
 from .conftest import FIVE, texts
 from .joined import NAMES, Organisations, make_keys, trained

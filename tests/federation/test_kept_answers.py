@@ -14,16 +14,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from securetm.contracts import Answer, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.federation.common_words import agree_on_words, tell_words
-from securetm.federation.coordinator import Coordinator
+from securetm.federation.coordinator.common_words import agree_on_words, tell_words
+from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.training import start
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.parties import InProcess
-from securetm.federation.party import Party
+from securetm.federation.party.party import Party
 from securetm.federation.questions import TRAIN
 from securetm.federation.running_errors import PartyRefused
-from securetm.federation.simulation import make_party
+from securetm.federation.simulation.parties import InProcess
+from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore, PartyStore
-from securetm.federation.training import start
 from securetm.sessions.identities import IDENTITY
 
 from .private import private_plan

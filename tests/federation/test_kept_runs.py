@@ -9,10 +9,10 @@ import pytest
 
 from securetm.errors import BadSetting
 from securetm.federation.folder import alone_in
-from securetm.federation.joining_result import REPORT
-from securetm.federation.kept_runs import PARTY, delete, found_run, runs_in
+from securetm.federation.party.result import REPORT
 from securetm.federation.running_errors import NotARun, RunBusy, RunHoldsLedgers
 from securetm.federation.store import write_json
+from securetm.runs.kept_runs import PARTY, delete, found_run, runs_in
 
 from .joined import Organisations, make_keys, trained
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin, reopen
 from securetm.federation.running_errors import Interrupted, TooFewToTakePart
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.models.gibbs.lda import LDA
 from securetm.models.given_documents import BagOfWords

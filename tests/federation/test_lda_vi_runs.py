@@ -17,7 +17,7 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, State
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.clipping import at_most
 from securetm.models.gibbs.lda import LDA

@@ -12,11 +12,11 @@ import pytest
 from securetm.contracts import Answer, Cohort, Least, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Refused, TooFewParties
-from securetm.federation import wire
-from securetm.federation.coordinator import Coordinator
+from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.questions import TRAIN
 from securetm.federation.refusal_errors import TooFewDocumentsPromised
 from securetm.federation.running_errors import PartyRefused
+from securetm.federation.wire import wire
 from securetm.plans.party_file import PolicyChoice
 from securetm.sessions.session_errors import TooFewDocuments, TooFewInSum
 

@@ -22,7 +22,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.shard_building.corpus_build import CorpusBuild
 from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.paying_errors import LedgerGone, LedgersWithoutDocuments
-from securetm.federation.simulation import make_party
+from securetm.federation.simulation.simulation import make_party
 from securetm.federation.sources import corpora_of
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
@@ -235,7 +235,7 @@ def test_a_run_that_stops_while_ledgers_go_on_loses_nothing_of_them(
         raise KeyboardInterrupt
 
     of = {"begun": "Ledger.end", "recorded": "Ledger.record", "entered": "_enter"}[step]
-    room = "securetm.federation.ledgers_of_documents." if step == "entered" else "securetm.accounting.ledger.ledger."
+    room = "securetm.federation.budget.ledgers." if step == "entered" else "securetm.accounting.ledger.ledger."
     with monkeypatch.context() as stopped:
         stopped.setattr(room + of, stop)
         with pytest.raises(KeyboardInterrupt):

@@ -18,15 +18,15 @@ from scipy import sparse
 import securetm
 from securetm.corpus.corpus import Corpus
 from securetm.errors import NotFound
-from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import begin
 from securetm.federation.running_errors import NotARun
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.models import MODELS
 from securetm.models.gibbs.lda import LDA
 from securetm.models.model_errors import DamagedModel, NewerModel, NoKnownWords, OtherVocabulary, UnknownModel
 from securetm.models.stored_model import write_model
 from securetm.models.tensor_file import packed
+from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 
 from .conftest import small_plan

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import begin, reopen
 from securetm.federation.questions import COHERENCE, TRAIN
 from securetm.federation.running_errors import Interrupted
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import read_arrays
 from securetm.models.matching.matched import Matched, MatchedLDA, MatchedSentenceLDA
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
+from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 
 from .conftest import SHARED, SUBJECTS, small_plan

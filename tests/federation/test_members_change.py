@@ -13,10 +13,10 @@ from securetm.accounting.ledger import Ledger
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.federation import training
-from securetm.federation.coordinator import Coordinator, Trained
-from securetm.federation.parties import InProcess
-from securetm.federation.party import Party
+from securetm.federation.coordinator import training
+from securetm.federation.coordinator.coordinator import Coordinator, Trained
+from securetm.federation.party.party import Party
+from securetm.federation.simulation.parties import InProcess
 from securetm.federation.store import CoordinatorStore, PartyStore
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan

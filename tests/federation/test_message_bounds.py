@@ -12,12 +12,12 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Malformed
 from securetm.experiments.peaks import measurable, peak_mebibytes
-from securetm.federation import wire
-from securetm.federation import wire_pb2 as pb
-from securetm.federation.limits import state_bytes
 from securetm.federation.questions import Questions
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import FIRST_KEPT, LAST_KEPT, CoordinatorStore, PartyStore
+from securetm.federation.wire import wire
+from securetm.federation.wire import wire_pb2 as pb
+from securetm.federation.wire.limits import state_bytes
 from securetm.models import MODELS
 from securetm.models.word_sums import OPEN, OPEN_BYTES
 from securetm.plans.agreement import agree

@@ -15,7 +15,7 @@ from securetm.errors import BadSetting, NeedsSum
 from securetm.federation.file_digests import RUN
 from securetm.federation.folder import begin
 from securetm.federation.running_errors import NoWordKnown
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import read_arrays
 from securetm.plans.agreement import agree

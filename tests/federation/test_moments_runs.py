@@ -12,7 +12,7 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.models.moments.moments import Moments
 from securetm.plans.agreement import agree

@@ -21,11 +21,11 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
-from securetm.federation import wire
+from securetm.federation.budget.prices import bill_of, calibrated
 from securetm.federation.folder import begin, reopen
-from securetm.federation.paying import bill_of, calibrated
 from securetm.federation.questions import PAIRS, TRAIN, Questions
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
+from securetm.federation.wire import wire
 from securetm.models.model_errors import TooManyPairs
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan

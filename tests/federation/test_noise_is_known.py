@@ -11,7 +11,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
-from securetm.federation.simulation import federate
+from securetm.federation.simulation.simulation import federate
 
 from ..quick_part import quick
 

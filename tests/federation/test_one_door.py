@@ -13,11 +13,11 @@ import pytest
 from securetm.aggregation.vectors import wire_type
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.dropped import Dropped
-from securetm.federation import wire
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.party import Party
-from securetm.federation.simulation import execute
+from securetm.federation.party.party import Party
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.transcript import Transcript
+from securetm.federation.wire import wire
 from securetm.stages import Unwatched
 
 from .conftest import SHARED, SUBJECTS, small_plan, texts

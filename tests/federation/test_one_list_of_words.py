@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation import wire
-from securetm.federation.party import Party
+from securetm.federation.party.party import Party
+from securetm.federation.wire import wire
 
 from .conftest import SUBJECTS, small_plan, texts
 from .played import Played, make_party, settled

@@ -16,12 +16,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from securetm.accounting.ledger import Ledger
 from securetm.aggregation.vectors import pack_vector
 from securetm.corpus.corpus import Corpus
-from securetm.federation import answering
-from securetm.federation.answering import Answering
-from securetm.federation.coordinator import Coordinator
+from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.folder import begin
-from securetm.federation.kept_answer import KeptAnswer
-from securetm.federation.paid_question import PaidQuestion
+from securetm.federation.party import answering
+from securetm.federation.party.answering import Answering
+from securetm.federation.party.kept_answer import KeptAnswer
+from securetm.federation.party.paid_question import PaidQuestion
 from securetm.federation.questions import TRAIN
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.store import PartyStore

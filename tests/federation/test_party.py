@@ -11,9 +11,9 @@ import pytest
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.federation import wire
 from securetm.federation.round_identity import preparation_identity
 from securetm.federation.running_errors import TooFewToTakePart
+from securetm.federation.wire import wire
 from securetm.sessions.framing import head
 
 from .conftest import small_plan

@@ -14,9 +14,9 @@ from securetm.aggregation.vectors import unpack_vector
 from securetm.contracts import Array, Roster, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
-from securetm.federation import wire
-from securetm.federation.party import Party
+from securetm.federation.party.party import Party
 from securetm.federation.questions import Questions
+from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 
 from .conftest import SHARED, SUBJECTS, small_plan

@@ -14,7 +14,7 @@ import securetm
 from securetm.corpus.corpus import Corpus
 from securetm.errors import OpenToOthers, OwnedByAnother
 from securetm.federation.folder import RunFolder, begin, reopen
-from securetm.federation.simulation import execute, make_party
+from securetm.federation.simulation.simulation import execute, make_party
 from securetm.federation.store import CoordinatorStore, PartyStore, read_arrays, write_arrays
 from securetm.federation.transcript import Transcript
 from securetm.models.stored_model import write_model

@@ -20,12 +20,12 @@ from securetm.aggregation.vectors import unpack_vector
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NoPersons
-from securetm.federation import wire
 from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.paying_errors import DeltaTooLarge, LedgerExhausted
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import PartyStore
 from securetm.federation.transcript import Transcript
+from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 

@@ -14,14 +14,14 @@ from securetm.corpus import word_vectors
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.vector_errors import BadVectors, NotInstalled, OtherVectors, VectorsKnowNoWord
 from securetm.errors import BadSetting
-from securetm.federation.common_words import KEPT_AS
+from securetm.federation.coordinator.common_words import KEPT_AS
+from securetm.federation.coordinator.training import CHECKPOINT
 from securetm.federation.data_free import Beginning
 from securetm.federation.folder import begin
 from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.refusal_errors import BadState
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import CoordinatorStore, read_arrays
-from securetm.federation.training import CHECKPOINT
 from securetm.models.public_knowledge import FREQUENCIES, VECTORS, PublicKnowledge, without_public
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.adapted_model import adapted_to, write_adapted
-from securetm.federation.finished import FinishedRun, load, model_of
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
+from securetm.runs.adapted_model import adapted_to, write_adapted
+from securetm.runs.finished import FinishedRun, load, model_of
 from securetm.stages import Unwatched
 
 from .private import private_plan

@@ -14,7 +14,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RESULT, alone_in, begin, reopen, result_of
 from securetm.federation.running_errors import Interrupted, NotARun, RunBusy, RunExists
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.stages import Unwatched
 
 from .conftest import small_plan

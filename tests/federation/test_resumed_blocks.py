@@ -17,7 +17,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.shard_building.corpus_build import CorpusBuild
 from securetm.corpus.shards.sharded_corpus import ShardedCorpus
 from securetm.federation.folder import begin, reopen
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.stages import Unwatched
 

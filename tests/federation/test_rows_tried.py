@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation import wire
-from securetm.federation.party import Party
+from securetm.federation.party.party import Party
 from securetm.federation.questions import TRAIN
+from securetm.federation.wire import wire
 from securetm.models.neural.torch_kernels import TorchKernels
 from securetm.plans.schema import Plan
 

@@ -15,9 +15,10 @@ import pytest
 from securetm.accounting.ledger import ledger as clocks
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem, Seeded
-from securetm.federation.documents import PartyDocuments, named_for
 from securetm.federation.folder import begin
-from securetm.federation.simulation import execute
+from securetm.federation.party.documents import PartyDocuments
+from securetm.federation.simulation.simulation import execute
+from securetm.federation.sources import named_for
 from securetm.federation.transcript import Transcript
 from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.plans.agreement import agree

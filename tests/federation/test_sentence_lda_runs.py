@@ -12,7 +12,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin, reopen
 from securetm.federation.running_errors import Interrupted
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.models.model_errors import NoSentences
 from securetm.models.sentence.sentence_lda import SentenceLDA

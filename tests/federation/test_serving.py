@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation import training
-from securetm.federation.finished import FinishedRun
+from securetm.federation.budget.planned_spending import PlannedSpending
+from securetm.federation.coordinator import training
+from securetm.federation.coordinator.event_log import EventLog
+from securetm.federation.coordinator.served_folder import LOG, served_folder
+from securetm.federation.coordinator.serving import Serving
+from securetm.federation.coordinator.standing import Standing
 from securetm.federation.folder import RESULT, RunFolder, begin
 from securetm.federation.remote_agreement import agreed_apart
-from securetm.federation.serving.event_log import EventLog
-from securetm.federation.serving.planned_spending import PlannedSpending
-from securetm.federation.serving.served_folder import LOG, served_folder
-from securetm.federation.serving.serving_loop import Serving
-from securetm.federation.serving.standing import Standing
 from securetm.federation.serving_errors import AnotherPlanThere, NoProgress, Stopped, TooFewCame
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import CoordinatorStore
 from securetm.plans.schema import CoordinatorChoice, Plan
+from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 
 from .coming_and_going import ComingAndGoing
@@ -321,7 +321,7 @@ def test_killed_after_the_training_it_asks_nobody_again(site: Site, model: bytes
 
     site.parties.come(*FIVE)
     with monkeypatch.context() as patch:
-        patch.setattr("securetm.federation.serving.serving_loop.served_result", dies)
+        patch.setattr("securetm.federation.coordinator.serving.served_result", dies)
         with pytest.raises(Killed):
             site.serving().run()
     site.parties.go(*FIVE, killed=True)

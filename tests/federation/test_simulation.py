@@ -14,19 +14,19 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Misuse, SecuretmError
-from securetm.federation import wire
-from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import begin, reopen
-from securetm.federation.parties import Workers
 from securetm.federation.running_errors import TooFewToTakePart, WorkerDied
-from securetm.federation.simulation import execute, make_party
+from securetm.federation.simulation.parties import Workers
+from securetm.federation.simulation.simulation import execute, make_party
 from securetm.federation.sources import corpora_of
 from securetm.federation.transcript import Transcript
-from securetm.federation.wire import MOST_BYTES
+from securetm.federation.wire import wire
+from securetm.federation.wire.wire import MOST_BYTES
 from securetm.models.quality import perplexity
 from securetm.models.queries import choose_vocabulary
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
+from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 
 from .conftest import SHARED, SUBJECTS, small_plan
@@ -226,7 +226,8 @@ def test_steps_that_are_far_too_long_end_in_a_letter(corpora: Mapping[str, Corpu
 def test_a_model_without_torch_does_not_wait_for_it() -> None:
     """Half of what such a run would spend on starting."""
     program = (
-        "import sys; from securetm.federation import finished, simulation; from securetm.federation.soundness import check; "
+        "import sys; from securetm.federation.simulation import simulation; from securetm.runs import finished; "
+        "from securetm.federation.soundness import check; "
         "assert check('masked', 'lda', None, 5) == []; sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

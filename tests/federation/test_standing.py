@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from securetm.federation.serving import event_log
-from securetm.federation.serving.event_log import EVENTS, LONGEST_FACT, EventLog
-from securetm.federation.serving.metrics import metrics_page
-from securetm.federation.serving.standing import AWAY, CONNECTED, OTHERS, TRAINING, Standing
+from securetm.federation.coordinator import event_log
+from securetm.federation.coordinator.event_log import EVENTS, LONGEST_FACT, EventLog
+from securetm.federation.coordinator.metrics import metrics_page
+from securetm.federation.coordinator.standing import AWAY, CONNECTED, OTHERS, TRAINING, Standing
 
 
 @pytest.fixture

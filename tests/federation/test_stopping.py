@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
+from securetm.federation.coordinator.training import Stopping, relative_change
 from securetm.federation.folder import begin
-from securetm.federation.simulation import execute
-from securetm.federation.training import Stopping, relative_change
+from securetm.federation.simulation.simulation import execute
 from securetm.plans.schema import TrainingChoice
 from securetm.stages import Unwatched
 

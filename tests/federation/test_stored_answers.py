@@ -10,9 +10,9 @@ import pytest
 from securetm.aggregation.vectors import pack_vector
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Block, Domain, Terms
-from securetm.federation.parties import Workers
-from securetm.federation.stored_answer import read_stored, stored
-from securetm.federation.wire import MOST_BYTES
+from securetm.federation.party.stored_answer import read_stored, stored
+from securetm.federation.simulation.parties import Workers
+from securetm.federation.wire.wire import MOST_BYTES
 
 from .plain_workers import echo
 

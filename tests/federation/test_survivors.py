@@ -13,16 +13,16 @@ from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import Refused, TooFewParties
-from securetm.federation.common_words import new_words, tell_words, words_of_before
-from securetm.federation.coordinator import Coordinator
+from securetm.federation.coordinator.common_words import new_words, tell_words, words_of_before
+from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.training import start
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.parties import InProcess
 from securetm.federation.questions import HELD_OUT, JOINT, TRAIN
 from securetm.federation.running_errors import PartyRefused
-from securetm.federation.simulation import make_party
+from securetm.federation.simulation.parties import InProcess
+from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
-from securetm.federation.training import start
-from securetm.federation.wire import Accepted, Invite, pack_reply, unpack_reply
+from securetm.federation.wire.wire import Accepted, Invite, pack_reply, unpack_reply
 from securetm.sessions.session_errors import SurvivorsMissing
 
 from .conftest import SHARED, SUBJECTS, small_plan

@@ -12,14 +12,14 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
-from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import begin
 from securetm.federation.joining_errors import NotAllowedHere
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.models.known_networks import check_plan_of
 from securetm.models.model_errors import NotImported, NoTorchModule, OtherTorchModule
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
+from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 from tests.models.torch_module import networks
 

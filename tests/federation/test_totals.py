@@ -13,7 +13,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin, reopen
 from securetm.federation.running_errors import Interrupted
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.transcript import Transcript
 from securetm.stages import Unwatched
 

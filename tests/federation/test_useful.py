@@ -12,7 +12,7 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
-from securetm.federation.simulation import execute, federate
+from securetm.federation.simulation.simulation import execute, federate
 from securetm.reports.runs import of_use
 from securetm.stages import Unwatched
 
@@ -64,7 +64,7 @@ def test_a_small_run_is_compared_with_all_its_documents(corpora: Mapping[str, Co
 def test_a_large_run_is_compared_by_a_sample(
     corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from securetm.federation import comparison
+    from securetm.federation.simulation import comparison
 
     monkeypatch.setattr(comparison, "MOST_TRAINED", 30)
     monkeypatch.setattr(comparison, "MOST_JUDGED", 24)
@@ -87,7 +87,7 @@ def test_a_large_run_is_compared_by_a_sample(
 def test_a_run_without_the_comparison_trains_nobody_alone(
     corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from securetm.federation import comparison
+    from securetm.federation.simulation import comparison
 
     monkeypatch.setattr(comparison, "train_alone", lambda *_: pytest.fail("a party trained alone"))
     result = federate(corpora, tmp_path / "run", {**LDA, "training.rounds": 3}, comparison=False)

@@ -14,11 +14,11 @@ from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.corpus.corpus import Corpus
-from securetm.federation import wire
+from securetm.federation.budget.prices import bill_of
 from securetm.federation.folder import begin
-from securetm.federation.paying import bill_of
 from securetm.federation.paying_errors import OtherUnit
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
+from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 

@@ -19,20 +19,20 @@ from securetm.contracts import Answer, RoundContext, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, CountsNotWhole, Malformed, SecuretmError
-from securetm.federation import wire
-from securetm.federation.answering import Answering
-from securetm.federation.common_words import new_words, tell_words
-from securetm.federation.coordinator import Coordinator
-from securetm.federation.documents import read_in
-from securetm.federation.failure_log import failures_in, lost_in
+from securetm.federation.coordinator.common_words import new_words, tell_words
+from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.folder import begin, reopen
-from securetm.federation.parties import InProcess
-from securetm.federation.party import Party
-from securetm.federation.party_session import JoinedSession
+from securetm.federation.party.answering import Answering
+from securetm.federation.party.documents import read_in
+from securetm.federation.party.failure_log import failures_in, lost_in
+from securetm.federation.party.party import Party
+from securetm.federation.party.session import JoinedSession
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions
 from securetm.federation.running_errors import PartyFailed
-from securetm.federation.simulation import make_party, train
+from securetm.federation.simulation.parties import InProcess
+from securetm.federation.simulation.simulation import make_party, train
 from securetm.federation.store import CoordinatorStore
+from securetm.federation.wire import wire
 from securetm.models.gradient_queries import StepQuery
 from securetm.models.neural.network_shape import NetworkShape
 from securetm.plans.profiles import cohort_of

@@ -17,9 +17,9 @@ from securetm.aggregation.plain import PlainSum
 from securetm.contracts import Block, Cohort, Domain, Needs, Roster, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Malformed, Refused, error_classes
-from securetm.federation import wire
-from securetm.federation import wire_pb2 as pb
-from securetm.federation.party import Party
+from securetm.federation.party.party import Party
+from securetm.federation.wire import wire
+from securetm.federation.wire import wire_pb2 as pb
 from securetm.models.queries import MOST_WORDS, merge_words
 from tests.effort import worked
 

@@ -18,14 +18,14 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerReplaced, LedgerRolledBack
 from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
-from securetm.federation import wire
-from securetm.federation.countersigning import MOST_TURNS, Countersigning
-from securetm.federation.failure_log import failures_in
+from securetm.federation.budget.witness import quorum, standing_of
+from securetm.federation.coordinator.countersigning import MOST_TURNS, Countersigning
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.party import Party
+from securetm.federation.party.failure_log import failures_in
+from securetm.federation.party.party import Party
 from securetm.federation.running_errors import PartyFailed, PartyRefused
-from securetm.federation.simulation import execute
-from securetm.federation.witness import quorum, standing_of
+from securetm.federation.simulation.simulation import execute
+from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.private_files import private_file
@@ -203,8 +203,8 @@ def test_a_longer_ledger_is_countersigned_where_links_lead_to_it(session: Sessio
 
 
 def test_a_way_too_long_for_one_message_is_gone_in_parts(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("securetm.federation.witness.MOST_LINKS", 3)
-    monkeypatch.setattr("securetm.federation.wire.MOST_LINKED", 4 * wire.LINK)  # of two ledgers only one fits
+    monkeypatch.setattr("securetm.federation.budget.witness.MOST_LINKS", 3)
+    monkeypatch.setattr("securetm.federation.wire.wire.MOST_LINKED", 4 * wire.LINK)  # of two ledgers only one fits
     for name in ("north", "south"):
         session.signed_of(name)
         spend_elsewhere(session, name, 7)

@@ -24,12 +24,12 @@ from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
+from securetm.federation.budget.prices import bill_of, calibrated
 from securetm.federation.folder import RunFolder, begin, reopen
-from securetm.federation.kept_noise import KeptNoise
-from securetm.federation.paying import bill_of, calibrated
+from securetm.federation.party.kept_noise import KeptNoise
 from securetm.federation.paying_errors import DeltaTooLarge, DrawnUnpaid
 from securetm.federation.running_errors import Interrupted
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import COMMON, SqliteStore
 from securetm.mechanisms.mechanism_errors import RawCounts
@@ -282,7 +282,7 @@ def test_a_delta_is_judged_by_the_number_of_words(corpora: Mapping[str, Corpus],
 
 @pytest.mark.parametrize("question", ["held_out", "coherence", "words", "frequencies", "joint"])
 def test_nothing_is_answered_beside_the_noise(question: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    from securetm.federation import wire
+    from securetm.federation.wire import wire
 
     plan = plan_of(tmp_path)
     party = paying_parties(plan, corpora, tmp_path)["north"]

@@ -11,7 +11,7 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.models.stored_model import read_any
 from securetm.plans.profiles import model_class
 from securetm.stages import Unwatched

@@ -12,8 +12,8 @@ import pytest
 
 from securetm.federation.flower.party_socket import answers
 from securetm.federation.folder import begin
-from securetm.federation.joining.joining_party import prepare
-from securetm.federation.simulation import train
+from securetm.federation.party.joining import prepare
+from securetm.federation.simulation.simulation import train
 from securetm.models.tensor_file import unpacked
 from securetm.plans.reading import read_plan
 from securetm.stages import Unwatched

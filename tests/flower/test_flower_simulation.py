@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from securetm.federation.folder import begin
-from securetm.federation.simulation import train
+from securetm.federation.simulation.simulation import train
 from securetm.federation.sources import corpora_of
 from securetm.plans.reading import read_plan
 from securetm.stages import Unwatched

@@ -13,7 +13,7 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Array, Block, Cohort, Domain, Mechanism, NoiseBy, Noised, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
-from securetm.federation.paying import spend_of
+from securetm.federation.budget.prices import spend_of
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise

@@ -14,7 +14,7 @@ from securetm.accounting.spends import Spend
 from securetm.contracts import Answer, Query
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Unsound
-from securetm.federation.paying import spend_of
+from securetm.federation.budget.prices import spend_of
 from securetm.models.word_search import WordSearch, found_words, required
 from securetm.models.word_sketch import LONGEST, packed
 from securetm.models.word_sums import CELLS, OPEN, OPEN_BYTES, ROUNDS, WordSums, open_among, opening, places_of

@@ -17,7 +17,7 @@ from typing import Any
 import grpc
 
 from securetm.errors import Malformed
-from securetm.federation import network_pb2 as pb
+from securetm.federation.network import network_pb2 as pb
 from securetm.federation.network.dialing import channel_options
 from securetm.federation.network.frames import CHUNK, METHOD, frames_of, packed, unpacked
 from securetm.federation.network.handshake import make_hello

@@ -13,7 +13,7 @@ from typing import Any
 
 import grpc
 
-from securetm.federation import network_pb2 as pb
+from securetm.federation.network import network_pb2 as pb
 from securetm.federation.network.frames import CHUNK, frames_of, packed, rejected, unpacked
 from securetm.federation.network.handshake import make_welcome
 from securetm.federation.network.tls import server_credentials

@@ -16,7 +16,7 @@ from securetm.credentials.diagnosis import now_utc
 from securetm.credentials.key_files import Keys, make_keys
 from securetm.credentials.roster import FederationRoster, Member
 from securetm.federation.network.dialing import BackOff, Dialer
-from securetm.federation.network.ends import Agreed
+from securetm.federation.network.events import Agreed
 from securetm.federation.network.hub import Hub
 from securetm.federation.network.spool import SpoolRoom
 

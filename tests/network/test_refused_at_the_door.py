@@ -13,9 +13,9 @@ from securetm.credentials.certificate_errors import CertificateExpired, Certific
 from securetm.credentials.diagnosis import now_utc
 from securetm.credentials.key_files import make_keys
 from securetm.errors import Malformed, SecuretmError
-from securetm.federation import network_pb2 as pb
 from securetm.federation.network import handshake
-from securetm.federation.network.ends import Agreed
+from securetm.federation.network import network_pb2 as pb
+from securetm.federation.network.events import Agreed
 from securetm.federation.network.frames import packed, unpacked
 from securetm.federation.network.hub import Hub
 from securetm.federation.network.network_errors import (

@@ -9,7 +9,7 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
-from securetm.federation.simulation import make_party, train
+from securetm.federation.simulation.simulation import make_party, train
 from securetm.stages import Unwatched
 
 from ..federation.conftest import FIVE, small_plan

@@ -17,8 +17,8 @@ from securetm.corpus.corpus import Corpus
 from securetm.credentials.acceptance import KEYS
 from securetm.credentials.key_files import IDENTITY, TLS, Keys, Passphrase, write_key
 from securetm.federation.folder import begin
-from securetm.federation.parties import InProcess
-from securetm.federation.simulation import make_party, train
+from securetm.federation.simulation.parties import InProcess
+from securetm.federation.simulation.simulation import make_party, train
 from securetm.stages import Unwatched
 from securetm.trial.member_processes import MemberProcesses
 from securetm.trial.trial_folder import HOME, TrialFolder

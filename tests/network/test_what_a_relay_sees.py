@@ -14,7 +14,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.roster_file import read_roster
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation import make_party, train
+from securetm.federation.simulation.simulation import make_party, train
 from securetm.federation.transcript import Transcript
 from securetm.stages import Unwatched
 from securetm.trial.member_processes import MemberProcesses

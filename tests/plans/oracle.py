@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from securetm.errors import Misuse, Unsound
-from securetm.federation.paying import calibrated, spend_of
+from securetm.federation.budget.prices import calibrated, spend_of
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions, before_training
 from securetm.federation.soundness import check_answerable
 from securetm.plans.agreement import Agreement, agree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from securetm.federation.serving.standing import ANSWERED, ASKED, AWAY, CONNECTED, TRAINING, Facts, PartyStanding
+from securetm.federation.coordinator.standing import ANSWERED, ASKED, AWAY, CONNECTED, TRAINING, Facts, PartyStanding
 
 PARTIES = {
     "hospital-north": PartyStanding(ANSWERED, 117, 33_900_512, 71_004_211),

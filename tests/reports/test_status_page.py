@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from securetm.federation.serving.local_pages import LocalPages
-from securetm.federation.serving.standing import AWAY, FINISHED, WAITING, PartyStanding
+from securetm.federation.coordinator.local_pages import LocalPages
+from securetm.federation.coordinator.standing import AWAY, FINISHED, WAITING, PartyStanding
 from securetm.reports.federation import MOST_PARTIES, Dashboard, picture, status_page, status_pages
 
 from .browser import BROWSER, Tab, browser

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from securetm.federation.topic_labels import TopicLabels
-from securetm.federation.topics_by_date import TopicsByDate
 from securetm.reports.topic_page import DocumentsBehind, TopicDocument, write_topic_page
+from securetm.runs.topics_by_date import TopicsByDate
 
 from .browser import BROWSER, Tab, browser
 from .topics_shown import HOSTILE, shown

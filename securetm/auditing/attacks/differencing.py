@@ -19,8 +19,8 @@ from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, judged
 from securetm.auditing.parts.reconstruction_scores import WORDS as NAMED
 from securetm.auditing.reading import REQUEST, TOTAL, ReadVector, totals
 from securetm.contracts import Answer
-from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
+from securetm.federation.wire import wire
 from securetm.models.model_errors import SketchTooSmall
 from securetm.models.word_sketch import words_in as words_of_sketch
 

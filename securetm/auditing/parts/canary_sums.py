@@ -35,7 +35,7 @@ from securetm.contracts import (
     Unit,
 )
 from securetm.entropy import OperatingSystem
-from securetm.federation.paying import spend_of
+from securetm.federation.budget.prices import spend_of
 from securetm.federation.questions import PAIRS, TRAIN, Questions
 from securetm.mechanisms.noise_shares import honest_shares
 from securetm.models.given_documents import BagOfWords

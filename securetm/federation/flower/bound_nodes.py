@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from securetm.federation.flower.sealed_channel import CoordinatorEnd
-from securetm.federation.network.ends import NetworkEvents
+from securetm.federation.network.events import NetworkEvents
 
 
 @dataclass(frozen=True)

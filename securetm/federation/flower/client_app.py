@@ -1,7 +1,7 @@
 """The Flower ClientApp: it hands each message to the party's process and carries the reply back. It can open neither.
 
 A SuperNode starts a process for each message, and the code in it came from whoever ran `flwr run`. So documents, keys and the
-party's state are in another process, behind a socket (`party_process.py`).
+party's state are in another process, behind a socket (`party_socket.py`).
 """
 
 from __future__ import annotations

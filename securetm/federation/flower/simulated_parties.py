@@ -1,7 +1,7 @@
 """All parties of a simulated run in one process, each behind a socket of its own, for Flower's engine to carry messages to.
 
 `python -m securetm.federation.flower.simulated_parties RUN KEY` holds them until its standard input ends. A real party has a
-process and a machine of its own (`party_process.py`).
+process and a machine of its own.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from securetm.federation.flower.party_socket import Door, opened, serve
 from securetm.federation.flower.sealed_channel import PartyEnd
 from securetm.federation.flower.sealed_party import SealedParty
 from securetm.federation.folder import RunFolder, reopen
-from securetm.federation.party import Party
-from securetm.federation.simulation import make_party
+from securetm.federation.party.party import Party
+from securetm.federation.simulation.simulation import make_party
 from securetm.private_files import private_folder
 from securetm.sessions.identities import IDENTITY
 

@@ -23,9 +23,9 @@ from securetm.federation.flower.greeter import LOOKS, Greeter
 from securetm.federation.flower.node_mail import NodeMail
 from securetm.federation.flower.simulated_parties import held, roster_digest
 from securetm.federation.folder import RunFolder, begin, reopen
-from securetm.federation.network.ends import NobodyWatches
+from securetm.federation.network.events import NobodyWatches
 from securetm.federation.running_errors import PartiesMissing
-from securetm.federation.simulation import execute
+from securetm.federation.simulation.simulation import execute
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import CoordinatorStore
 from securetm.plans.reading import read_plan

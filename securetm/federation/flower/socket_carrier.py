@@ -17,7 +17,7 @@ from securetm.entropy import OperatingSystem
 from securetm.federation.flower.party_socket import Door, opened, serve
 from securetm.federation.flower.sealed_channel import PartyEnd
 from securetm.federation.flower.sealed_party import SealedParty
-from securetm.federation.network.ends import NetworkEvents
+from securetm.federation.network.events import NetworkEvents
 
 
 @dataclass(frozen=True)

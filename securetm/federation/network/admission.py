@@ -9,7 +9,7 @@ from typing import Any
 from securetm.credentials.diagnosis import member_with, now_utc
 from securetm.credentials.key_files import Keys
 from securetm.credentials.roster import FederationRoster
-from securetm.federation.network.ends import Agreed
+from securetm.federation.network.events import Agreed
 from securetm.federation.network.handshake import check_hello, make_welcome
 from securetm.federation.network.network_errors import AnotherCertificate, OldTls, UnknownParty
 from securetm.federation.network.tls import NEWEST

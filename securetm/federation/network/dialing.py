@@ -21,7 +21,7 @@ from securetm.credentials.key_files import Keys
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, error_classes
-from securetm.federation.network.ends import Agreed, NetworkEvents, NobodyWatches
+from securetm.federation.network.events import Agreed, NetworkEvents, NobodyWatches
 from securetm.federation.network.frames import CHUNK, LARGEST_FRAME, METHOD, NONCE, Incoming, frames_of, packed, unpacked
 from securetm.federation.network.handshake import is_welcome, make_hello
 from securetm.federation.network.network_errors import (

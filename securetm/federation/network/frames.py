@@ -13,9 +13,9 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from securetm.errors import Malformed
-from securetm.federation import network_pb2 as pb
 from securetm.federation.declining import REASONS
-from securetm.federation.wire_form import begun, check_form
+from securetm.federation.network import network_pb2 as pb
+from securetm.federation.wire.form import begun, check_form
 
 CHUNK = 1 << 18  # bytes of every chunk of a message but the last
 LARGEST_FRAME = CHUNK + 64

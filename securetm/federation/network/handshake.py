@@ -11,8 +11,8 @@ from typing import Any
 from securetm.credentials.key_files import Keys
 from securetm.credentials.purposes import Purpose, is_signed
 from securetm.credentials.roster import FederationRoster
-from securetm.federation import network_pb2 as pb
-from securetm.federation.network.ends import Agreed
+from securetm.federation.network import network_pb2 as pb
+from securetm.federation.network.events import Agreed
 from securetm.federation.network.network_errors import (
     AnotherPlan,
     AnotherProfile,

@@ -26,10 +26,11 @@ from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, SecuretmError
 from securetm.federation import at_work
-from securetm.federation import network_pb2 as pb
+from securetm.federation.network import network_pb2 as pb
 from securetm.federation.network.admission import Admission
+from securetm.federation.network.connections import Asked, Connected, Seat
 from securetm.federation.network.door import Door
-from securetm.federation.network.ends import Agreed, NetworkEvents, NobodyWatches
+from securetm.federation.network.events import Agreed, NetworkEvents, NobodyWatches
 from securetm.federation.network.frames import EPOCH, LARGEST_FRAME, NONCE, packed, rejected, unpacked
 from securetm.federation.network.network_errors import (
     AlreadyConnected,
@@ -42,7 +43,6 @@ from securetm.federation.network.network_errors import (
     WrongFrame,
 )
 from securetm.federation.network.network_parties import NetworkParties
-from securetm.federation.network.seats import Asked, Connected, Seat
 from securetm.federation.network.spool import SpoolRoom
 from securetm.federation.network.tls import server_credentials
 

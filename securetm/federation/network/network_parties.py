@@ -12,7 +12,7 @@ from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass, field
 from typing import Any
 
-from securetm.federation.network.seats import Asked
+from securetm.federation.network.connections import Asked
 from securetm.federation.network.spool import Spool
 
 

@@ -13,9 +13,8 @@ from securetm.auditing.audit_record import Audit
 from securetm.auditing.verdicts import BROKEN
 from securetm.corpus.corpus import PartyCorpus
 from securetm.credentials.report_signatures import ENDING, Signer
-from securetm.federation import simulation
-from securetm.federation.federation_result import FederationResult
 from securetm.federation.release import MODEL, RELEASE
+from securetm.federation.simulation import simulation
 from securetm.reports.audit_report import audit_page
 from securetm.reports.audit_wording import quotes
 from securetm.reports.files import check_writable, make_private, write_report
@@ -27,6 +26,7 @@ from securetm.reports.statement.pdf import check_library, has_library, in_pdf
 from securetm.reports.statement.questions import SignedReport
 from securetm.reports.statement.sources import released_files, sources_of
 from securetm.reports.statement.statement import Statement, sheet, statement_on
+from securetm.runs.federation_result import FederationResult
 
 STATEMENT = "statement"  # the sheets in `release/`, and the end of the name of the statement's file elsewhere
 
@@ -176,7 +176,9 @@ def federate(
     A privacy budget is that of this trial, unless `ledgers` is a folder: there it is the documents' own, over all runs.
     What may leave of the run is in `release/` in the folder, with a statement; nothing else may.
     """
-    result = simulation.federate(corpora, folder, settings, workers=workers, ledgers=ledgers, comparison=comparison)
+    result = FederationResult(
+        simulation.federate(corpora, folder, settings, workers=workers, ledgers=ledgers, comparison=comparison)
+    )
     if result["rounds"]:
         write_release(Path(folder))
     return result

@@ -1,0 +1,74 @@
+"""How many documents a word needs to be found behind noise. Refuses corpora in which no word can be.
+
+It reads only how many documents there are. A simulation uses it, which holds all corpora, before anything is asked or charged.
+A party tells nobody how many documents it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil, sqrt
+
+import numpy as np
+
+from securetm.contracts import Cohort, NamingThreshold, Profile
+from securetm.corpus.corpus import PartyCorpus
+from securetm.federation.paying_errors import NoWordCanBeFound
+from securetm.federation.questions import JOINT
+from securetm.models.word_search import USUAL_WORDS, required
+from securetm.models.word_sums import ROUNDS, WordSums
+from securetm.plans.agreement import Agreement
+from securetm.plans.profiles import cohort_of, count_of_parties, words_in_sums
+from securetm.route import compile_route
+
+_LISTED, _RANK = 300_000, 10_000  # words that are looked up in a sum, and the place among them of a word that is asked about
+_FOUND = 2.33  # deviations above the threshold at which 99 of 100 are found
+
+
+def needed_by(agreement: Agreement, parties: int | None = None) -> NamingThreshold | None:
+    """Returns the threshold of the run's selection of words; None where words are not selected."""
+    if agreement.plan.vocabulary.source != JOINT or agreement.budget is None:
+        return None
+    from securetm.federation.budget.prices import with_words_noise  # with loss distributions, slow to import
+
+    return threshold_of(with_words_noise(agreement).profile, parties)
+
+
+def threshold_of(profile: Profile, parties: int | None) -> NamingThreshold | None:
+    """Returns in how many documents a word must be under this profile, of one party or, in a sum, of all."""
+    alone = next((found for part in profile.mechanisms if (found := part.naming_threshold()) is not None), None)
+    if alone is None or not words_in_sums(profile):
+        return alone
+    members = tuple(f"party {n}" for n in range(count_of_parties(profile, parties)))
+    unit = _deviation(profile, cohort_of(profile, members)) * sqrt(USUAL_WORDS)
+    least = float(required(_LISTED)[_RANK])
+    return NamingThreshold(ceil(least * unit), ceil((least + _FOUND) * unit), together=True)
+
+
+def _deviation(profile: Profile, cohort: Cohort) -> float:
+    """The deviation of the noise in the mean of all sums of words, in rows of one document: no gain by closed words counts."""
+    route = compile_route(WordSums().terms, profile, cohort)
+    central = max((step.mechanism.total_deviation(step.after) for step in route.steps), default=0.0)
+    return max(central, route.terms.deviation) * (route.terms.grid or 1.0) / sqrt(ROUNDS)
+
+
+def check_words(agreement: Agreement, corpora: Mapping[str, PartyCorpus]) -> NamingThreshold | None:
+    """Refuses corpora so small that even a word in all documents of a party would be found by luck only."""
+    needed = needed_by(agreement, len(corpora))
+    if needed is None:
+        return None
+    # A party's documents count, or its persons where the documents name them.
+    units = [len(corpus) if corpus.persons is None else len(np.unique(corpus.persons)) for corpus in corpora.values()]
+    most = sum(units) if needed.together else max(units, default=0)
+    if most <= needed.threshold:
+        raise NoWordCanBeFound(needed.whose, most, needed.found_from)
+    return needed
+
+
+def in_words(needed: NamingThreshold) -> str:
+    """Returns the sentence that the user reads before anything is spent."""
+    about = "about " if needed.together else ""
+    return (
+        f"words are chosen behind noise: one that is in {about}{needed.found_from:,} documents of {needed.whose} is found in "
+        f"99 of 100 selections, one in fewer than {about}{needed.threshold:,} by luck only"
+    )

@@ -1,0 +1,149 @@
+"""How the coordinator makes the run's one list of words and tells the parties. The list is on disk before any party is told."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from securetm.contracts import Answer, Array, State
+from securetm.corpus.public_words import ranked_words
+from securetm.federation.budget.word_threshold import needed_by
+from securetm.federation.coordinator.rounds import Rounds
+from securetm.federation.party.words import check_countable, chosen, message_of
+from securetm.federation.paying_errors import TooFewWordsFound
+from securetm.federation.questions import FREQUENCIES, JOINT, WORDS
+from securetm.federation.running_errors import ChangedFile
+from securetm.federation.store import write_bytes
+from securetm.models.queries import merge_words, total_of
+from securetm.models.word_search import WordSearch, found_words
+from securetm.models.word_sketch import words_in
+from securetm.models.word_sums import ROUNDS as ROUNDS_OF_WORDS
+from securetm.plans.agreement import Agreement
+from securetm.plans.profiles import words_in_sums
+from securetm.plans.schema import USUAL_LANGUAGE
+from securetm.settings import require
+
+KEPT_AS = "what parties were told about words"  # in the coordinator's store
+COUNTED_AS = "what words parties were told to count"
+
+
+def agree_on_words(rounds: Rounds) -> tuple[str, ...]:
+    """Returns the list that was agreed on before this start, or else a new one."""
+    return words_of_before(rounds) or new_words(rounds)
+
+
+def new_words(rounds: Rounds) -> tuple[str, ...]:
+    """Makes the list: a public file's words, or those that the plan's rule takes from the opened answers."""
+    words, plan, store = rounds.agreement.words, rounds.agreement.plan, rounds.store
+    if words is None:
+        search = _searched(rounds) if plan.vocabulary.source == JOINT and words_in_sums(rounds.agreement.profile) else None
+        candidates, found, held = found_words(search) if search else _candidates(rounds)
+        base = rounds.agreement.base_words
+        if len(candidates) + len(base) < 2 and (needed := needed_by(rounds.agreement, len(rounds.members))) is not None:
+            raise TooFewWordsFound(len(candidates), needed.found_from, needed.whose)
+        words, rounds.documents = chosen(plan, candidates, found, held, base), found
+        problem = f"leaves, with max_share, a single one of {len(candidates)} words"
+        require(len(words) >= 2, "[vocabulary]", "min_documents", plan.vocabulary.min_documents, problem)
+        rounds.frequencies = search.frequencies(words, rounds.agreement.frequencies(words)) if search else None
+    write_bytes(store.folder / "vocabulary.txt", "\n".join(words).encode())
+    _keep(rounds, KEPT_AS, words)
+    store.drop(COUNTED_AS)
+    for number in range(ROUNDS_OF_WORDS):
+        store.drop_state(_summed(number))
+    return words
+
+
+def _keep(rounds: Rounds, name: str, words: tuple[str, ...]) -> None:
+    """Writes a list to disk before a party is told: parties take no other one, so it must be the same after a new start."""
+    told = None if rounds.frequencies is None else rounds.frequencies.tolist()
+    agreed = {"words": words, "documents": rounds.documents, "serial": rounds.serial, "numbers": rounds.numbers}
+    rounds.store.put(name, json.dumps({**agreed, "frequencies": told}).encode())
+
+
+def _kept(rounds: Rounds, name: str) -> tuple[str, ...]:
+    """Returns the list that was kept before this start; empty if there is none. What led to it is not asked again."""
+    stored = rounds.store.get(name)
+    if stored is None:
+        return ()
+    agreed = json.loads(stored)
+    rounds.documents = int(agreed.get("documents", 0))  # a run of an earlier version did not write it, and counts rounds
+    told = agreed.get("frequencies")
+    rounds.frequencies = None if told is None else np.array(told, dtype=np.float64)
+    if rounds.serial < agreed["serial"]:  # killed before it kept its first state
+        rounds.serial, rounds.numbers = agreed["serial"], agreed["numbers"]
+    return tuple(agreed["words"])
+
+
+def words_of_before(rounds: Rounds) -> tuple[str, ...]:
+    """Returns the list that was agreed on before this start; empty if there is none."""
+    words, path = _kept(rounds, KEPT_AS), rounds.store.folder / "vocabulary.txt"
+    if words and (not path.is_file() or path.read_bytes() != "\n".join(words).encode()):
+        raise ChangedFile(str(path), "it is not the list that the parties were told")
+    return words
+
+
+def recall_words(rounds: Rounds) -> None:
+    """Goes on after what was asked about words before this start and is kept, so that the record of it stays."""
+    for name in (COUNTED_AS, KEPT_AS):
+        _kept(rounds, name)
+    for number in range(ROUNDS_OF_WORDS):
+        _kept_sum(rounds, number)
+
+
+def tell_words(rounds: Rounds, words: tuple[str, ...], *, candidates: bool = False) -> None:
+    """Sets the words that questions are about, here and at the parties."""
+    rounds.questions.adopt(words, candidates=candidates)
+    rounds.tell(message_of(words, candidates=candidates))
+
+
+def looked_up(agreement: Agreement) -> tuple[str, ...]:
+    """The public words that are looked up in noised sums, the most frequent first: of the list's language, or English."""
+    plan = agreement.plan
+    ranked = ranked_words(plan.vocabulary.language or USUAL_LANGUAGE, plan.tokeniser.make())
+    return tuple(dict.fromkeys((*ranked, *agreement.base_words)))
+
+
+def _candidates(rounds: Rounds) -> tuple[tuple[str, ...], int, Array]:
+    """Asks for all words, the number of documents, and in how many of them each word occurs."""
+    if rounds.agreement.plan.vocabulary.source == JOINT:
+        return words_in(rounds.ask(JOINT, {}, keep=True))
+    candidates = _kept(rounds, COUNTED_AS) or check_countable(merge_words(rounds.ask(WORDS, {})))
+    _keep(rounds, COUNTED_AS, candidates)
+    tell_words(rounds, candidates, candidates=True)
+    total = rounds.ask(FREQUENCIES, {}, keep=True).total
+    assert total is not None
+    return candidates, int(total["documents"][0]), total["frequencies"]
+
+
+def _searched(rounds: Rounds) -> WordSearch:
+    """Asks for sums of words, each about those that the sums before left open, and looks up a public list in them.
+
+    What was opened is kept before the next sum is asked for: no party answers the same question twice.
+    """
+    search = WordSearch(looked_up(rounds.agreement))
+    for number in range(ROUNDS_OF_WORDS):
+        search.take(_kept_sum(rounds, number) or _asked_sum(rounds, number, search.about))
+    return search
+
+
+def _asked_sum(rounds: Rounds, number: int, about: State) -> Answer:
+    answer = rounds.ask(JOINT, about, keep=True)
+    facts = {"deviation": answer.deviation, "serial": rounds.serial, "numbers": rounds.numbers}
+    rounds.store.keep_state(_summed(number), dict(total_of(answer)), facts)
+    return answer
+
+
+def _kept_sum(rounds: Rounds, number: int) -> Answer | None:
+    """Returns the sum that was opened before this start, if there is one."""
+    kept = rounds.store.kept_state(_summed(number))
+    if kept is None:
+        return None
+    total, facts = kept
+    if rounds.serial < facts["serial"]:
+        rounds.serial, rounds.numbers = int(facts["serial"]), dict(facts["numbers"])
+    return Answer(total, deviation=float(facts["deviation"]))
+
+
+def _summed(number: int) -> str:
+    return f"sum-of-words-{number}"

@@ -1,0 +1,154 @@
+"""The coordinator: it takes a run through its phases with a set of parties that it cannot see into. It holds no document.
+
+It knows what the answers tell it and nothing else, and keeps that in its own store.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import Answer, State
+from securetm.errors import SecuretmError
+from securetm.federation.coordinator.common_words import agree_on_words, recall_words, tell_words, words_of_before
+from securetm.federation.coordinator.epochs import followed
+from securetm.federation.coordinator.rounds import Rounds
+from securetm.federation.coordinator.training import BEST, CHECKPOINT, Stopping, TrainingPhase, start
+from securetm.federation.party.words import message_of
+from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS
+from securetm.federation.refusal_errors import QuestionNotAllowed
+from securetm.federation.running_errors import PartyRefused
+from securetm.federation.wire import wire
+from securetm.models.quality import diversity, top_words
+from securetm.models.queries import npmi_from_answer, perplexity_from_answer
+from securetm.sessions.session_errors import SurvivorsMissing
+
+ENDED, HANDED_OUT = "ended", "handed out"  # in the coordinator's store: what it ended with, who has the finished model
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What the coordinator ends with. Every figure in it came from an answer or from public facts."""
+
+    state: State
+    vocabulary: tuple[str, ...]
+    rounds: int
+    quality: Mapping[str, float]
+    stopped: str = "rounds"  # what ended the training: rounds, epochs, weights, held_out or budget
+
+
+@dataclass
+class Coordinator(Rounds):
+    """Runs one session from invitation to assessment; called again on the same store it goes on where it was."""
+
+    _disallowed: bool = False  # whether a party's policy refused a question about the finished model
+
+    def run(self) -> Trained:
+        """Invites, agrees on words, trains, assesses."""
+        kept, facts = self._kept()
+        recall_words(self)
+        self.store.forget_after(self.serial)  # later rounds will be run again
+        self.invite()
+        vocabulary = agree_on_words(self)
+        tell_words(self, vocabulary)
+        state = start(self, vocabulary) if kept is None else kept
+        choice = followed(self.questions, state, self.members, self.documents)
+        training = TrainingPhase(
+            self, Stopping(choice, list(facts["history"])), int(facts["rounds"]), bool(facts.get("unjudged"))
+        )
+        if kept is None:
+            training.keep(state)
+        state = training.run(state)
+        quality = self.assess(state)
+        if self.questions.paid:
+            self.ledgers.deliver()
+        ended: dict[str, Any] = {"rounds": training.done, "quality": quality, "stopped": training.ended_by}
+        self.store.put(ENDED, json.dumps(ended).encode())  # parties that have the model may never come back
+        self.hand_out(state, training.done)
+        return Trained(state, vocabulary, **ended)
+
+    def ended_before(self) -> Trained | None:
+        """Returns what the training ended with before this start; nothing if it has not ended. It asks nobody."""
+        ended, state = self.store.get(ENDED), self._last_state()
+        return Trained(state, words_of_before(self), **json.loads(ended)) if ended and state is not None else None
+
+    def _last_state(self) -> State | None:
+        """Goes to the last checkpoint. Returns its state, or the best one where the plan stops by the held-out loss."""
+        kept, _ = self._kept()
+        best = self.store.kept_state(BEST) if self.agreement.plan.training.stop == HELD_OUT else None
+        return best[0] if best else kept
+
+    def _kept(self) -> tuple[State | None, Mapping[str, Any]]:
+        """Goes to the last checkpoint, and returns its state and its facts."""
+        kept = self.store.kept_state(CHECKPOINT)
+        facts: dict[str, Any] = kept[1] if kept else {"serial": 0, "numbers": {}, "rounds": 0, "history": []}
+        self.serial, self.numbers = int(facts["serial"]), dict(facts["numbers"])
+        self.kept = self.serial
+        self.remembered = dict(facts.get("remembered", dict.fromkeys(self.members, self.serial)))
+        return kept[0] if kept else None, facts
+
+    def hand_out(self, state: State, rounds: int, to: Collection[str] = ()) -> list[str]:
+        """Tells these parties, or all, that the training has ended, and what came of it. Returns those that took it."""
+        told = {} if self.blind else self.questions.finished(state)
+        finish = wire.pack_request(self.session, wire.Finish(told, rounds))
+        have = set(json.loads(self.store.get(HANDED_OUT) or b"[]"))
+        taken = []
+        for member in self._accepting(dict.fromkeys(to or self.members, finish)):
+            taken.append(member)
+            self.store.put(HANDED_OUT, json.dumps(sorted(have.union(taken))).encode())
+        return taken
+
+    def hand_out_again(self, rounds: int, late: Collection[str]) -> list[str]:
+        """Hands the model of a run that has ended to parties that were away. It asks nothing of their documents."""
+        state, words = self._last_state(), words_of_before(self)
+        self.questions.adopt(words)
+        if state is None:
+            return []
+        invited = [*self._accepting({m: self._invitation(self._resumed_from(m)) for m in late})]
+        if not self.blind:  # a party that missed the last kept round
+            invited += self._accepting({m: self._invitation(0) for m in late if m not in invited})
+        adopted = [*self._accepting(dict.fromkeys(invited, wire.pack_request(self.session, message_of(words))))]
+        return self.hand_out(state, rounds, adopted) if adopted else []
+
+    def _accepting(self, requests: Mapping[str, bytes]) -> Iterator[str]:
+        """Yields the parties that accept their message. One that does not stops nobody."""
+        for member, reply in self.parties.ask(requests, self._most) if requests else ():
+            with suppress(SecuretmError):
+                if self._accepted(member, reply) is not None:
+                    yield member
+
+    def assess(self, state: State) -> dict[str, float]:
+        """Returns the quality of the finished model, as far as a coordinator may know it."""
+        if self.blind:
+            self._measured(HELD_OUT, state)  # only the parties learn the answer
+            return {}
+        topics = self.agreement.model.topics(state)
+        spread = float(diversity(top_words(topics, 25)))
+        if self.questions.paid:  # the budget has nothing for these questions
+            return {"diversity": spread}
+        top = top_words(topics, TOP_WORDS)
+        counted, lost = self._measured(COHERENCE, {"top": top.astype(np.int64)}), self._measured(HELD_OUT, state)
+        coherence = float(np.mean(npmi_from_answer(top, counted))) if counted else math.nan
+        held_out = perplexity_from_answer(lost) if lost else math.nan
+        return {"npmi": coherence, "diversity": spread, "held_out": held_out}
+
+    def _measured(self, question: str, state: State) -> Answer | None:
+        """Asks for a figure that the run can do without, if a party does not allow it, or never comes back after a crash."""
+        if self._disallowed:  # parties are at different rounds since
+            return None
+        try:
+            return self.ask(question, state)
+        except SurvivorsMissing:
+            if not self.attendance.goes_on_without:
+                raise
+        except PartyRefused as refused:
+            if refused.reason != QuestionNotAllowed.__name__:
+                raise
+            self._disallowed = True
+        return None

@@ -1,0 +1,97 @@
+"""How the coordinator carries heads of ledgers, links and signatures between the parties. It trusts none of them.
+
+The parties guard their budgets themselves. The coordinator only finds out which party lacks which links, so that honest parties
+can go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from securetm.federation.budget.witness import head_of, standing_of
+from securetm.federation.wire import wire
+
+MOST_TURNS = 100  # of links before a question: a hostile party's ledger may grow without end
+Carry = Callable[[Mapping[str, wire.Body]], Mapping[str, wire.Accepted]]
+
+
+@dataclass(frozen=True)
+class _Lead:
+    """The links from an entry of a ledger to a head of it."""
+
+    since: int
+    head: bytes
+    links: bytes
+
+
+@dataclass
+class Countersigning:
+    """The last head that each owner signed in this session, and what each other party last signed of it."""
+
+    members: tuple[str, ...]
+    carry: Carry
+    heads: dict[str, bytes] = field(default_factory=dict)
+    _signed: dict[str, dict[str, bytes]] = field(default_factory=dict)  # by owner, then by witness
+
+    def gather(self) -> dict[str, tuple[bytes, ...]]:
+        """Returns what the parties sign of each other's ledgers as these are now. Without it they would spend nothing more."""
+        followed = -1
+        for _ in range(MOST_TURNS):
+            self._show(self._leads())
+            if followed >= self._followed() or not any(map(self._behind, self.heads)):
+                break
+            followed = self._followed()
+        return {owner: tuple(signed.values()) for owner, signed in self._signed.items()}
+
+    def deliver(self) -> None:
+        """Shows every party, at the end of a session, who signed the last head of its ledger."""
+        signed = self.gather()
+        self.carry({owner: wire.Links(statements) for owner, statements in signed.items()})
+
+    def _followed(self) -> int:
+        """Returns how far all parties have followed all ledgers, as one number that grows."""
+        return sum(standing_of(one).count for signed in self._signed.values() for one in signed.values())
+
+    def _behind(self, owner: str) -> list[bytes]:
+        """Returns what was signed of a shorter ledger than it is now, since its owner was invited last."""
+        present, signed = head_of(self.heads[owner]), self._signed.get(owner, {}).values()
+        standing = ((one, standing_of(one)) for one in signed)
+        return [one for one, seen in standing if seen.count < present.count and seen.nonce == present.nonce]
+
+    def _leads(self) -> dict[str, _Lead]:
+        """Asks the owners of ledgers that others saw shorter. One statement of each length that somebody saw is enough."""
+        behind = {owner: {standing_of(one): one for one in self._behind(owner)} for owner in self.heads}
+        asked = {owner: wire.Links(tuple(lengths.values())) for owner, lengths in behind.items() if lengths}
+        led = self.carry(asked) if asked else {}
+        since = {owner: min(head.count for head in lengths) for owner, lengths in behind.items() if lengths}
+        return {owner: _Lead(since[owner], *map(bytes, said.parcels)) for owner, said in led.items() if len(said.parcels) == 2}
+
+    def _show(self, leads: Mapping[str, _Lead]) -> None:
+        """Shows every party the heads of the others, and notes what it signs of them."""
+        shown = {member: self._shown(member, leads) for member in self.members}
+        others = {member: [owner for owner in self.heads if owner != member] for member in self.members}
+        answered = self.carry(shown)
+        for member in self.members:
+            parcels = answered[member].parcels if member in answered else (b"",) * len(others[member])
+            for owner, signed in zip(others[member], parcels, strict=False):
+                by_witness = self._signed.setdefault(owner, {})
+                if signed:
+                    by_witness[member] = bytes(signed)
+                else:  # a party that no longer answers is not waited for
+                    by_witness.pop(member, None)
+
+    def _shown(self, member: str, leads: Mapping[str, _Lead]) -> wire.Witness:
+        """Returns every other head, with links for a party that has seen less of it, as many as one message takes."""
+        heads, links, left = [], [], wire.MOST_LINKED
+        for owner in self.heads:
+            if owner == member:
+                continue
+            lead, before = leads.get(owner), self._signed.get(owner, {}).get(member)
+            links.append(b"")
+            if lead and before and (seen := standing_of(before).count) >= lead.since:
+                missing = lead.links[(seen - lead.since) * wire.LINK :]
+                links[-1] = missing if len(missing) <= left else b""
+            left -= len(links[-1])
+            heads.append(lead.head if lead else self.heads[owner])
+        return wire.Witness(tuple(heads), tuple(links) if any(links) else ())

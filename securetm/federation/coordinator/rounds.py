@@ -1,0 +1,295 @@
+"""How the coordinator asks: one question of all parties at a time, through one session of the aggregation.
+
+It trusts no reply. The phases of a run decide what is asked and what the answer is used for (`common_words.py`, `training.py`,
+`coordinator.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from securetm.contracts import (
+    Answer,
+    Array,
+    Cohort,
+    Entropy,
+    Exchange,
+    Least,
+    Message,
+    Needs,
+    Roster,
+    RoundContext,
+    State,
+    Terms,
+)
+from securetm.errors import Malformed, Refused, TooFewParties, WrongSession
+from securetm.federation.client_sampling import asked_of
+from securetm.federation.coordinator.attendance import FORGOT, Attendance, NewSessionWanted
+from securetm.federation.coordinator.countersigning import Countersigning
+from securetm.federation.document_minimum import documents_held
+from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
+from securetm.federation.questions import Questions
+from securetm.federation.refusal_errors import OutOfTurn
+from securetm.federation.round_identity import compile_question, preparation_identity
+from securetm.federation.running_errors import PartiesMissing, PartyRefused
+from securetm.federation.store import CoordinatorStore, named
+from securetm.federation.transcript import Parties
+from securetm.federation.wire import wire
+from securetm.federation.wire.limits import largest_reply
+from securetm.plans.agreement import Agreement
+
+ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
+_BY_PARTY = "the party itself refused"
+
+
+class Watch(Protocol):
+    """Watches the coordinator."""
+
+    def round_begins(self, serial: int) -> None:
+        """Called before the first message of a round."""
+        ...
+
+    def opened(self, serial: int, answer: Answer) -> None:
+        """Called with each opened answer, as the coordinator sees it: before it adds noise of its own."""
+        ...
+
+    def trained(self, done: int, total: int) -> None:
+        """Called after each training round."""
+        ...
+
+
+@dataclass
+class Rounds:
+    """The rounds of one session of a coordinator, numbered one after the other."""
+
+    members: tuple[str, ...]
+    agreement: Agreement
+    parties: Parties
+    store: CoordinatorStore
+    entropy: Entropy
+    watch: Watch
+    keys: Mapping[str, bytes] = field(default_factory=dict)
+    attendance: Attendance = field(default_factory=Attendance)
+    holds: Mapping[str, int] = field(default_factory=dict)  # how many documents each member has at least, by the roster
+    serial: int = 0  # of the last round
+    kept: int = 0  # of the round after which the coordinator's state was kept last
+    numbers: dict[str, int] = field(default_factory=dict)  # how often each question was asked
+    documents: int = 0  # of all parties together, if an opened answer about their words told it
+    frequencies: Array | None = None  # of the agreed words, if opened sums of words told them
+    remembered: dict[str, int] = field(default_factory=dict)  # by party: the last round after which it kept its memory
+    _heard: set[str] = field(default_factory=set)  # parties that answered the invitation, and have not forgotten it
+    _left_out: set[str] = field(default_factory=set)  # parties that missed what every answer of this session needs
+    _lost: set[str] = field(default_factory=set)  # parties that cannot go on from that round
+    _demands: dict[str, Least] = field(default_factory=dict)  # by party: of every sum with its documents
+    _preparations: int = 0
+    _refused: list[Refused] = field(default_factory=list)  # of the exchange under way
+    _silent: set[str] = field(default_factory=set)  # parties that missed a wave of it
+    _most: int = 0  # bytes of a reply in the exchange under way
+
+    def __post_init__(self) -> None:
+        self.questions = Questions(self.agreement)
+        self.session = self.entropy.bytes(32)  # a new one at every start: whatever was under way before is abandoned
+        profile = self.agreement.profile
+        documents = documents_held(profile, self.members, self.holds)
+        roster = Roster(self.session, profile.digest, self.members, self.keys, documents)
+        self.aggregation = profile.aggregation.coordinator(roster, self.store)
+        self.ledgers = Countersigning(self.members, self._told)
+        self._expect(0, None)
+
+    @property
+    def blind(self) -> bool:
+        """Whether the parties open the sums, so that this role never sees an answer to a question about documents."""
+        return self.agreement.profile.aggregation.opened_by == "parties"
+
+    def invite(self) -> None:
+        """Invites every party, to go on from the last round after which it kept its memory.
+
+        If the run goes on without parties anyway, one that lost that memory goes on without it. Where the parties train by
+        themselves, none can, and one that missed a sum is out: its model is no longer that of the others.
+        """
+        accepted = self._sent({member: self._invitation(self._resumed_from(member)) for member in self.members})
+        if self._lost and not self.blind:
+            accepted |= self._sent(dict.fromkeys(sorted(self._lost), self._invitation(0)))
+            self.remembered |= dict.fromkeys(self._lost, 0)
+        self._check_enough(accepted)
+
+    def _resumed_from(self, member: str) -> int:
+        """Returns the round from whose memory that party goes on."""
+        return self.kept if self.blind else self.remembered.get(member, 0)
+
+    def _invitation(self, resume_from: int) -> bytes:
+        named = self.agreement.digest, self.agreement.profile.digest, self.members
+        return wire.pack_request(self.session, wire.Invite(*named, resume_from))
+
+    def tell(self, body: wire.Body) -> None:
+        """Sends all parties a message that asks nothing of the documents. Enough of them must accept it."""
+        accepted = self._sent(dict.fromkeys(self.members, wire.pack_request(self.session, body)))
+        self._left_out |= set(self.members) - set(accepted)
+        self._check_enough(accepted)
+
+    def _check_enough(self, accepted: Mapping[str, wire.Accepted]) -> None:
+        self.attendance.check(self.members, accepted)
+        minimum = self.agreement.profile.minimum_parties
+        if len(accepted) < minimum:
+            raise TooFewParties(len(accepted), len(self.members), minimum)
+
+    def take_in(self) -> None:
+        """Ends the session if parties are there that are not in it, and the run does not need them. Called at a kept round."""
+        if self.attendance.goes_on_without and self.parties.present() - (self._heard - self._left_out):
+            raise NewSessionWanted()
+
+    def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
+        """Asks the parties one question, and returns the answer that the aggregation opens."""
+        if self.aggregation.prepared < 1:
+            self.prepare()
+        begun, self.serial = time.perf_counter(), self.serial + 1
+        self.watch.round_begins(self.serial)
+        number = self.numbers.get(question, 0)
+        asked = asked_of(self.members, self.agreement, question, number)
+        shown = {member: self.questions.shown(question, state, member) for member in asked}
+        about = shown[asked[0]]
+        if self.blind:  # the shapes of the start are public; the state after it is the parties' alone
+            shown = {member: {} for member in asked}
+        counted = tuple(self.remembered.get(m, 0) for m in asked) if self.attendance.goes_on_without and not self.blind else ()
+        least = self._least(asked)
+        ask = wire.Ask(question, number, self.serial, asked, b"", shown[asked[0]], keep, counted)
+        ask = replace(ask, least_parties=least.parties, least_documents=least.documents)
+        _, route, cohort = compile_question(self.questions, self.session, ask, about, self.keys)
+        self.numbers[question] = number + 1
+        requests = self._requests(replace(ask, round_id=cohort.round_id), shown, route.terms)
+        opened, traffic = self.exchange(cohort, route.terms, requests)
+        seen, answer = route.seen_and_opened(opened, RoundContext(cohort, self.entropy, self.store))
+        if keep:
+            self.remembered |= dict.fromkeys(answer.survivors or ask.members, self.serial)
+        row = (ask.serial, ask.question, ask.number, " ".join(answer.survivors), *traffic, time.perf_counter() - begun)
+        self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+        self.watch.opened(self.serial, seen)
+        return answer
+
+    def _least(self, asked: Collection[str]) -> Least:
+        """What the sum must hold so that every party that is asked answers: the most that any of them demands."""
+        demands = [self._demands.get(member, Least()) for member in asked]
+        return Least(max(one.parties for one in demands), max(one.documents for one in demands))
+
+    def _requests(self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms) -> dict[str, bytes]:
+        """Packs the question for each party, with what the others signed of its ledger where a budget is spent."""
+        witnesses = self.ledgers.gather() if self.questions.paid else {}
+        if terms.needs is Needs.SUM and not witnesses:  # every party sees the same, so it is packed once
+            return dict.fromkeys(ask.members, wire.pack_request(self.session, ask))
+        whole = {m: replace(ask, state=shown[m], witnesses=witnesses.get(m, ())) for m in ask.members}
+        return {member: wire.pack_request(self.session, one) for member, one in whole.items()}
+
+    def exchange(self, cohort: Cohort, terms: Terms, requests: Mapping[str, bytes]) -> tuple[Answer, tuple[int, int]]:
+        """Runs one round of the aggregation. Returns the opened answer, and the bytes from and to the parties."""
+        self._expect(0, terms)
+        traffic = self._carry(self.aggregation.round(cohort, terms, None), cohort.round_id, requests)
+        with self._first_refusal():
+            return self.aggregation.answer(cohort.round_id), traffic
+
+    def prepare(self) -> None:
+        """Runs the aggregation's set-up for the next rounds: keys and shares, nothing that depends on documents."""
+        self._preparations += 1
+        name = preparation_identity(self.session, self._preparations, ROUNDS_PREPARED)
+        request = wire.pack_request(self.session, wire.Prepare(name, self._preparations, ROUNDS_PREPARED))
+        self._expect(ROUNDS_PREPARED, None)
+        self._carry(self.aggregation.prepare(ROUNDS_PREPARED), name, dict.fromkeys(self.members, request))
+        self._left_out |= self._silent
+
+    def _carry(self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes]) -> tuple[int, int]:
+        """Carries messages until the exchange ends. A party that does not answer in time has dropped out."""
+        up = down = 0
+        self._refused, self._silent = [], set()
+        while requests:
+            taken, down = [], down + sum(map(len, requests.values()))
+            # One at a time: all of them together may not fit into memory.
+            for member, reply in self.parties.ask(requests, self._most):
+                up += len(reply)
+                if self._took(exchange, member, self._accepted(member, reply)):
+                    taken.append(member)
+            self._silent |= set(requests) - set(taken)
+            with self._first_refusal():
+                self.attendance.check(requests, taken)
+                further = exchange.expire([m for m in requests if m not in taken])
+            requests = {m: wire.pack_request(self.session, wire.Forward(name, bytes(p))) for m, p in further}
+        return up, down
+
+    def _took(self, exchange: Exchange, member: str, accepted: wire.Accepted | None) -> bool:
+        """Treats a party with a wrong message as missing in this round, and records the reason."""
+        if accepted is None:
+            return False
+        try:
+            for parcel in accepted.parcels:
+                exchange.receive(member, parcel)
+        except Refused as refusal:
+            self._refused.append(refusal)
+            self._note(member, named(refusal))
+            return False
+        return True
+
+    def _note(self, member: str, problem: Mapping[str, str]) -> None:
+        self.store.note("refusals", {"serial": self.serial, "party": member, **problem})
+
+    @contextmanager
+    def _first_refusal(self) -> Iterator[None]:
+        """If too few parties are left because messages were refused, raises the first refusal."""
+        try:
+            yield
+        except PartiesMissing as missing:
+            raise missing from (self._refused[0] if self._refused else None)
+        except TooFewParties as few:
+            if self._refused:
+                raise self._refused[0] from few
+            raise
+
+    def _told(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
+        accepted = self._sent({member: wire.pack_request(self.session, body) for member, body in bodies.items()})
+        self.attendance.check(bodies, accepted)
+        return accepted
+
+    def _sent(self, requests: Mapping[str, bytes]) -> dict[str, wire.Accepted]:
+        """Sends each party its message, and returns what the parties that answered accepted."""
+        replies = ((member, self._accepted(member, reply)) for member, reply in self.parties.ask(requests, self._most))
+        return {member: accepted for member, accepted in replies if accepted is not None}
+
+    def _accepted(self, member: str, reply: Message) -> wire.Accepted | None:
+        """Returns a reply that accepts, and keeps the head of the party's ledger. Raises what the party refused.
+
+        Returns nothing where the run goes on as if the party had not answered.
+        """
+        outcome = self._read(member, reply)
+        if isinstance(outcome, wire.Refusal) and outcome.name == OutOfBudget.__name__ and not self.attendance.goes_on_without:
+            raise NoBudgetLeft(member)
+        if isinstance(outcome, wire.Refusal) and self.attendance.counts_as_missing(outcome.name):
+            (self._heard.discard if outcome.name in FORGOT else self._heard.add)(member)
+            self._note(member, {"name": outcome.name, "reason": _BY_PARTY})
+            if outcome.name == OutOfTurn.__name__:
+                self._lost.add(member)
+            return None
+        if isinstance(outcome, wire.Refusal):
+            raise PartyRefused(member, outcome.name)
+        self._heard.add(member)
+        if outcome.least_parties or outcome.least_documents:
+            self._demands[member] = Least(outcome.least_parties, outcome.least_documents)
+        if outcome.head:
+            self.ledgers.heads[member] = outcome.head
+        return outcome
+
+    def _read(self, member: str, reply: Message) -> wire.Outcome:
+        """Reads a reply. Where the run goes on without this party, bytes that are no reply count as its refusal."""
+        try:
+            session, outcome = wire.unpack_reply(reply, member, self._most)
+            if isinstance(outcome, wire.Accepted) and session != self.session:
+                raise PartyRefused(member, WrongSession.__name__)
+        except (Malformed, PartyRefused) as problem:
+            if not self.attendance.goes_on_without:
+                raise
+            return wire.Refusal(type(problem).__name__)
+        return outcome
+
+    def _expect(self, rounds: int, terms: Terms | None) -> None:
+        """Bounds the replies by what a set-up of so many rounds, or a round with these terms, can need."""
+        self._most = largest_reply(self.agreement.profile, len(self.members), rounds, terms)

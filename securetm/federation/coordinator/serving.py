@@ -1,0 +1,281 @@
+"""A coordinator that serves parties which come and go: it waits for them, and runs session after session to the model.
+
+Every session goes on from the last checkpoint, in this process or in the next one over the same folder. It opens no socket and
+reads no keys: whoever starts it brings the carrier.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from securetm.contracts import State
+from securetm.entropy import OperatingSystem
+from securetm.errors import TooFewParties
+from securetm.federation.coordinator.attendance import Attendance, NewSessionWanted
+from securetm.federation.coordinator.coordinator import HANDED_OUT, Coordinator, Trained
+from securetm.federation.coordinator.served_folder import origin_of_served
+from securetm.federation.coordinator.served_result import served_result
+from securetm.federation.coordinator.standing import FINISHED, HANDING_OUT, STOPPED, WAITING, Observed, Standing, StandingWatch
+from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
+from securetm.federation.file_digests import bind_all, check
+from securetm.federation.folder import RESULT, RunFolder, alone_in, result_of
+from securetm.federation.recording_watch import RecordingWatch
+from securetm.federation.release import release
+from securetm.federation.running_errors import PartiesMissing
+from securetm.federation.serving_errors import NoProgress, Stopped, TooFewCame
+from securetm.federation.store import CoordinatorStore, json_bytes, write_bytes
+from securetm.federation.transcript import Parties, Recorded, Transcript
+from securetm.federation.work_time import WorkTimer
+from securetm.plans.schema import ALL, CoordinatorChoice
+from securetm.sessions.session_errors import SurvivorsMissing, TooFewDocuments
+from securetm.stages import Unwatched
+
+_PAUSE = 1.0  # seconds before another session, after one without a round
+_LONGEST_PAUSE = 30.0
+
+
+class ServedStore(CoordinatorStore):
+    """The coordinator's store, which also tells the standing who refused what, and the log what is kept."""
+
+    def __init__(self, folder: RunFolder, standing: Standing) -> None:
+        super().__init__(folder.coordinator)
+        self._standing = standing
+
+    def note(self, table: str, row: Mapping[str, Any]) -> None:
+        """Adds a row."""
+        super().note(table, row)
+        if table == "refusals":
+            self._standing.objected(row["party"], row["name"])
+
+    def keep_state(self, name: str, state: State, facts: Mapping[str, Any]) -> None:
+        """Writes a state."""
+        super().keep_state(name, state, facts)
+        if name == CHECKPOINT:
+            self._standing.log.write("kept", round=int(facts["rounds"]))
+
+
+@dataclass
+class Serving:
+    """One run, from the first party that comes to the last one that has the model."""
+
+    folder: RunFolder
+    parties: Parties
+    standing: Standing
+    choice: CoordinatorChoice
+    command: str  # that goes on with the run
+    arrivals: Mapping[str, float] = field(default_factory=dict)  # seconds after its request, of each party's last reply
+    _failed: int = 0  # sessions since a round was kept
+    _failing: float = 0.0  # since when, without the time in which parties were missing
+
+    def __post_init__(self) -> None:
+        everyone = self.choice.survivors == ALL
+        self.attendance = Attendance(everyone=True) if everyone else Attendance(fewest=int(self.choice.survivors))
+        self.standing.of = self.folder.agreement.plan.training.rounds
+        self.standing.done = rounds_kept(self.folder.coordinator)
+
+    def run(self) -> dict[str, Any]:
+        """Trains, or goes on with the training, and hands out the model. A run that had ended hands it to who comes late."""
+        with alone_in(self.folder.path):
+            try:
+                return self._run()
+            except KeyboardInterrupt as stop:
+                self.standing.enters(STOPPED)
+                kept = rounds_kept(self.folder.coordinator)
+                self.standing.log.write("stopped", round=kept, reason="asked to")
+                raise Stopped(kept, self.command) from stop
+            except Exception as problem:
+                self.standing.log.write("failed", error=type(problem).__name__)
+                raise
+
+    def _run(self) -> dict[str, Any]:
+        if (self.folder.path / RESULT).is_file():
+            result = result_of(self.folder.path)
+            check(
+                self.folder.path, *([self.folder.model] if self._sees_the_model and result["rounds"] else []), self.folder.words
+            )
+            self._hand_out_late(result["rounds"])
+        else:
+            before = self._ended_before()
+            result = self._kept_result(before)
+            if before is not None:  # the parties may not have been told
+                self._hand_out_late(before.rounds)
+        self.standing.enters(FINISHED)
+        self.standing.log.write("finished", rounds=result["rounds"], seconds=result["seconds"])
+        return result
+
+    @property
+    def _sees_the_model(self) -> bool:
+        return self.folder.agreement.profile.aggregation.opened_by == "coordinator"
+
+    # ---- training ------------------------------------------------------------------------------------------------------
+
+    def _kept_result(self, before: Trained | None) -> dict[str, Any]:
+        """Writes the model and the result of a training that ended before, or that is run now."""
+        with WorkTimer(Transcript(self.folder.path / "transcript"), Unwatched()) as timer:
+            trained = before or self._trained()
+            if trained.rounds and self._sees_the_model:
+                made = self.folder.agreement.model, trained.state, trained.vocabulary
+                release(self.folder.path, *made, origin_of_served(self.folder))
+            result = served_result(self.folder, trained, timer, self.standing.spent)
+        content = json_bytes(result)
+        bind_all(self.folder.path, {RESULT: content})
+        write_bytes(self.folder.path / RESULT, content)
+        self.standing.log.write("trained", rounds=trained.rounds, stopped=trained.stopped)
+        return result
+
+    def _trained(self) -> Trained:
+        """Runs sessions until one of them ends with the model."""
+        kept = rounds_kept(self.folder.coordinator)
+        while True:
+            self._await_parties()
+            problem = self._session()
+            if isinstance(problem, Trained):
+                return problem
+            if (now := rounds_kept(self.folder.coordinator)) > kept or isinstance(problem, NewSessionWanted):
+                kept, self._failed = now, 0
+            else:
+                self._pause_after(problem)
+
+    def _pause_after(self, problem: Exception) -> None:
+        """Waits before another session, after one without a round, or stops by name if sessions have failed for too long.
+
+        That time begins with the first failure: how long its answers took before it is no sign of one. It has no part in which
+        parties were waited for.
+        """
+        self._failed += 1
+        if self._failed == 1:
+            self._failing = time.monotonic()
+            return
+        if time.monotonic() - self._failing > self.choice.patience:
+            reasons = self.standing.reasons(self.folder.members)
+            said = f"{problem} ({reasons})" if reasons else str(problem)
+            raise NoProgress(round(self.choice.patience), self._failed, said, self.command)
+        # A party that breaks every session must not keep everybody busy.
+        time.sleep(min(_PAUSE * 2 ** (self._failed - 2), _LONGEST_PAUSE, self.choice.patience))
+
+    def _ended_before(self) -> Trained | None:
+        """Returns the end of a training whose coordinator was killed before it wrote the result."""
+        coordinator, close = self._coordinator()
+        try:
+            return coordinator.ended_before()
+        finally:
+            close()
+
+    def _session(self) -> Trained | Exception:
+        """Runs one session. Returns the model, or why the session ended before it."""
+        self.standing.begins_session(rounds_kept(self.folder.coordinator), self.folder.agreement.plan.training.rounds)
+        coordinator, close = self._coordinator()
+        try:
+            return coordinator.run()
+        except (PartiesMissing, SurvivorsMissing, TooFewDocuments, TooFewParties, NewSessionWanted) as problem:
+            missing = _missing_in(problem)
+            reason = type(problem).__name__
+            self.standing.log.write("session_ended", session=self.standing.session, reason=reason, missing=missing)
+            return problem
+        finally:
+            close()
+
+    def _coordinator(self) -> tuple[Coordinator, Any]:
+        """Makes the coordinator of a new session over the run's store."""
+        folder, agreement = self.folder, self.folder.agreement
+        transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
+        channel = agreement.profile.aggregation.channel
+        observed = Observed(self.parties, self.standing, absent_too=self.attendance.everyone)
+        recorded = Recorded(observed, transcript, channel, arrivals=self.arrivals)
+        store = ServedStore(folder, self.standing)
+        kept = store.kept_state(CHECKPOINT)
+        transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
+        watch = StandingWatch(self.standing, RecordingWatch(recorded, Unwatched()))
+        coordinator = Coordinator(
+            folder.members, agreement, recorded, store, OperatingSystem(), watch, folder.keys, self.attendance, folder.holds
+        )
+        return coordinator, partial(_close, transcript, store)
+
+    def _await_parties(self) -> None:
+        """Waits for all parties: as long as the run has patience, or for a while if it is under way and can do without.
+
+        At its beginning a run waits for everybody, because its words are those of the parties that are there then.
+        """
+        members, begun = frozenset(self.folder.members), time.monotonic()
+        under_way = self.standing.session or (self.folder.coordinator / f"{CHECKPOINT}.safetensors").is_file()
+        patience = self.choice.patience
+        grace = min(self.choice.grace, patience) if under_way and not self.attendance.everyone else patience
+        enough = len(members) if self.attendance.everyone else max(self.attendance.fewest, self._least)
+        if not members <= self.parties.present():
+            self.standing.enters(WAITING)
+            self._wait_for(len(members), grace)
+        if len(self.parties.present() & members) < enough:
+            self._wait_for(enough, patience - (time.monotonic() - begun))
+        self._failing += time.monotonic() - begun
+        here = self.parties.present() & members
+        if len(here) < enough:
+            said = self.standing.reasons(members - here) or "nobody was refused"
+            names = ", ".join(sorted(members - here))
+            raise TooFewCame(names, round(patience), len(here), len(members), said, self.command)
+
+    def _wait_for(self, parties: int, seconds: float) -> None:
+        """Waits until so many parties are there."""
+        members = frozenset(self.folder.members)
+        if seconds <= 0:
+            return
+        missing = ", ".join(sorted(members - self.parties.present()))
+        self.standing.log.write("waiting", missing=missing, seconds=round(seconds, 1))
+        self.standing.waits(lambda: len(members & self.parties.present()) >= parties, seconds)
+
+    @property
+    def _least(self) -> int:
+        return self.folder.agreement.profile.minimum_parties
+
+    # ---- the finished model --------------------------------------------------------------------------------------------
+
+    def _hand_out_late(self, rounds: int) -> None:
+        """Hands the model of a run that has ended to parties that do not have it, as they come, until it has waited long."""
+        end = time.monotonic() + self.choice.patience
+        refused: frozenset[str] = frozenset()  # took no model though they are there
+        while (late := self._without_model() - refused) and (left := end - time.monotonic()) > 0:
+            self.standing.enters(WAITING)
+            here = partial(_here, late, self.parties)
+            if not self.standing.waits(here, left):
+                return
+            self.standing.enters(HANDING_OUT)
+            asked = here()
+            refused |= asked - self._handed_out(rounds, asked)
+
+    def _without_model(self) -> frozenset[str]:
+        store = ServedStore(self.folder, self.standing)
+        try:
+            return frozenset(self.folder.members) - set(json.loads(store.get(HANDED_OUT) or b"[]"))
+        finally:
+            store.close()
+
+    def _handed_out(self, rounds: int, late: frozenset[str]) -> frozenset[str]:
+        """Hands the model to these parties. Returns those that took it."""
+        coordinator, close = self._coordinator()
+        try:
+            taken = coordinator.hand_out_again(rounds, sorted(late))
+        finally:
+            close()
+        for name in taken:
+            self.standing.log.write("handed_out", party=name)
+        return frozenset(taken)
+
+
+def _missing_in(problem: Exception) -> str:
+    """Returns the parties whose absence ended a session, where that is known."""
+    if isinstance(problem, SurvivorsMissing):
+        return problem.missing
+    return problem.names if isinstance(problem, PartiesMissing) else ""
+
+
+def _here(names: frozenset[str], parties: Parties) -> frozenset[str]:
+    return names & parties.present()
+
+
+def _close(transcript: Transcript, store: CoordinatorStore) -> None:
+    transcript.close()
+    store.close()

@@ -1,0 +1,284 @@
+"""How a served run stands: public facts for the log, the metrics, the dashboard and the status page. It decides nothing.
+
+Who takes part, when, and how many bytes pass are visible anyway. How long one party took is not kept: it shows roughly how many
+documents were drawn.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from securetm.contracts import Answer
+from securetm.federation.coordinator.event_log import EventLog
+from securetm.federation.declining import in_words
+from securetm.federation.recording_watch import RecordingWatch
+from securetm.federation.transcript import Parties
+
+AWAY, CONNECTED, ASKED, ANSWERED = "away", "connected", "asked", "answered"
+WAITING, TRAINING, HANDING_OUT, FINISHED, STOPPED = "waiting", "training", "handing out", "finished", "stopped"
+OTHERS, _MOST_NAMES = "others", 40  # a hostile party could bring a new name with every refusal
+_RECENT = 20  # rounds from which the time of a round is computed
+
+
+@dataclass
+class PartyStanding:
+    """What is known of one party."""
+
+    state: str = AWAY
+    rounds: int = 0  # the last round in which it survived
+    bytes_up: int = 0
+    bytes_down: int = 0
+    refusal: str = ""  # the name of the last refusal, by it or of it
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A snapshot."""
+
+    run: str
+    model: str
+    profile: str
+    address: str
+    phase: str
+    session: int
+    done: int
+    of: int
+    survivors: tuple[str, ...]
+    parties: Mapping[str, PartyStanding]
+    bytes_up: int
+    bytes_down: int
+    waves: int
+    refusals: Mapping[str, int]
+    seconds: float
+    seconds_per_round: float | None
+    seconds_left: float | None
+    epsilon: Mapping[str, Any] | None
+
+    def tables(self) -> dict[str, Any]:
+        """Returns plain tables for JSON."""
+        return asdict(self)
+
+
+@dataclass
+class Standing:
+    """The facts, changed by the coordinator's thread and the network's, and read by whoever shows them."""
+
+    run: str
+    model: str
+    profile: str
+    members: tuple[str, ...]
+    log: EventLog
+    spent: Callable[[int], Mapping[str, Any] | None] = lambda _: None  # of each unit's budget after so many training answers
+    tell: Callable[[str], None] = lambda _: None  # the operator, of each new refusal, in words
+    address: str = ""
+    phase: str = WAITING
+    session: int = 0
+    done: int = 0
+    of: int = 0
+    survivors: tuple[str, ...] = ()
+    waves: int = 0
+    refusals: Counter[str] = field(default_factory=Counter)
+    begun: float = field(default_factory=time.monotonic)
+    _parties: dict[str, PartyStanding] = field(default_factory=dict)
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _ends: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT + 1))  # of the last rounds
+    _traffic: tuple[int, int] = (0, 0)  # before the round under way
+
+    def __post_init__(self) -> None:
+        self._parties = {name: PartyStanding() for name in self.members}
+
+    # ---- what the network tells ----------------------------------------------------------------------------------------
+
+    def connected(self, party: str) -> None:
+        """A party has come."""
+        with self._changed:
+            self._parties[party].state = CONNECTED
+            self._changed.notify_all()
+        self.log.write("connected", party=party)
+
+    def lost(self, party: str, reason: str) -> None:
+        """A party's stream has ended."""
+        with self._changed:
+            self._parties[party].state = AWAY
+            self._changed.notify_all()
+        self.log.write("left", party=party, reason=reason)
+
+    def refused(self, party: str, reason: str) -> None:
+        """Somebody who said to be this party was not let in. The name may be any text."""
+        self._count(party, reason)
+        self.log.write("rejected", party=party if party in self._parties else "", refusal=reason)
+
+    def carried(self, party: str, received: int, sent: int) -> None:
+        """A message is whole. Bytes are counted where a wave passes."""
+
+    # ---- what the coordinator tells ------------------------------------------------------------------------------------
+
+    def waits(self, condition: Callable[[], object], seconds: float) -> bool:
+        """Waits until the condition holds, which may change when a party comes or leaves. Returns whether it holds."""
+        with self._changed:
+            return bool(self._changed.wait_for(condition, timeout=min(seconds, threading.TIMEOUT_MAX)))
+
+    def asked(self, requests: Mapping[str, bytes]) -> None:
+        """A wave begins."""
+        with self._changed:
+            self.waves += 1
+            for name, message in requests.items():
+                party = self._parties[name]
+                party.bytes_down += len(message)
+                party.state = ASKED if party.state != AWAY else AWAY
+
+    def answered(self, name: str, length: int) -> None:
+        """A reply came in time."""
+        with self._changed:
+            party = self._parties[name]
+            party.bytes_up += length
+            party.state = ANSWERED if party.state != AWAY else AWAY
+
+    def enters(self, phase: str) -> None:
+        """The run goes over to another phase."""
+        with self._changed:
+            self.phase = phase
+            self._ends.clear()
+            for party in self._parties.values():
+                party.state = CONNECTED if party.state != AWAY else AWAY
+
+    def begins_session(self, done: int, of: int) -> None:
+        """A session begins after so many rounds."""
+        self.enters(TRAINING)
+        with self._changed:
+            self.session, self.done, self.of = self.session + 1, done, of
+            self._ends.append(time.monotonic())
+            here = sum(party.state != AWAY for party in self._parties.values())
+        self.log.write("session", session=self.session, parties=here)
+
+    def objected(self, party: str, refusal: str) -> None:
+        """A party refused a message, or sent one that was refused."""
+        self._count(party, refusal)
+        self.log.write("refused", party=party, refusal=refusal)
+
+    def _count(self, party: str, refusal: str) -> None:
+        with self._changed:
+            known = refusal in self.refusals or len(self.refusals) < _MOST_NAMES
+            self.refusals[refusal if known else OTHERS] += 1
+            new = party in self._parties and self._parties[party].refusal != refusal
+            if new:
+                self._parties[party].refusal = refusal
+            self._changed.notify_all()
+        if new:
+            self.tell(f"{party}: {in_words(refusal)}")
+
+    def reasons(self, parties: Iterable[str]) -> str:
+        """What each of these parties refused last, or was refused for, in words; empty if nothing was."""
+        with self._changed:
+            last = [(name, self._parties[name].refusal) for name in sorted(parties)]
+        return "; ".join(f"{name}: {in_words(refusal)}" for name, refusal in last if refusal)
+
+    def opened(self, survivors: Iterable[str]) -> None:
+        """An answer was opened, over these parties."""
+        with self._changed:
+            self.survivors = tuple(survivors)
+
+    def round_ended(self, done: int, of: int) -> None:
+        """A round of the training has ended."""
+        with self._changed:
+            self.done, self.of = done, of
+            self._ends.append(time.monotonic())
+            for name in self.survivors:
+                self._parties[name].rounds = done
+            up, down = self._sums()
+            facts = {"bytes_up": up - self._traffic[0], "bytes_down": down - self._traffic[1]}
+            self._traffic = up, down
+            seconds = round(self._ends[-1] - self._ends[-2], 4) if len(self._ends) > 1 else 0.0
+            survivors = len(self.survivors)
+        self.log.write("round", round=done, of=of, survivors=survivors, seconds=seconds, **facts)
+
+    # ---- what everybody may read ---------------------------------------------------------------------------------------
+
+    def facts(self) -> Facts:
+        """Returns how the run stands now."""
+        spent = self.spent(self.done)  # it may take a while, and the network must not wait for it
+        with self._changed:
+            each = self._seconds_per_round()
+            up, down = self._sums()
+            return Facts(
+                run=self.run,
+                model=self.model,
+                profile=self.profile,
+                address=self.address,
+                phase=self.phase,
+                session=self.session,
+                done=self.done,
+                of=self.of,
+                survivors=self.survivors,
+                parties={name: PartyStanding(**vars(party)) for name, party in self._parties.items()},
+                bytes_up=up,
+                bytes_down=down,
+                waves=self.waves,
+                refusals=dict(self.refusals),
+                seconds=time.monotonic() - self.begun,
+                seconds_per_round=each,
+                seconds_left=None if each is None or self.phase != TRAINING else each * (self.of - self.done),
+                epsilon=spent,
+            )
+
+    def _sums(self) -> tuple[int, int]:
+        parties = self._parties.values()
+        return sum(party.bytes_up for party in parties), sum(party.bytes_down for party in parties)
+
+    def _seconds_per_round(self) -> float | None:
+        ends = self._ends
+        return (ends[-1] - ends[0]) / (len(ends) - 1) if len(ends) > 1 else None
+
+
+@dataclass
+class Observed:
+    """Carries messages as they are, and tells the standing how many bytes passed."""
+
+    parties: Parties
+    standing: Standing
+    absent_too: bool = True  # whether a wave waits for parties that are away when it begins
+
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
+        """Carries one wave."""
+        if not self.absent_too:
+            here = self.parties.present()
+            requests = {name: message for name, message in requests.items() if name in here}
+        self.standing.asked(requests)
+        for name, reply in self.parties.ask(requests, most):
+            self.standing.answered(name, len(reply))
+            yield name, reply
+
+    def present(self) -> frozenset[str]:
+        """Returns the parties that can be asked now."""
+        return self.parties.present()
+
+    def close(self) -> None:
+        """Closes the carrier."""
+        self.parties.close()
+
+
+@dataclass
+class StandingWatch:
+    """Tells the standing what the coordinator does. It passes everything on to the watch that records."""
+
+    standing: Standing
+    recording: RecordingWatch
+
+    def round_begins(self, serial: int) -> None:
+        """A question is about to be asked."""
+        self.recording.round_begins(serial)
+
+    def opened(self, serial: int, answer: Answer) -> None:
+        """An answer was opened."""
+        self.recording.opened(serial, answer)
+        self.standing.opened(answer.survivors)
+
+    def trained(self, done: int, total: int) -> None:
+        """A round of the training has ended."""
+        self.recording.trained(done, total)
+        self.standing.round_ended(done, total)

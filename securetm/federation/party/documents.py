@@ -1,0 +1,68 @@
+"""A party's documents, and which of them each question reads. It answers nothing.
+
+Reading never fails towards the role that sent the words: documents that cannot be read count as none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from securetm.contracts import Budget, Unit
+from securetm.corpus.corpus import PartyCorpus
+from securetm.federation.party.failure_log import FailureLog
+from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, PAIRS, TRAIN, WORDS
+from securetm.federation.refusal_errors import BadState
+from securetm.federation.store import PartyStore
+from securetm.plans.agreement import Agreement
+
+
+@dataclass
+class PartyDocuments:
+    """A party's documents, whole and in the agreed words, split into training and held-out ones."""
+
+    own: PartyCorpus
+    agreed: PartyCorpus | None = None
+    train: PartyCorpus | None = None
+    held_out: PartyCorpus | None = None
+
+    def adopt(self, vocabulary: tuple[str, ...], agreement: Agreement) -> None:
+        """Reads the documents in the agreed words, and splits off the held-out ones."""
+        whole = self.own.project(vocabulary)
+        self.agreed = whole.select(np.flatnonzero(whole.lengths() > 0))
+        plan, alone = agreement.plan, agreement.unit is not Unit.PERSON and agreement.budget is not None
+        # The least key of a person's documents decides on which side of the split all of them are. Where each document is
+        # protected by itself, it must not move other documents of its person. Keys do not depend on words, and lengths are
+        # public where single words are protected: then the split does not depend on the words.
+        drawn = self.agreed.without_persons() if alone else self.agreed
+        self.train, self.held_out = drawn.split(1 - plan.training.held_out, plan.seed)
+
+    def for_question(self, name: str) -> PartyCorpus:
+        """Returns the documents that this question reads."""
+        in_agreed_words = {FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
+        in_agreed_words[PAIRS] = self.train  # held-out documents are never learned from
+        documents = {WORDS: self.own, JOINT: self.own, **in_agreed_words}[name]
+        if documents is None:
+            raise BadState("no vocabulary has been agreed on")
+        return documents
+
+
+def read_in(words: tuple[str, ...], own: PartyCorpus, agreement: Agreement, failure_log: FailureLog) -> PartyDocuments:
+    """Reads the documents in these words. Where that fails, the failure is logged and the party has no documents."""
+    with failure_log.logged():
+        read = PartyDocuments(own)
+        read.adopt(words, agreement)
+        return read
+    nothing = PartyDocuments(own.select(np.zeros(0, dtype=np.int64)))
+    nothing.adopt(words, agreement)
+    return replace(nothing, own=own)
+
+
+def note_lengths(documents: PartyCorpus, budget: Budget | None, store: PartyStore) -> None:
+    """Writes lengths of documents into the party's store: the epsilon of a word times its length is a document's epsilon."""
+    lengths = documents.lengths()
+    if budget is not None and budget.unit is Unit.WORD and len(lengths):
+        at = np.percentile(lengths, (50, 95), method="higher")  # of an even number the longer one: rather overstated
+        for name, words in zip(("document median_words", "document p95_words"), at, strict=True):
+            store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", name, float(words))

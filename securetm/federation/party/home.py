@@ -1,0 +1,154 @@
+"""A party's home: keys, ledgers, and for each data set what was answered of it. Everything in it is its owner's alone.
+
+What outlives a run is found by the identity of the data set and by the agreement, never by the name of a file or of a run. So a
+coordinator that begins a run anew meets the counters of before.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from securetm.contracts import Budget
+from securetm.corpus.contents import content_digests
+from securetm.corpus.corpus import PartyCorpus
+from securetm.entropy import OperatingSystem
+from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in
+from securetm.federation.budget.witness import TAG
+from securetm.federation.folder import alone_in
+from securetm.federation.joining_errors import AnotherDataSet, DocumentsChanged, HomeBusy
+from securetm.federation.origins import run_of
+from securetm.federation.running_errors import DamagedStore, RunBusy
+from securetm.federation.store import COMMON, PartyStore, SqliteStore
+from securetm.plans.agreement import Agreement
+from securetm.plans.party_file import PartyFile
+from securetm.private_files import check_private, private_folder, sync, writing
+from securetm.sessions.identities import IDENTITY
+from securetm.settings import digest
+
+_DOCUMENTS = "documents of this run"  # in the store: one digest of all of them
+_NAMES, _SECRET = "names.key", 32
+_LABEL = b"securetm data set of a ledger\n"
+
+
+class HomeStore(PartyStore):
+    """A party's store in its home, synced to disk. The private key of its identity is in none of its files."""
+
+    def __init__(self, folder: Path, identity: bytes) -> None:
+        super().__init__(folder)
+        self._identity = identity
+
+    def get(self, key: str) -> bytes | None:
+        """Returns the value that was put there; the identity is that of the party's keys."""
+        return self._identity if key == IDENTITY else super().get(key)
+
+
+@dataclass(frozen=True)
+class PartyHome:
+    """The paths of one party's home, for one of its data sets."""
+
+    path: Path
+    party: str
+    data_set: str  # the identity that the party gave its documents
+
+    @classmethod
+    def of(cls, file: PartyFile) -> PartyHome:
+        """The home that this file names. It is made for its owner alone; one that others may open is refused."""
+        home = cls(file.home_folder, file.name, file.data.identity)
+        for folder in (home.path, home.path / "data", home.data):
+            private_folder(folder)
+        return home
+
+    @property
+    def data(self) -> Path:
+        """The folder of the data set."""
+        return self.path / "data" / self.data_set
+
+    @property
+    def ledgers(self) -> Path:
+        """The folder of all ledgers of this party."""
+        return self.path / "ledgers"
+
+    def secret_of_names(self) -> bytes:
+        """Returns the secret under which the names of documents become their keys. It is drawn once, and never leaves the home.
+
+        Without it nobody knows which documents are held out or drawn together, even of texts that they guess.
+        """
+        path = self.path / _NAMES
+        if not path.is_file():
+            beside = path.with_name(f".{_NAMES}.{os.getpid()}")
+            with writing(beside) as file:
+                file.write(OperatingSystem().bytes(_SECRET))
+            with suppress(FileExistsError):  # another process of this home was first, and its secret counts
+                os.link(beside, path)
+            beside.unlink()
+            sync(self.path)
+        check_private(path)
+        if len(secret := path.read_bytes()) != _SECRET:
+            raise DamagedStore(str(path), f"a secret of {_SECRET} bytes is wanted")
+        return secret
+
+    def run(self, agreement: Agreement) -> Path:
+        """The folder of everything that was answered of this data set under that agreement and its profile."""
+        return self.data / "runs" / run_of(agreement)
+
+    def check_one_data_set(self, agreement: Agreement) -> None:
+        """Refuses if another data set of this party has begun this run.
+
+        It has its own counters, so the coordinator could ask it a question that the others answered before. They would give the
+        same noise again, and the difference of the two sums would show this party's answers behind little noise or none.
+        """
+        name = self.run(agreement).name
+        begun = sorted(path.parts[-3] for path in (self.path / "data").glob(f"*/runs/{name}"))
+        if others := [data_set for data_set in begun if data_set != self.data_set]:
+            raise AnotherDataSet(others[0], self.data_set)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Locks the data set: two processes would answer the same number with two vectors."""
+        try:
+            with alone_in(self.data):
+                yield
+        except RunBusy as busy:
+            raise HomeBusy(self.data_set, str(self.path)) from busy
+
+    def store(self, agreement: Agreement, identity: bytes, corpus: PartyCorpus) -> PartyStore:
+        """Opens the store of this data set under that agreement, if the documents are those that it was begun with."""
+        path = self.run(agreement)
+        private_folder(path.parent)
+        store = HomeStore(path, identity)
+        held, before = documents_digest(corpus), store.get(_DOCUMENTS)
+        if before is None:
+            store.put(_DOCUMENTS, held)
+        elif before != held:
+            store.close()
+            raise DocumentsChanged(self.data_set, str(path))
+        return store
+
+    def ledger(self, corpus: PartyCorpus, budget: Budget | None) -> Path:
+        """Returns the ledger of these documents. What was spent of any of them before is in it, under whichever identity."""
+        folder = LedgersOfDocuments(self.ledgers).home({self.party: corpus}, {self.party: self.data_set}, budget, by_name=True)
+        return ledger_in(folder, self.data_set, None if budget is None else budget.unit)
+
+    def others(self) -> SqliteStore:
+        """Opens the store of what this party saw of the others' ledgers, in all runs."""
+        return SqliteStore(self.path / "others.sqlite", COMMON)
+
+    def tag(self, ledger: Path, identity: bytes) -> bytes:
+        """Returns the name of the ledger's data set for the other parties, who cannot read in it what the data set is called.
+
+        It follows from the key of the party's identity: a ledger that was lost and begun anew has the same one.
+        """
+        return hmac.digest(identity, _LABEL + f"{ledger.parent.name}/{ledger.name}".encode(), "sha256")[:TAG]
+
+
+def documents_digest(corpus: PartyCorpus) -> bytes:
+    """Returns one digest of all documents and of whose they are, in their order. It is as secret as they are."""
+    corpus = corpus.in_blocks()  # in the order in which a corpus on disk has them
+    persons = b"" if corpus.persons is None else corpus.persons.tobytes()
+    labels = digest([list(corpus.vocabulary), persons.hex()])
+    return digest([content_digests(corpus).tobytes().hex(), labels.hex()])

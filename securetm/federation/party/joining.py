@@ -1,0 +1,296 @@
+"""A party of a real federation: everything that can be checked before the first connection, and then the run to its end.
+
+It makes the same party as a simulation does, out of the organisation's own files. It opens no socket itself: whoever calls it
+brings the carrier.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from securetm.accounting.ledger import Ledger
+from securetm.block_answers import IN_PROCESS
+from securetm.contracts import Engine, Least, Unit
+from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.opening import open_corpus
+from securetm.credentials.acceptance import KEYS, check_accepted
+from securetm.credentials.diagnosis import check_own, now_utc
+from securetm.credentials.key_files import Keys, Passphrase
+from securetm.credentials.roster import FederationRoster
+from securetm.credentials.roster_file import read_roster
+from securetm.entropy import OperatingSystem
+from securetm.errors import SecuretmError
+from securetm.federation.budget.ledgers import LedgersOfDocuments, own_budget, runs_in
+from securetm.federation.budget.witness import TAG
+from securetm.federation.declining import reason_of
+from securetm.federation.document_minimum import (
+    check_delta,
+    check_holds,
+    check_kind,
+    check_share,
+    delta_said,
+    documents_held,
+    others_hold,
+    units_of,
+)
+from securetm.federation.joining_errors import LeftEarly, NotAllowedHere
+from securetm.federation.origins import run_between_organisations
+from securetm.federation.party.accepted_inputs import check_accepted_inputs, check_ledgers_hold, check_most_epsilon
+from securetm.federation.party.home import PartyHome
+from securetm.federation.party.party import Party
+from securetm.federation.party.reply_times import PacedParty, SystemClock
+from securetm.federation.party.result import keep_result, spent
+from securetm.federation.party.state import PartyWatch
+from securetm.federation.questions import HELD_OUT, TRAIN, before_training
+from securetm.federation.remote_agreement import agreed_apart
+from securetm.federation.sources import Shown, WatchedEmbed, check_brought, embed_of, named_for
+from securetm.plans.agreement import Agreement
+from securetm.plans.party_file import PartyFile, PolicyChoice
+from securetm.plans.profiles import cohort_of
+from securetm.plans.reading import read_plan
+from securetm.settings import read_toml
+from securetm.stages import Stages
+from securetm.wording import counted, downward, upward
+
+
+class Carrier(Protocol):
+    """Brings requests to a party and its replies back."""
+
+    def run(self, handle: Callable[[bytes], bytes | memoryview], stop: threading.Event) -> bool:
+        """Answers requests until `stop` is set or the run has ended. Returns whether it has."""
+        ...
+
+
+@dataclass(frozen=True)
+class Joining:
+    """A party that is ready to join: all its files are read and checked, and nothing was sent or written."""
+
+    file: PartyFile
+    home: PartyHome
+    roster: FederationRoster
+    keys: Keys = field(repr=False)
+    agreement: Agreement
+    corpus: PartyCorpus
+
+    @property
+    def run_name(self) -> str:
+        """What the ledger calls this run: the same whenever the same plan is run over the same data set."""
+        return run_between_organisations(self.roster.federation, self.agreement)
+
+    @property
+    def results(self) -> Path:
+        """The folder in which the model lands."""
+        return self.home.run(self.agreement)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the party's user should know before it takes part, and nobody else is told."""
+        units = units_of(self.corpus, self.agreement.unit)
+        others = others_hold(self.file.name, self.roster.holds, self.agreement.profile, self.roster.members)
+        said = delta_said(self.agreement, units + others)
+        return () if said is None else (said.rstrip("."),)
+
+    def facts(self) -> dict[str, Any]:
+        """What a report says of the run, besides what came of it."""
+        agreement = self.agreement
+        named = {"party": self.file.name, "federation": self.roster.federation, "data_set": self.home.data_set}
+        named |= {"profile": agreement.profile.name, "profile_digest": agreement.profile.digest.hex()}
+        return {
+            **named,
+            "members": list(self.roster.members),
+            "agreement": agreement.digest.hex(),
+            "roster": self.roster.digest.hex(),
+            "run": self.run_name,
+        }
+
+    def party(self, watch: PartyWatch, engine: Engine = IN_PROCESS) -> Party:
+        """Opens the party's stores and its ledger. From now on nobody else may. The engine computes its answers."""
+        identity, members = self.keys.identity, self.roster.members
+        self.home.check_one_data_set(self.agreement)
+        ledger, tag = self._ledger()
+        store = self.home.store(self.agreement, identity, self.corpus)
+        others = self.home.others() if self.agreement.budget is not None else None
+        budgeted = ledger, others, self.run_name
+        keys = dict(self.roster.keys)
+        made = Party(self.file.name, members, self.agreement, self.corpus, store, OperatingSystem(), keys, *budgeted)
+        told = dict(self.roster.holds)
+        return replace(made, policy=self.file.policy, holds=told, ledger_tag=tag, watch=watch, engine=engine)
+
+    def ledgers(self) -> list[Path]:
+        """The ledgers that these documents have so far. None is made."""
+        unit = self.agreement.budget.unit if self.agreement.budget is not None else None
+        return LedgersOfDocuments(self.home.ledgers).ledgers_of(self.corpus, unit, self.home.data_set)
+
+    def runs(self) -> frozenset[str]:
+        """The runs that these documents took part in, as their ledgers hold them."""
+        return frozenset().union(*map(runs_in, self.ledgers()))
+
+    def spent(self) -> dict[str, Any] | None:
+        """What the ledger says now; None where there is none. It may be called while another thread charges it."""
+        found = self.ledgers()
+        if not found:
+            return None
+        return spent(found[-1], self.run_name, self.agreement)
+
+    def _ledger(self) -> tuple[Ledger, bytes]:
+        """Opens the ledger of the documents, under a budget with the one that its owner gave the data set."""
+        path = self.home.ledger(self.corpus, self.agreement.budget)
+        own = own_budget(path, self.agreement.budget)
+        if own is None:
+            return Ledger.open(path, self.file.name, None), bytes(TAG)
+        return Ledger.open(path, self.file.name, self.file.privacy.budget(own)), self.home.tag(path, self.keys.identity)
+
+
+Tell = Callable[[str, Keys, FederationRoster, str], None]  # the party, its keys, the roster, and why it does not take part
+
+
+def tell_nobody(party: str, keys: Keys, roster: FederationRoster, reason: str) -> None:
+    """What is wrong stays here."""
+
+
+def prepare(
+    path: Path, passphrase_of: Callable[[Path], Passphrase | None], stages: Stages, tell: Tell = tell_nobody
+) -> Joining:
+    """Checks all that can be checked before the first connection. Raises the first thing that is wrong, by name.
+
+    `tell` is told if that follows from public facts, so that the coordinator need not wait for this party.
+    """
+    file = PartyFile.read(path)
+    home = PartyHome.of(file)
+    roster = read_roster(file.place(file.roster))
+    check_accepted(home.path, roster)
+    keys = Keys.open(home.path / KEYS, passphrase_of(home.path / KEYS))
+    check_own(file.name, keys, roster, now_utc())
+    try:
+        return _checked(file, home, roster, keys, stages)
+    except SecuretmError as problem:
+        if reason := reason_of(problem):
+            tell(file.name, keys, roster, reason)
+        raise
+
+
+def _checked(file: PartyFile, home: PartyHome, roster: FederationRoster, keys: Keys, stages: Stages) -> Joining:
+    check_module(file)
+    agreement = agreed_apart(read_plan(file.place(file.plan), {}), roster.members)
+    check_policy(file, agreement, roster)
+    check_accepted_inputs(agreement, file.policy, home.path)
+    check_ledgers_hold(agreement, file.name, LedgersOfDocuments(home.ledgers).runs())
+    corpus = documents_of(file, agreement, stages)
+    check_share(file.name, corpus, agreement.profile, roster.members)
+    check_holds(file.name, corpus, roster.holds[file.name], Unit.PERSON if agreement.unit is Unit.PERSON else Unit.DOCUMENT)
+    others = others_hold(file.name, roster.holds, agreement.profile, roster.members)
+    check_delta(file.name, corpus, agreement.profile, None, others)  # the ledger's own is checked when it is opened
+    check_kind(corpus, agreement)
+    joining = Joining(file, home, roster, keys, agreement, corpus)
+    check_most_epsilon(agreement, file.policy, joining.runs())
+    return joining
+
+
+def check_module(file: PartyFile) -> None:
+    """Refuses, before anything of it is imported, a module in the party's own plan that its policy does not allow."""
+    table = read_toml(file.place(file.plan)).get("model")
+    places = [table, table.get("settings")] if isinstance(table, Mapping) else []
+    for module in [str(place["module"]) for place in places if isinstance(place, Mapping) and place.get("module")]:
+        if not (file.policy.allows_module(module) and file.policy.allows_model("torch-module")):
+            raise NotAllowedHere("the module", module, "plan", _listed(file.policy.modules or file.policy.models))
+
+
+def check_policy(file: PartyFile, agreement: Agreement, roster: FederationRoster) -> None:
+    """Refuses a plan or a roster that the party's own policy does not allow. No document is read."""
+    policy, profile, model = file.policy, agreement.profile, agreement.plan.model.name
+    if not policy.allows_profile(profile.name, profile.digest):
+        raise NotAllowedHere("profile", f"{profile.name} ({profile.digest.hex()})", "plan", _listed(policy.profiles))
+    if not policy.allows_model(model):
+        raise NotAllowedHere("model", model, "plan", _listed(policy.models))
+    stops_by = (HELD_OUT,) if agreement.plan.training.stop == HELD_OUT else ()
+    for question in (*before_training(agreement), TRAIN, *stops_by):  # without these there is no run
+        if not policy.allows_question(question):
+            raise NotAllowedHere("the question", question, "plan", _listed(policy.questions))
+    _check_bound(file, agreement)
+    _check_roster(policy, agreement, roster)
+
+
+def _check_bound(file: PartyFile, agreement: Agreement) -> None:
+    """Refuses a budget of another unit, or above the most that is allowed; and no budget at all, unless its profile is named.
+
+    A policy that says nothing of budgets allows what the party's own copy of the plan says.
+    """
+    policy, profile, budget = file.policy, agreement.profile, agreement.budget
+    units = (policy.unit,) if policy.unit else tuple(one.value for one in Unit if one.whole_documents)
+    if not policy.unit and not file.privacy.epsilon:
+        return
+    per = f"a budget for each {_listed_or(units)}"
+    if budget is None:
+        if not policy.names_profile(profile.name, profile.digest):
+            allowed = f"profiles with {per}, and profiles without a bound that `profiles` names"
+            raise NotAllowedHere("releases without a bound, of profile", profile.name, "plan", allowed)
+        return
+    if budget.unit.value not in units:
+        raise NotAllowedHere("a budget for each", budget.unit.value, "plan", per)
+    if 0 < policy.most_epsilon < budget.epsilon:
+        most = f"{downward(policy.most_epsilon)} and less, for each {policy.unit}"
+        raise NotAllowedHere("epsilon =", f"{upward(budget.epsilon)} for each {budget.unit.value}", "plan", most)
+
+
+def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: FederationRoster) -> None:
+    parties, shown = agreement.plan.federation.cohort or len(roster.members), roster.coordinator.fingerprint
+    asked = cohort_of(agreement.profile, roster.members[:parties], least=Least(policy.least_parties))
+    left = min(parties, agreement.profile.aggregation.remaining(asked, len(roster.members)))
+    if left < policy.least_parties:
+        few = counted(left, "party", "parties")
+        raise NotAllowedHere("a sum over", few, "plan or roster", f"{policy.least_parties} and more")
+    documents = sum(documents_held(agreement.profile, roster.members, roster.holds).values())
+    if documents < policy.least_documents:
+        raise NotAllowedHere("a sum over", counted(documents, "document"), "roster", f"{policy.least_documents} and more")
+    if not policy.allows_coordinator(shown):
+        allowed = _listed(policy.coordinators)
+        raise NotAllowedHere("a coordinator with the fingerprint", shown, "roster", allowed)
+
+
+def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> PartyCorpus:
+    """Reads the party's documents. Their keys follow from what they say, under the secret of the party's home."""
+    data, place = file.data, file.place(file.data.source)
+    columns: dict[str, Any] = data.columns()
+    reading = partial(Shown(stages), f"reading {place.name}")
+    plan, named = agreement.plan, data.identity
+    embed = embed_of(plan, stages)
+    watched = None if embed is None else WatchedEmbed(embed)
+    made: dict[str, Any] = {"tokeniser": plan.tokeniser.make(), "embed": watched}
+    made["secret"] = PartyHome.of(file).secret_of_names()
+    corpus = open_corpus(place, name=named, on_progress=reading, **made, **columns)
+    check_brought(corpus, watched, plan, agreement.budget)
+    return named_for(corpus, agreement.budget)
+
+
+def _listed(values: Sequence[str]) -> str:
+    return ", ".join(values)
+
+
+def _listed_or(values: Sequence[str]) -> str:
+    return " or ".join(values)
+
+
+def join(
+    joining: Joining, carrier_of: Callable[[PacedParty], Carrier], watch: PartyWatch, stop: threading.Event
+) -> Mapping[str, Any]:
+    """Takes part until the run has ended, and writes what came of it. Set `stop`, and the party leaves; it may come back."""
+    with joining.home.alone(), closing(joining.file.engine.make()) as engine:
+        party = joining.party(watch, engine)
+        paced = PacedParty(party, SystemClock(stop))
+        try:
+            ended = carrier_of(paced).run(paced.handle, stop) or paced.party.finished is not None
+            if not ended:
+                raise LeftEarly(_answers(paced.party), f"securetm join {joining.file.path}")
+            return keep_result(paced.party, joining.facts())
+        finally:
+            paced.close()
+
+
+def _answers(party: Party) -> int:
+    return int(party.store.rows("SELECT COUNT(*) FROM rounds")[0][0])

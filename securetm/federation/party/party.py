@@ -1,0 +1,109 @@
+"""A party: it guards its documents and answers the questions that it agreed to. Sans-I/O: one request in, one reply out.
+
+It assumes that the coordinator lies. Every field is checked before documents are read, and a refusal leaves with its name only.
+A failure after that stays here: the reply looks like any other, and the documents have no part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from securetm.contracts import Message
+from securetm.errors import Malformed, Refused, WrongSession
+from securetm.federation.party.answering import answer
+from securetm.federation.party.documents import PartyDocuments
+from securetm.federation.party.finishing import keep_model
+from securetm.federation.party.session import JoinedSession
+from securetm.federation.party.state import PartyState
+from securetm.federation.party.words import adopt_words
+from securetm.federation.refusal_errors import Failed, NotInvited, WrongAgreement
+from securetm.federation.store import named
+from securetm.federation.wire import wire
+
+
+@dataclass
+class Party(PartyState):
+    """The party as the coordinator meets it: requests in, replies out."""
+
+    session: JoinedSession | None = None  # None before the first invitation
+    heard: str = ""  # what the last message was: a question by its name, another body by its own; empty if it could not be read
+
+    @property
+    def most_bytes(self) -> int:
+        """The bytes of the longest message that it reads now. A carrier need not read more."""
+        return max(self.limits.of_bodies().values())
+
+    def handle(self, message: bytes) -> Message:
+        """Answers one request and never raises. A wrong request is refused by name; the reason stays in the party's store."""
+        identity, self.heard = b"", ""
+        try:
+            identity, body = self._read(message)
+            self.heard = body.question if isinstance(body, wire.Ask) else type(body).__name__.lower()
+            parcels = self._act(identity, body)
+            guard = self.session.guard if self.session is not None else None
+            demands = (self.policy.least_parties, self.policy.least_documents) if isinstance(body, wire.Invite) else ()
+            outcome: wire.Outcome = wire.Accepted(parcels, guard.announce() if guard is not None else b"", *demands)
+        except Refused as refusal:
+            with suppress(Exception):  # a full disk keeps no reason
+                self.store.note("refusals", named(refusal))
+                self.watch.refuses(refusal)
+            outcome = wire.Refusal(type(refusal).__name__)
+        except Exception as failure:  # noqa: BLE001 - before documents are touched, or of this party's own disk and memory
+            with suppress(Exception):
+                self.failure_log.failed(failure)
+            outcome = wire.Refusal(Failed.__name__)
+        return wire.pack_reply(identity, outcome)
+
+    def _read(self, message: bytes) -> tuple[bytes, wire.Body]:
+        """Reads a request. Before an invitation a party does not know how long the messages of a session may be."""
+        try:
+            return wire.unpack_request(message, self.limits.of_bodies())
+        except Malformed as malformed:
+            if self.session is None and wire.body_of(message) not in ("", "invite"):
+                raise NotInvited() from malformed
+            raise
+
+    def _act(self, identity: bytes, body: wire.Body) -> tuple[Message, ...]:
+        """Accepts an invitation at any time, and every other message only in the session that the party joined last."""
+        if isinstance(body, wire.Invite):
+            return self._join(identity, body)
+        if self.session is None:
+            raise NotInvited()
+        if identity != self.session.identity:
+            raise WrongSession()
+        accepted: Mapping[type, Callable[[Any], tuple[Message, ...]]] = {
+            wire.Adopt: partial(adopt_words, self),
+            wire.Prepare: self.session.prepare,
+            wire.Ask: partial(answer, self.session),
+            wire.Forward: self.session.forward,
+            wire.Witness: self.session.countersign,
+            wire.Links: self.session.lead,
+            wire.Finish: partial(keep_model, self),
+        }
+        return accepted[type(body)](body)
+
+    def _join(self, identity: bytes, invite: wire.Invite) -> tuple[Message, ...]:
+        """Accepts a session only under the plan, the profile and the roster that this party holds itself.
+
+        It ends the session before, as a new start of this party would: whatever must outlive a session is on disk.
+        """
+        agreed = {
+            "plan": invite.agreement == self.agreement.digest,
+            "profile": invite.profile == self.agreement.profile.digest,
+            "list of members": invite.members == self.members,
+            "session": len(identity) == 32,
+        }
+        for what, same in agreed.items():
+            if not same:
+                raise WrongAgreement(what)
+        if self.session is not None:  # it ends, also if the party cannot go on from where the invitation says
+            self.session.open_exchange = self.session.awaited = None
+        self.memory.resume(invite.resume_from)
+        self.session = JoinedSession.begin(self, identity)
+        self.questions.adopt(())  # the words come again after every invitation, in a resumed run perhaps the candidates
+        self.documents = PartyDocuments(self.corpus)
+        return ()

@@ -1,0 +1,141 @@
+"""What joining would send to whom, and what it would cost: from the plan, the profile and the ledgers. Nothing is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from securetm.accounting.composition import total
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.all_runs import all_runs
+from securetm.accounting.ledger.privacy_filter import ALONE
+from securetm.accounting.spends import Spend
+from securetm.federation.budget.prices import bill_of
+from securetm.federation.origins import before_in_ledger
+from securetm.federation.party.joining import Joining
+from securetm.federation.questions import (
+    COHERENCE,
+    FREQUENCIES,
+    HELD_OUT,
+    JOINT,
+    PAIRS,
+    TOP_WORDS,
+    TRAIN,
+    WORDS,
+    Questions,
+    before_training,
+)
+from securetm.plans.agreement import Agreement
+from securetm.plans.origins import accepted_as
+from securetm.plans.profiles import cohort_of
+from securetm.route import compile_route
+
+_WHAT = {
+    WORDS: "every word of your documents",
+    JOINT: "a sketch of your words, by which frequent ones are found in the sum",
+    FREQUENCIES: "in how many of your documents each candidate word is",
+    PAIRS: "how often each two words stand in one of your documents, from which the training begins",
+    TRAIN: "one step of the training: a sum over your documents",
+    HELD_OUT: "how well the model predicts the documents that are held out",
+    COHERENCE: "in how many of your documents pairs of top words occur together",
+}
+_SEALED = "the coordinator, as random numbers: it opens only the sum over all parties"
+_BY_PARTIES = "the coordinator, encrypted: only the parties open the sum over all of them"
+_CLEAR = "the coordinator, as it is"
+_NOISED = "the coordinator, with this party's noise in it"
+
+
+@dataclass(frozen=True)
+class PreviewedQuestion:
+    """One question of the run, and what an answer to it is."""
+
+    question: str
+    what: str
+    times: int  # at most
+    bytes: int  # of the longest message of one answer
+    seen_by: str
+    allowed: bool  # by the party's own policy
+
+
+def preview(joining: Joining) -> dict[str, Any]:
+    """Returns everything that `securetm join --dry-run` says."""
+    agreement, roster = joining.agreement, joining.roster
+    return {
+        **joining.facts(),
+        "model": agreement.plan.model.name,
+        "coordinator": {"address": roster.address, "fingerprint": roster.coordinator.fingerprint},
+        "members": list(roster.members),
+        "documents": len(joining.corpus),
+        "engine": joining.file.engine.facts(),
+        "leaves_home": [asdict(one) for one in questions_of(agreement, joining)],
+        "cost": cost(joining),
+        "starts_from": [
+            {"setting": one.setting, "shown": one.shown, "origin": one.origin.in_words(), "accepted_as": accepted_as(one)}
+            for one in agreement.inputs
+        ],
+        "lands_in": str(joining.results),
+    }
+
+
+def questions_of(agreement: Agreement, joining: Joining) -> Iterator[PreviewedQuestion]:
+    """Returns each question that the plan asks, in the order in which it asks."""
+    questions, profile, members = Questions(agreement), agreement.profile, joining.roster.members
+    questions.adopt(agreement.longest_list)
+    start = agreement.model.start(questions.vocabulary, np.random.default_rng(0))
+    about = {name: questions.shown(name, start, joining.file.name) for name in (TRAIN, HELD_OUT)}
+    words, topics = len(questions.vocabulary), len(agreement.model.topics(start))
+    about[COHERENCE] = {"top": np.resize(np.arange(words), (topics, TOP_WORDS))}
+    for name in (*before_training(agreement), TRAIN, *(() if questions.paid else (COHERENCE, HELD_OUT))):
+        terms = compile_route(questions.make(name, about.get(name, {})).terms, profile, cohort_of(profile, members)).terms
+        longest = profile.aggregation.longest(len(members), 0, terms)[0]
+        allowed = joining.file.policy.allows_question(name)
+        yield PreviewedQuestion(name, _WHAT[name], questions.times(name), longest, _seen_by(agreement), allowed)
+
+
+def _seen_by(agreement: Agreement) -> str:
+    profile = agreement.profile
+    if profile.aggregation.channel == "sealed":
+        return _BY_PARTIES if profile.aggregation.opened_by == "parties" else _SEALED
+    return _NOISED if profile.budget is not None else _CLEAR
+
+
+def cost(joining: Joining) -> dict[str, Any] | None:
+    """Returns what the whole run spends of each unit's budget, and what was spent before; None without a budget."""
+    agreement = joining.agreement
+    budget = agreement.budget
+    if budget is None:
+        return None
+    spends = bill_of(agreement, len(joining.roster.members)).spends()
+    whole, ledgers = total(spends, ALONE * budget.delta), joining.ledgers()
+    before, own = 0.0, joining.file.privacy.budget(budget)
+    for path in ledgers:
+        with Ledger.read(path) as ledger:
+            before = max(before, ledger.spent().epsilon)
+            own = joining.file.privacy.budget(ledger.budget) if ledger.has_budget else own
+    planned = {"epsilon": whole.epsilon, "delta": budget.delta}
+    return {
+        "unit": budget.unit.value,
+        **before_in_ledger(agreement, joining.runs()).added_to(planned),
+        "spent_before": before,
+        "unbounded_because": next((one.unbounded_because for one in map(all_runs, ledgers) if one and one.because), None),
+        "budget": own.epsilon,
+        "left_before": max(0.0, own.epsilon - before),
+        "answers_that_fit": _fitting(joining, spends),
+        "answers": sum(spend.count for spend in spends),
+    }
+
+
+def _fitting(joining: Joining, spends: Sequence[Spend]) -> int | None:
+    """Returns how many answers of the training the ledger still admits; None where there is no ledger yet."""
+    ledgers = joining.ledgers()
+    if not ledgers or not spends:
+        return None
+    left = []
+    for path in ledgers:
+        with Ledger.read(path) as ledger:
+            if ledger.has_budget:
+                left.append(ledger.remaining(joining.run_name, spends[-1], spends[-1].count))
+    return min(left, default=None)

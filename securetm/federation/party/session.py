@@ -1,0 +1,116 @@
+"""One session of a party, from an invitation to the next one: the aggregation's session, and the exchange that is open in it.
+
+It carries the messages of an aggregation. How a question is answered is decided in `answering.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from securetm.contracts import Exchange, Message, Parcel, Roster, RoundContext, Session
+from securetm.errors import UnknownRound
+from securetm.federation.budget.witness import BudgetGuard, quorum
+from securetm.federation.document_minimum import documents_held
+from securetm.federation.party.state import PartyState
+from securetm.federation.refusal_errors import OutOfTurn, TooManySetups, WrongRound
+from securetm.federation.round_identity import preparation_identity
+from securetm.federation.wire import wire
+from securetm.route import Route
+from securetm.sessions.identities import COORDINATOR, identity_of
+
+MOST_PREPARED = 1024  # rounds by one set-up
+
+
+@dataclass
+class Awaited:
+    """An answer that the parties open themselves. This party waits for it once it has sent its own."""
+
+    ask: wire.Ask
+    route: Route
+    context: RoundContext
+
+
+@dataclass
+class JoinedSession:
+    """What a party holds from one invitation to the next."""
+
+    own: PartyState
+    identity: bytes  # of the session, 32 bytes
+    aggregation: Session
+    guard: BudgetGuard | None  # of the budget, where there is one
+    preparations: int = 0
+    open_exchange: tuple[bytes, Exchange] | None = None  # the round or set-up under way, by its name
+    awaited: Awaited | None = None
+
+    @classmethod
+    def begin(cls, own: PartyState, identity: bytes) -> JoinedSession:
+        """Begins a session under the party's own agreement. Nothing is open in it."""
+        profile = own.agreement.profile
+        documents = documents_held(profile, own.members, own.holds)
+        roster = Roster(identity, profile.digest, own.members, own.keys, documents)
+        guard = None
+        if own.ledger is not None and own.others is not None and profile.budget is not None:
+            needed = quorum(len(own.members) - 1, profile.colluding)  # so many sign no second history of the ledger
+            guard = BudgetGuard(
+                own.ledger, identity_of(own.name, roster, own.store), own.others, needed, profile.budget, own.ledger_tag
+            )
+        return cls(own, identity, profile.aggregation.party(own.name, roster, own.entropy, own.store), guard)
+
+    def prepare(self, prepare: wire.Prepare) -> tuple[Message, ...]:
+        """Takes part in the aggregation's set-up. Its size and the number of set-ups are bounded: each round costs keys."""
+        if prepare.exchange != preparation_identity(self.identity, prepare.number, prepare.rounds):
+            raise WrongRound()
+        if not 1 <= prepare.rounds <= MOST_PREPARED or prepare.number != self.preparations + 1:
+            raise OutOfTurn(prepare.number, self.preparations)
+        if prepare.number > (most := self.own.questions.most_answers()):  # a set-up serves one answer at least
+            raise TooManySetups(most)
+        self.preparations += 1
+        self.own.limits.parcel = self.own.agreement.profile.aggregation.longest(len(self.own.members), prepare.rounds, None)[1]
+        return self.open(prepare.exchange, self.aggregation.prepare(prepare.rounds))
+
+    def open(self, name: bytes, exchange: Exchange) -> tuple[Message, ...]:
+        """Opens an exchange in the place of the one before, and returns its first messages."""
+        self.open_exchange = (name, exchange)
+        return _to_coordinator(exchange.begin())
+
+    def forward(self, forward: wire.Forward) -> tuple[Message, ...]:
+        """Passes a message to the exchange under way, and returns its answer."""
+        if self.open_exchange is None or self.open_exchange[0] != forward.round_id:
+            raise UnknownRound(forward.round_id.hex()[:16])
+        parcels = _to_coordinator(self.open_exchange[1].receive(COORDINATOR, forward.parcel))
+        if self.awaited is not None and self.awaited.ask.round_id == forward.round_id:
+            # The parties learn from a total that the coordinator may not see, so no failure shows in the reply.
+            with self.own.failure_log.logged(), np.errstate(all="ignore"):
+                self._learn(self.awaited)
+        return parcels
+
+    def _learn(self, awaited: Awaited) -> None:
+        """Updates the party's own copy of the model, where the parties open the sum. It sends nothing."""
+        learner, ask = self.own.learner, awaited.ask
+        if learner is None:
+            return
+        self.awaited = None  # also if it does not open: a refusal of the next question would tell of the key and the content
+        with self.own.failure_log.logged():
+            learner.learn(ask.question, awaited.route.opened(self.aggregation.answer(ask.round_id), awaited.context))
+        if ask.keep:
+            self.own.memory.keep(ask.serial, learner.remember(self.own.memory.arrays))
+
+    def countersign(self, witness: wire.Witness) -> tuple[Message, ...]:
+        """Signs heads of the other parties' ledgers."""
+        return self._guarded().countersign(witness.heads, witness.links)
+
+    def lead(self, links: wire.Links) -> tuple[Message, ...]:
+        """Returns a head of this party's ledger, and the links that lead there from the heads that others saw."""
+        return self._guarded().lead(links.statements)
+
+    def _guarded(self) -> BudgetGuard:
+        if self.guard is None:
+            raise OutOfTurn(0, self.own.memory.last)
+        return self.guard
+
+
+def _to_coordinator(parcels: Sequence[Parcel]) -> tuple[Message, ...]:
+    return tuple(parcel for receiver, parcel in parcels if receiver == COORDINATOR)

@@ -1,0 +1,169 @@
+"""What a party holds in every phase: its documents, its store, its agreement, and its memory of the training.
+
+It is checked when the party starts, against the party's own files alone. It answers nobody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from securetm.accounting.ledger import Ledger
+from securetm.block_answers import IN_PROCESS, files_in
+from securetm.contracts import IN_MEMORY, Engine, Entropy, Keeping, Memory, State
+from securetm.corpus.corpus import PartyCorpus
+from securetm.errors import Refused
+from securetm.federation.budget.witness import TAG
+from securetm.federation.document_minimum import by_shard, check_blocks, check_delta, check_kind, check_share, others_hold
+from securetm.federation.party.documents import PartyDocuments
+from securetm.federation.party.failure_log import Failure, FailureLog
+from securetm.federation.party.kept_answer import KeptAnswer
+from securetm.federation.party.kept_noise import KeptNoise
+from securetm.federation.party.learner import Learner
+from securetm.federation.paying_errors import NoLedger
+from securetm.federation.questions import Questions
+from securetm.federation.refusal_errors import OutOfTurn
+from securetm.federation.store import PartyStore, SqliteStore
+from securetm.federation.wire.limits import RequestLimits
+from securetm.plans.agreement import Agreement
+from securetm.plans.party_file import PolicyChoice
+from securetm.sessions.identities import public_identity
+
+_FOLDER = "memory beside shards"  # in the store: the folder of this run's memory of blocks on disk
+
+
+@dataclass
+class TrainingMemory:
+    """How far a party's training went, and what its model remembers: on disk for the rounds that the coordinator keeps."""
+
+    store: PartyStore
+    last: int = 0  # the last serial number that was answered
+    arrays: Memory = field(default_factory=dict)
+    lineage: bytes = b""  # names the questions that the arrays came from
+    after: int = 0  # the answer that the arrays came with
+    counted: int = 0  # the last answer that is in a sum, where the coordinator says so: it may come back to it
+
+    def resume(self, serial: int) -> None:
+        """Goes back to the memory that was kept after that round. Later rounds will be asked again."""
+        if serial and serial not in self.store.kept_serials():
+            raise OutOfTurn(serial, max(self.store.kept_serials(), default=0))
+        kept, lineage = self.store.kept_memory(serial) if serial else ({}, b"")
+        self.store.forget_after(serial)
+        self.arrays, self.last, self.lineage = dict(kept), serial, lineage
+        self.after = self.counted = serial
+
+    def go_on_from(self, counted: int) -> None:
+        """Forgets an answer that came into no sum: what is remembered is that of the last one that did.
+
+        So what a party remembers, and with it the model, depends on who was in which sum, and not on which reply was late.
+        """
+        self.counted = counted
+        if counted == self.after:
+            return
+        if counted and counted not in self.store.kept_serials():
+            raise OutOfTurn(counted, max(self.store.kept_serials(), default=0))
+        kept, self.lineage = self.store.kept_memory(counted) if counted else ({}, b"")
+        self.arrays, self.after = dict(kept), counted
+
+    def keep(self, serial: int, arrays: State | None = None) -> None:
+        """Writes the arrays after that round, or other arrays in their place."""
+        self.store.keep_memory(serial, self.arrays if arrays is None else arrays, self.lineage, self.counted)
+
+    def keeping(self, version: str, entropy: Entropy) -> Keeping:
+        """Returns how blocks on disk keep what the party remembers: files that it may go back to stay."""
+        folder = self.store.get(_FOLDER)
+        if folder is None:  # named without a draw: noise is then the same wherever documents lie, under the same draws
+            own = public_identity(self.store, entropy) + bytes(self.store.folder.resolve())
+            self.store.put(_FOLDER, folder := hashlib.blake2b(own, digest_size=8).hexdigest().encode())
+        kept = (self.store.kept_memory(serial)[0] for serial in self.store.kept_serials())
+        held = (self.arrays, *kept, *KeptAnswer.memories(self.store))
+        return Keeping(folder.decode(), version, frozenset().union(*map(files_in, held)))
+
+
+class PartyWatch(Protocol):
+    """Is told what a party does, for its own user. Nobody else hears it."""
+
+    def answered(self, question: str, number: int, serial: int, sent: int) -> None:
+        """Called when the first messages of an answer are ready, with how many bytes they have."""
+        ...
+
+    def refuses(self, refusal: Refused) -> None:
+        """Called when the party refused a message. The name travels, the sentence and what to do stay here."""
+        ...
+
+    def failed(self, failure: Failure) -> None:
+        """Called with a failure of the party's own, which no reply shows."""
+        ...
+
+
+class UnwatchedParty:
+    """Shows nothing."""
+
+    def answered(self, question: str, number: int, serial: int, sent: int) -> None:
+        """Nothing is shown."""
+
+    def refuses(self, refusal: Refused) -> None:
+        """Nothing is shown."""
+
+    def failed(self, failure: Failure) -> None:
+        """Nothing is shown."""
+
+
+@dataclass
+class PartyState:
+    """One organisation: its documents, its own store, and the agreement that it accepted."""
+
+    name: str
+    members: tuple[str, ...]
+    agreement: Agreement
+    corpus: PartyCorpus
+    store: PartyStore
+    entropy: Entropy
+    keys: Mapping[str, bytes] = field(default_factory=dict)
+    ledger: Ledger | None = None
+    others: SqliteStore | None = None  # what it signed of the others' ledgers, kept as long as its own
+    run: str = ""  # what this party calls the run in its ledger; it stays the same when the run is resumed
+    simulated: bool = False  # on one machine with all others, where names do not say whose documents a party has
+    policy: PolicyChoice = field(default_factory=PolicyChoice)  # what this party allows beyond the agreement
+    holds: Mapping[str, int] = field(default_factory=dict)  # of documents or persons, by the roster: each party at least
+    ledger_tag: bytes = bytes(TAG)  # names the data set of the ledger to the others, who cannot read the name in it
+    watch: PartyWatch = field(default_factory=UnwatchedParty)
+    engine: Engine = IN_PROCESS  # that answers blocks of documents; nothing that is sent says which
+    clock: Callable[[], float] = time.perf_counter  # it decides nothing here: `reply_times.py` reads what it measured
+    seconds_with_documents: float = 0.0  # of the last answer
+
+    def __post_init__(self) -> None:
+        profile = self.agreement.profile
+        check_share(self.name, self.corpus, profile, self.members)
+        others = others_hold(self.name, self.holds, profile, self.members)
+        check_delta(self.name, self.corpus, profile, self.ledger, others)
+        check_kind(self.corpus, self.agreement)
+        if self.ledger is None or (profile.budget is not None and self.others is None):
+            raise NoLedger(self.name, profile.name)
+        self.corpus = self.corpus.in_blocks()
+        check_blocks(self.name, self.corpus, self.agreement)
+        self.keeps_on_disk = by_shard(self.corpus)  # what the model remembers of each block
+        self.documents, self.failure_log = PartyDocuments(self.corpus), FailureLog(self.store, self.watch.failed)
+        self.questions, self.memory = Questions(self.agreement), TrainingMemory(self.store)
+        self.limits = RequestLimits(self.members, self.questions)
+        self.drawn = KeptNoise(self.others, self.ledger) if self.others is not None else None
+        self.finished: int | None = None  # after how many rounds the training ended; None while it goes on
+        self.computed: dict[str, Any] = {}  # by mechanisms, for the next round
+        opens = profile.aggregation.opened_by == "parties"
+        self.learner = Learner(self.agreement, self.store) if opens else None
+
+    def keeping(self, serial: int, round_id: bytes) -> Keeping:
+        """Returns how blocks keep what the model remembers of them after the answer to this round."""
+        if not self.keeps_on_disk:
+            return IN_MEMORY
+        return self.memory.keeping(f"{serial:08d}-{round_id.hex()[:16]}", self.entropy)
+
+    def close(self) -> None:
+        """Closes this party's files."""
+        self.store.close()
+        for opened in (self.ledger, self.others):
+            if opened is not None:
+                opened.close()

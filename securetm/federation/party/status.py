@@ -1,0 +1,99 @@
+"""What a party's own user sees of a run under way: connection, round, answers, bytes. It holds public facts and counts only.
+
+Several threads write here, and a view reads. It draws nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from securetm.errors import Refused
+from securetm.federation.party.failure_log import Failure
+
+Tell = Callable[[str, Mapping[str, Any]], None]  # an event by its name, and its facts
+
+
+def _nobody(event: str, facts: Mapping[str, Any]) -> None:
+    """Tells nobody."""
+
+
+@dataclass
+class JoinStatus:
+    """The standing of one party in a run. It is the party's watch, and the network's."""
+
+    party: str
+    federation: str
+    rounds: int  # of training, at most
+    tell: Tell = _nobody
+    connected_to: str = ""
+    why_not: str = ""  # the last reason for being without a connection
+    serial: int = 0  # of the last round
+    trained: int = 0  # the number of the next question of the training
+    began_at: int = 0  # the number of the first one since this process came
+    answers: Counter[str] = field(default_factory=Counter)  # by question
+    refusals: Counter[str] = field(default_factory=Counter)  # by name, with the party's own failures
+    trouble: str = ""  # the last of them: what is wrong, and what to do
+    bytes_up: int = 0
+    bytes_down: int = 0
+    spent: Mapping[str, Any] | None = None  # of the ledger, as it was looked at last
+    looks: int = 0  # of the view
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    # ---- what the party tells
+
+    def answered(self, question: str, number: int, serial: int, sent: int) -> None:
+        """The first messages of an answer are ready."""
+        with self._lock:
+            if question == "train" and not self.answers[question]:
+                self.began_at = number
+            self.answers[question] += 1
+            self.serial = max(serial, self.serial)
+            self.trained = max(self.trained, number + 1) if question == "train" else self.trained
+        self.tell("answered", {"question": question, "number": number, "round": serial, "bytes": sent})
+
+    def refuses(self, refusal: Refused) -> None:
+        """The party refused a message. The coordinator is told the name alone."""
+        self._trouble("refused", type(refusal).__name__, str(refusal), refusal.advice())
+
+    def failed(self, failure: Failure) -> None:
+        """Something failed here, which no reply shows."""
+        self._trouble("failed", failure.name, failure.reason, failure.advice)
+
+    def _trouble(self, event: str, name: str, reason: str, hint: str) -> None:
+        with self._lock:
+            self.refusals[name] += 1
+            self.trouble = f"{reason}: {hint}" if hint else reason
+        self.tell(event, {"name": name, "reason": reason, "hint": hint})
+
+    # ---- what the network tells
+
+    def refused(self, party: str, reason: str) -> None:  # noqa: ARG002 - there is one other end
+        """There is no connection, and why."""
+        self._without(reason)
+
+    def connected(self, party: str) -> None:
+        """A connection is open, and both ends have proved who they are."""
+        with self._lock:
+            self.connected_to, self.why_not = party, ""
+        self.tell("connected", {"to": party})
+
+    def lost(self, party: str, reason: str) -> None:
+        """The connection has ended."""
+        with self._lock:
+            self.connected_to, self.why_not = "", reason
+        self.tell("lost", {"to": party, "reason": reason})
+
+    def carried(self, party: str, received: int, sent: int) -> None:  # noqa: ARG002 - there is one other end
+        """A message is whole."""
+        with self._lock:
+            self.bytes_down, self.bytes_up = self.bytes_down + received, self.bytes_up + sent
+
+    def _without(self, reason: str) -> None:
+        with self._lock:
+            new, self.why_not, self.connected_to = reason != self.why_not, reason, ""
+        if new:  # a coordinator that is away is dialed again and again
+            self.tell("not_connected", {"reason": reason})

@@ -1,0 +1,124 @@
+"""A party's side of the run's list of words: a public file's, or one that the coordinator makes by the plan's rule.
+
+A party accepts one list in a run, no longer than the plan says, and the same for all parties in a sum. No party can check that
+the list follows from the true answer: only the coordinator opens it, and it must not show rare words to anybody else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from securetm.contracts import Answer, Array
+from securetm.federation.party.documents import note_lengths, read_in
+from securetm.federation.party.state import PartyState
+from securetm.federation.questions import MOST_CANDIDATES, MOST_WORD_BYTES, TRAIN
+from securetm.federation.refusal_errors import BadState, WrongAgreement
+from securetm.federation.store import PartyStore
+from securetm.federation.wire import wire
+from securetm.models.model_errors import EmptyVocabulary
+from securetm.models.queries import choose_vocabulary, merge_words
+from securetm.plans.agreement import Agreement
+from securetm.plans.schema import Plan
+from securetm.sessions.identities import COORDINATOR
+from securetm.settings import digest, require
+
+CANDIDATES, LIST = "candidates", "list"
+
+
+def chosen(
+    plan: Plan, candidates: tuple[str, ...], documents: int, frequencies: Array, base: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Returns the list that the plan's rule makes of an opened answer, with all words of a public list, `base`.
+
+    Under a budget, the number of documents is unknown.
+    """
+    choice = plan.vocabulary
+    share = choice.max_share if documents else int(frequencies.sum())
+    try:
+        found = choose_vocabulary(candidates, documents, frequencies, choice.max_words, choice.min_documents, share)
+    except EmptyVocabulary:
+        if not base:
+            raise
+        return base
+    return tuple(sorted({*found, *base}))
+
+
+def message_of(words: tuple[str, ...], *, candidates: bool = False) -> wire.Adopt:
+    """Returns the message that tells the parties a list."""
+    return wire.Adopt("\n".join(words).encode(), candidates)
+
+
+def agreed(adopt: wire.Adopt, agreement: Agreement, store: PartyStore) -> tuple[str, ...]:
+    """Returns the words of that message, or refuses. No document is read.
+
+    Candidates may be rare words of others: they are kept until there is a list, which must be some of them; then only a hash.
+    """
+    public = agreement.words
+    _check_length(adopt, agreement)
+    words = merge_words(Answer(None, {COORDINATOR: {"words": np.frombuffer(adopt.words, np.int8)}}))
+    if not words:
+        raise BadState("there is no word in the list")
+    if public is not None and words != public:
+        raise WrongAgreement("vocabulary")
+    if not adopt.candidates and not set(agreement.base_words) <= set(words):
+        raise WrongAgreement("vocabulary")
+    hold = _hold_candidates if adopt.candidates else _hold_list
+    hold(words, digest(list(words)), store)
+    return words
+
+
+def adopt_words(own: PartyState, adopt: wire.Adopt) -> tuple[bytes, ...]:
+    """Takes the run's list of words, or the candidates for it.
+
+    The documents that it holds decided before whether this party takes part. How many have these words changes nothing.
+    """
+    words = agreed(adopt, own.agreement, own.store)
+    if (words, adopt.candidates) == (own.questions.vocabulary, own.questions.candidates):
+        return ()  # the documents are read in these words already
+    documents = read_in(words, own.corpus, own.agreement, own.failure_log)
+    with own.failure_log.logged():
+        note_lengths(documents.for_question(TRAIN), own.agreement.budget, own.store)
+    if own.learner is not None and not adopt.candidates:
+        own.learner.begin(words, own.memory.arrays)
+    # Last, so that after a failure the next message tries again.
+    own.questions.adopt(words, candidates=adopt.candidates)
+    own.documents = documents
+    return ()
+
+
+def _check_length(adopt: wire.Adopt, agreement: Agreement) -> None:
+    """Refuses a list that is too long, before words are made of its bytes: they take far more memory."""
+    lines, public = adopt.words.count(b"\n") + 1, agreement.words
+    if adopt.candidates and agreement.plan.vocabulary.source != "union":
+        raise BadState("the plan asks for no candidates")
+    if public is not None and lines > len(public):
+        raise WrongAgreement("vocabulary")
+    if adopt.candidates and lines > MOST_CANDIDATES:
+        raise BadState("there are more candidates than are counted")
+    if not adopt.candidates and public is None and lines > len(agreement.longest_list):
+        raise BadState("the list is longer than the plan says")
+
+
+def _hold_candidates(words: tuple[str, ...], named: bytes, store: PartyStore) -> None:
+    """Writes the candidates before their hash, so that no hash is without its words."""
+    if not store.held_list(CANDIDATES) and not store.held_list(LIST):
+        store.put(CANDIDATES, "\n".join(words).encode())
+    store.hold_list(CANDIDATES, named)
+
+
+def _hold_list(words: tuple[str, ...], named: bytes, store: PartyStore) -> None:
+    """Refuses a list with words that were not counted, in whichever session that was."""
+    counted = store.get(CANDIDATES) if store.held_list(CANDIDATES) and not store.held_list(LIST) else None
+    if counted is not None and not set(words) <= set(counted.decode().split("\n")):
+        raise BadState("the list has words that were not counted")
+    store.hold_list(LIST, named)
+    store.drop(CANDIDATES)
+
+
+def check_countable(candidates: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns these words if the parties will count them, or refuses. The coordinator calls it."""
+    size = len(message_of(candidates).words)
+    problem = f"has room for {MOST_CANDIDATES} words of {MOST_WORD_BYTES} bytes; the parties have {len(candidates)} of {size}"
+    fits = len(candidates) <= MOST_CANDIDATES and size <= MOST_WORD_BYTES
+    require(fits, "[vocabulary]", "source", "union", problem)
+    return candidates

@@ -1,0 +1,1 @@
+"""A federation on one machine, with every role in reach."""

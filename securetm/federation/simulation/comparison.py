@@ -1,0 +1,248 @@
+"""Compares each party's own model with the shared one, on the party's documents and on those of all parties.
+
+Only a simulation has the documents of all parties. A party computes its other figures itself and keeps them in its own store.
+Large corpora are sampled, so that the comparison takes no longer than the training.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import Array, State, TopicModel
+from securetm.corpus.corpus import PartyCorpus
+from securetm.federation.coordinator.coordinator import Trained
+from securetm.federation.data_free import Beginning
+from securetm.federation.folder import RunFolder
+from securetm.federation.party.adapting import adapt, rounds_of_adapting
+from securetm.federation.party.documents import PartyDocuments
+from securetm.federation.party.local_training import (
+    held_out_likelihood,
+    judge,
+    keep_figures,
+    kept_figures,
+    prevalence,
+    train_alone,
+)
+from securetm.federation.party.party import Party
+from securetm.federation.questions import COHERENCE, TOP_WORDS, TRAIN
+from securetm.federation.simulation.usefulness import Predicted, judged, of_whole_texts
+from securetm.federation.simulation.whole_figures import frequencies, npmi_everywhere
+from securetm.federation.store import read_arrays, read_json, write_arrays, write_json
+from securetm.models.quality import diversity, mean_per_word, top_words
+from securetm.models.stored_model import read_any, write_model
+from securetm.stages import Stages
+
+ADAPTED = "adapted.safetensors"  # in the party's folder; beside it, how it was chosen
+MOST_TRAINED = 10_000  # documents from which a party learns alone
+MOST_JUDGED = 5_000  # held-out documents of all parties together, on which each model is judged
+
+
+@dataclass(frozen=True)
+class PartyFigures:
+    """The figures of one party. A party that did not train alone has fewer."""
+
+    shared: Mapping[str, float]
+    prevalence: Any  # of the shared topics in its documents
+    documents: Mapping[str, int]  # how many it has, and how many of them have a word that was agreed on
+    alone: Mapping[str, float] = field(default_factory=dict)
+    topics: Any = None  # of its own model, those first that take most of its documents
+    adapted: Mapping[str, Any] = field(default_factory=dict)  # of the shared model after the party adapted it to its documents
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The figures of all parties, those over all documents, and how they were measured."""
+
+    own: Mapping[str, PartyFigures]
+    everywhere: Mapping[str, float]
+    useful: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    began: Mapping[str, Any]
+    control: Mapping[str, float] | None  # figures of the topics that the training began at, if no document made them
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """One party, and the sample of its documents. A corpus that is no larger than the sample is taken whole."""
+
+    party: Party
+    documents: PartyDocuments
+    judged: float  # how many held-out documents each that was drawn stands for
+    drawn: bool  # whether anything was left out
+
+    def likelihood(self, model: TopicModel, state: State) -> tuple[Array, Array]:
+        """Returns the log-likelihood of the unseen half of each held-out document, and how many words it has."""
+        return held_out_likelihood(model, state, self.documents, self.party.agreement.plan.seed)
+
+
+def compare(
+    folder: RunFolder, trained: Trained, make: Callable[[RunFolder, str], Party], stages: Stages, alone: bool = True
+) -> Comparison:
+    """Judges the shared model on all held-out documents; with `alone`, each party's own model too."""
+    parties = [make(folder, name) for name in folder.members]
+    for party in parties:
+        party.documents.adopt(trained.vocabulary, folder.agreement)
+    sampled = [_sampled(party, _judged_each(parties)) for party in parties]
+    alone = alone and trained.rounds > 0
+    begun = time.perf_counter()
+    states = _all_alone(folder, sampled, trained, stages) if alone else {}
+    adapted = _all_adapted(folder, sampled, trained, stages) if alone else {}
+    stages.stage("judging the shared model" + (", and each party's own" if alone else ""), len(sampled))
+    own = {}
+    for place, one in enumerate(sampled, start=1):
+        figures = _figures(folder, one, trained.state)
+        if alone:
+            figures = _with_own_model(figures, one, states[one.party.name], sampled)
+            figures = _with_adapted(figures, one, *adapted[one.party.name], sampled)
+        own[one.party.name] = figures
+        stages.step(place)
+    facts = {
+        "made": alone,
+        "sampled": any(one.drawn for one in sampled),
+        "training_documents": MOST_TRAINED,
+        "judged_documents": _judged_each(parties),
+        "seconds": round(time.perf_counter() - begun, 2),
+    }
+    shared, useful = _shared_everywhere(trained, sampled)
+    began = Beginning.of(folder.agreement, trained.vocabulary)
+    control = None if began.control is None else _control(trained, began.control, sampled)
+    for party in parties:
+        party.close()
+    return Comparison(own, shared, useful, facts, began.facts(len(trained.vocabulary)), control)
+
+
+def _judged_each(parties: Sequence[Party]) -> int:
+    """Returns how many held-out documents of each party are judged at most."""
+    return max(1, MOST_JUDGED // max(len(parties), 1))
+
+
+def _sampled(party: Party, most_judged: int) -> _Sampled:
+    """Draws the sample. The plan's public seed decides it, so every call returns the same documents."""
+    documents, seed = party.documents, party.agreement.plan.seed
+    assert documents.train is not None
+    assert documents.held_out is not None
+    assert documents.agreed is not None
+    train, agreed = (_drawn(part, MOST_TRAINED, seed) for part in (documents.train, documents.agreed))
+    held_out = _drawn(documents.held_out, most_judged, seed)
+    drawn = (len(train), len(held_out)) != (len(documents.train), len(documents.held_out))
+    each = len(documents.held_out) / max(len(held_out), 1)
+    return _Sampled(party, replace(documents, train=train, agreed=agreed, held_out=held_out), each, drawn)
+
+
+def _drawn(corpus: PartyCorpus, most: int, seed: int) -> Any:
+    if len(corpus) > most:
+        corpus = corpus.select(np.sort(np.random.default_rng([seed, most]).choice(len(corpus), most, replace=False)))
+    return corpus.gathered()
+
+
+def _all_alone(folder: RunFolder, sampled: Sequence[_Sampled], trained: Trained, stages: Stages) -> dict[str, State]:
+    """Lets every party train alone, or reads the model that it trained before."""
+    fewer = f", on samples of at most {MOST_TRAINED:,} documents" if any(one.drawn for one in sampled) else ""
+    stages.stage(f"each party alone, for comparison{fewer}", len(sampled) * trained.rounds)
+    agreement, states = folder.agreement, dict[str, State]()
+    for place, one in enumerate(sampled):
+        party, kept = one.party, folder.party(one.party.name) / "alone.safetensors"
+        if not kept.is_file():
+            state = train_alone(agreement, party.name, one.documents.train, trained.rounds, _after(place, stages))
+            keep_figures(party.store, "alone", judge(agreement.model, state, one.documents, agreement.plan.seed))
+            write_arrays(kept, agreement.model.for_party(state, party.name), {})
+        states[party.name] = read_arrays(kept)[0]
+    return states
+
+
+def _all_adapted(
+    folder: RunFolder, sampled: Sequence[_Sampled], trained: Trained, stages: Stages
+) -> dict[str, tuple[TopicModel, State]]:
+    """Lets every party adapt the shared model to its documents, or reads the model that it made before."""
+    steps = rounds_of_adapting(trained.rounds)
+    stages.stage("each party adapts the shared model to its documents", len(sampled) * steps)
+    agreement, models = folder.agreement, dict[str, tuple[TopicModel, State]]()
+    for place, one in enumerate(sampled):
+        name, kept = one.party.name, folder.party(one.party.name) / ADAPTED
+        if not kept.is_file():
+            shared, train, seed = agreement.model.shared(trained.state), one.documents.train, agreement.plan.seed
+            found = adapt(agreement.model, shared, train, trained.rounds, seed, _after(place, stages))
+            keep_figures(one.party.store, "adapted", judge(found.model, found.state, one.documents, seed))
+            write_json(kept.with_suffix(".json"), found.facts())
+            write_model(kept, found.model, found.state, trained.vocabulary)
+        model, state, _ = read_any(kept, lambda _: type(agreement.model), agreement.plan.model.settings.get("module", ""))
+        models[name] = model, state
+    return models
+
+
+def _after(place: int, stages: Stages) -> Callable[[int, int], None]:
+    """Reports steps that are counted from where the stage stood before this party."""
+    return lambda done, total: stages.step(place * total + done)
+
+
+def _figures(folder: RunFolder, one: _Sampled, shared: State) -> PartyFigures:
+    """Collects what the shared model is to one party, and keeps it in the party's store."""
+    model, store = folder.agreement.model, one.party.store
+    figures = judge(model, shared, one.documents, folder.agreement.plan.seed)
+    read = {"all": len(one.party.corpus), "with_agreed_words": len(one.party.documents.for_question(COHERENCE))}
+    keep_figures(store, "shared", figures)
+    keep_figures(store, "documents", read)
+    shares = prevalence(model, shared, one.documents)
+    write_arrays(folder.party(one.party.name) / "prevalence.safetensors", {"prevalence": shares}, {})
+    return PartyFigures(figures, shares, read)
+
+
+def _with_own_model(figures: PartyFigures, one: _Sampled, state: State, everywhere: Sequence[_Sampled]) -> PartyFigures:
+    """Adds the figures of the party's own model, judged also on all held-out documents, which no party has."""
+    model = one.party.agreement.model
+    judged_everywhere = _everywhere(model, state, everywhere)
+    topics = model.topics(state)[np.argsort(-prevalence(model, state, one.documents), kind="stable")]
+    return replace(figures, alone={**kept_figures(one.party.store, "alone"), **judged_everywhere}, topics=topics)
+
+
+def _with_adapted(
+    figures: PartyFigures, one: _Sampled, model: TopicModel, state: State, everywhere: Sequence[_Sampled]
+) -> PartyFigures:
+    """Adds the figures of the shared model as the party adapted it, judged as its own model is."""
+    facts = read_json((one.party.store.folder / ADAPTED).with_suffix(".json"))
+    measured = {**kept_figures(one.party.store, "adapted"), **_everywhere(model, state, everywhere)}
+    return replace(figures, adapted={**measured, **facts})
+
+
+def _everywhere(model: TopicModel, state: State, everywhere: Sequence[_Sampled]) -> dict[str, float]:
+    """Judges a model on the held-out documents of all parties."""
+    found, words = zip(*(other.likelihood(model, state) for other in everywhere), strict=True)
+    weights = [np.full(len(part), other.judged) for part, other in zip(words, everywhere, strict=True)]
+    ends = mean_per_word(*map(np.concatenate, (found, words, weights)))
+    # A high likelihood is a low perplexity.
+    names = ("held_out_everywhere", "held_out_everywhere_high", "held_out_everywhere_low")
+    return {name: float(np.exp(-value)) for name, value in zip(names, ends, strict=True)}
+
+
+def _shared_everywhere(trained: Trained, sampled: Sequence[_Sampled]) -> tuple[dict[str, float], dict[str, Any]]:
+    """Judges the shared model on all documents, for figures that the coordinator may not ask for."""
+    top = top_words(sampled[0].party.agreement.model.topics(trained.state), TOP_WORDS)
+    alone = np.log(frequencies([one.party.documents.for_question(TRAIN) for one in sampled]))
+    useful = judged([_predicted(trained.state, one, alone) for one in sampled], len(trained.vocabulary))
+    if not trained.rounds:
+        useful = {**useful, "useful": False}
+    if sampled[0].party.agreement.model.embedding_size:
+        useful = of_whole_texts(useful)
+    held_out = (useful["baseline"] or {}).get("model")
+    npmi = float(np.mean(npmi_everywhere(top, (one.party.documents.for_question(COHERENCE) for one in sampled))))
+    return {"npmi": npmi, "held_out": float("nan") if held_out is None else held_out}, useful
+
+
+def _control(trained: Trained, state: State, sampled: Sequence[_Sampled]) -> dict[str, float]:
+    """Judges topics that no document made, as the shared model is judged."""
+    topics = sampled[0].party.agreement.model.topics(state)
+    figures, _ = _shared_everywhere(replace(trained, state=state), sampled)
+    return {**figures, "diversity": float(diversity(top_words(topics, 25)))}
+
+
+def _predicted(state: State, one: _Sampled, alone: Any) -> Predicted:
+    """Returns how well the shared model and the word frequencies predict the unseen half of each held-out document."""
+    found, words = one.likelihood(one.party.agreement.model, state)
+    assert one.documents.held_out is not None
+    unseen = one.documents.held_out.halves(one.party.agreement.plan.seed)[1]
+    return Predicted(found, np.asarray(unseen.counts @ alone), words, one.judged)

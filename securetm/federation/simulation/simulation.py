@@ -1,0 +1,217 @@
+"""A federation on one machine. It runs every role and keeps their stores apart.
+
+Only here are all roles in reach, so it decides nothing: coordinator and parties run as they would remotely.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from securetm.accounting.ledger import Ledger
+from securetm.block_answers import IN_PROCESS
+from securetm.contracts import Engine
+from securetm.corpus.corpus import Corpus, PartyCorpus
+from securetm.entropy import OperatingSystem
+from securetm.federation.budget.ledgers import own_budget
+from securetm.federation.budget.word_threshold import check_words
+from securetm.federation.coordinator.coordinator import Coordinator, Trained
+from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
+from securetm.federation.file_digests import bind_all, check
+from securetm.federation.folder import RESULT, RunFolder, alone_in, begin, result_of
+from securetm.federation.party.failure_log import failures_in
+from securetm.federation.party.learner import learned_in
+from securetm.federation.party.party import Party
+from securetm.federation.paying_errors import LedgerExhausted, NoBudgetLeft
+from securetm.federation.recording_watch import RecordingWatch
+from securetm.federation.release import release
+from securetm.federation.running_errors import Interrupted, PartyFailed
+from securetm.federation.simulation.comparison import compare
+from securetm.federation.simulation.parties import InProcess, Workers
+from securetm.federation.simulation.run_result import origin_of_run, summary
+from securetm.federation.soundness import check_floor
+from securetm.federation.store import (
+    COMMON,
+    CoordinatorStore,
+    PartyStore,
+    SqliteStore,
+    json_bytes,
+    write_bytes,
+)
+from securetm.federation.transcript import Parties, Recorded, Transcript
+from securetm.federation.work_time import WorkTimer
+from securetm.models.quality import diversity, top_words
+from securetm.plans.agreement import agree
+from securetm.plans.reading import read_plan
+from securetm.private_files import check_private
+from securetm.stages import Stages, Unwatched
+
+
+def federate(
+    corpora: Mapping[str, PartyCorpus],
+    folder: str | Path,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    workers: int = 1,
+    ledgers: str | Path | None = None,
+    comparison: bool = True,
+) -> dict[str, Any]:
+    """Trains a federation of these parties in a new folder: `securetm.federate`, without the statement on what may leave."""
+    plan = read_plan(None, settings or {})
+    agreement = agree(plan)
+    check_floor(agreement, len(corpora))
+    check_words(agreement, corpora)
+    home = None if ledgers is None else Path(ledgers)
+    begun = begin(Path(folder), plan, corpora, ledgers=home)
+    return execute(begun, Unwatched(), workers=workers, comparison=comparison)
+
+
+def execute(
+    folder: RunFolder,
+    stages: Stages,
+    *,
+    workers: int = 0,
+    comparison: bool = True,
+    parties: Parties | None = None,
+    engine: Engine = IN_PROCESS,
+) -> dict[str, Any]:
+    """Starts or resumes a run and takes it to its end. Interrupted at any moment, it can be called again.
+
+    The parties run in this process or in its workers, unless `parties` brings what carries messages to them. Where they run
+    in this process, the engine computes their answers, of one after the other. The caller closes it.
+    """
+    _one_thread()
+    if (folder.path / RESULT).is_file():
+        ended = result_of(folder.path)
+        check(folder.path, *([folder.model] if ended["rounds"] else []), folder.words)
+        return ended
+    with alone_in(folder.path):
+        with WorkTimer(Transcript(folder.path / "transcript"), stages) as timer:
+            try:
+                trained = train(folder, timer, workers, parties or _parties(folder, workers, engine))
+                compared = compare(folder, trained, make_party, timer, comparison)
+            except KeyboardInterrupt as stop:
+                raise Interrupted(str(folder.path), rounds_kept(folder.coordinator)) from stop
+            except NoBudgetLeft as limit:
+                raise _exhausted(folder, limit.party) from limit
+            result = summary(folder, trained, compared, timer)
+        _end(folder, result)
+    return result
+
+
+def _end(folder: RunFolder, result: Mapping[str, Any]) -> None:
+    """Writes the digests of all files, and the result last: it marks the run as finished."""
+    content = json_bytes(result)
+    bind_all(folder.path, {RESULT: content})
+    write_bytes(folder.path / RESULT, content)
+
+
+def _exhausted(folder: RunFolder, party: str) -> LedgerExhausted:
+    """Returns the error with the ledger's path: the coordinator knows the party, and no file."""
+    path = folder.ledger(party)
+    with Ledger.read(path) as ledger:
+        bounded = sum(bool(run.answers) for run in ledger.runs())
+        return LedgerExhausted(str(path), party, ledger.budget.epsilon, ledger.spent().epsilon, bounded)
+
+
+def make_party(folder: RunFolder, name: str, engine: Engine = IN_PROCESS) -> Party:
+    """Makes one party from its own folder, in a worker or in this process. The engine computes its answers."""
+    _one_thread()
+    # Not synced: all parties share this machine's disk, and a run that lost its power begins a new session with new keys.
+    store, corpus = PartyStore(folder.party(name), synced=False), documents_of(folder, name)
+    party = Party(name, folder.members, folder.agreement, corpus, store, OperatingSystem(), folder.keys, *_ledger(folder, name))
+    return replace(party, run=folder.name, simulated=True, engine=engine)
+
+
+def documents_of(folder: RunFolder, name: str) -> PartyCorpus:
+    """Reads a party's documents from its own folder."""
+    check(folder.path, folder.documents(name))
+    check_private(folder.documents(name))
+    return Corpus.load(folder.documents(name))
+
+
+def _one_thread() -> None:
+    """Limits torch to one thread: two threads on busy cores are many times slower than one."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+
+
+def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, SqliteStore | None]:
+    """Opens the party's ledger, and the store of what it signed of the others' under a budget. Both outlive the run."""
+    budget, path = folder.agreement.budget, folder.ledger(name)
+    others = SqliteStore(path.with_suffix(".others"), COMMON) if budget is not None else None
+    return Ledger.open(path, name, own_budget(path, budget)), others
+
+
+# ---- the federation itself -----------------------------------------------------------------------------------------
+
+
+def train(
+    folder: RunFolder,
+    stages: Stages,
+    workers: int = 1,
+    parties: Parties | None = None,
+    coordinating: Callable[..., Coordinator] = Coordinator,
+    arrivals: Mapping[str, float] | None = None,
+) -> Trained:
+    """Runs the federation from invitation to the finished model. An audit may bring malicious roles, or a real network."""
+    agreement = folder.agreement
+    transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
+    channel, asked = agreement.profile.aggregation.channel, parties or _parties(folder, workers)
+    recorded = Recorded(asked, transcript, channel, arrivals={} if arrivals is None else arrivals)
+    store = CoordinatorStore(folder.coordinator)
+    kept = store.kept_state(CHECKPOINT)
+    transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
+    parties_said = f"{len(folder.members)} parties"
+    stages.stage(f"words of {parties_said}, and the first round", 1)
+    watch = RecordingWatch(recorded, stages, f"training {agreement.plan.model.name} with {parties_said}")
+    coordinator = coordinating(folder.members, agreement, recorded, store, OperatingSystem(), watch, folder.keys)
+    with _failures_raised(folder):
+        try:
+            trained = coordinator.run()
+        finally:
+            recorded.close()
+            store.close()
+    if agreement.profile.aggregation.opened_by == "parties":
+        trained = _learned_by_parties(folder, trained)
+    if trained.rounds:
+        release(folder.path, agreement.model, trained.state, trained.vocabulary, origin_of_run(folder))
+    return trained
+
+
+@contextmanager
+def _failures_raised(folder: RunFolder) -> Iterator[None]:
+    """Raises a failure that a party logged meanwhile: the party tells the coordinator nothing, but its user must know."""
+    before = {name: len(failures_in(folder.party(name))) for name in folder.members}
+    problem: Exception | None = None
+    try:
+        yield
+    except Exception as raised:  # noqa: BLE001 - raised again below, unless a party's failure is behind it
+        problem = raised
+    for name in folder.members:
+        for one in failures_in(folder.party(name))[before[name] :]:
+            raise PartyFailed(name, one.name, one.reason, one.advice) from problem
+    if problem is not None:
+        raise problem
+
+
+def _learned_by_parties(folder: RunFolder, trained: Trained) -> Trained:
+    """Reads the model from the first party's store: the coordinator never saw it."""
+    store = PartyStore(folder.party(folder.members[0]))
+    memory, _ = store.kept_memory(max(store.kept_serials()))
+    held_out = store.rows("SELECT value FROM figures WHERE name = 'everybody held_out'")
+    store.close()
+    state = learned_in(memory)
+    topics = folder.agreement.model.topics(state)
+    figures = {"npmi": float("nan"), "diversity": diversity(top_words(topics, 25)), "held_out": held_out[0][0]}
+    return Trained(state, trained.vocabulary, trained.rounds, figures)
+
+
+def _parties(folder: RunFolder, workers: int, engine: Engine = IN_PROCESS) -> Parties:
+    if workers > 1:
+        return Workers(make_party, {name: (folder, name) for name in folder.members}, workers)
+    return InProcess({name: make_party(folder, name, engine) for name in folder.members})

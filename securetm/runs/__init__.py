@@ -1,0 +1,1 @@
+"""What a run left in its folder: read, compared, adapted, deleted."""

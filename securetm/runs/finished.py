@@ -1,0 +1,243 @@
+"""Reads a finished run, or a model from a file: its topics, and the topics of new documents. It changes no file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from securetm.contracts import Array, Origin, State, TopicModel
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.readers import read_corpus
+from securetm.corpus.tokeniser import Tokeniser
+from securetm.data_frames import library
+from securetm.errors import NotFound
+from securetm.federation.file_digests import RUN, check, is_bound
+from securetm.federation.folder import RESULT, RunFolder, reopen
+from securetm.federation.party.result import REPORT
+from securetm.federation.release import MODEL, released_model
+from securetm.federation.running_errors import ChangedFile, DamagedStore, NotARun
+from securetm.federation.sources import embed_of
+from securetm.federation.store import read_json
+from securetm.federation.topic_labels import TopicLabels
+from securetm.models import MODELS
+from securetm.models.false_discoveries import top_words_above_noise
+from securetm.models.given_documents import over, warn_of_unknown, words_of
+from securetm.models.known_networks import check_plan_of
+from securetm.models.model_errors import UnknownModel
+from securetm.models.quality import named_topics
+from securetm.models.stored_model import origin_of_model, read_any, read_tokeniser, write_model
+from securetm.plans.profiles import model_class
+from securetm.plans.reading import plan_from_tables
+from securetm.plans.schema import Plan
+from securetm.private_files import check_private
+from securetm.stages import Stages, Unwatched
+
+
+def load(path: str | Path) -> LearnedModel:
+    """Reads the model of a finished run (its folder, or the file in it), or a model that `save` wrote.
+
+    A file that is no such model, is damaged, or is of a later version is refused by name.
+    """
+    place = Path(path)
+    if place.is_dir():
+        if any((place / record).is_file() for record in (RUN, REPORT)) or not (place / MODEL).is_file():
+            return FinishedRun.open(place)
+        place = place / MODEL  # what was released of a run, without the run
+    if not place.exists():
+        raise NotFound("run or model file", str(place), ("the folder of a run, and release/model.safetensors in it",))
+    return SavedModel(place.name, *_read(place), read_tokeniser(place), origin_of_model(place))
+
+
+def model_of(path: Path) -> Path:
+    """Returns the file of the model in a folder: what was released of a run, or an adapted model, which may not leave."""
+    released = released_model(path)
+    return released if released.is_file() else path / MODEL
+
+
+def _read(path: Path, plan: Plan | None = None) -> tuple[Any, State, tuple[str, ...]]:
+    def kind_of(name: str) -> type[Any]:
+        kind = model_class(name)
+        if kind is None:
+            raise UnknownModel(str(path), name, MODELS.names())
+        return kind
+
+    return read_any(path, kind_of, plan.model.settings.get("module", "") if plan else "")
+
+
+@dataclass(frozen=True)
+class LearnedModel:
+    """A trained topic model, with its words."""
+
+    name: str  # of the run, or of the file
+    model: TopicModel
+    state: State
+    vocabulary: tuple[str, ...]
+
+    @property
+    def components_(self) -> Array:
+        """Topics x vocabulary, rows sum to one."""
+        return np.asarray(self.model.topics(self.state))
+
+    def topics(self, words: int = 10) -> list[list[str]]:
+        """Returns the heaviest words of each topic, heaviest first."""
+        return named_topics(self.components_, self.vocabulary, words)
+
+    def above_noise(self, words: int = 10) -> list[list[bool]] | None:
+        """Returns for each of these words whether it stands above the noise in its topic; None where that is not tested."""
+        return top_words_above_noise(self.model, self.state, words)
+
+    def transform(self, documents: Any) -> Array:
+        """Returns topic shares of a corpus, texts or counts: documents x topics, rows sum to one. Only words it knows count.
+
+        For a document without a known word it returns what it expects of any document; a warning counts such documents.
+        """
+        known = self._known(documents)
+        if self.model.reads_words:
+            warn_of_unknown(known)
+        return np.asarray(self.model.infer(self.state, known))
+
+    def known_words(self, documents: Any) -> Array:
+        """Returns how many words of each document the model knows. Repeated words count each time."""
+        return words_of(self._known(documents))
+
+    def heaviest_words(self, words: int = 10) -> Iterator[tuple[int, int, str, float]]:
+        """Returns topic (from 0), rank (from 1), word and weight of each of a topic's heaviest words."""
+        for topic, weights in enumerate(self.components_):
+            order = np.argsort(-weights, kind="stable")[:words]
+            yield from ((topic, rank, self.vocabulary[word], float(weights[word])) for rank, word in enumerate(order, 1))
+
+    def topics_frame(self, words: int = 10) -> Any:
+        """Returns a data frame of pandas with the columns topic, rank, word and weight."""
+        return library("pandas").DataFrame(self.heaviest_words(words), columns=["topic", "rank", "word", "weight"])
+
+    def save(self, path: str | Path) -> None:
+        """Writes weights, vocabulary and settings as one safetensors file: no code in it, nothing of the documents."""
+        write_model(Path(path), self.model, self.state, self.vocabulary, origin=self._origin())
+
+    def _known(self, documents: Any) -> Any:
+        """Returns the documents over the model's words: of a corpus over any words, or of a matrix over the model's."""
+        projected = documents.project(self.vocabulary) if isinstance(documents, Corpus) else documents
+        return over(projected, self.vocabulary, self._tokeniser())
+
+    def _tokeniser(self) -> Tokeniser | None:
+        """Returns what reads texts; None stands for the usual tokeniser."""
+        return None
+
+    def _origin(self) -> Origin | None:
+        """Returns where the model comes from, as its file says, so that a copy says it too."""
+        return None
+
+
+@dataclass(frozen=True)
+class SavedModel(LearnedModel):
+    """A model from a file, and what reads texts for it."""
+
+    tokeniser: Tokeniser | None = None
+    origin: Origin | None = None
+
+    def save(self, path: str | Path) -> None:
+        """Writes the same file as it was read from."""
+        write_model(Path(path), self.model, self.state, self.vocabulary, self.tokeniser, self.origin)
+
+    def _tokeniser(self) -> Tokeniser | None:
+        return self.tokeniser
+
+    def _origin(self) -> Origin | None:
+        return self.origin
+
+
+@dataclass(frozen=True)
+class FinishedRun(LearnedModel):
+    """The shared model of a finished run, with its words and its plan."""
+
+    plan: Plan
+    bound: bool = True  # whether the run wrote digests of its files down; one of an earlier version did not
+    folder: Path = Path()  # of the run, or of what a party has of one
+    origin: Origin | None = None
+
+    def _tokeniser(self) -> Tokeniser:
+        return self.plan.tokeniser.make()
+
+    def _origin(self) -> Origin | None:
+        return self.origin
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Opens a run that is finished, if its plan, words and model are as it wrote them; or what a party has of one."""
+        if not (path / RUN).is_file() and (path / REPORT).is_file():
+            return cls._at_party(path)
+        folder = reopen(path)
+        if not folder.model.is_file():
+            raise NotARun(str(path), "finished model")
+        check(path, folder.model, folder.words)
+        model, state, vocabulary = _read(folder.model, folder.agreement.plan)
+        _check_together(folder, model, vocabulary)
+        origin = origin_of_model(folder.model)
+        return cls(folder.path.name, model, state, vocabulary, folder.agreement.plan, is_bound(path), path, origin)
+
+    @classmethod
+    def _at_party(cls, path: Path) -> Self:
+        """Opens the folder in a party's home in which the model of a run landed."""
+        check_private(path)
+        report = read_json(path / REPORT)
+        if not model_of(path).is_file():
+            raise NotARun(str(path), "finished model")
+        try:
+            check_plan_of(str(path / REPORT), report["plan"])
+            plan, name = plan_from_tables(report["plan"], str(path / REPORT)), f"{report['federation']} {report['party']}"
+        except (KeyError, TypeError, AttributeError) as problem:
+            raise DamagedStore(str(path / REPORT), "it is not the report of a party") from problem
+        model, state, vocabulary = _read(model_of(path), plan)
+        return cls(name, model, state, vocabulary, plan, folder=path, origin=origin_of_model(model_of(path)))
+
+    def labels(self) -> TopicLabels:
+        """Reads the labels that people gave to the topics of this run."""
+        return TopicLabels.of(self.folder, len(self.components_))
+
+    def moved(self) -> list[dict[str, Any]]:
+        """Returns how far each topic moved since the model that the run went on from; nothing where it began anew."""
+        return list(self._told().get("moved") or ())
+
+    def is_adapted(self) -> bool:
+        """Returns whether a party adapted it to its own documents: then the model is as secret as these."""
+        return "adapted" in self._told()
+
+    def spent_a_budget(self) -> bool:
+        """Returns whether noise was added for a privacy budget, as far as its folder says."""
+        spent = self._told().get("spent") or []
+        return any(one["epsilon"] is not None for one in (spent if isinstance(spent, list) else [spent]))
+
+    def rounds(self) -> int:
+        """Returns how many rounds the model was trained for, as far as its folder says; else as many as its plan asked for."""
+        return int(self._told().get("rounds") or self.plan.training.rounds)
+
+    def _told(self) -> dict[str, Any]:
+        told = next((self.folder / name for name in (RESULT, REPORT) if (self.folder / name).is_file()), None)
+        return read_json(told) if told else {}
+
+    def read(self, file: Path, text: str | None, date: str | None = None, stages: Stages | None = None) -> Corpus:
+        """Reads new documents in the words of this run, also those that have none of these words."""
+        return self.read_whole(file, stages, text=text, date=date).project(self.vocabulary)
+
+    def read_whole(
+        self, file: Path, stages: Stages | None = None, *, text: str | None, date: str | None = None, label: str | None = None
+    ) -> Corpus:
+        """Reads new documents in all their words.
+
+        Where the model reads embeddings and the file has none, they are made as the plan says.
+        """
+        made: dict[str, Any] = {"tokeniser": self.plan.tokeniser.make(), "embed": embed_of(self.plan, stages or Unwatched())}
+        return read_corpus(file, text=text, date=date, label=label, keep_empty=True, **made)
+
+
+def _check_together(folder: RunFolder, model: Any, vocabulary: tuple[str, ...]) -> None:
+    """Refuses a model that is not that of the run's plan, or whose words are not the run's list."""
+    if model != folder.agreement.model:
+        raise ChangedFile(str(folder.model), f"it is not the model of the plan in {RUN}")
+    words = folder.words.read_bytes() if folder.words.is_file() else b""
+    if words != "\n".join(vocabulary).encode():
+        raise ChangedFile(str(folder.words), f"its words are not those of {folder.model.name}")

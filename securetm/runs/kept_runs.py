@@ -1,0 +1,238 @@
+"""The runs that lie in a folder: what each one is, and how it is deleted. It trains nothing and changes no run.
+
+What a run kept is deleted, and nothing else: no ledger that belongs to documents, nothing that a party has to remember of its
+answers, no file that somebody put into the folder.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from securetm.errors import BadSetting, CannotWrite, SecuretmError
+from securetm.federation.coordinator.served_folder import LOG
+from securetm.federation.file_digests import KEPT, RUN, check
+from securetm.federation.folder import LEDGERS, RESULT, alone_in, result_of
+from securetm.federation.party.finishing import WORDS
+from securetm.federation.party.result import REPORT
+from securetm.federation.release import RELEASE
+from securetm.federation.running_errors import DamagedStore, NotARun, RunHoldsLedgers
+from securetm.federation.store import read_json
+from securetm.federation.topic_labels import LABELS
+from securetm.resources import user_cache
+
+SIMULATION, COORDINATOR, PARTY = "simulation", "coordinator", "party"
+_FOLDERS = (RELEASE, "coordinator", "parties", "transcript", "audits")
+_FILES = (
+    LABELS,
+    LOG,
+    "lock",
+    RESULT,
+    KEPT,
+    RUN,
+)  # the record goes last: until then it is a run
+_NAMES_FEDERATION, _HEAD = b'"federation"', 4096  # what every report says, and within how many bytes
+_AT_PARTY = (LABELS, WORDS, REPORT)  # what it has to remember of its answers stays
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """One run as it lies on disk. A figure that is not known is None."""
+
+    name: str
+    directory: str
+    kind: str  # simulation, coordinator or party
+    model: str
+    profile: str
+    parties: int | None
+    begun: str  # UTC; of a party's run when it ended
+    finished: bool
+    rounds: int | None
+    perplexity: float | None
+    npmi: float | None
+    epsilon: float | None  # the most that one party spent
+    unit: str | None
+    seconds: float | None
+    bytes_sent: int | None
+    size: int  # bytes on disk
+    trouble: str = ""  # why its files cannot be read
+
+
+def runs_in(place: Path) -> list[KeptRun]:
+    """The run in this folder, or the runs beneath it: those in a folder of runs, or those at home with a party."""
+    return [_told(path) for path in _folders(place)]
+
+
+def found_run(name: str, place: Path) -> Path:
+    """The folder of the run of that name, or at that path. Refuses what is no run."""
+    for path in (place / name, Path(name)):
+        if path.is_symlink():
+            raise BadSetting("", "RUN", name, "is a link, and not the folder of a run")
+        if _is_run(path):
+            return path
+    raise NotARun(name if Path(name).is_absolute() else str(place / name), "run")
+
+
+def delete(path: Path) -> tuple[str, ...]:
+    """Deletes what a run kept, and its folder if nothing else is in it. Returns the names of what was left there.
+
+    Refuses a run that a process is working on, and one whose folder holds ledgers of documents, which outlive runs.
+    """
+    if not _is_run(path) or path.is_symlink():
+        raise NotARun(str(path), "run")
+    if not (path / RUN).is_file():
+        return _deleted(path, (RELEASE,), _AT_PARTY)
+    trial = _check_ledgers(path)
+    if _is_another_programs(path):
+        raise NotARun(str(path), "run")
+    with alone_in(path):
+        return _deleted(path, (*_FOLDERS, *([LEDGERS] if trial else [])), _FILES)
+
+
+def kept_cache() -> Path | None:
+    """The folder of this user's cache, if there is one: documentation strings and embeddings, which can be computed again."""
+    folder = user_cache()
+    return folder if folder.is_dir() else None
+
+
+def delete_cache(folder: Path) -> None:
+    """Deletes the cache."""
+    try:
+        shutil.rmtree(folder)
+    except OSError as problem:
+        raise CannotWrite(str(folder), problem.strerror or type(problem).__name__) from problem
+
+
+def _folders(place: Path) -> Iterator[Path]:
+    beneath = sorted([*place.glob("*"), *place.glob("data/*/runs/*")]) if place.is_dir() else []
+    return (path for path in (place, *beneath) if _is_run(path))
+
+
+def _is_run(path: Path) -> bool:
+    return (path / RUN).is_file() or _is_report(path / REPORT)
+
+
+def _is_report(file: Path) -> bool:
+    """Whether a party's report begins so. Other tools call their files the same."""
+    try:
+        with file.open("rb") as stream:
+            return _NAMES_FEDERATION in stream.read(_HEAD)
+    except OSError:
+        return False
+
+
+def _told(path: Path) -> KeptRun:
+    try:
+        facts = _at_party(path) if not (path / RUN).is_file() else _of_result(path) if _ended(path) else _of_record(path)
+    except (SecuretmError, OSError) as problem:
+        facts = {"trouble": str(problem)}
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        facts = {"trouble": str(DamagedStore(str(path), "it is not the record of a run"))}
+    unknown: dict[str, Any] = {
+        "kind": SIMULATION,
+        "model": "",
+        "profile": "",
+        "finished": False,
+        **dict.fromkeys(("parties", "rounds", "perplexity", "npmi", "epsilon", "unit", "seconds", "bytes_sent")),
+        "begun": _when(path),
+    }
+    return KeptRun(**{"name": path.resolve().name, "directory": str(path), "size": _size(path), **unknown, **facts})
+
+
+def _ended(path: Path) -> bool:
+    return (path / RESULT).is_file()
+
+
+def _of_result(path: Path) -> dict[str, Any]:
+    result = result_of(path)
+    return {
+        **_of_record(path),
+        "finished": True,
+        "parties": len(result["parties"]),
+        **{name: result[name] for name in ("model", "profile", "rounds", "seconds")},
+        **_figures(result["quality"]),
+        **_spent(result["spent"]),
+        "bytes_sent": result["bytes_up"] + result["bytes_down"],
+    }
+
+
+def _of_record(path: Path) -> dict[str, Any]:
+    facts = read_json(path / RUN)
+    check(path, path / RUN)
+    kind = COORDINATOR if "federation" in facts else SIMULATION
+    plan = facts["plan"]
+    return {"kind": kind, "model": plan["model"]["name"], "profile": plan["profile"], "parties": len(facts["members"])}
+
+
+def _at_party(path: Path) -> dict[str, Any]:
+    report = read_json(path / REPORT)
+    return {
+        "name": f"{report['federation']} {report['party']}",
+        "kind": PARTY,
+        "finished": True,
+        "begun": str(report["ended"]),
+        "profile": report["plan"]["profile"],
+        **{name: report[name] for name in ("model", "rounds")},
+        **_figures(report["quality"]),
+        **_spent([report["spent"]] if report["spent"] else []),
+    }
+
+
+def _figures(quality: Mapping[str, float]) -> dict[str, float | None]:
+    return {"perplexity": quality.get("held_out"), "npmi": quality.get("npmi")}
+
+
+def _spent(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    paid = [one for one in each if one["epsilon"] is not None]
+    return {"epsilon": max(one["epsilon"] for one in paid), "unit": paid[0]["unit"]} if paid else {}
+
+
+def _when(path: Path) -> str:
+    """When the run's record was written; no other file says when it began."""
+    record = path / RUN if (path / RUN).is_file() else path / REPORT
+    return datetime.fromtimestamp(record.stat().st_mtime, UTC).isoformat(timespec="seconds")
+
+
+def _size(path: Path) -> int:
+    return sum(one.lstat().st_size for one in path.rglob("*") if one.is_file() and not one.is_symlink())
+
+
+def _is_another_programs(path: Path) -> bool:
+    """Whether the record is a table that says nothing of a run; one that cannot be read may have been a run's."""
+    try:
+        facts = read_json(path / RUN)
+    except SecuretmError:
+        return False
+    return bool(facts) and not {"plan", "members"} & facts.keys()
+
+
+def _check_ledgers(path: Path) -> bool:
+    """Whether the run has ledgers of its own. Refuses a folder with ledgers that are not this run's alone."""
+    try:
+        trial = str(read_json(path / RUN)["ledgers"]) == LEDGERS
+    except (SecuretmError, KeyError):
+        trial = False  # then no ledger in it may be deleted
+    own = path / LEDGERS
+    others = [one for one in path.rglob("*.ledger") if not (trial and own in one.parents)]
+    if others:
+        raise RunHoldsLedgers(str(path), str(others[0]))
+    return trial
+
+
+def _deleted(path: Path, folders: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
+    try:
+        for name in folders:
+            if (path / name).is_dir() and not (path / name).is_symlink():
+                shutil.rmtree(path / name)
+        for name in files:
+            (path / name).unlink(missing_ok=True)
+        left = tuple(sorted(one.name for one in path.iterdir()))
+        if not left:
+            path.rmdir()
+    except OSError as problem:
+        raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
+    return left
