@@ -31,7 +31,7 @@ test-slow: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy -p securetm -p tests.laws
+	$(BIN)/mypy -p securetm -p lab -p tests.laws
 	$(BIN)/lint-imports --no-logo
 
 fmt: $(READY)
@@ -43,7 +43,7 @@ docs: $(READY)
 	$(BIN)/python -m docs.generate.command_page
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-# Peers for `securetm bench`, in an environment of their own.
+# Peers for `python -m lab bench`, in an environment of their own.
 bench-peers: .venv-peers/.ready
 
 .venv-peers/.ready: Makefile

@@ -13,7 +13,7 @@ from securetm.federation.simulation import simulation
 
 _IN = "tests/federation/test_"
 _READ_IT = ("adapting", "changed_files", "federation_result", "matched_runs", "resume", "useful")
-WHOLE = ("tests/experiments/", *(f"{_IN}{name}.py" for name in _READ_IT))
+WHOLE = ("tests/lab/", *(f"{_IN}{name}.py" for name in _READ_IT))
 SOME = (
     f"{_IN}lda_runs.py::test_a_federation_counts_what",
     f"{_IN}lda_vi_runs.py::test_a_federation_expects_what",

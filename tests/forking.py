@@ -20,7 +20,7 @@ LOADED = (
     "torch",
     "securetm.accounting.ledger",
     "securetm.cli.run_command",
-    "securetm.experiments.peaks",
+    "lab.peaks",
     "securetm.federation.simulation.simulation",
     "securetm.models.neural.prodlda",
     "tests.federation.played",

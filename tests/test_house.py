@@ -49,7 +49,7 @@ GUESSES = {
 @cache
 def files() -> tuple[Path, ...]:
     """All files of the package that people write."""
-    return tuple(path for path in sorted(PACKAGE.rglob("*.py")) if path.name not in GENERATED and "peers" not in path.parts)
+    return tuple(path for path in sorted(PACKAGE.rglob("*.py")) if path.name not in GENERATED)
 
 
 @cache

@@ -105,9 +105,7 @@ def test_what_the_package_imports_is_what_it_depends_on(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         declared = re.findall(r"^Requires-Dist: ([\w-]+)", archive.read(metadata).decode(), re.MULTILINE)
-    needed = {
-        name for path in (ROOT / "securetm").rglob("*.py") if "experiments" not in path.parts for name in imports_of(path)
-    }
+    needed = {name for path in (ROOT / "securetm").rglob("*.py") for name in imports_of(path)}
     others = needed - set(sys.stdlib_module_names) - {"securetm"}
     distributions = packages_distributions()
     missing = {name for name in others if not {normal(d) for d in distributions.get(name, [name])} & set(map(normal, declared))}

@@ -12,7 +12,6 @@ import pytest
 
 from securetm.contracts import Claim, Profile, Unit
 from securetm.errors import BadSetting
-from securetm.experiments.committed_costs import by_cost, cost_of
 from securetm.federation.soundness import check_floor, refused_questions
 from securetm.plans.agreement import agree
 from securetm.plans.profile_choice import changes, fitting, gaps_asked
@@ -20,6 +19,7 @@ from securetm.plans.profiles import claims_of, cohort_of, profile_names, read_pr
 from securetm.plans.protection_asked import Answers, threats_asked
 from securetm.plans.reading import plan_from_tables
 from securetm.reports.choosing import PlanNotes, delta_for, plan_text
+from securetm.reports.committed_costs import by_cost, cost_of
 
 LOOKS = ("coordinator", "party", "reader")
 HIDE = ("organisation", "document", "total")
@@ -147,7 +147,7 @@ def test_every_figure_of_cost_is_there(name: str) -> None:
     assert cost.rounds >= 1
     assert cost.seconds > 0
     assert cost.megabytes > 0
-    assert all(command.startswith("securetm ") for command in cost.sources)
+    assert all(command.startswith("python -m lab ") for command in cost.sources)
 
 
 def test_every_change_that_is_named_makes_a_profile_fit() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from docs.generate.cluster_picture import Curve, drawn
 from docs.generate.folder_pages import ROOT
 from docs.generate.markdown import listed, page, table
-from securetm.experiments.cluster_costs import (
+from lab.bench.cluster_costs import (
     CALM,
     DISK_RATE,
     DOCUMENTS,
@@ -32,8 +32,8 @@ from securetm.experiments.cluster_costs import (
     simulated,
     stored_bytes,
 )
-from securetm.experiments.cluster_round import SHARD_BLOCKS, Cluster, most_waiting, task_sizes
-from securetm.experiments.scale_cases import LARGE, PARTS, ROUND
+from lab.bench.cluster_round import SHARD_BLOCKS, Cluster, most_waiting, task_sizes
+from lab.bench.scale_cases import LARGE, PARTS, ROUND
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.wording import counted
 
@@ -63,7 +63,7 @@ def cluster_page() -> str:
         f"each, and "
         "where it would break. **Nobody has run it.** The figures are a simulation: tasks, sums and their tree are "
         "those of the "
-        "engines, seconds and bytes are measured on one machine (`securetm bench scale`), and what is assumed is named.",
+        "engines, seconds and bytes are measured on one machine (`python -m lab bench scale`), and what is assumed is named.",
         "## What goes in",
         table(("measured with one thread", *map(str, _measured())), _inputs()),
         _assumed(),

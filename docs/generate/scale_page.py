@@ -12,9 +12,9 @@ from typing import Any
 
 from docs.generate.folder_pages import ROOT
 from docs.generate.markdown import listed, page, table
-from securetm.experiments.bench_scale import PEER_SECONDS, SIZES
-from securetm.experiments.cluster_costs import RESULT
-from securetm.experiments.scale_cases import BUILD, DISK, ENGINES_OF, LENGTH, MEMORY, MODELS, ROUND, TEXT, TOPICS, WORDS
+from lab.bench.cluster_costs import RESULT
+from lab.bench.scale import PEER_SECONDS, SIZES
+from lab.bench.scale_cases import BUILD, DISK, ENGINES_OF, LENGTH, MEMORY, MODELS, ROUND, TEXT, TOPICS, WORDS
 
 FILE = ROOT / "docs" / "how-far-one-machine-goes.md"
 _TITLES = {"lda": "LDA, a round of two sweeps", "lda-vi": "`lda-vi`, a round", "moments": "`moments`, its only round"}
@@ -128,7 +128,7 @@ def _conditions() -> str:
         f"{max(loads):.0f}; what was measured ran on one core, engines and two threads on both, at {priority} priority, so "
         f"that it "
         "hardly waited; the processor's clock stands beside the wall's. At 10^6 and 10^7 documents one round each was counted, "
-        f"after a first one. `securetm bench scale --keep FILE` measures it again, and goes on where it was killed."
+        f"after a first one. `python -m lab bench scale --keep FILE` measures it again, and goes on where it was killed."
     )
 
 

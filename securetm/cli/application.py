@@ -11,7 +11,6 @@ from typer.main import get_command
 from securetm.cli import budget_commands, corpus_commands, keys_commands
 from securetm.cli.adapt_command import adapt
 from securetm.cli.audit_command import audit
-from securetm.cli.bench_commands import bench, reproduce
 from securetm.cli.choose_command import choose
 from securetm.cli.evaluate_command import evaluate
 from securetm.cli.health_command import health
@@ -55,8 +54,6 @@ for command, summary, example in (
     (compare_profiles, "Show profiles side by side.", "masked dp-distributed"),
     (check, "Name every gap of a profile.", "open --model prodlda"),
     (threats, "Say what is promised against each adversary, what tried it, and what came out.", "masked"),
-    (reproduce, "Reproduce a table or figure.", "additive-prodlda"),
-    (bench, "Measure beside peers, in one run.", "prodlda"),
     (audit, "Attack a run and say what leaked.", "quick --html audit.html"),
     (report, "Write the page to sign about a run, or show an audit again.", "runs/demo --html audit.html"),
     (parts, "List every part that can be named.", "--json"),

@@ -1,8 +1,8 @@
 """How often to ask under a budget, and how much words' totals weigh: rules of public numbers, for models that ask for tables.
 
 Each round costs a part of the budget, so more rounds are noisier ones. A rule's two numbers were fitted on corpora on which
-settings may be chosen (`securetm reproduce rounds-rule`, and `rounds-without-vectors`), and looked at on others. Topics that
-begin at random have more to learn, and are asked for more often. It reads no document.
+settings may be chosen (`python -m lab reproduce rounds-rule`, and `rounds-without-vectors`), and looked at on others. Topics
+that begin at random have more to learn, and are asked for more often. It reads no document.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 In a text of five words a model finds little that contradicts the topics that it began at, so it stays at them. Topics of
 general word vectors may fit a narrow subject badly. Topics of `moments` come from the documents themselves, but cost a part of
 the budget. The rule's two numbers were seen on titles, papers' titles and messages, in the rows that a forecast is fitted to
-(`securetm reproduce usefulness-forecast`). It reads no document.
+(`python -m lab reproduce usefulness-forecast`). It reads no document.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How many words to list under a budget: a rule of public numbers, for a table of topics and words.
 
 Each word costs noise on all its counts, and a longer list holds more of what documents say. The rule's two numbers were fitted
-on made-up documents (`securetm reproduce settings-rule`), and looked at on corpora. It reads no document.
+on made-up documents (`python -m lab reproduce settings-rule`), and looked at on corpora. It reads no document.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The budget calculator as one page with sliders, which loads nothing and computes from tabulated figures. It composes nothing.
 
-The tables are in `budget_curves.json`, made by `securetm.experiments.budget_curves`. `budget_sliders.js` looks figures up: at
+The tables are in `budget_curves.json`, made by `lab.fits.budget_curves`. `budget_sliders.js` looks figures up: at
 a setting of the tables its figure is that of the command, and between two settings the larger one.
 """
 

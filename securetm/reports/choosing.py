@@ -19,7 +19,6 @@ from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.public_words import language_code
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.errors import BadSetting
-from securetm.experiments.committed_costs import ProfileCost, by_cost, cost_of
 from securetm.federation.questions import JOINT
 from securetm.federation.simulation.run_forecast import forecast_of, why_no_forecast
 from securetm.plans.agreement import Agreement, agree
@@ -42,6 +41,7 @@ from securetm.plans.protection_asked import (
 from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
 from securetm.reports.budget import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
+from securetm.reports.committed_costs import ProfileCost, by_cost, cost_of
 from securetm.reports.forecast import before_a_run, chance_said, forecast_said
 from securetm.reports.profiles import explain
 from securetm.reports.statement.questions import plain_claim

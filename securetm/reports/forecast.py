@@ -152,7 +152,7 @@ def notes(chosen: ForecastChoice) -> Iterator[str]:
     texts = tuple(name for name in chosen.asked.corpora if not name.startswith("made-up"))
     yield (
         f"Fitted to {listed(texts)} and to made-up documents; each corpus was forecast by a rule that was fitted without it "
-        "(securetm reproduce usefulness-forecast). Texts of another kind, or a list of words that fits badly, do worse."
+        "(python -m lab reproduce usefulness-forecast). Texts of another kind, or a list of words that fits badly, do worse."
     )
 
 

@@ -21,13 +21,12 @@ from securetm.corpus.readers import READERS
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.engines import ENGINES
 from securetm.errors import BadSetting
-from securetm.experiments.committed_costs import ProfileCost, cost_of
-from securetm.experiments.committed_frontier import frontier_says
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
 from securetm.plans.agreement import begins_public
 from securetm.plans.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile, words_in_sums
 from securetm.registries import OURS, Registry, unreadable_packages
+from securetm.reports.committed_costs import ProfileCost, cost_of, frontier_says
 from securetm.reports.terminal import show_list, titled
 from securetm.threats import read_threat_model
 from securetm.wording import counted, listed, upward, upward_figure

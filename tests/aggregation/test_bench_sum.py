@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from securetm.experiments.bench_sum import bench
+from lab.bench.sum import bench
 
 
 @pytest.mark.slow

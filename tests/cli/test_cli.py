@@ -36,8 +36,6 @@ COMMANDS = (
     "compare-profiles",
     "check",
     "threats",
-    "reproduce",
-    "bench",
     "audit",
     "report",
     "parts",
@@ -45,7 +43,6 @@ COMMANDS = (
     "keys",
     "corpus",
 )
-SLOW = ("reproduce", "bench")
 REMOTE = ("serve", "join", "health")  # their examples need a federation: docs/how-to has them with one
 
 
@@ -84,7 +81,7 @@ def test_version() -> None:
     assert re.fullmatch(r"securetm \d+\.\d+\.\d+\n", securetm("--version").out)
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("run", "audit", "report", *REMOTE, *SLOW)])
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("run", "audit", "report", *REMOTE)])
 def test_every_example_does_what_it_says(command: str, demo: Said, here: Path) -> None:
     said = securetm(*shlex.split(example_of(command))[1:])
     assert said.code == 0, said.err
@@ -107,14 +104,6 @@ def test_the_example_of_run_does_what_it_says(here: Path, monkeypatch: pytest.Mo
     assert len(said.json["topics"]) == int(arguments[arguments.index("--topics") + 1])
     assert len(said.json["parties"]) >= 2
     assert Path(said.json["directory"]).parent == Path("runs")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", SLOW)
-def test_every_slow_example_does_what_it_says(command: str, here: Path) -> None:
-    said = securetm(*shlex.split(example_of(command))[1:], "--json")
-    assert said.code == 0, said.err
-    assert said.json["rows"]
 
 
 # ---- run -----------------------------------------------------------------------------------------------------------
@@ -292,8 +281,6 @@ MISUSES = {
     "a profile's file beside another": (["compare-profiles", "open", "magic.toml"], "file magic.toml does not exist"),
     "an unknown model": (["check", "open", "--model", "magic"], "no model called 'magic'"),
     "an unknown threat model": (["check", "open", "--threat-model", "magic"], "no threat model called 'magic'"),
-    "an unknown bench": (["bench", "magic"], "no bench called 'magic'"),
-    "an unknown reproduction": (["reproduce", "magic"], "no reproduction called 'magic'"),
     "no topic": (["run", "--topics", "0"], "`n_topics` in LDA is 0"),
     "an unknown setting": (["run", "--set", "training.speed=1"], "'speed'"),
     "a setting without a value": (["run", "--set", "training.rounds"], "must name a setting and its value"),

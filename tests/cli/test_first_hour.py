@@ -40,8 +40,6 @@ MEANT = {
     "stop": (["run", "--stop", "heldout"], "held_out"),
     "threat model": (["check", "open", "--threat-model", "curious_cordinator"], "curious_coordinator"),
     "audit plan": (["audit", "quik"], "quick"),
-    "bench": (["bench", "federations"], "federation"),
-    "reproduction": (["reproduce", "itfm"], "iftm"),
     "option": (["run", "--toppics", "3"], "--topics"),
     "command": (["explian", "open"], "explain"),
     "command of a budget": (["budget", "proflie"], "profile"),
@@ -223,8 +221,3 @@ def test_what_was_typed_is_named_in_the_hint(what: str, demo: Said, here: Path) 
 
 def test_a_profile_is_not_explained_for_too_few_parties() -> None:
     advised(securetm("explain", "masked", "--parties", "2"), 2, "2 parties are fewer than the 4", "more parties")
-
-
-def test_a_page_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
-    said = securetm("reproduce", "additive-prodlda", "--html", str(tmp_path / "absent" / "page.html"))
-    advised(said, 2, "cannot be written", "another place")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lab.peaks import measurable, peak_mebibytes
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Malformed
-from securetm.experiments.peaks import measurable, peak_mebibytes
 from securetm.federation.questions import Questions
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import FIRST_KEPT, LAST_KEPT, CoordinatorStore, PartyStore

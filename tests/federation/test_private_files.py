@@ -160,7 +160,7 @@ def test_a_file_that_was_open_is_closed_before_anything_is_written(tmp_path: Pat
 
 
 # Results about public texts, made-up files of the laws, and who makes modes.
-PUBLIC = ("experiments", "testing", "evidence.py", "private_files.py", "writing.py", "roster_file.py")
+PUBLIC = ("testing", "evidence.py", "private_files.py", "writing.py", "roster_file.py")
 MADE_BEFORE = ("event_log.py",)  # goes on with a file that `private_files` made
 OTHERWISE = re.compile(
     r"\bopen\([^)\n]*[\"'][wax]b?[\"']|write_text\(|\.write_bytes\(|\.mkdir\(|makedirs\(|save_file\(|\.touch\(|copyfile\("

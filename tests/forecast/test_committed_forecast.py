@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from securetm.experiments.committed_frontier import committed
-from securetm.experiments.forecast_judged import by_chance, coverage_said, summary
-from securetm.experiments.forecast_points import points_of_frontier, points_of_trials
+from lab.fits.forecast_judged import by_chance, coverage_said, summary
+from lab.fits.forecast_points import points_of_frontier, points_of_trials
+from lab.measuring import committed
 from securetm.plans.forecast.fitted_rule import FILE
 from securetm.plans.forecast.usefulness_forecast import ONE_CORPUS
 
@@ -20,13 +20,13 @@ TEXTS = {"20 Newsgroups", "TagMyNews", "SMS", "M10", "StackOverflow titles", "do
 
 @pytest.fixture(scope="module")
 def result() -> Any:
-    return committed("usefulness-forecast")
+    return committed("reproduce-usefulness-forecast")
 
 
 def test_the_shipped_rule_is_the_fitted_one_and_has_seen_all_rows(result: Any) -> None:
     shipped = json.loads(resources.files("securetm.plans.forecast").joinpath(FILE).read_text("utf-8"))
     assert shipped == result["fitted"]
-    points = [*points_of_trials(result["rows"]), *points_of_frontier(committed("private-frontier")["rows"])]
+    points = [*points_of_trials(result["rows"]), *points_of_frontier(committed("reproduce-private-frontier")["rows"])]
     for name, fitted in shipped["models"].items():
         assert fitted["held_out"]["outcomes"] == sum(point.model == name and point.noised for point in points)
         assert fitted["classification"]["outcomes"] > fitted["held_out"]["outcomes"]
@@ -54,7 +54,7 @@ def test_chances_are_about_as_often_true_as_they_say(result: Any) -> None:
 
 
 def test_what_is_said_of_a_model_of_one_corpus_is_committed() -> None:
-    rows = committed("privacy-utility")["rows"]
+    rows = committed("reproduce-privacy-utility")["rows"]
     noised = [row["f1"] for row in rows if row["epsilon"] is not None]
     (free,) = [row["f1"] for row in rows if row["profile"] == "masked"]
     assert f"{min(noised):.2f} to {max(noised):.2f}" in ONE_CORPUS["prodlda"]

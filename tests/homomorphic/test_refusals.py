@@ -10,13 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lab.bench.he import bench
 from securetm.aggregation.homomorphic.bfv import BfvSum
 from securetm.aggregation.homomorphic.ckks import CkksSum
 from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, cheapest, from_digits, to_digits
 from securetm.aggregation.homomorphic.sum_key import HELLO_SIZE, SumKind
 from securetm.contracts import Aggregation, Block, Claim, Domain, Needs, Noised, Terms
 from securetm.errors import BadSetting, BrokenPromise, Malformed, NeedsIntegers, NeedsReach, NeedsSum, SumTooWide, Unsound
-from securetm.experiments.bench_he import bench
 from securetm.sessions.framing import HASH, Reader, head
 from securetm.sessions.session_errors import NoIdentity
 from tests.homomorphic.sessions import COORDINATOR, Session, Store, cohort, identity, names

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from dp_accounting import GaussianDpEvent
 
-from securetm import experiments
+import lab
+from lab.fits.rounds import fitted, given_up
+from lab.fits.rounds_without_vectors import EACH, PAIRS, PLAIN, ROUNDS
+from lab.fits.settings import USUAL
+from lab.fits.settings import fitted as fitted_settings
 from securetm.accounting.calculator.persons import People
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.errors import BadSetting
-from securetm.experiments.fitted_rounds import fitted, given_up
-from securetm.experiments.fitted_rounds_without_vectors import EACH, PAIRS, PLAIN, ROUNDS
-from securetm.experiments.fitted_settings import USUAL
-from securetm.experiments.fitted_settings import fitted as fitted_settings
 from securetm.models.rounds_rule import (
     FROM_PLAIN,
     FROM_PUBLIC,
@@ -33,7 +33,7 @@ from securetm.plans.forecast.forecast_setting import setting_under
 from securetm.plans.profiles import noise_in_sum, read_profile
 from securetm.plans.reading import plan_from_tables
 
-RESULT = Path(experiments.__file__).parent / "results" / "reproduce-rounds-rule.json"
+RESULT = Path(lab.__file__).parent / "results" / "reproduce-rounds-rule.json"
 
 
 def plan(**training: Any) -> Any:

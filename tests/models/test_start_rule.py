@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from securetm import experiments
-from securetm.experiments.contenders import PUBLIC, STARTED
-from securetm.experiments.forecast_points import GENERAL_WORDS
-from securetm.experiments.forecast_trials import MESSAGES, PAPERS, TITLES
+import lab
+from lab.fits.forecast_points import GENERAL_WORDS
+from lab.fits.forecast_trials import MESSAGES, PAPERS, TITLES
+from lab.reproduce.contenders import PUBLIC, STARTED
 from securetm.models.rounds_rule import LEAST_AFTER_PAIRS, MOST_TOTALS, noise_of_one_round, totals_for
 from securetm.models.start_rule import ASKED_FROM, SHORTEST, asks_first
 from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import MOMENTS
 
-RESULT = Path(experiments.__file__).parent / "results" / "reproduce-usefulness-forecast.json"
+RESULT = Path(lab.__file__).parent / "results" / "reproduce-usefulness-forecast.json"
 MANY, FEW = 12_000, 2_000
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
+from lab.fits import budget_curves
 from securetm.accounting.calculator.group_privacy import of_group
 from securetm.accounting.calculator.persons import People
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.errors import BadSetting
-from securetm.experiments import budget_curves
 from securetm.reports.budget_sliders import SliderStart, tables, write_sliders
 
 from ..cli.calculated import budget, found

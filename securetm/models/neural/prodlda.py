@@ -41,7 +41,7 @@ class ProdLDA(NeuralTopicModel):
 
     Each document's logits are layer-normalised to deviation `gain` and added to a learned background. A small `gain` keeps
     topics apart; a larger one fits held-out words better. Settings were chosen on long posts and short titles, and judged on
-    other corpora (`securetm reproduce additive-prodlda`).
+    other corpora (`python -m lab reproduce additive-prodlda`).
 
     The embedded decoder has 64 weights a topic and one a word, and the encoder reads 64 numbers of a document.
     Vectors are frozen: they are in the state of whoever keeps the model, each party has its own copy, and no answer holds them.

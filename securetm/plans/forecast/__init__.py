@@ -1,6 +1,6 @@
 """A forecast of how useful a model under a privacy budget will be, from public numbers alone. It reads no document.
 
-The rule is fitted to committed results (`securetm reproduce usefulness-forecast`). It decides nothing about privacy.
+The rule is fitted to committed results (`python -m lab reproduce usefulness-forecast`). It decides nothing about privacy.
 """
 
 from securetm.plans.forecast.forecast_setting import ForecastSetting, setting_under, under_profile

@@ -1,6 +1,6 @@
 """The fitted rule of a forecast: what noise allows, what so many words allow, and the lesser of both, with a band around it.
 
-Its numbers are in `fitted_usefulness.json`, which `securetm reproduce usefulness-forecast` finds. It reads no document.
+Its numbers are in `fitted_usefulness.json`, which `python -m lab reproduce usefulness-forecast` finds. It reads no document.
 """
 
 from __future__ import annotations

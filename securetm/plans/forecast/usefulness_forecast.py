@@ -40,7 +40,7 @@ _STARTED = {
 ONE_CORPUS = {  # models whose committed results under a budget are too few to fit a rule to
     "prodlda": (
         "prodlda was tried under a budget on 18,820 documents of one corpus only: F1 of a classifier on its 20 topics was "
-        "0.12 to 0.13 at epsilon 1 to 8, and 0.29 without noise (securetm reproduce privacy-utility)"
+        "0.12 to 0.13 at epsilon 1 to 8, and 0.29 without noise (python -m lab reproduce privacy-utility)"
     )
 }
 _UNITS = {LENGTH: "words in a document", TOPICS: "topics", WORDS: "words on the list", WORDS_SEEN: "occurrences of a word"}

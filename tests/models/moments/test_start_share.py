@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from dp_accounting import GaussianDpEvent
 
-from securetm import experiments
+import lab
+from lab.fits.start import fitted
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
-from securetm.experiments.fitted_start import fitted
 from securetm.models.moments.start_share import USUAL_START, noise_of_start
 
-RESULT = Path(experiments.__file__).parent / "results" / "reproduce-start-rule.json"
+RESULT = Path(lab.__file__).parent / "results" / "reproduce-start-rule.json"
 
 
 def test_the_rule_is_what_the_committed_rows_give() -> None:

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from lab.peers.dense_prodlda import DenseProdLDA
+from lab.peers.torch_prodlda import TorchProdLDA, drawn
 from securetm.contracts import Block, Terms, Unit
-from securetm.experiments.dense_prodlda import DenseProdLDA
-from securetm.experiments.torch_prodlda import TorchProdLDA, drawn
 from securetm.models.additivity import check_additive
 from securetm.models.model_errors import CouplesDocuments
 from securetm.models.neural.prodlda import ProdLDA

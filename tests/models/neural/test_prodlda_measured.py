@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from securetm.experiments import bench_prodlda
-from securetm.experiments.additive_prodlda import ADDITIVE, NEWSGROUPS, REFERENCE, SHORT, TUNED, judge, reproduce
-from securetm.experiments.bench_frame import zipf_counts
-from securetm.experiments.dense_prodlda import DenseTraining
+from lab.bench import prodlda as bench_prodlda
+from lab.measuring import zipf_counts
+from lab.peers.dense_prodlda import DenseTraining
+from lab.reproduce.additive_prodlda import ADDITIVE, NEWSGROUPS, REFERENCE, SHORT, TUNED, judge, reproduce
 from securetm.models.given_documents import as_documents
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.quality import diversity, document_npmi, top_words
@@ -103,7 +103,7 @@ def test_the_additive_network_beats_batch_norm_on_20_newsgroups(shared_data):
 
 @pytest.mark.slow
 def test_a_few_epochs_already_give_coherent_topics(shared_data):
-    from securetm.experiments.newsgroups import most_frequent, read_newsgroups
+    from lab.research_corpora import most_frequent, read_newsgroups
 
     corpus = most_frequent(read_newsgroups(), 2_000)
     net = ProdLDA().fit(corpus, epochs=8)

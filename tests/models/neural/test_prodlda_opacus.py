@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy import sparse
 
+from lab.peers.torch_prodlda import TorchProdLDA, drawn
 from securetm.clipped_sum import ClippedRowSum
-from securetm.experiments.torch_prodlda import TorchProdLDA, drawn
 from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
 

@@ -1,0 +1,246 @@
+"""What `bench scale` measures, one case at a time: a corpus that is built, or a party's answers over it. It judges nothing.
+
+Each case runs in a process of its own (`scale_process.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from lab.measuring import RoleMemory, Row, timed
+from securetm.block_answers import IN_PROCESS
+from securetm.contracts import IN_MEMORY, Answer, Engine, Keeping, Memory, RoundContext, State, TopicModel
+from securetm.corpus.shards.sharded_corpus import ShardedCorpus
+from securetm.corpus.synthetic_shards import write_stream
+from securetm.corpus.synthetic_stream import BLOCK, SyntheticStream
+from securetm.engines import ENGINES
+from securetm.entropy import OperatingSystem
+from securetm.plans.profiles import cohort_of, make_model, read_profile
+from securetm.route import Route, compile_route
+
+TOPICS, WORDS, LENGTH = 50, 2_000, 60
+LARGE_TOPICS, LARGE_WORDS = 200, 20_000
+BUILD, TEXT, ROUND = "build", "build from texts", "round"
+PARTS, LARGE, CHOICE = "parts of a round", "parts of a large round", "choice of held-out documents"
+DISK, MEMORY, POOL, RAY = "on disk", "in memory", "pool of 2", "Ray with 2 workers"
+ENGINES_OF = MappingProxyType({POOL: "pool", RAY: "ray"})
+WORKERS = 2
+_COMPILED = 200  # documents on which everything is compiled before the clock runs
+_BATCHES, _SETTLED = 260, 60  # mini-batches, and the first of them that no figure counts
+_MANY, _FEW_ROUNDS, _MORE_ROUNDS = 10**6, 2, 6  # rounds of corpora from so many documents on, and of smaller ones
+
+
+@dataclass(frozen=True)
+class ScaledModel:
+    """A model with the settings it is measured with."""
+
+    settings: Mapping[str, Any]
+    threaded: bool = False
+    by_batches: bool = False
+    passes: int = 1  # over every document in an answer
+
+
+MODELS: Mapping[str, ScaledModel] = MappingProxyType(
+    {
+        "lda": ScaledModel({"sweeps": 2}, threaded=True, passes=2),
+        "lda-vi": ScaledModel({"passes": 5}, threaded=True, passes=5),
+        "moments": ScaledModel({}),
+        "prodlda": ScaledModel({"device": "cpu"}, by_batches=True),
+    }
+)
+
+
+@dataclass(frozen=True)
+class ScaleCase:
+    """One measurement."""
+
+    what: str
+    documents: int
+    model: str = ""
+    place: str = DISK
+    threads: int = 1  # of the model, or of each worker of an engine
+
+    def __str__(self) -> str:
+        named = [self.model, *([] if self.what == ROUND else [self.what])]
+        parts = [" ".join(named).strip(), f"{self.documents:,} documents", *([self.place] if self.model else [])]
+        return ", ".join([*parts, *([f"{self.threads} threads"] if self.threads > 1 else [])])
+
+    @property
+    def rounds(self) -> int:
+        """Answers, of which the first are not counted: more of a small corpus, whose seconds differ more."""
+        if self.model and MODELS[self.model].by_batches:
+            return _BATCHES
+        return _FEW_ROUNDS if self.documents >= _MANY else _MORE_ROUNDS
+
+    @property
+    def not_counted(self) -> int:
+        """The answers at the beginning that no figure counts: they open files, and compare blocks with their digests."""
+        return _SETTLED if MODELS[self.model].by_batches else 1
+
+    @property
+    def stream(self) -> SyntheticStream:
+        """Its documents. A small corpus has several blocks too."""
+        block = BLOCK if self.documents >= BLOCK else self.documents // 4 + 1
+        return SyntheticStream(self.documents, self.words, self.topics, LENGTH, block_documents=block)
+
+    @property
+    def topics(self) -> int:
+        """Topics of the documents, and of the model."""
+        return LARGE_TOPICS if self.what == LARGE else TOPICS
+
+    @property
+    def words(self) -> int:
+        """Words of the vocabulary."""
+        return LARGE_WORDS if self.what == LARGE else WORDS
+
+    def corpus_in(self, folder: Path) -> Path:
+        """Where its documents lie on disk."""
+        return folder / f"documents-{self.documents}-{self.words}"
+
+
+# ---- in the process of its own -----------------------------------------------------------------------------------------
+
+
+def built(case: ScaleCase, folder: Path) -> Row:
+    """Seconds of writing the stream to disk."""
+    begun = time.process_time()
+    seconds, manifest = timed(partial(write_stream, case.stream, case.corpus_in(folder)))
+    return {"seconds": seconds, "processor": time.process_time() - begun, "bytes": manifest.facts(folder)["bytes"]}
+
+
+def built_from_text(case: ScaleCase, folder: Path) -> Row:
+    """By `securetm corpus build`, from lines of JSON; these are written before the clock runs, and deleted."""
+    from securetm.corpus.shard_building.corpus_build import CorpusBuild
+
+    source, out, stream = folder / "texts.jsonl", folder / "texts", case.stream
+    words = np.array(stream.vocabulary)
+    with source.open("w", encoding="utf-8") as file:
+        for number in range(stream.blocks):
+            file.writelines(f'{{"text": "{" ".join(row)}"}}\n' for row in words[stream.tokens(number)])
+    size = source.stat().st_size
+    begun = time.process_time()
+    try:
+        seconds, manifest = timed(CorpusBuild(str(source), out, block_documents=stream.block_documents).run)
+    finally:
+        source.unlink()
+    processor = time.process_time() - begun
+    assert manifest.tokens == stream.documents * LENGTH
+    return {"seconds": seconds, "processor": processor, "bytes": manifest.facts(out)["bytes"], "source_bytes": size}
+
+
+def answered(case: ScaleCase, folder: Path) -> Row:
+    """Seconds of a party's answers: documents chosen, rows made, clipped and added; and of the model's update, beside them."""
+    scaled, model = MODELS[case.model], model_of(case)
+    opened, documents = timed(partial(_documents, case, folder))
+    with _engine(case) as engine:
+        if engine is not IN_PROCESS:  # its workers begin, and compile what they need
+            AnsweringParty(model, documents.select(np.arange(1)), engine, IN_MEMORY).on_each_worker(documents)
+        keeping = IN_MEMORY if case.place == MEMORY else Keeping("bench", "0")
+        party = AnsweringParty(model, documents, engine, keeping)
+        party.answers(case.rounds)
+    facts = _figures(party, case)
+    if engine is not IN_PROCESS:
+        del facts["processor"]  # that of the workers is not in it
+    if not scaled.by_batches:
+        facts["tokens_per_second"] = case.documents * LENGTH * scaled.passes / facts["seconds"]
+    return {**facts, "opened": opened, "sha256": party.digest.hexdigest()}
+
+
+def model_of(case: ScaleCase) -> TopicModel:
+    """The model of a case. Everything that it compiles is compiled."""
+    scaled = MODELS[case.model]
+    threads = {"threads": case.threads} if scaled.threaded else {}
+    model = make_model(case.model, {"n_topics": case.topics, **scaled.settings, **threads})
+    few = ScaleCase(ROUND, _COMPILED).stream
+    AnsweringParty(model, few.corpus(), IN_PROCESS, IN_MEMORY).answers(2)
+    return model
+
+
+def _figures(party: AnsweringParty, case: ScaleCase) -> Row:
+    counted = slice(case.not_counted, None)
+    medians = {name: float(np.median(getattr(party, name)[counted])) for name in ("seconds", "processor")}
+    return {**medians, "counted": case.rounds - case.not_counted, "first": party.seconds[0], "update": party.updates[-1]}
+
+
+def _documents(case: ScaleCase, folder: Path) -> Any:
+    if case.place == MEMORY:
+        return case.stream.corpus().in_blocks()
+    return ShardedCorpus.open(case.corpus_in(folder)).in_blocks()
+
+
+@contextmanager
+def _engine(case: ScaleCase) -> Iterator[Engine]:
+    if case.place in (DISK, MEMORY):
+        yield IN_PROCESS
+        return
+    engine: Engine = ENGINES.load(ENGINES_OF[case.place])(workers=WORKERS)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+class AnsweringParty:
+    """A party's side of a training under `open`: its answers through the route, and the model that learns from them alone."""
+
+    def __init__(self, model: TopicModel, documents: Any, engine: Engine, keeping: Keeping) -> None:
+        self.model, self.documents, self.engine, self.keeping = model, documents, engine, keeping
+        self.profile = read_profile("open")
+        self.seconds: list[float] = []
+        self.processor: list[float] = []  # seconds of this process, of all its threads
+        self.updates: list[float] = []
+        self.digest = hashlib.sha256()  # of all vectors that left the party
+        self._memory: Memory = {}
+        self._state: State = model.start(documents.vocabulary, np.random.default_rng(0))
+
+    def answers(self, rounds: int) -> None:
+        """So many more rounds."""
+        for number in range(len(self.seconds), len(self.seconds) + rounds):
+            begun = time.process_time()
+            took, vector = timed(partial(self._answer, number))
+            self.processor.append(time.process_time() - begun)
+            for name in sorted(vector):
+                self.digest.update(np.ascontiguousarray(vector[name]).tobytes())
+            updated, self._state = timed(partial(self.model.update, self._state, Answer(vector)))
+            self.seconds.append(took)
+            self.updates.append(updated)
+
+    def forget(self) -> None:
+        """Everything that the party remembers of its documents."""
+        self._memory = {}
+
+    def on_each_worker(self, documents: Any) -> None:
+        """A first answer of a few documents of several blocks, so that every worker has begun before the clock runs."""
+        blocks = documents.blocks()
+        self.documents = documents.select(np.concatenate([np.asarray(_first_rows(block)) for block in blocks[:2]]))
+        self.answers(1)
+
+    def _answer(self, number: int) -> Mapping[str, Any]:
+        cohort = cohort_of(self.profile, ("one", "two"), number=number)
+        query = self.model.query(self._state)
+        route: Route = compile_route(query.terms, self.profile, cohort)
+        context = RoundContext(cohort, OperatingSystem(), RoleMemory())
+        before = frozenset({str(number - 1)})
+        keeping = Keeping(self.keeping.folder, str(number), before) if self.keeping.folder else IN_MEMORY
+        rng = np.random.default_rng([0, number])
+        return route.answer(query, self.documents, context, self._memory, rng, self.engine, keeping).vector
+
+
+def _first_rows(block: Any) -> Any:
+    return block.rows[:50]
+
+
+def as_argument(case: ScaleCase) -> str:
+    """A case as the command line names it."""
+    return json.dumps(asdict(case))

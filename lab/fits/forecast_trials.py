@@ -1,0 +1,360 @@
+"""What a forecast of usefulness is fitted to: private models on made-up documents and on corpora, with and without noise.
+
+All documents are in one place and the noise is a plain Gaussian, as under `dp-central`. A trial's words are frequent ones of
+the corpus itself, which is no private choice. What follows from the rows is in `forecast_fit.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab.fits.forecast_judged import by_chance, by_model, judged, summary
+from lab.fits.forecast_points import GENERAL_WORDS, points_of_frontier, points_of_trials
+from lab.fits.forecast_rule import fit
+from lab.judged_documents import classified, per_word
+from lab.keeping import KeptRows, Key, made
+from lab.measuring import OnProgress, Row, committed
+from lab.reproduce.contenders import DELTA, MOMENTS, PLAIN, PUBLIC, STARTED, STARTED_PLAIN
+from lab.research_corpora import FILE, M10, SMS, public_words, read_newsgroups, research_file
+from lab.research_corpora import PUBLIC as FILES
+from securetm.clipped_sum import ClippedRowSum
+from securetm.contracts import Answer, Array, State, TopicModel
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.docstrings import docstring_parties
+from securetm.corpus.public_words import frequent_words, public_shares
+from securetm.corpus.readers import read_corpus
+from securetm.corpus.synthetic import LdaNodes, SyntheticNodes, lda_nodes
+from securetm.corpus.tokeniser import Tokeniser, prune
+from securetm.corpus.word_vectors import GLOVE, read_vectors
+from securetm.models.gibbs.lda import LDA
+from securetm.models.moments.document_pairs import LONGEST
+from securetm.models.moments.moments import Moments
+from securetm.models.moments.start_share import USUAL_START, noise_of_start
+from securetm.models.moments.topics_before import TopicsBefore
+from securetm.models.nmf.nmf import NMF
+from securetm.models.public_knowledge import PublicKnowledge
+from securetm.models.public_topics import public_knowledge
+from securetm.models.rounds_rule import FROM_PLAIN, FROM_PUBLIC, noise_of_one_round, rounds_for, totals_for
+from securetm.models.variational.lda_vi import VariationalLDA
+
+SHORT, MIDDLE, LONG = "made-up documents of 5 to 10 words", "made-up documents of 15 to 75", "made-up documents of 80 to 240"
+CLEAR = "made-up documents of 15 to 60 on clear subjects"
+MANY = "made-up documents over 4,000 words"
+NEWS_POSTS, SNIPPETS = "20 Newsgroups", "TagMyNews"
+TITLES, PAPERS, DOCSTRINGS, MESSAGES = "StackOverflow titles", "M10", "docstrings", "SMS"
+LDA_COUNTS, FACTORS = "lda", "nmf"
+EPSILONS = (0.5, 1.0, 3.0, 8.0)
+RADIUS, TOPICS, WORDS = 2.0, 20, 1_000
+_LENGTHS = {SHORT: (5, 10), MIDDLE: (15, 75), LONG: (80, 240), CLEAR: (15, 60)}
+_MIXED = {SHORT: (0.1, 0.05), MIDDLE: (0.3, 0.1), LONG: (0.5, 0.1), CLEAR: (0.1, 0.05)}  # alpha and eta
+_JUDGES = 1_500  # documents that judge a model
+_WITHOUT = 20  # rounds where there is no noise
+_VAGUE = 2.5  # deviations of what blurs the vectors of made-up words: then they know as little as public ones do
+_MOST_SHARE = 0.5  # of documents that a word of a public list is in
+_STARTED = (STARTED, STARTED_PLAIN)  # lda-vi at topics that `moments` finds first
+_OTHERS = 10  # rounds of `lda` and of factors without noise
+
+
+@dataclass(frozen=True)
+class ForecastTrial:
+    """One training. `rounds` of 0 are as many as the package's own rule says."""
+
+    corpus: str
+    documents: int
+    model: str
+    epsilon: float | None
+    words: int = WORDS
+    topics: int = TOPICS
+    radius: float = RADIUS
+    seed: int = 0
+
+    def key(self) -> dict[str, Any]:
+        """Its fields, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class ForecastDocuments:
+    """Documents to train on, documents to predict and to classify, and their words' public vectors."""
+
+    train: Corpus
+    held: Corpus
+    vectors: Array
+    shares: Array  # of words in general texts
+
+    @property
+    def frequencies(self) -> float:
+        """The log-likelihood of a held-out word by word frequencies."""
+        counts = np.asarray(self.train.counts.sum(axis=0)).ravel() + 0.5
+        logs = np.log(counts / counts.sum())
+        return per_word(*self.held.halves(0), lambda _, unseen: unseen.counts @ logs)
+
+
+def row(key: Key) -> Row:
+    """The row of one trial: how well it predicts and classifies, beside word frequencies."""
+    trial = ForecastTrial(**key)
+    documents = documents_of(trial.corpus, trial.documents, trial.words)
+    model = model_of(trial)
+    rounds = rounds_of(trial, len(documents.train), len(documents.train.vocabulary))
+    state, deviation = trained(model, documents, trial, rounds)
+    held = per_word(*documents.held.halves(0), lambda seen, unseen: model.log_likelihood(state, seen, unseen))
+    return {
+        **trial.key(),
+        "documents": len(documents.train),
+        "words": len(documents.train.vocabulary),
+        "length": round(float(documents.train.lengths().mean()), 2),
+        "rounds": rounds,
+        "deviation": round(deviation, 4),
+        "held_out": round(held, 4),
+        "frequencies": round(documents.frequencies, 4),
+        "f1": round(classified(model.infer(state, documents.held), np.asarray(documents.held.labels)), 4),
+    }
+
+
+def model_of(trial: ForecastTrial) -> TopicModel:
+    """The model with the settings that a run under a budget has."""
+    if trial.model == MOMENTS:
+        return Moments(n_topics=trial.topics)
+    if trial.model == LDA_COUNTS:
+        return LDA(n_topics=trial.topics, sweeps=5)
+    if trial.model == FACTORS:
+        return NMF(n_topics=trial.topics, **(NMF.budget_defaults if trial.epsilon else {}))
+    noise = noise_of_one_round(trial.epsilon, DELTA) / for_rounds(trial) ** 0.5 if trial.epsilon else 0.0
+    asked = trial.model in _STARTED
+    known = {"plain": trial.model == PLAIN, "after_pairs": asked}
+    totals = totals_for(trial.documents, trial.topics, trial.words, noise, **known) if noise else 0.0
+    return VariationalLDA(n_topics=trial.topics, **{**VariationalLDA.budget_defaults, "totals": totals})
+
+
+def rounds_of(trial: ForecastTrial, documents: int, words: int) -> int:
+    """How often the model asks."""
+    if trial.model == MOMENTS:
+        return 1
+    if trial.model in (LDA_COUNTS, FACTORS) and trial.epsilon is None:
+        return _OTHERS
+    if trial.epsilon is None:
+        return _WITHOUT
+    noise = noise_of_one_round(trial.epsilon, DELTA) / for_rounds(trial) ** 0.5
+    rule = FROM_PLAIN if trial.model in (PLAIN, LDA_COUNTS, FACTORS) else FROM_PUBLIC
+    return rounds_for(documents, trial.topics, words, noise, rule)
+
+
+def for_rounds(trial: ForecastTrial) -> float:
+    """The share of the budget that the rounds have, in squares of noise."""
+    return 1.0 - USUAL_START if trial.model in _STARTED else 1.0
+
+
+def trained(model: TopicModel, documents: ForecastDocuments, trial: ForecastTrial, rounds: int) -> tuple[State, float]:
+    """The state after so many rounds with the budget's noise, and the deviation of that noise."""
+    rng = np.random.default_rng([trial.seed, rounds])
+    radius = 1.0 if trial.model in (MOMENTS, FACTORS) else trial.radius  # rows of these have that length under a budget
+    noise = 0.0 if trial.epsilon is None else noise_of_one_round(trial.epsilon, DELTA)
+    deviation = noise * (rounds / for_rounds(trial)) ** 0.5 * radius  # Gaussians compose as one
+    state = _started(model, documents, trial, rng)
+    for _ in range(rounds):
+        query = model.query(state)
+        summed = ClippedRowSum(query.terms, radius if trial.epsilon is not None else np.inf)
+        query.answer(documents.train, summed, {}, rng)
+        noised = {name: block + rng.normal(0.0, deviation, block.shape) for name, block in summed.blocks().items()}
+        state = model.update(state, Answer(noised, deviation=deviation))
+    return state, deviation
+
+
+def _started(model: TopicModel, documents: ForecastDocuments, trial: ForecastTrial, rng: np.random.Generator) -> State:
+    words = documents.train.vocabulary
+    if trial.model not in (PUBLIC, MOMENTS, *_STARTED):
+        return model.start(words, rng)
+    known: PublicKnowledge = public_knowledge(documents.vectors, trial.topics, documents.shares)
+    if trial.model not in _STARTED:
+        return model.started(words, known, rng)
+    return model.started(words, _asked_first(documents, trial, known if trial.model == STARTED else None, rng), rng)
+
+
+def _asked_first(
+    documents: ForecastDocuments, trial: ForecastTrial, known: PublicKnowledge | None, rng: np.random.Generator
+) -> PublicKnowledge:
+    """What the noised answer to the question of `moments` says."""
+    before, words = TopicsBefore(trial.topics), documents.train.vocabulary
+    question = before.question(len(words), 0.0)
+    summed = ClippedRowSum(question.terms, LONGEST)
+    question.answer(documents.train, summed, {}, rng)
+    noise = noise_of_start(trial.epsilon, DELTA, USUAL_START) if trial.epsilon is not None else 0.0
+    pairs = summed.blocks()["pairs"]
+    return before.found(words, Answer({"pairs": pairs + rng.normal(0.0, noise, pairs.shape)}, deviation=noise), known)
+
+
+# ---- documents ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def documents_of(name: str, documents: int, words: int) -> ForecastDocuments:
+    """So many documents of a corpus over so many words; the same in every process."""
+    return _made_up(name, documents, words) if name in _LENGTHS else _chosen(name, documents, words)
+
+
+def _made_up(name: str, documents: int, words: int) -> ForecastDocuments:
+    """Documents of LDA's own process, and word vectors that know vaguely which words go together."""
+    (shortest, longest), (alpha, eta) = _LENGTHS[name], _MIXED[name]
+    size = LdaNodes(nodes=1, topics=TOPICS, shared_topics=TOPICS, words=words, alpha=alpha, eta=eta)
+    size = replace(size, documents=documents, validation_documents=_JUDGES, shortest=shortest, longest=longest)
+    made = lda_nodes(size, seed=7)
+    (train,), (held,), (theta,) = made.train.values(), made.validation.values(), made.validation_theta.values()
+    return ForecastDocuments(train, replace(held, labels=theta.argmax(axis=1)), vectors_of(made.beta), _vague_shares(made.beta))
+
+
+def vectors_of(topics: Array) -> Array:
+    """Word vectors that know vaguely which words go together."""
+    rng = np.random.default_rng(8)
+    vectors = (topics / topics.sum(axis=0)).T @ rng.normal(size=(len(topics), 50)) / 50**0.5
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    found: Array = vectors + _VAGUE * rng.normal(size=vectors.shape) / 50**0.5
+    return found
+
+
+def _chosen(name: str, documents: int, words: int) -> ForecastDocuments:
+    """Some documents of a corpus over its own frequent words or those of general English, and public vectors of these."""
+    corpus = whole(name.removesuffix(GENERAL_WORDS))
+    chosen = _words_for(name, corpus, words)
+    counted = corpus.project(chosen)
+    counted = counted.select(np.flatnonzero(counted.lengths() >= 2))
+    order = np.random.default_rng(0).permutation(len(counted))
+    judges, rest = order[:_JUDGES], order[_JUDGES : _JUDGES + documents]
+    vectors, shares = _vague(chosen) if name == MANY else _known(chosen)
+    return ForecastDocuments(counted.select(np.sort(rest)), counted.select(np.sort(judges)), vectors, shares)
+
+
+def _words_for(name: str, corpus: Corpus, words: int) -> tuple[str, ...]:
+    """Frequent words of general English, or of two other corpora, or of the corpus itself."""
+    if name.endswith(GENERAL_WORDS):
+        return frequent_words("en", words, Tokeniser(), _MOST_SHARE)
+    others = _WORDS_OF_OTHERS.get(name)
+    return tuple(sorted(public_words(words, of=others) if others else prune(corpus, max_words=words)))
+
+
+def _known(words: tuple[str, ...]) -> tuple[Array, Array]:
+    """Public vectors and frequencies of English words, as a run has them."""
+    shares = public_shares(words, "en", Tokeniser())
+    filled = np.where(shares > 0, shares, shares[shares > 0].min() / 2)
+    return np.asarray(read_vectors(GLOVE, words).matrix(words)), np.asarray(filled / filled.sum())
+
+
+@cache
+def whole(name: str) -> Corpus:
+    """All documents of a corpus, over all their words."""
+    return WHOLE[name]()
+
+
+def _vague_shares(topics: Array) -> Array:
+    """Frequencies that are off as those of general texts are."""
+    found = topics.sum(axis=0) * np.random.default_rng(9).lognormal(0.0, 1.0, topics.shape[1])
+    least = np.maximum(found / found.sum(), 1e-7)
+    shares: Array = least / least.sum()
+    return shares
+
+
+def _vague(words: tuple[str, ...]) -> tuple[Array, Array]:
+    """Vectors and frequencies of some of the made-up words."""
+    made = _many_words()
+    places = {word: n for n, word in enumerate(made.train["node-1"].vocabulary)}
+    chosen = [places[word] for word in words]
+    shares = _vague_shares(made.beta)[chosen]
+    return vectors_of(made.beta)[chosen], shares / shares.sum()
+
+
+def _over_many_words() -> Corpus:
+    """Made-up documents whose list of words can be cut."""
+    made = _many_words()
+    return replace(made.train["node-1"], labels=made.theta["node-1"].argmax(axis=1))
+
+
+@cache
+def _many_words() -> SyntheticNodes:
+    size = LdaNodes(nodes=1, topics=TOPICS, shared_topics=TOPICS, words=4_000, alpha=0.3, eta=0.1, falling=0.7)
+    return lda_nodes(replace(size, documents=14_000, validation_documents=1, shortest=15, longest=75), seed=9)
+
+
+def _docstrings() -> Corpus:
+    parts = [replace(part, labels=np.full(len(part), party)) for party, part in docstring_parties().items()]
+    return Corpus.concat(parts, name=DOCSTRINGS)
+
+
+def _read(file: str) -> Callable[[], Corpus]:
+    return lambda: read_corpus(research_file(file))
+
+
+_WORDS_OF_OTHERS = {NEWS_POSTS: FILE, SNIPPETS: FILES[0]}
+WHOLE: Mapping[str, Callable[[], Corpus]] = {
+    NEWS_POSTS: read_newsgroups,
+    SNIPPETS: _read(FILES[0]),
+    DOCSTRINGS: _docstrings,
+    PAPERS: _read(M10),
+    MANY: _over_many_words,
+    TITLES: _read(FILES[1]),
+    MESSAGES: _read(SMS),
+}
+
+
+def reproduce(on_progress: OnProgress | None = None, keep: Path | None = None, workers: int = 1) -> Row:
+    """Carries out every trial; rows in the file `keep` are not made again. Then the fit, and how it does on other corpora."""
+    rows = made([trial.key() for trial in trials()], row, KeptRows(keep), workers, on_progress)
+    return found(rows)
+
+
+def found(rows: Sequence[Row]) -> Row:
+    """The result of these rows."""
+    points = [*points_of_trials(rows), *points_of_frontier(committed("reproduce-private-frontier")["rows"])]
+    told = judged(points)
+    tables = {
+        "How often the outcome lay in its band, on corpora left out": summary(told),
+        "The same by model": by_model(told),
+        "How many were of use, by the chance that was said": by_chance(told),
+    }
+    read = "20 Newsgroups, TagMyNews, StackOverflow titles, M10, SMS, docstrings of installed packages, made-up documents"
+    return {
+        "corpus": read,
+        "reproduction": "usefulness-forecast",
+        "fitted": fit(points),
+        "tables": tables,
+        "judged": told,
+        "rows": list(rows),
+    }
+
+
+# ---- which trials there are --------------------------------------------------------------------------------------------
+
+_CORPORA = (DOCSTRINGS, TITLES, PAPERS)
+_BEGUN = (*_LENGTHS, *_CORPORA, *(name + GENERAL_WORDS for name in _CORPORA))  # on which every one of the first models is tried
+_TEXTS = (*_CORPORA, MESSAGES, NEWS_POSTS, SNIPPETS)
+_MODELS, _FURTHER = (PUBLIC, MOMENTS, PLAIN), (LDA_COUNTS, FACTORS)
+
+
+def trials() -> list[ForecastTrial]:
+    """All of them: epsilons on every corpus, then other numbers of documents, words and topics, then further models."""
+    ends = (1.0, 8.0, None)
+    shapes = [(250, TOPICS), (2_000, TOPICS), (WORDS, 5), (WORDS, 50)]
+    english = tuple(name + GENERAL_WORDS for name in _CORPORA)
+    return [
+        *_block(_BEGUN, 2_000, (0.5, 3.0, None)),
+        *_block((MESSAGES + GENERAL_WORDS, MESSAGES, NEWS_POSTS, SNIPPETS), 2_000, (*EPSILONS, None)),
+        *_block((SHORT, MIDDLE, CLEAR, *_CORPORA, *english), 8_000, ends),
+        *(one for words, topics in shapes for one in _block(english[:1], 4_000, (1.0, None), words=words, topics=topics)),
+        *_block((DOCSTRINGS, PAPERS, MIDDLE), 4_000, ends, models=_FURTHER),
+        *_block((*_TEXTS, MIDDLE), 2_000, (0.5, 3.0, 8.0, None), models=(*_FURTHER, *_STARTED)),
+        *_block((*english, MESSAGES + GENERAL_WORDS), 2_000, (0.5, 3.0, None), models=_STARTED),
+        *_block((*_CORPORA, NEWS_POSTS, SNIPPETS, MIDDLE), 8_000, ends, models=_STARTED),
+        *_block((*_CORPORA, NEWS_POSTS, SNIPPETS), 8_000, ends, models=_FURTHER),
+        *_block((english[0],), 500, (3.0, None)),
+        *_block((CLEAR,), 20_000, (1.0, None)),
+    ]
+
+
+def _block(
+    corpora: Sequence[str], size: int, epsilons: Sequence[float | None], models: Sequence[str] = _MODELS, **more: int
+) -> list[ForecastTrial]:
+    return [ForecastTrial(name, size, model, epsilon, **more) for name in corpora for model in models for epsilon in epsilons]

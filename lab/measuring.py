@@ -1,0 +1,106 @@
+"""What all measurements share: progress, the clock, rows beside a peer, drawn documents and the record. It measures nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from securetm.contracts import Array
+
+T = TypeVar("T")
+OnProgress = Callable[[int, int], None]  # how much is done, of how much
+Row = dict[str, Any]
+REPEATS = 15
+RESULTS = Path(__file__).parent / "results"
+
+
+class RoleMemory(dict[str, bytes]):
+    """What a role remembers during one measurement; nothing is written to disk."""
+
+    def put(self, key: str, value: bytes) -> None:
+        """Keeps the value under that key."""
+        self[key] = value
+
+
+def told(items: Sequence[T], on_progress: OnProgress | None) -> Iterator[T]:
+    """The items one by one; reports progress after the work on each."""
+    step = stepper(len(items), on_progress)
+    for item in items:
+        yield item
+        step()
+
+
+def stepper(total: int, on_progress: OnProgress | None) -> Callable[[], None]:
+    """Reports one further step each time it is called."""
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if on_progress is not None:
+            on_progress(done, total)
+
+    return step
+
+
+def timed(work: Callable[[], T]) -> tuple[float, T]:
+    """Seconds that the work takes, and its result."""
+    begun = time.perf_counter()
+    result = work()
+    return time.perf_counter() - begun, result
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Seconds that the work takes."""
+    return timed(work)[0]
+
+
+def fastest(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    """The least of several timings after one that is not counted: other load and first compilations only add."""
+    work()
+    return min(seconds(work) for _ in range(repeats))
+
+
+def beside(
+    case: str, ours: float, theirs: float, unit: str, peer: str, *, digits: int = 3, ratio: float | None = None
+) -> Row:  # fmt: skip
+    """A row with our figure and the peer's. `ratio` says how many times better ours is; unless given, less is better."""
+    figures = {"ours": round(ours, digits), "unit": unit, "peer": peer, "theirs": round(theirs, digits)}
+    return {"case": case, **figures, "ratio": round(theirs / ours if ratio is None else ratio, 3)}
+
+
+def record(bench: str, rows: Sequence[Row], *, missing: Sequence[str] = (), packages: Sequence[str] = (), **facts: Any) -> Row:
+    """The result of a bench: the machine, the versions of these packages, further facts, and all rows."""
+    known = [platform.machine(), f"{os.cpu_count()} cores", f"Python {platform.python_version()}"]
+    machine = ", ".join([*known, *(f"{name} {version(name)}" for name in packages)])
+    return {"bench": bench, "machine": machine, **facts, "rows": list(rows), "missing": list(missing)}
+
+
+def zipf_words(seed: int, shape: int | tuple[int, int], words: int) -> Array:
+    """Word numbers drawn by Zipf's law, as sparse as news."""
+    share = 1.0 / np.arange(1, words + 1)
+    drawn: Array = np.random.default_rng(seed).choice(words, shape, p=share / share.sum())
+    return drawn
+
+
+def zipf_counts(documents: int, words: int, length: int = 70) -> Any:
+    """Counts of documents of one length by Zipf's law, as a CSR array."""
+    from scipy import sparse
+
+    drawn = zipf_words(0, (documents, length), words)
+    cells = (np.ones(drawn.size, dtype=np.int32), (np.repeat(np.arange(documents), length), drawn.ravel()))
+    return sparse.coo_array(cells, (documents, words)).tocsr()
+
+
+def committed(name: str) -> dict[str, Any]:
+    """The committed result of that name: `bench-NAME` or `reproduce-NAME`."""
+    found: dict[str, Any] = json.loads(RESULTS.joinpath(f"{name}.json").read_text("utf-8"))
+    return found

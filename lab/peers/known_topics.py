@@ -1,0 +1,82 @@
+"""Oracles: `lda-vi` that is told what no private model knows, and spends the same budget on the rest. They show limits only.
+
+What is known comes from a training without noise on the same documents. So no figure of an oracle is private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+
+from lab.judged_documents import JudgedDocuments
+from securetm.clipped_sum import ClippedRowSum
+from securetm.contracts import Answer, Array, State
+from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.plans.agreement import Agreement
+
+_ROUNDS = 20  # without noise
+
+
+@dataclass(frozen=True)
+class BeginsAtTruth(Agreement):
+    """An agreement whose training begins at known counts; what is public of the words stays public."""
+
+    known: Array | None = None
+
+    @classmethod
+    def after(cls, agreement: Agreement, known: Array) -> Self:
+        """The same agreement, which knows the counts."""
+        return cls(**{field.name: getattr(agreement, field.name) for field in fields(agreement)}, known=known)
+
+    def start(self, vocabulary: Sequence[str], frequencies: Array | None = None) -> State:
+        """The known counts."""
+        assert self.known is not None
+        return {**super().start(vocabulary, frequencies), "counts": self.known}
+
+
+class KnownAssignments(VariationalLDA):
+    """Its documents answer by the true topics; of the sum it believes what it would of any other, from equal topics on."""
+
+    def update(self, state: State, answer: Answer) -> State:
+        """Reads the sum as if every topic had had the word frequencies."""
+        return super().update({**state, "counts": np.ones_like(state["counts"])}, answer)
+
+
+def knowing_topics(agreement: Agreement, documents: JudgedDocuments) -> Agreement:
+    """The oracle that knows the true topics, and estimates words and weights."""
+    return BeginsAtTruth.after(agreement, _truth(agreement, documents))
+
+
+def knowing_assignments(agreement: Agreement, documents: JudgedDocuments) -> Agreement:
+    """The oracle whose documents know their topics, and that estimates each topic's words."""
+    known = _truth(agreement, documents)
+    model = KnownAssignments(**agreement.plan.model.settings)
+    return BeginsAtTruth(**{**vars(BeginsAtTruth.after(agreement, known)), "model": model})
+
+
+def _truth(agreement: Agreement, documents: JudgedDocuments) -> Array:
+    plan = agreement.plan
+    model = VariationalLDA(**plan.model.settings)
+    return _true_counts(model, documents, 1 - plan.training.held_out, plan.seed, plan.privacy.radius)
+
+
+@lru_cache(1)
+def _true_counts(model: VariationalLDA, documents: JudgedDocuments, share: float, seed: int, radius: float) -> Array:
+    """The counts that the model finds without noise on the documents that the parties train on."""
+    known = documents.held_back(share, seed)[0]
+    state = model.start(known.vocabulary, np.random.default_rng(seed))
+    for _ in range(_ROUNDS):
+        state = model.update(state, Answer(_summed(model, state, known, radius)))
+    found: Array = state["counts"]
+    return found
+
+
+def _summed(model: VariationalLDA, state: State, documents: Any, radius: float) -> Mapping[str, Array]:
+    query = model.query(state)
+    total = ClippedRowSum(query.terms, radius)
+    query.answer(documents, total, {}, np.random.default_rng(0))
+    return total.blocks()

@@ -1,0 +1,1 @@
+"""Tables and figures of papers and of this project, ours beside theirs."""

@@ -1,0 +1,217 @@
+"""The frontier of private models: a row is a federation with a ledger, rows are not made twice, and goals follow from them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lab.judged_documents import JudgedDocuments
+from lab.keeping import KeptRows, Key, made
+from lab.measuring import Row
+from lab.peers.threshold_lda_vi import above_threshold, shrunken
+from lab.reproduce.contenders import (
+    ASSIGNED,
+    CONTROL,
+    FREQUENCIES,
+    NOISED,
+    PLAIN,
+    PUBLIC,
+    SHIPPED,
+    TOPICS_KNOWN,
+    by_frequencies,
+    by_noised_frequencies,
+)
+from lab.reproduce.frontier_cases import (
+    CENTRAL,
+    DISTRIBUTED,
+    EPSILONS,
+    LOCAL,
+    NO_NOISE,
+    FrontierBlock,
+    FrontierCase,
+    chosen,
+)
+from lab.reproduce.frontier_corpora import NEWS, TITLES
+from lab.reproduce.frontier_findings import found, means
+from lab.reproduce.frontier_goals import dearer_by, goals_of
+from lab.reproduce.private_frontier import beside_row, federation_row, settings_of
+from securetm.corpus.corpus import Corpus
+from securetm.errors import BadSetting
+
+from .squares import squared
+
+FORMS = (CENTRAL, DISTRIBUTED, LOCAL)
+SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
+
+
+@pytest.fixture(scope="module")
+def little() -> JudgedDocuments:
+    """Three subjects in place of twenty newsgroups, and a public list of their words."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(SUBJECTS[n % 3].split(), 12)) for n in range(900)]
+    corpus = Corpus.from_strings(texts, labels=[str(n % 3) for n in range(900)], name="little")
+    return JudgedDocuments(corpus, tuple(sorted(" ".join(SUBJECTS).split())))
+
+
+@pytest.mark.parametrize(
+    "model", [PLAIN, *(pytest.param(one, marks=pytest.mark.slow) for one in (SHIPPED, TOPICS_KNOWN, ASSIGNED))]
+)
+def test_a_row_is_a_federation_that_paid_for_what_it_learned(model: str, little: JudgedDocuments) -> None:
+    case = FrontierCase("little", 3, model, CENTRAL, 8.0, 0)
+    row = federation_row(case, settings_of(case, len(little.raw)), little)
+    assert 7 < row["spent"] <= 8.0
+    assert row["noise"] > 0.5
+    assert row["held_out"] > np.log(1 / 15)  # every word alike
+    assert row["megabytes"] > 0
+
+
+def test_oracles_are_told_the_truth(little: JudgedDocuments) -> None:
+    """At an epsilon at which one round tells nothing, an oracle still has the topics that it was told."""
+    told = FrontierCase("little", 3, TOPICS_KNOWN, CENTRAL, 0.1, 0)
+    row = federation_row(told, settings_of(told, len(little.raw)), little)
+    assert row["f1"] > 0.9
+
+
+def test_word_frequencies_have_no_topics_to_judge(little: JudgedDocuments) -> None:
+    row = beside_row(FrontierCase("little", 3, FREQUENCIES, NO_NOISE, None, 0), little)
+    assert row["f1"] is None
+    assert row["held_out"] == pytest.approx(np.log(1 / 15), abs=0.1)
+
+
+def test_noised_word_frequencies_are_as_good_as_their_epsilon() -> None:
+    """One model without topics, which spends the whole budget on totals: the less noise, the nearer to exact frequencies."""
+    rng = np.random.default_rng(1)
+    words = tuple(f"word{'abcdefghijklmnopqrst'[n]}" for n in range(20))
+    texts = [" ".join(rng.choice(words, 6, p=np.arange(1, 21) / 210)) for _ in range(2_000)]
+    skewed = JudgedDocuments(Corpus.from_strings(texts, labels=["a", "b"] * 1_000, name="skewed"), tuple(sorted(words)))
+    said = [beside_row(FrontierCase("skewed", 3, NOISED, CENTRAL, epsilon, 0), skewed) for epsilon in (0.02, 0.5, 50.0)]
+    exact = beside_row(FrontierCase("skewed", 3, FREQUENCIES, NO_NOISE, None, 0), skewed)["held_out"]
+    assert said[0]["held_out"] < said[1]["held_out"] - 0.01
+    assert [row["held_out"] for row in said[1:]] == pytest.approx([exact, exact], abs=0.02)  # a document counts a word once
+    assert said[0]["f1"] is None
+
+
+# ---- which cases, and once each ------------------------------------------------------------------------------------
+
+
+def test_cases_are_chosen_by_their_fields() -> None:
+    cases = list(FrontierBlock(NEWS, 20, (PLAIN, SHIPPED), (NO_NOISE, CENTRAL), (0, 1)).cases())
+    assert len(cases) == 2 * 2 * (1 + len(EPSILONS))
+    assert {case.epsilon for case in chosen(cases, ["epsilon=1", "epsilon=none", "seed=0"])} == {1.0, None}
+    with pytest.raises(BadSetting, match="fits no case"):
+        chosen(cases, ["epsilon=2"])
+    with pytest.raises(BadSetting, match="must be FIELD=VALUE"):
+        chosen(cases, ["colour=red"])
+
+
+def _never(key: Key) -> Row:
+    raise AssertionError(key)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_kept_rows_are_not_made_again(workers: int, tmp_path: Path) -> None:
+    keys: list[dict[str, Any]] = [{"n": n} for n in range(4)]
+    file, told = tmp_path / "rows.jsonl", list[tuple[int, int]]()
+    made(keys[:2], squared, KeptRows(file))
+    with file.open("a", encoding="utf-8") as torn:
+        torn.write('{"key": {"n": 2}, "row": {"squ')  # where it was killed
+    rows = made(keys, squared, KeptRows(file), workers, lambda done, total: told.append((done, total)))
+    assert [row["square"] for row in rows] == [0, 1, 4, 9]
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert made(keys, _never, KeptRows(file)) == rows
+
+
+# ---- what follows from rows ------------------------------------------------------------------------------------------
+
+
+def _run(model: str, profile: str, epsilon: float | None, held_out: float, corpus: str = NEWS, seed: int = 0) -> Row:
+    case = FrontierCase(corpus, 20, model, profile, epsilon, seed)
+    figures = {"f1": 0.32, "held_out": held_out, "npmi": 0.2, "npmi_held_out": 0.1, "diversity": 0.5}
+    return {**case.key(), **figures, "rounds": 3, "seconds": 1.0, "megabytes": 1.0, "noise": 1.0}
+
+
+def test_means_are_over_seeds() -> None:
+    rows = means([_run(PUBLIC, CENTRAL, 1.0, -6.0), _run(PUBLIC, CENTRAL, 1.0, -6.2, seed=1)])
+    assert [(row["seeds"], row["held_out"], row["held_out_spread"], row["product"]) for row in rows] == [(2, -6.1, 0.2, 0.05)]
+
+
+def test_goals_say_what_was_reached() -> None:
+    central = {0.5: -6.2, 1.0: -6.1, 3.0: -6.0, 8.0: -5.97}
+    runs = [_run(PUBLIC, CENTRAL, epsilon, value) for epsilon, value in central.items()]
+    runs += [_run(PUBLIC, DISTRIBUTED, 3.0, -6.1), _run(PUBLIC, NO_NOISE, None, -5.9)]
+    runs += [_run(FREQUENCIES, NO_NOISE, None, -4.9, TITLES), _run(PUBLIC, CENTRAL, 1.0, -5.0, TITLES)]
+    goals = {goal["goal"]: goal for goal in goals_of(means(runs))}
+    at_least = f"{NEWS}, 20 topics, central, epsilon %s, {PUBLIC}: log-likelihood per held-out word at least"
+    assert not goals[at_least % 1]["held"]
+    assert goals[at_least % 3]["held"]
+    dearer = next(
+        goal for name, goal in goals.items() if name.startswith(f"{NEWS}, distributed at epsilon 3") and "held_out" in name
+    )
+    assert dearer["reached"] == pytest.approx(3.0, abs=0.01)
+    assert not dearer["held"]
+    assert any(name.startswith(TITLES) and not goal["held"] for name, goal in goals.items())
+    assert not any("2,000 of" in name for name in goals)  # no such row was made
+
+
+def test_goals_stand_beside_what_the_same_budget_reaches_with_more_knowledge() -> None:
+    """Oracles for topics; for titles the word frequencies that the budget buys. What is not ours has no goals."""
+    runs = [_run(PLAIN, CENTRAL, 1.0, -6.3), _run(TOPICS_KNOWN, CENTRAL, 1.0, -5.9), _run(ASSIGNED, CENTRAL, 1.0, -6.1)]
+    runs += [_run(FREQUENCIES, NO_NOISE, None, -6.2, TITLES), _run(CONTROL, NO_NOISE, None, -6.9, TITLES)]
+    runs += [_run(NOISED, profile, 1.0, value, TITLES) for profile, value in ((CENTRAL, -6.21), (LOCAL, -6.25))]
+    runs += [_run(PUBLIC, LOCAL, 1.0, -6.23, TITLES), _run(SHIPPED, LOCAL, 1.0, -6.5, TITLES)]
+    goals = {goal["goal"]: goal for goal in goals_of(means(runs))}
+    plain = next(goal for name, goal in goals.items() if "likelihood" in name)
+    assert (plain["held"], plain["topics_known"], plain["assignments_known"]) == (False, -5.9, -6.1)
+    (title,) = (goal for name, goal in goals.items() if name.startswith(TITLES))
+    assert (title["wanted"], title["reached"], title["noised_frequencies"]) == (-6.2, -6.23, -6.25)
+
+
+def test_noised_word_frequencies_have_the_noise_of_their_form() -> None:
+    """With the same draws, local noise takes frequencies furthest from the exact ones, and one curator's least."""
+    words = " ".join(SUBJECTS).split()
+    usual = 1.0 / np.arange(1, len(words) + 1)
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(words, 3, p=usual / usual.sum())) for _ in range(900)]
+    uneven = JudgedDocuments(Corpus.from_strings(texts, name="uneven"), tuple(sorted(words)))
+    exact = by_frequencies(uneven, FrontierCase("uneven", 3, FREQUENCIES, NO_NOISE, None, seed=0))[0]
+    found = [by_noised_frequencies(uneven, FrontierCase("uneven", 3, NOISED, form, 1.0, seed=0)) for form in FORMS]
+    away = [float(np.abs(topics - exact).sum(axis=1).max()) for topics in found]
+    assert 0 < away[0] < away[1] < away[2]
+    assert all(np.allclose(topics.sum(axis=1), 1.0) for topics in found)
+
+
+def test_a_ratio_of_epsilons_says_how_far_seeds_move_it_and_its_limit() -> None:
+    """Seeds that agree leave no room; five parties of whom two may help cannot come below their limit."""
+    central = {0.5: -6.2, 1.0: -6.1, 3.0: -6.0, 8.0: -5.97}
+    runs = [_run(PUBLIC, CENTRAL, epsilon, value, seed=seed) for epsilon, value in central.items() for seed in (0, 1)]
+    agreed = [*runs, *(_run(PUBLIC, DISTRIBUTED, 3.0, -6.1, seed=seed) for seed in (0, 1))]
+    apart = [*runs, *(_run(PUBLIC, DISTRIBUTED, 3.0, -6.1 + 0.05 * seed, seed=seed) for seed in (0, 1))]
+    for made_so, width in ((agreed, 0.0), (apart, 0.5)):
+        goal = next(
+            one for one in goals_of(means(made_so), made_so) if "distributed" in one["goal"] and "held_out" in one["goal"]
+        )
+        assert goal["high"] - goal["low"] >= width
+        assert goal["low"] - 0.01 <= goal["reached"] <= goal["high"] + 0.01
+        assert "1.33 times the epsilon" in goal["note"]
+    assert dearer_by(1.0, 1.0) == pytest.approx(1.0, abs=2e-3)
+    assert 1.3 < dearer_by(1.0, math.sqrt(5 / 3)) < 1.35
+
+
+def test_the_result_has_curves_for_every_corpus() -> None:
+    runs = [_run(PUBLIC, CENTRAL, epsilon, -6.0, corpus) for epsilon in EPSILONS for corpus in (NEWS, TITLES)]
+    result = found(runs)
+    assert {plot["title"].split(", ")[1] for plot in result["plots"]} == {NEWS, TITLES}
+    assert all(value >= 0 for plot in result["plots"] for line in plot["lines"].values() for _, value in line)
+
+
+def test_the_baseline_reads_noise_as_it_did() -> None:
+    """A count below the threshold becomes its word's mean; in the end, noise alone leaves word frequencies."""
+    counts = np.array([[10.0, 1.0], [2.0, 3.0]])
+    assert above_threshold(counts, 4.0).tolist() == [[10.0, 2.0], [2.0, 2.0]]
+    noise = np.random.default_rng(0).normal(0, 5, (20, 300)) + np.linspace(1, 50, 300)
+    topics = shrunken(noise, noise.sum(axis=0), 1.0, 5.0)
+    assert np.allclose(topics / topics.sum(axis=1, keepdims=True), topics[0] / topics[0].sum())
