@@ -136,4 +136,5 @@ def test_the_wheel_holds_every_data_file_and_no_test(installed: Path) -> None:
         }
         assert ours <= theirs
     assert not (installed / "tests").exists()
+    assert not (installed / "lab").exists()
     assert (installed / "securetm" / "py.typed").is_file()
