@@ -17,7 +17,7 @@ import numpy as np
 from lab.bench.cluster_round import Cluster, Rates, SimulatedRound, rounds
 from lab.bench.scale_cases import BUILD, CHOICE, DISK, LARGE, PARTS, ROUND, TEXT
 
-RESULT = Path(__file__).parent / "results" / "bench-scale.json"
+RESULT = Path(__file__).parents[1] / "results" / "bench-scale.json"
 DOCUMENTS, WORKERS, ROUNDS = 10**9, 100, 100
 LINK, DISK_RATE = 1.25e9, 0.5e9  # bytes a second: assumed
 SIMULATED = 20  # rounds, each with slow and lost workers of its own

