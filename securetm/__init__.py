@@ -13,7 +13,7 @@ from securetm.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from securetm.accounting.calculator.budget_call import budget as budget
-    from securetm.auditing.auditor import audit as audit
+    from securetm.auditing.runner import audit as audit
     from securetm.corpus.corpus import Corpus as Corpus
     from securetm.corpus.docstrings import docstring_parties as docstring_parties
     from securetm.corpus.readers import read_corpus as read_corpus
@@ -48,7 +48,7 @@ _WHERE = {
     "TorchModule": "securetm.models.torch_module.torch_module",
     "VariationalLDA": "securetm.models.variational.lda_vi",
     "ZeroShotTM": "securetm.models.neural.contextual",
-    "audit": "securetm.auditing.auditor",
+    "audit": "securetm.auditing.runner",
     "budget": "securetm.accounting.calculator.budget_call",
     "docstring_parties": "securetm.corpus.docstrings",
     "federate": "securetm.reports.statement.write",

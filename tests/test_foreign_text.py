@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
 
-from securetm.auditing.audit_record import Audit
-from securetm.auditing.illustrations import Example
+from securetm.auditing.record import Audit, Example
 from securetm.cli.json_output import print_json
 from securetm.foreign_text import csv_cell, html_text, json_text, markdown_text, printable, without_commands
 from securetm.reports.audit_report import audit_page, summary

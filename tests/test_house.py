@@ -36,7 +36,7 @@ GUESSES = {
     "securetm/cli/main.py: getattr(…, 'possibilities')": CLICK,
     "securetm/cli/main.py: hasattr(…, 'format_message')": CLICK,
     "securetm/data_frames.py: getattr(…, 'index')": FRAME,
-    "securetm/auditing/trial_processes.py: hasattr(…, 'sched_getaffinity')": SYSTEM,
+    "securetm/auditing/given_run.py: hasattr(…, 'sched_getaffinity')": SYSTEM,
     "securetm/models/given_documents.py: getattr(…, 'columns')": FRAME,
     "securetm/models/given_documents.py: getattr(…, 'ndim')": MATRIX,
     "securetm/models/given_documents.py: hasattr(…, 'counts')": MATRIX,

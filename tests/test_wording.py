@@ -91,7 +91,7 @@ BOUND = re.compile(
 TYPED = {
     "securetm/accounting/calculator/planned_runs.py": "a command to type: what it says is what is allowed",
     "securetm/cli/choose_command.py": "quotes what was typed",
-    "securetm/auditing/foreign_audit.py": "a command line",
+    "securetm/auditing/foreign.py": "a command line",
     "securetm/reports/choosing.py": "quotes what was typed, and writes a plan: what it says is what is allowed",
     "securetm/reports/budget_sliders.py": "names of choices in a page",
     "securetm/reports/audit_file.py": "quotes a file that contradicts itself",

@@ -20,16 +20,23 @@ from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row
 from lab.research_corpora import most_frequent, read_newsgroups
 from securetm.auditing.attack import Estimate, GroundTruth
-from securetm.auditing.attacks import one_run_curve
-from securetm.auditing.attacks.one_run_curve import ATTACK, BY_CURVE, BY_SCORES, guessed
-from securetm.auditing.canaries import RECORD, with_canaries
-from securetm.auditing.ground_truth import ground_truth_of
-from securetm.auditing.intervals import of_each
+from securetm.auditing.attacks.one_run import (
+    BY_CURVE,
+    BY_SCORES,
+    ONE_RUN_CURVE,
+    best_guesses,
+    canary_scores,
+    guessed,
+    ideal_curve,
+    ideal_scores,
+    judge_scores,
+    pose,
+)
+from securetm.auditing.ground_truth import RECORD, ground_truth_of, with_canaries
 from securetm.auditing.leakage_errors import NotTestable
-from securetm.auditing.parts.canary_scores import canary_scores, pose
 from securetm.auditing.parts.empirical_epsilon import gaussian_epsilon, gaussian_mu, ideal_one_run, one_run_epsilon
-from securetm.auditing.parts.one_run_bounds import best_guesses, ideal_curve, ideal_scores
 from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.verdicts import of_each
 from securetm.contracts import Budget
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
@@ -135,15 +142,15 @@ def _shown(run: RunFolder, profile: str, canaries: int) -> Row:
     """The bounds of this run, and which of them lies above the claim."""
     threats, name = WHO[profile]
     rounds = run.agreement.plan.training.rounds
-    view = view_of(run, read_threat_model(threats).adversary(name), ATTACK, rounds)
-    truth = ground_truth_of(run, questions_of(run, ATTACK.questions, rounds).values())
+    view = view_of(run, read_threat_model(threats).adversary(name), ONE_RUN_CURVE, rounds)
+    truth = ground_truth_of(run, questions_of(run, ONE_RUN_CURVE.questions, rounds).values())
     truth = replace(truth, confidence=CONFIDENCE, claimed=_claim(truth))
     posed = pose(truth, {}, np.random.default_rng(0))
     try:
         found = guessed(canary_scores(replace(view, question=posed.question)), EPSILON, DELTA, CONFIDENCE)
     except NotTestable as problem:
         return {"sees": name, "missing": problem.why}
-    measures = one_run_curve.judge(found, replace(truth, answer=posed.answer)).measures
+    measures = judge_scores(found, replace(truth, answer=posed.answer)).measures
     by_curve, by_scores = measures[BY_CURVE], measures[BY_SCORES]
     assert isinstance(by_curve, Estimate)
     assert isinstance(by_scores, Estimate)

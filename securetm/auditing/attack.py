@@ -1,7 +1,4 @@
-"""The contract of an attack: what it reads, what it estimates, and how its estimate is scored against the ground truth.
-
-`securetm.auditing.attacks` registers every attack. This module holds records only.
-"""
+"""The contract of an attack: what it reads, what it estimates, and how its estimate is scored against the ground truth."""
 
 from __future__ import annotations
 
@@ -12,9 +9,8 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from securetm.auditing.adversary_view import VOCABULARY, AdversaryView, PublicFacts
-from securetm.auditing.illustrations import Curve, Example
-from securetm.auditing.reading import REQUEST
+from securetm.auditing.record import Curve, Example
+from securetm.auditing.views import REQUEST, VOCABULARY, AdversaryView, PublicFacts
 from securetm.contracts import Array, Budget, State, Terms, TopicModel
 from securetm.federation.questions import TRAIN
 
@@ -186,3 +182,11 @@ class Attack:
     def reads(self, model: str) -> bool:
         """Whether the attack is made for the model of this name."""
         return self.models == EVERY_MODEL or model in self.models
+
+
+class MemoryStore(dict[str, bytes]):
+    """Values by key."""
+
+    def put(self, key: str, value: bytes) -> None:
+        """Sets a value."""
+        self[key] = value

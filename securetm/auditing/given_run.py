@@ -1,37 +1,463 @@
-"""The audit of a recorded run: its trials in order, within the time that is given, each kept as soon as it was made.
+"""The audit of a recorded run: its trials in order, within the time that is given, in several processes.
 
-It judges nothing itself. What an interrupted audit kept is not made again.
+Each trial is kept as soon as it was made, and what an interrupted audit kept is not made again. What comes out is the same in
+whichever process, and in whatever order.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import time
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as with_changes
+from itertools import islice
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
-from securetm.auditing.audit_plans import AuditPlan, Trial
-from securetm.auditing.audit_record import Audit, Finding
-from securetm.auditing.audit_schedule import PlannedTrial, may_fit, not_made, planned, rounds_in_time, too_long
-from securetm.auditing.corrections import of_epsilon
-from securetm.auditing.demonstration import Demonstrations, place_for
+from securetm.auditing.attack import Effort, GroundTruth
+from securetm.auditing.attacks import attack_called
+from securetm.auditing.bindings import bound_to
 from securetm.auditing.evidence import today
-from securetm.auditing.leakage_errors import NotFinished, NothingInTime, NothingToJudgeBy
-from securetm.auditing.own_baseline import baseline_of, no_baseline, serves_itself
-from securetm.auditing.recorded import MESSAGES, check_recorded, serials_of
-from securetm.auditing.trial_on_run import new_secret
-from securetm.auditing.trial_processes import OnRun, TrialsMade, TrialsToMake, crew_of, processes
-from securetm.auditing.unfinished import Unfinished
-from securetm.auditing.untried import how_again, left_out
-from securetm.federation.file_digests import check_all
-from securetm.federation.folder import RESULT, RunFolder
-from securetm.federation.questions import TRAIN
-from securetm.stages import Stages
+from securetm.auditing.leakage_errors import NotFinished, NothingInTime, NothingToJudgeBy, NotTestable, RunNotPossible
+from securetm.auditing.parts.membership_game import OUTSIDE, SHARES, best_fits, found, pose, rounds_read, training
+from securetm.auditing.plans import ROUNDS, AuditPlan, Trial, of_epsilon
+from securetm.auditing.record import Audit, Finding, flat, with_findings
+from securetm.auditing.recorded import MESSAGES, check_recorded, claimed_by, granted_to, serials_of, vocabulary_of
+from securetm.auditing.regulators import CRITERIA, bears_on
+from securetm.auditing.runs import Demonstrations, baseline_of, check_baseline, no_baseline, place_for, serves_itself
+from securetm.auditing.trials import Scored, TrialOnRun, findings, how_again, left_out, new_secret, posed
+from securetm.auditing.verdicts import of_each
+from securetm.auditing.views import TOTAL, AdversaryView
+from securetm.block_answers import IN_PROCESS
+from securetm.contracts import Engine, State
+from securetm.corpus.corpus import Corpus
+from securetm.engines.local_pool import LocalPool
+from securetm.federation.file_digests import ADDED, check_all, is_bound, read_digests
+from securetm.federation.folder import RESULT, RunFolder, reopen
+from securetm.federation.party.documents import PartyDocuments
+from securetm.federation.questions import HELD_OUT, TRAIN
+from securetm.federation.running_errors import DamagedStore
+from securetm.federation.store import read_json, write_bytes
+from securetm.settings import digest
+from securetm.stages import Stages, Unwatched
+from securetm.threats import read_threat_model
 from securetm.version import __version__
+from securetm.wording import counted
+
+# ---- which trials, in which order, and what they take ---------------------------------------------------------------
+# The estimates are of one core: they order trials, and say what does not fit into the time that is left.
+
+
+SHADOWS = "shadows"
+FEWEST_ROUNDS = 5  # of a baseline: it shows that the attack works on these documents, and need not be the run again
+FEWEST_SHADOWS = 10  # where time is short: with fewer, hardly any member is told
+_USUAL = 1.5  # seconds of an attack on one run, by the kept evidence
+_SLOW: Mapping[str, float] = {"gradient_matching": 25.0, "rare_documents": 10.0, "update_inversion": 10.0, "sum_inversion": 4.0}
+_MANY_WORDS = 10_000  # of a list for which rare_documents takes as long; with fewer, there are fewer rare ones to compare
+_LEAST_TELLING = len(CRITERIA)
+_FOR_BASELINE = 0.4  # the share of the time that its training may take
+_COMPUTING = 0.25  # the share of a recorded run's time that its parties and its model take, without messages
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """A trial that can be made on a run, and the seconds that it is expected to take on the run and its baseline.
+
+    `beside` are trials of other claims, or by other measures, about the same attack on the same view: they take no more time.
+    """
+
+    trial: Trial
+    seconds: float
+    beside: tuple[Trial, ...] = ()
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All its trials."""
+        return (self.trial, *self.beside)
+
+
+def planned(trials: Iterable[Trial], given: RunFolder) -> tuple[tuple[PlannedTrial, ...], tuple[str, ...]]:
+    """The trials in the order in which they are made, and what cannot tell anything, with the reason.
+
+    Trials that are the same on a user's run are made once. Members are told at more false alarms where few documents were held
+    out. Each attack comes once before any comes again; what takes least comes first, and of that what bears on most of the
+    questions of regulators. Trials about one view are made together.
+    """
+    trials, different = tuple(trials), dict[str, Trial]()
+    others = _held_out(given) if any(map(_asked_of_others, trials)) else 0
+    for trial in (_at_more_alarms(one, others) for one in trials):
+        different.setdefault(_as_tried(trial), trial)
+    without = {profile: _no_baseline(given, profile) for profile in {trial.expect_fail for trial in different.values()}}
+    reasons = {
+        key: _why_not(trial, given, without[trial.expect_fail]) or _too_few(trial, others) for key, trial in different.items()
+    }
+    views: dict[str, list[Trial]] = {}
+    for key, trial in different.items():
+        if not reasons[key]:
+            views.setdefault(_view_of(trial), []).append(trial)
+    worth = [PlannedTrial(first, expected(first, given), tuple(beside)) for first, *beside in views.values()]
+    return _in_order(worth), tuple(dict.fromkeys(reason for reason in reasons.values() if reason))
+
+
+def _view_of(trial: Trial) -> str:
+    """The attack, what it sees and its effort: trials that are alike in these share what the attack finds."""
+    adversary = read_threat_model(trial.threat_model).adversary(trial.adversary)
+    sight = adversary.name, adversary.behaviour, granted_to(attack_called(trial.attack), adversary), trial.helpers
+    return repr((trial.attack, sorted(trial.effort.items()), sight, trial.expect_fail, trial.confidence))
+
+
+def _in_order(worth: Iterable[PlannedTrial]) -> tuple[PlannedTrial, ...]:
+    """By what trials take and tell: each attack once before any comes again, and last those that train shadow models."""
+    by_cost = sorted(worth, key=lambda one: (one.seconds, _LEAST_TELLING - len(bears_on(one.trial.attack))))
+    before: Counter[str] = Counter()
+    placed = []
+    for one in by_cost:
+        placed.append(((SHADOWS in one.trial.effort, before[one.trial.attack]), one))
+        before[one.trial.attack] += 1
+    return tuple(one for _, one in sorted(placed, key=lambda pair: pair[0]))
+
+
+def expected(trial: Trial, given: RunFolder) -> float:
+    """The seconds of the attack on the run and on its baseline."""
+    alone, shadow = _expected_seconds(trial, given)
+    return alone + trial.effort.get(SHADOWS, 0) * shadow
+
+
+def may_fit(one: PlannedTrial, given: RunFolder, left: float) -> bool:
+    """Whether so many seconds are enough but for shadow models, whose time is measured when they are begun."""
+    return _expected_seconds(one.trial, given)[0] <= left
+
+
+def in_time(trial: Trial, given: RunFolder, left: float, measured: float | None = None) -> Trial | None:
+    """The trial with as many shadow models as so many seconds allow, at most its own; None if it does not fit.
+
+    `measured` is what one shadow model takes, of the run and its baseline together.
+    """
+    alone, shadow = _expected_seconds(trial, given)
+    shadow = shadow if measured is None else measured
+    wanted = trial.effort.get(SHADOWS, 0)
+    most = int((left - alone) / shadow) if shadow and wanted else wanted
+    if left < alone or most < min(wanted, FEWEST_SHADOWS):
+        return None
+    return with_changes(trial, effort={**trial.effort, SHADOWS: most}) if most < wanted else trial
+
+
+def _expected_seconds(trial: Trial, given: RunFolder) -> tuple[float, float]:
+    """The seconds of the attack on run and baseline without shadow models, and of one shadow model of each."""
+    once = _SLOW.get(trial.attack, _USUAL) * trial.effort.get("parts", 1)  # a search in so many parts of an answer
+    if trial.attack == "rare_documents":
+        once = max(once * min(len(vocabulary_of(given)) / _MANY_WORDS, 1.0) ** 2, _USUAL)
+    alone = serves_itself(given, trial.expect_fail)
+    runs = 1.0 if alone else 1.0 + baseline_rounds([trial], given) / given.agreement.plan.training.rounds
+    return (1 if alone else 2) * once, runs * _COMPUTING * seconds_of(given)
+
+
+def seconds_of(given: RunFolder) -> float:
+    """What the training took, by the run's own record."""
+    path = given.path / RESULT
+    return float(read_json(path).get("seconds") or 0.0) if path.is_file() else 0.0
+
+
+def baseline_rounds(trials: Iterable[Trial], given: RunFolder) -> int:
+    """As many rounds as these trials read of a baseline, and no more than the run has."""
+    most = max((trial.effort[ROUNDS] for trial in trials), default=FEWEST_ROUNDS)
+    return min(given.agreement.plan.training.rounds, max(most, FEWEST_ROUNDS))
+
+
+def rounds_in_time(trials: Iterable[Trial], given: RunFolder, limit: float) -> int:
+    """The rounds of a baseline: as many as its trials read, and fewer where their training would take most of the time."""
+    wanted, each = baseline_rounds(trials, given), seconds_of(given) / given.agreement.plan.training.rounds
+    fit = math.floor(_FOR_BASELINE * limit / each) if each and math.isfinite(limit) else wanted
+    return min(wanted, max(fit, FEWEST_ROUNDS))
+
+
+def too_long(one: PlannedTrial, left: float, more: int = 0) -> str:
+    """Why a trial is not begun with so many seconds left, and neither are so many more of the same attack."""
+    takes = f"{math.ceil(one.seconds / 60)} min" if one.seconds > 60 else f"{math.ceil(one.seconds)} s"
+    about = f"it takes about {takes} here, and {max(left, 0):.0f} s were left: give more with --minutes"
+    return not_made(one.trial, about + (f" (and {counted(more, 'trial')} of it more)" if more else ""))
+
+
+def _no_baseline(given: RunFolder, profile: str) -> str:
+    """Why no baseline under this profile can be made over the run's documents; empty if one can."""
+    try:
+        check_baseline(given, profile, "this run")
+    except RunNotPossible as problem:
+        return str(problem)
+    return ""
+
+
+def _why_not(trial: Trial, given: RunFolder, no_baseline: str) -> str:
+    """Why a trial cannot be made on this run; empty if it can."""
+    parties = len(given.members)
+    nobody_left = f"{trial.helpers} parties help in it, and this run has {parties}, so nobody is left to attack"
+    problem = nobody_left if trial.helpers >= parties else no_baseline
+    return not_made(trial, problem) if problem else ""
+
+
+def not_made(trial: Trial, problem: str) -> str:
+    """Says that a trial was not made, and why."""
+    return f"the attack “{attack_called(trial.attack).title}” ({trial.attack}): {problem}"
+
+
+def _as_tried(trial: Trial) -> str:
+    """The trial without what concerns the plan's own runs, to be compared."""
+    return repr(with_changes(trial, profiles=(), run={}))
+
+
+# ---- membership: enough documents that were not trained on ------------------------------------------------------------
+
+
+def fewest_others(share: float, confidence: float) -> int:
+    """How many documents that were not trained on are needed to show that at most this share of them is above a threshold."""
+    return math.ceil(math.log(1 - of_each(confidence)) / math.log1p(-share))
+
+
+def _asked_of_others(trial: Trial) -> float:
+    """The share of false alarms that the trial's measure speaks of; 0 of other measures."""
+    return next((share for share in SHARES if trial.measure.startswith(found(share, "").removesuffix("()"))), 0.0)
+
+
+def _at_more_alarms(trial: Trial, others: int) -> Trial:
+    """The trial at the fewest false alarms that so many documents can speak of; as it is where none would do."""
+    wanted = _asked_of_others(trial)
+    enough = (share for share in sorted(SHARES) if share >= wanted and others >= fewest_others(share, trial.confidence))
+    if not wanted or (share := next(enough, wanted)) == wanted:
+        return trial
+    return with_changes(trial, measure=trial.measure.replace(f"at {SHARES[wanted]} ", f"at {SHARES[share]} "))
+
+
+def _too_few(trial: Trial, others: int) -> str:
+    """Why a trial of membership could say nothing; empty if it can, and for other trials."""
+    wanted = _asked_of_others(trial)
+    if not wanted or others >= (needed := fewest_others(wanted, trial.confidence)):
+        return ""
+    alarms, advice = SHARES[wanted], "train with a larger training.held_out"
+    why = (
+        f"to speak of {alarms} false alarms it needs {needed:,} documents that were not trained on, and this run has {others:,}"
+    )
+    return not_made(trial, f"{why}: {advice}")
+
+
+def _held_out(given: RunFolder) -> int:
+    """How many different documents no party trained on. Those that stand on both sides do not count."""
+    words, sides = vocabulary_of(given), {}
+    for name in given.members:
+        documents = PartyDocuments(Corpus.load(given.party(name) / "corpus.npz").gathered())
+        documents.adopt(words, given.agreement)
+        sides[name] = documents.for_question(TRAIN).counts, documents.for_question(HELD_OUT).counts
+    held, others = ({name: both[side] for name, both in sides.items()} for side in (0, 1))
+    posed = pose(GroundTruth(words, held, {}, others=others), {}, np.random.default_rng(0))
+    return int((posed.answer == OUTSIDE).sum())
+
+
+# ---- how long a shadow model takes on this machine now --------------------------------------------------------------
+# Some rounds of one training are made, and each candidate is scored once: a run's record says what else its machine did then.
+
+_FIRST = 4  # rounds that are made; the very first also loads compiled code
+
+
+def seconds_of_shadow(trial: Trial, given: RunFolder, runs: Demonstrations, rounds: int, secret: bytes) -> float:
+    """The seconds of one shadow model of the run and one of its baseline; 0 where the attack will say that it trains none."""
+    folders = [given]
+    if not serves_itself(given, trial.expect_fail):
+        folders.append(baseline_of(given, trial.expect_fail, runs, rounds))
+    return sum(_shadow_on(trial, folder, secret) for folder in folders)
+
+
+def _shadow_on(trial: Trial, folder: RunFolder, secret: bytes) -> float:
+    adversary = read_threat_model(trial.threat_model).adversary(trial.adversary)
+    case = TrialOnRun(trial, attack_called(trial.attack), folder, None, adversary, claimed_by(folder), 0, {}, secret)
+    if any(mechanism.once for mechanism in folder.agreement.profile.mechanisms):
+        return 0.0
+    try:
+        view, _ = posed(case)
+    except NotTestable:
+        return 0.0
+    return _seconds_of_training(view, TOTAL in case.attack.needs, trial.effort)
+
+
+def _seconds_of_training(view: AdversaryView, reads_sums: bool, effort: Effort) -> float:
+    """The last of the first rounds, as often as there are rounds, and the scoring: the first one or two take longer."""
+    public, candidates = view.public, view.question
+    rng = np.random.default_rng(0)
+    rows = np.flatnonzero(rng.random(candidates.shape[0]) >= public.plan.training.held_out)
+    begun = [time.perf_counter()]
+    state: State = {}
+    for _, _, after in islice(training(candidates, rows, view.vocabulary(), public, rng), _FIRST):
+        begun.append(time.perf_counter())
+        state = after
+    best_fits(candidates, public.model.topics(state))
+    scoring = time.perf_counter() - begun[-1]
+    scored = len(rounds_read(public, effort[ROUNDS])) if reads_sums else 1
+    return public.plan.training.rounds * (begun[-1] - begun[-2]) + scored * scoring
+
+
+# ---- what an interrupted audit has found ----------------------------------------------------------------------------
+# A file of results beside the run's records, written whole after each trial.
+
+
+FOLDER, ENDING = "audits", ".unfinished"
+
+
+class _Kept(Struct, frozen=True, forbid_unknown_fields=True):
+    """The findings of one trial."""
+
+    findings: tuple[Finding, ...]
+
+
+class Unfinished:
+    """The findings of an audit that has not ended. Results of another run, plan, version or day are not used."""
+
+    def __init__(self, plan: AuditPlan, given: RunFolder, minutes: float | None, examples: int) -> None:
+        self.path = given.path / FOLDER / f"{plan.name}{ENDING}"
+        self._given, self._examples = given, examples
+        self._about = digest([plan.name, str(minutes), __version__, today(), *_files_of(given)]).hex()
+        self._trials: dict[str, list[dict[str, Any]]] = {}
+        if self.path.is_file() and (there := read_json(self.path)).get("about") == self._about:
+            self._trials = dict(there["trials"])
+
+    def __len__(self) -> int:
+        """How many trials it holds."""
+        return len(self._trials)
+
+    def of(self, trial: Trial, tests: int, rounds: int) -> tuple[Finding, ...]:
+        """The findings of this trial; empty if it was not made."""
+        rows = self._trials.get(self._key(trial, tests, rounds))
+        if rows is None:
+            return ()
+        try:
+            return with_findings({"findings": rows}, _Kept).findings
+        except ValueError as problem:
+            raise DamagedStore(str(self.path), str(problem)) from problem
+
+    def keep(self, trial: Trial, tests: int, rounds: int, found: tuple[Finding, ...]) -> None:
+        """Writes the findings of this trial beside the others."""
+        shown = (replace(one, outcome=replace(one.outcome, examples=one.leaked[: self._examples])) for one in found)
+        self._trials[self._key(trial, tests, rounds)] = [flat(one) for one in shown]
+        content: Mapping[str, Any] = {"about": self._about, "trials": self._trials}
+        write_bytes(self.path, json.dumps(content, ensure_ascii=False, allow_nan=False).encode())
+
+    def remove(self) -> None:
+        """Removes the file: the record of the whole audit is in its place."""
+        self.path.unlink(missing_ok=True)
+
+    def _key(self, trial: Trial, tests: int, rounds: int) -> str:
+        """The trial, with all the code that its result depends on."""
+        bound = bound_to(trial, self._given.agreement.plan.profile)  # its name, or the path of its file
+        return digest([sorted(bound.items()), tests, rounds]).hex()
+
+
+def _files_of(given: RunFolder) -> list[Any]:
+    """The run's own files, as their digests tell them; of a run without digests its path alone."""
+    if not is_bound(given.path):
+        return [str(given.path.resolve())]
+    kept = read_digests(given.path)
+    files = {place: one for place, one in kept.files.items() if not place.startswith(ADDED)}
+    return [sorted(files.items()), sorted(kept.rows.items())]
+
+
+# ---- what a worker is given, and what it makes of it ----------------------------------------------------------------
+
+
+MOST_PROCESSES = 4  # each holds the run's documents
+_RESERVE = 1.2  # shadow models may take so many times what was measured of one
+
+
+@dataclass(frozen=True)
+class TrialsToMake:
+    """Trials about one view of the run at this place, and its baseline; no trials where there is no time for them."""
+
+    number: int
+    trials: tuple[Trial, ...] = ()
+    baseline: Path | None = None  # None: the run serves itself
+    until: float = 0.0  # by time.perf_counter, which all processes of a machine share
+
+
+@dataclass(frozen=True)
+class TrialsMade:
+    """The findings of each trial, what they took, and what was left where that was not enough."""
+
+    number: int
+    found: tuple[tuple[Finding, ...], ...] = ()
+    seconds: float = 0.0
+    left: float | None = None  # seconds, too few for its shadow models
+    needed: float = 0.0
+
+
+@dataclass
+class OnRun:
+    """Makes trials on a recorded run. A worker keeps what attacks found for the next trials."""
+
+    run: Path
+    place: Path
+    rounds: int  # of a baseline
+    tests: int  # of an epsilon
+    secret: bytes = field(repr=False)
+    _folders: dict[Path, RunFolder] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[object, Scored] = field(default_factory=dict, init=False, repr=False)
+
+    def __call__(self, task: TrialsToMake) -> TrialsMade:
+        """The findings of these trials."""
+        if not task.trials:
+            return TrialsMade(task.number)
+        begun = time.perf_counter()
+        with threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
+            runs = Demonstrations(self.place, Unwatched())
+            if task.baseline is not None:
+                runs.made[task.baseline.name] = self._opened(task.baseline)
+            fitting = self._fitting(task, runs)
+            if isinstance(fitting, TrialsMade):
+                return fitting
+            found = tuple(self._made(trial, runs) for trial in fitting)
+        return TrialsMade(task.number, found, time.perf_counter() - begun)
+
+    def _made(self, trial: Trial, runs: Demonstrations) -> tuple[Finding, ...]:
+        given = self._opened(self.run)
+        return findings(trial, runs, given, self.tests, self.rounds, self._known, self.secret)
+
+    def _fitting(self, task: TrialsToMake, runs: Demonstrations) -> tuple[Trial, ...] | TrialsMade:
+        """The trials with as many shadow models as there is time for."""
+        given, (first, *_) = self._opened(self.run), task.trials
+        if SHADOWS not in first.effort or task.until == float("inf"):
+            return task.trials
+        each = _RESERVE * seconds_of_shadow(first, given, runs, self.rounds, self.secret)
+        left = task.until - time.perf_counter()
+        fitting = [in_time(trial, given, left, each) for trial in task.trials]
+        if any(one is None for one in fitting):
+            return TrialsMade(task.number, left=left, needed=each * first.effort[SHADOWS])
+        return tuple(one for one in fitting if one is not None)
+
+    def _opened(self, path: Path) -> RunFolder:
+        if path not in self._folders:
+            self._folders[path] = reopen(path)
+        return self._folders[path]
+
+
+def processes(wanted: int, tasks: int) -> int:
+    """How many processes make so many tasks: as many as asked for; of 0, one for each core, and at most four."""
+    return max(min(wanted or min(_cores(), MOST_PROCESSES), tasks), 1)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def crew_of(number: int) -> Engine:
+    """So many processes of this machine; one is this process itself. They end when this process does, however it ends."""
+    return IN_PROCESS if number == 1 else LocalPool(workers=number)
+
+
+# ---- the audit ------------------------------------------------------------------------------------------------------
 
 _ENOUGH = 6.0  # expected seconds of attacks before what they took says how fast this machine is
 
@@ -139,14 +565,14 @@ class _OfRun(Sequence[TrialsToMake]):
         """Keeps what came of a task."""
         one = self.in_order[made.number]
         if made.left is not None:
-            self.late.append((replace(one, seconds=made.needed), made.left))
+            self.late.append((with_changes(one, seconds=made.needed), made.left))
         if not made.found:
             return
         self.clock.took(one, made.seconds)
         self.found[made.number] = made.found
-        for trial, found in zip(one.trials, made.found, strict=True):
+        for trial, findings_of_it in zip(one.trials, made.found, strict=True):
             if self.kept is not None:
-                self.kept.keep(trial, self.tests, self.rounds, found)
+                self.kept.keep(trial, self.tests, self.rounds, findings_of_it)
 
 
 def audit_of_run(

@@ -1,30 +1,184 @@
-"""Reads the documents of the parties from their folders, for the judge. No attack may import this module."""
+"""The documents of the parties, from their folders, for the judge. No attack may import this module."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
 
-from securetm.auditing.adversary_view import ColludingParty
-from securetm.auditing.attack import Canaries, GroundTruth
-from securetm.auditing.canaries import record_of
-from securetm.auditing.demonstration import claimed_by
-from securetm.auditing.networked import worked_in
-from securetm.auditing.reading import RoundQuestion
-from securetm.auditing.recorded import public_facts, states_of, vocabulary_of
-from securetm.auditing.replay import replayed_tables
-from securetm.contracts import Array, Sampling
+from securetm.auditing.attack import Canaries, GroundTruth, TopicTables
+from securetm.auditing.recorded import claimed_by, public_facts, states_of, vocabulary_of
+from securetm.auditing.roles import worked_in
+from securetm.auditing.views import ColludingParty, RoundQuestion
+from securetm.contracts import Array, Entropy, RoundContext, Sampling, State
 from securetm.corpus.corpus import Corpus, PartyCorpus
+from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder
 from securetm.federation.party.documents import PartyDocuments
+from securetm.federation.party.party import Party
 from securetm.federation.questions import HELD_OUT, TRAIN
+from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import PartyStore
 from securetm.mechanisms.batch_draws import batch_rows
+from securetm.models.gibbs.draws import CountTable, SampledDocuments
+from securetm.models.matching.matched import Matched
+from securetm.plans.profiles import cohort_of
+from securetm.route import Route
+
+# ---- canaries -------------------------------------------------------------------------------------------------------
+# Canaries: made documents that the judge adds to the parties' own by fair coins before a run, and the record of the coins.
+#
+# They are made of words that the parties use. The coins come from the operating system, so no attack can compute them from the
+# plan's seed. They are stored beside the run, for the judge alone. No attack reads them.
+
+
+LENGTH = 30  # different words of one canary: as many as a bounded row of counts may hold
+RECORD = "canaries.npz"  # beside the run's transcript, in no role's own folder
+_OFTEN = 5  # documents that a word must be in: the default of plans
+_IN, _OUT = "in", "out"
+
+
+def with_canaries(
+    documents: Mapping[str, Corpus],
+    each: int,
+    seed: int,
+    words: Sequence[str] | None = None,
+    entropy: Entropy | None = None,
+    *,
+    different: int = LENGTH,
+) -> tuple[Mapping[str, Corpus], Corpus]:
+    """Every party's documents with about half of its `each` canaries, and the record of all canaries.
+
+    They are made of the rarer half of the words that the parties use, or of a public list, where there is one. Each has so
+    many `different` words. Where a clip bounds the length of rows a few words suffice, and two canaries then have hardly a word
+    in common, so none hides another. The seed decides their words, which an attacker knows anyway. `entropy` decides the coins;
+    its default is the operating system's.
+    """
+    rng, fair = np.random.default_rng([seed, each]), entropy or OperatingSystem()
+    listed = _rare_words(documents, words)
+    made = {name: _made(name, _thrown(each, fair), listed, rng, min(different, len(listed))) for name in documents}
+    put = {name: Corpus.concat([documents[name], _plain(found.select(_coins(found)))]) for name, found in made.items()}
+    return put, Corpus.concat(list(made.values()), name="canaries")
+
+
+def record_of(run: Path, vocabulary: tuple[str, ...]) -> Canaries | None:
+    """The canaries in the agreed words; None of a run without canaries."""
+    if not (run / RECORD).is_file():
+        return None
+    record = Corpus.load(run / RECORD).gathered().project(vocabulary)
+    assert record.parties is not None
+    return Canaries(_plain(record), tuple(str(name) for name in record.parties), _coins(record))
+
+
+def _thrown(coins: int, entropy: Entropy) -> Array:
+    """So many fair coins."""
+    return np.unpackbits(np.frombuffer(entropy.bytes(-(-coins // 8)), dtype=np.uint8), count=coins).astype(bool)
+
+
+def _made(party: str, put: Array, words: tuple[str, ...], rng: np.random.Generator, long: int) -> Corpus:
+    """Canaries with words drawn from the whole list, so two of them share few words. `put` has those that take part."""
+    each = len(put)
+    tokens = np.concatenate([rng.choice(len(words), long, replace=False) for _ in range(each)])
+    coins = np.where(put, _IN, _OUT)
+    names = np.full(each, party)
+    ends = np.arange(1, each + 1) * long
+    made = Corpus.from_tokens(tokens, ends, words, name=f"canaries of {party}")
+    return replace(made, labels=coins, parties=names)  # now, so that no coin is in the name of its canary
+
+
+def _coins(record: Corpus) -> Array:
+    assert record.labels is not None
+    return np.asarray(record.labels == _IN)
+
+
+def _plain(record: Corpus) -> Corpus:
+    """The documents without their coins, as parties and attacks get them."""
+    return replace(record, labels=None, parties=None)
+
+
+def _rare_words(documents: Mapping[str, Corpus], words: Sequence[str] | None) -> tuple[str, ...]:
+    """The rarer half of the frequent enough words. Words of too few documents are on no agreed list."""
+    whole = Corpus.concat(list(documents.values()))
+    whole = whole if words is None else whole.project(words)
+    often = whole.document_frequencies()
+    by_rank = [whole.vocabulary[place] for place in np.argsort(-often, kind="stable") if often[place] >= _OFTEN]
+    return tuple(sorted(by_rank[len(by_rank) // 2 :] or whole.vocabulary))
+
+
+# ---- the tables behind an answer, which no role stores --------------------------------------------------------------
+# Replays a party's draws from the same public noise, to find the tables behind its answer, which no role stores.
+#
+# It is for the judge alone. It uses only what the party knew: its documents, the noise that it kept, and its state.
+
+
+def replayed_tables(
+    folder: RunFolder, vocabulary: tuple[str, ...], states: Mapping[tuple[int, str], State], serial: int, name: str
+) -> TopicTables:
+    """The table that this party counted in this round, and the table of the words before noise."""
+    model, state = cast(Matched, folder.agreement.model), states[serial, name]
+    with closing(make_party(folder, name)) as party:
+        known = PartyDocuments(party.corpus)
+        known.adopt(vocabulary, folder.agreement)
+        documents = known.for_question(TRAIN)
+        noised = _behind_noise(party, documents, model.query(state))
+    start = model.table(state)
+    held = _RecordedDocuments(model.read(noised, start.words))
+    counted = model.trained(start, cast(SampledDocuments, held), held.names(noised.keys))
+    if noised.perturbed is None:
+        return TopicTables(counted, counted)
+    real = np.zeros(counted.shape)
+    words = _words(documents)
+    np.add.at(real, (_by_word(held.topics.astype(np.int64), documents, len(words)), words), 1.0)
+    return TopicTables(counted, real)
+
+
+def _behind_noise(party: Party, documents: Any, query: Any) -> Any:
+    """The documents with the noise that the party drew once and kept."""
+    cohort = cohort_of(party.agreement.profile, party.members)
+    context = RoundContext(cohort, OperatingSystem(), party.store, party.drawn)
+    return Route.through(query.terms, party.agreement.profile.mechanisms, cohort).on_documents(documents, context)
+
+
+def _words(documents: Any) -> Array:
+    """Which word each slot holds, in the order of the slots."""
+    if documents.tokens is not None:
+        return np.asarray(documents.tokens, dtype=np.int64)
+    return np.repeat(documents.counts.indices, documents.counts.data).astype(np.int64)
+
+
+def _by_word(topics: Array, documents: Any, words: int) -> Array:
+    """Each word's topic: its own, or that of its sentence if whole sentences are drawn."""
+    if len(topics) == words:
+        return topics
+    return np.repeat(topics, np.diff(documents.sentence_ends, prepend=0))
+
+
+class _RecordedDocuments:
+    """Documents as a model draws from them. They keep the topics that were counted last."""
+
+    def __init__(self, held: SampledDocuments) -> None:
+        self._held = held
+        self.topics: Array = np.zeros(0, dtype=np.uint16)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._held, name)
+
+    def counted(self, topics: Array, table: CountTable) -> Array:
+        """Counts as the documents do, and keeps the topics."""
+        self.topics = topics
+        return self._held.counted(topics, table)
+
+
+# ---- the ground truth -----------------------------------------------------------------------------------------------
 
 
 def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> GroundTruth:

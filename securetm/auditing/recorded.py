@@ -11,16 +11,29 @@ from pathlib import Path
 
 import numpy as np
 
-from securetm.auditing.adversary_view import MODEL, SIZES, TIMES, VOCABULARY, AdversaryView, Message, PublicFacts
 from securetm.auditing.attack import Attack
 from securetm.auditing.leakage_errors import NotGranted, NotRecorded
-from securetm.auditing.reading import REQUEST, RoundQuestion, question_in, questions_in
-from securetm.contracts import Adversary, State
+from securetm.auditing.views import (
+    MODEL,
+    REQUEST,
+    SIZES,
+    TIMES,
+    VOCABULARY,
+    AdversaryView,
+    Message,
+    PublicFacts,
+    RoundQuestion,
+    question_in,
+    questions_in,
+)
+from securetm.contracts import Adversary, Budget, State
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN
 from securetm.federation.running_errors import DamagedStore
+from securetm.federation.simulation.run_result import spent_by
 from securetm.federation.store import read_arrays
 from securetm.federation.transcript import Transcript
+from securetm.plans.profiles import claims_of, cohort_of
 from securetm.plans.schema import CorpusChoice
 
 MESSAGES, WORDS = "messages.sqlite", "vocabulary.txt"
@@ -148,3 +161,17 @@ def _seen(
                 found[TIMES].append(Message(serial, TIMES, sender, receiver, repr(after).encode()))
     transcript.close()
     return {channel: tuple(messages) for channel, messages in found.items()}
+
+
+def claimed_by(folder: RunFolder) -> Budget | None:
+    """The budget with what the party spent that spent most in this run alone; None if the profile has no budget."""
+    budget = folder.agreement.budget
+    if budget is None:
+        return None
+    return replace(budget, epsilon=max(spent_by(folder, name)["own"]["epsilon"] for name in folder.members))
+
+
+def claims(folder: RunFolder, what: str, against: str, helpers: int = 0) -> bool:
+    """Whether the profile of this run makes this claim for a cohort of its size and this many colluding parties."""
+    made = claims_of(folder.agreement.profile, cohort_of(folder.agreement.profile, folder.members))
+    return any((one.what, one.against) == (what, against) and one.colluding >= helpers for one in made)

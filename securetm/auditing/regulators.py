@@ -15,7 +15,7 @@ from msgspec import Struct
 from securetm.auditing.verdicts import NOT_REFUTED, REFUTED
 
 if TYPE_CHECKING:
-    from securetm.auditing.audit_record import Audit, Finding
+    from securetm.auditing.record import Audit, Finding
 
 SINGLING_OUT, LINKING, INFERENCE = "singling out", "linking", "inference"
 CRITERIA: Mapping[str, str] = {

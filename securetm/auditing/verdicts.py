@@ -1,8 +1,8 @@
-"""The verdicts of an audit, how figures lead to one, and what it is called. This module runs no attack and does no arithmetic.
+"""Exact intervals, the verdicts that figures lead to, and what a verdict is called.
 
-A verdict is `refuted`, `not refuted` or `not tested`. No verdict is "safe": a failed attack proves only that
-it failed. People read a standing: what was refuted is *broken* if the profile claims it, and *open* if nobody promised it;
-what was not refuted is *held*.
+A verdict is `refuted`, `not refuted` or `not tested`. No verdict is "safe": a failed attack proves only that it failed. People
+read a standing: what was refuted is *broken* if the profile claims it, and *open* if nobody promised it; what was not refuted
+is *held*.
 """
 
 from __future__ import annotations
@@ -12,7 +12,29 @@ from typing import TYPE_CHECKING
 from securetm.wording import downward_figure, upward_figure
 
 if TYPE_CHECKING:
-    from securetm.auditing.audit_record import Finding, Measured
+    from securetm.auditing.record import Finding, Measured
+
+
+def clopper_pearson(hits: int, of: int, confidence: float) -> tuple[float, float]:
+    """The exact interval of a share with these hits in this many tries; (0, 1) if nothing was tried."""
+    tail = (1.0 - confidence) / 2.0
+    return _from(hits, of, tail), 1.0 - _from(of - hits, of, tail)
+
+
+def of_each(confidence: float) -> float:
+    """The confidence of each of two statements at which both together have this confidence (Bonferroni)."""
+    return 1.0 - (1.0 - confidence) / 2.0
+
+
+def _from(hits: int, of: int, tail: float) -> float:
+    """The lower end. The upper end is 1 minus the lower end for the failures, which is exact for a small tail too."""
+    from scipy.special import betaincinv
+
+    return float(betaincinv(hits, of - hits + 1, tail)) if hits else 0.0
+
+
+# ---- verdicts -------------------------------------------------------------------------------------------------------
+
 
 REFUTED, NOT_REFUTED, NOT_TESTED = "refuted", "not refuted", "not tested"
 VERDICTS = (REFUTED, NOT_REFUTED, NOT_TESTED)

@@ -17,9 +17,9 @@ from securetm.cli.report_command import Examples, Html, Markdown, at_home, check
 from securetm.errors import BadSetting, NoSuchPath
 
 if TYPE_CHECKING:
-    from securetm.auditing.audit_plans import AuditPlan
-    from securetm.auditing.audit_record import Audit
-    from securetm.auditing.unfinished import Unfinished
+    from securetm.auditing.given_run import Unfinished
+    from securetm.auditing.plans import AuditPlan
+    from securetm.auditing.record import Audit
     from securetm.stages import Stages
 
 WHOLE, MINUTES = "full", 2.0  # the plan and the time of an audit of which only the run is named
@@ -134,12 +134,11 @@ def _carried_out(
     of_run: tuple[float | None, Unfinished | None, int | None],
 ) -> Audit:
     """The audit. With a folder of evidence, it carries out in pieces what is missing there, and adds what was kept."""
-    from securetm.auditing.audit_plans import read_audit_plan
-    from securetm.auditing.auditor import audit as carried_out
-    from securetm.auditing.auditor import check_plan
-    from securetm.auditing.demonstration import place_for
     from securetm.auditing.evidence import read_all_evidence, read_all_refusals
-    from securetm.auditing.renewal import renew_refusals, renewed, whole_audit
+    from securetm.auditing.plans import read_audit_plan
+    from securetm.auditing.runner import audit as carried_out
+    from securetm.auditing.runner import check_plan, renew_refusals, renewed, whole_audit
+    from securetm.auditing.runs import place_for
 
     plan, (minutes, kept, workers) = read_audit_plan(name), of_run
     if evidence is None:
@@ -160,8 +159,8 @@ def _carried_out(
 
 def _kept_of(plan: str, run: Path, minutes: float | None, examples: int) -> Unfinished:
     """What an audit of this run that did not end has kept."""
-    from securetm.auditing.audit_plans import read_audit_plan
-    from securetm.auditing.unfinished import Unfinished
+    from securetm.auditing.given_run import Unfinished
+    from securetm.auditing.plans import read_audit_plan
     from securetm.federation.folder import reopen
 
     return Unfinished(read_audit_plan(plan), reopen(run), minutes, examples)

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from securetm.auditing.audit_record import Finding, Measured
-from securetm.auditing.illustrations import Curve
+from securetm.auditing.record import Curve, Finding, Measured
 from securetm.auditing.verdicts import NOT_TESTED
 from securetm.contracts import Unit
 from securetm.foreign_text import html_text
@@ -21,7 +20,7 @@ from securetm.reports.audit_wording import EPSILON, NUMBER, SHARE, by_chance, fi
 from securetm.reports.charts import axis, dashes, number
 from securetm.wording import upward
 
-ROC, EMPIRICAL = "roc", "epsilon"  # kinds of curves (auditing/attack.py)
+ROC, EMPIRICAL = "roc", "epsilon"  # kinds of curves (auditing/record.py)
 _CHANCE = "chance"  # the diagonal of a plot of rates
 _WHOLE = {unit.value for unit in Unit if unit.whole_documents}
 _DOT = "Dot with a bar: what the attack reached, and its interval. Cross: the same attack on random numbers."

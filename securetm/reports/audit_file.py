@@ -12,10 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from securetm.auditing.audit_record import STANDING, Audit, Finding, Measured, record, with_findings
-from securetm.auditing.illustrations import Curve
-from securetm.auditing.intervals import clopper_pearson
-from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, VERDICTS, possible_verdicts
+from securetm.auditing.record import STANDING, Audit, Curve, Finding, Measured, record, with_findings
+from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, VERDICTS, clopper_pearson, possible_verdicts
 from securetm.errors import SecuretmError
 from securetm.federation.file_digests import bind, check
 from securetm.foreign_text import json_text, printable

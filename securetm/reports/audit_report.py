@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from securetm.auditing.audit_record import Audit, Finding, Measured
-from securetm.auditing.illustrations import Example
+from securetm.auditing.record import Audit, Example, Finding, Measured
 from securetm.auditing.verdicts import BROKEN, OPEN, REFUTED, standing
 from securetm.foreign_text import html_text, markdown_text, printable
 from securetm.reports.audit_charts import ResultBar, bar_of, bars, planes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from securetm.auditing.audit_record import Audit, Finding
+from securetm.auditing.record import Audit, Finding
 from securetm.auditing.verdicts import STANDINGS, standing
 from securetm.reports.audit_wording import (
     MARKS,

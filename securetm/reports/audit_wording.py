@@ -6,9 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from securetm.auditing.audit_record import DOCUMENT, Audit, Finding, Measured
-from securetm.auditing.illustrations import Example
-from securetm.auditing.refusal_record import EVERY_PARTY, RefusalRecord
+from securetm.auditing.record import DOCUMENT, EVERY_PARTY, Audit, Example, Finding, Measured, RefusalRecord
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
 from securetm.sessions.identities import COORDINATOR
 from securetm.wording import counted, downward_figure, downward_share, upward, upward_figure, upward_share

@@ -15,7 +15,7 @@ from rich.text import Text
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.aggregation import AGGREGATIONS
 from securetm.auditing.attacks import ATTACKS
-from securetm.auditing.audit_plans import audit_plan_names, read_audit_plan
+from securetm.auditing.plans import audit_plan_names, read_audit_plan
 from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, ThreatModel, Unit
 from securetm.corpus.readers import READERS
 from securetm.corpus.word_vectors import installed_vectors

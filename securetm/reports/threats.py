@@ -14,12 +14,18 @@ from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
-from securetm.auditing.audit_plans import AuditPlan, Trial, audit_plan_names, read_audit_plan
-from securetm.auditing.audit_record import STANDING, Finding, flat
-from securetm.auditing.evidence import Evidence, evidence_folder, read_evidence, refusals_of
-from securetm.auditing.evidence_hashes import TRIAL
-from securetm.auditing.refusal_record import RefusalRecord
-from securetm.auditing.staleness import changed_since, stale_refusals, trials_by_hash
+from securetm.auditing.bindings import TRIAL
+from securetm.auditing.evidence import (
+    Evidence,
+    changed_since,
+    evidence_folder,
+    read_evidence,
+    refusals_of,
+    stale_refusals,
+    trials_by_hash,
+)
+from securetm.auditing.plans import AuditPlan, Trial, audit_plan_names, read_audit_plan
+from securetm.auditing.record import STANDING, Finding, RefusalRecord, flat
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_REFUTED, NOT_TESTED, OPEN, REFUTED, standing, standing_of
 from securetm.contracts import Adversary, Claim, Profile, Requirement, ThreatModel, Unit
 from securetm.plans.profiles import cohort_of, count_of_parties, read_profile
@@ -30,7 +36,7 @@ from securetm.settings import require
 from securetm.threats import Gap, gaps, read_threat_model, threat_model_names
 from securetm.wording import counted, upward
 
-_CHANGED = " changed since"  # the end of each sentence of auditing/staleness.py about one change
+_CHANGED = " changed since"  # the end of each sentence of auditing/evidence.py about one change
 
 LIES = "lies told to parties"  # the attempt on a claim that parties keep by refusing
 

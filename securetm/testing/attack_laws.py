@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from securetm.auditing.adversary_view import AdversaryView
 from securetm.auditing.attack import EVERY_MODEL, Attack, GroundTruth, Proportion, Score
-from securetm.auditing.controls import of_chance
 from securetm.auditing.ground_truth import ground_truth_of
+from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.views import AdversaryView
 from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from securetm.auditing import evidence_hashes, source_code
-from securetm.auditing.source_code import SourceText
+from securetm.auditing import bindings
+from securetm.auditing.bindings import SourceText
 
 
 def forget() -> None:
     """What was computed from files is computed again."""
     for cached in (
-        evidence_hashes.attack_hash,
-        evidence_hashes._parts,
-        evidence_hashes._corpus_hash,
-        evidence_hashes._judging_hash,
-        evidence_hashes._trying_hash,
-        evidence_hashes._federation_hash,
+        bindings.attack_hash,
+        bindings._parts,
+        bindings._corpus_hash,
+        bindings._judging_hash,
+        bindings._trying_hash,
+        bindings._federation_hash,
     ):
         cached.cache_clear()
 
@@ -54,15 +54,15 @@ class CopiedSource:
         def code_of(path: Path) -> SourceText:
             content = path.read_bytes()
             if content not in known:
-                known[content] = source_code.code_of.__wrapped__(path)
+                known[content] = bindings.code_of.__wrapped__(path)
             return known[content]
 
-        return cls(Path(shutil.copytree(evidence_hashes._HOUSE, place / "securetm", ignore=ignored)), code_of)
+        return cls(Path(shutil.copytree(bindings._HOUSE, place / "securetm", ignore=ignored)), code_of)
 
     def use(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Hashes are made of the copy."""
-        monkeypatch.setattr(evidence_hashes, "_HOUSE", self.folder)
-        monkeypatch.setattr(evidence_hashes, "code_of", self.code_of)
+        monkeypatch.setattr(bindings, "_HOUSE", self.folder)
+        monkeypatch.setattr(bindings, "code_of", self.code_of)
         forget()
 
     def change(self, name: str, how: Callable[[str], str] = one_statement_more) -> None:

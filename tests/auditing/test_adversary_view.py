@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.auditing.adversary_view import AdversaryView, Message
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.leakage_errors import NotGranted, NotRecorded
-from securetm.auditing.reading import questions_in
 from securetm.auditing.recorded import granted_to, serials_of, view_of
+from securetm.auditing.views import AdversaryView, Message, questions_in
 from securetm.contracts import Adversary
 
 from .conftest import Recorded, adversary

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from securetm.auditing.intervals import clopper_pearson
-from securetm.auditing.parts.cones import extreme_rays, parallel
-from securetm.auditing.parts.rational_reconstruction import counts_behind, scale_of
-from securetm.auditing.parts.word_bags import best_readings, readings
+from securetm.auditing.parts.gradients import best_readings, extreme_rays, parallel, readings
+from securetm.auditing.parts.shares import counts_behind, scale_of
+from securetm.auditing.verdicts import clopper_pearson
 
 
 def inputs_of(counts: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import pytest
 import securetm
 from securetm.auditing.attack import Attack
 from securetm.auditing.attacks import ATTACKS, attack_called, attack_names
-from securetm.auditing.auditor import audit
+from securetm.auditing.runner import audit
 from securetm.errors import NotFound
 from securetm.threats import CHANNELS
 
@@ -23,17 +23,15 @@ FOLDER = HOUSE / "auditing" / "attacks"
 OPENING = (
     "recorded",
     "ground_truth",
-    "replay",
-    "audit",
-    "demonstration",
-    "controls",
-    "malicious_party",
-    "malicious_coordinator",
-    "protocol_violations",
+    "runs",
+    "runner",
+    "trials",
+    "given_run",
+    "judging",
+    "roles",
+    "refusals",
     "evidence",
-    "evidence_hashes",
-    "below_minimum",
-    "canaries",
+    "bindings",
 )  # they open folders or judge
 FORBIDDEN = (
     *(f"securetm.auditing.{name}" for name in OPENING),
@@ -98,7 +96,7 @@ def test_nor_does_what_attacks_are_made_of(path: Path) -> None:
     assert _offences(path) == []
 
 
-@pytest.mark.parametrize("name", ["attack", "adversary_view", "reading", "intervals"])
+@pytest.mark.parametrize("name", ["attack", "views", "record", "verdicts"])
 def test_nor_do_the_forms_that_they_share_with_the_frame(name: str) -> None:
     assert _offences(HOUSE / "auditing" / f"{name}.py") == []
 

@@ -12,13 +12,13 @@ from securetm.aggregation.masked import coordinator_round, party_round
 from securetm.auditing import attacks
 from securetm.auditing.attack import Estimate, Proportion, Score
 from securetm.auditing.attacks import attack_called, gradient_inversion
-from securetm.auditing.audit_plans import read_audit_plan
-from securetm.auditing.audit_record import Audit
-from securetm.auditing.auditor import audit
+from securetm.auditing.judging import measured
 from securetm.auditing.leakage_errors import BrokenAttack, NotFinished, NothingInTime, NothingToAttack, NotRecorded, NotTestable
-from securetm.auditing.measured_figures import measured
+from securetm.auditing.plans import read_audit_plan
+from securetm.auditing.record import Audit
 from securetm.auditing.recorded import vocabulary_of
-from securetm.auditing.trial_on_run import TrialOnRun
+from securetm.auditing.runner import audit
+from securetm.auditing.trials import TrialOnRun
 from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, judged_alone, with_baseline
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
@@ -273,7 +273,7 @@ def test_a_run_of_another_model_is_refused_in_words(tmp_path: Path, documents_fi
     other = dataclasses.replace(attack_called("gradient_inversion"), models=("lda",))
     original = attacks.attack_called
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("securetm.auditing.untried.attack_called", lambda name: other if name == other.name else original(name))
+        patch.setattr("securetm.auditing.trials.attack_called", lambda name: other if name == other.name else original(name))
         with pytest.raises(NothingToAttack, match="no attack of the plan 'other'"):
             audit(plan, recorded("open", 8).path)
 

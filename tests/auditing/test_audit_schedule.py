@@ -13,15 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from securetm.auditing import audit_schedule
-from securetm.auditing.audit_plans import read_audit_plan
-from securetm.auditing.audit_schedule import PlannedTrial, expected, fewest_others, in_time, planned, rounds_in_time
-from securetm.auditing.auditor import audit
-from securetm.auditing.given_run import TimeForAudit
-from securetm.auditing.intervals import of_each
+from securetm.auditing import given_run
+from securetm.auditing.given_run import PlannedTrial, TimeForAudit, expected, fewest_others, in_time, planned, rounds_in_time
 from securetm.auditing.leakage_errors import NothingInTime
-from securetm.auditing.parts.roc import allowed_false_positives
-from securetm.auditing.untried import is_for
+from securetm.auditing.parts.membership_game import allowed_false_positives
+from securetm.auditing.plans import read_audit_plan
+from securetm.auditing.runner import audit
+from securetm.auditing.trials import is_for
+from securetm.auditing.verdicts import of_each
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import train
@@ -63,7 +62,7 @@ def test_a_baseline_has_fewer_rounds_where_its_training_would_take_most_of_the_t
     plan = write_plan(tmp_path / "given.toml", documents_file, effort={"rounds": 7, "documents": 100})
     trials = read_audit_plan(plan).trials
     assert [rounds_in_time(trials, given, limit) for limit in (math.inf, 1e6)] == [7, 7]
-    monkeypatch.setattr(audit_schedule, "seconds_of", lambda _: 80.0)
+    monkeypatch.setattr(given_run, "seconds_of", lambda _: 80.0)
     assert [rounds_in_time(trials, given, limit) for limit in (math.inf, 160.0, 20.0)] == [7, 6, 5]
 
 
@@ -114,7 +113,7 @@ def test_members_are_told_at_more_false_alarms_where_few_documents_were_held_out
     strict = TOLD.replace("1 %", "0.1 %")
     plan = write_plan(tmp_path / "who.toml", documents_file, attack="membership", measure=strict, effort=effort, **_READER)
     for others, said in ((100, [strict]), (400, [TOLD]), (4000, [strict])):
-        monkeypatch.setattr(audit_schedule, "_held_out", lambda _, others=others: others)
+        monkeypatch.setattr(given_run, "_held_out", lambda _, others=others: others)
         in_order, reasons = planned(read_audit_plan(plan).trials, given)
         assert [one.trial.measure for one in in_order] == (said if others > 100 else [])
         assert bool(reasons) == (others == 100)
@@ -126,7 +125,7 @@ def test_shadow_models_are_as_many_as_the_time_allows(
     given, effort = recorded("masked", 25), {"rounds": 1, "shadows": 40}
     plan = write_plan(tmp_path / "who.toml", documents_file, attack="membership", measure=TOLD, effort=effort, **_READER)
     trial = read_audit_plan(plan).trials[0]
-    monkeypatch.setattr(audit_schedule, "seconds_of", lambda _: 8.0)
+    monkeypatch.setattr(given_run, "seconds_of", lambda _: 8.0)
     whole = expected(trial, given)
     assert in_time(trial, given, whole + 1e-6) == trial
     fewer = in_time(trial, given, whole / 2)

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import pytest
 
-from securetm.auditing.audit_plans import AuditPlan, audit_plan_names, read_audit_plan
-from securetm.auditing.auditor import audit
+from securetm.auditing.plans import AuditPlan, audit_plan_names, read_audit_plan
+from securetm.auditing.runner import audit
 
 from .conftest import PARTIES, texts
 

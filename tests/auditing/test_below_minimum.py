@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from securetm.auditing.below_minimum import tried_below_minimum
+from securetm.auditing.refusals import tried_below_minimum
 from securetm.federation.party import state as party_state
 from securetm.stages import Unwatched
 

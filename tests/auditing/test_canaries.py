@@ -10,21 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.auditing.adversary_view import AdversaryView
 from securetm.auditing.attack import Challenge, Estimate, GroundTruth, Score
-from securetm.auditing.attacks import one_run_epsilon
-from securetm.auditing.attacks.one_run_epsilon import ATTACK, SHOWN
-from securetm.auditing.canaries import LENGTH, RECORD, record_of, with_canaries
-from securetm.auditing.controls import of_chance
-from securetm.auditing.demonstration import Demonstrations
-from securetm.auditing.ground_truth import ground_truth_of
-from securetm.auditing.intervals import of_each
+from securetm.auditing.attacks import one_run
+from securetm.auditing.attacks.one_run import ONE_RUN_EPSILON, SHOWN
+from securetm.auditing.ground_truth import LENGTH, RECORD, ground_truth_of, record_of, with_canaries
+from securetm.auditing.judging import measured, of_chance
 from securetm.auditing.leakage_errors import SmallerUnit
-from securetm.auditing.measured_figures import measured
-from securetm.auditing.parts import empirical_epsilon as one_run
+from securetm.auditing.parts import empirical_epsilon
 from securetm.auditing.parts.empirical_epsilon import ideal_one_run
 from securetm.auditing.recorded import questions_of, view_of
-from securetm.auditing.verdicts import judged_alone
+from securetm.auditing.runs import Demonstrations
+from securetm.auditing.verdicts import judged_alone, of_each
+from securetm.auditing.views import AdversaryView
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import Seeded
@@ -134,9 +131,9 @@ def _played(
     folder: RunFolder, who: tuple[str, str] = ("coordinator", "private_answers")
 ) -> tuple[AdversaryView, GroundTruth, Challenge]:
     """Eyes, truth and question, as the frame puts them together."""
-    view = view_of(folder, adversary(*who), ATTACK, 2)
-    truth = replace(ground_truth_of(folder, questions_of(folder, ATTACK.questions, 2).values()), confidence=AT)
-    posed = one_run_epsilon.pose(truth, {"rounds": 2}, np.random.default_rng(0))
+    view = view_of(folder, adversary(*who), ONE_RUN_EPSILON, 2)
+    truth = replace(ground_truth_of(folder, questions_of(folder, ONE_RUN_EPSILON.questions, 2).values()), confidence=AT)
+    posed = one_run.pose(truth, {"rounds": 2}, np.random.default_rng(0))
     return replace(view, question=posed.question), replace(truth, answer=posed.answer), posed
 
 
@@ -147,7 +144,7 @@ def _judged(view: AdversaryView, truth: GroundTruth) -> Estimate:
 
 
 def _whole(view: AdversaryView, truth: GroundTruth) -> Score:
-    return one_run_epsilon.judge(one_run_epsilon.attack(view, {"rounds": 2}), truth)
+    return one_run.judge_guesses(one_run.guess_coins(view, {"rounds": 2}), truth)
 
 
 def _within(thing: Any, depth: int = 0) -> list[Any]:
@@ -242,7 +239,7 @@ def test_half_the_noise_is_not_seen_and_that_is_said(
     verdict, why = _verdict(_judged(view, truth), truth.claimed.epsilon)
     assert verdict == "not tested"
     assert "even an ideal attacker's interval" in why
-    assert any("half of what it should be" in limit for limit in ATTACK.limits)
+    assert any("half of what it should be" in limit for limit in ONE_RUN_EPSILON.limits)
 
 
 def test_a_run_that_shows_more_than_it_claims_is_refuted_whatever_the_ceiling(
@@ -263,7 +260,7 @@ def _guessed(right: int, made: int, canaries: int = 200, claimed: Budget | None 
     coins = np.random.default_rng(0).integers(0, 2, canaries).astype(bool)
     said = np.where(coins, 1, -1) * np.where(np.arange(canaries) < right, 1, -1)
     said[made:] = 0
-    return one_run_epsilon.judge(said, GroundTruth((), {}, {}, answer=coins, claimed=claimed, confidence=AT))
+    return one_run.judge_guesses(said, GroundTruth((), {}, {}, answer=coins, claimed=claimed, confidence=AT))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 4.4, 700.0, 1e6])
@@ -294,13 +291,13 @@ def test_as_many_guesses_are_made_as_show_most_at_the_plan_s_confidence(
 ) -> None:
     """With little doubt left, few guesses could show nothing even if all of them were right."""
     view, truth, _ = _played(runs.run("dp-local", plain, canaries=EACH))
-    question = one_run_epsilon.pose(replace(truth, confidence=confidence), {}, np.random.default_rng(0)).question
+    question = one_run.pose(replace(truth, confidence=confidence), {}, np.random.default_rng(0)).question
     budget = view.public.profile.budget
     assert budget is not None
-    made = int((one_run_epsilon.attack(replace(view, question=question), {}) != 0).sum())
+    made = int((one_run.guess_coins(replace(view, question=question), {}) != 0).sum())
     sure = of_each(confidence)
     assert made == ideal_one_run(EACH * len(PARTIES), budget.epsilon, budget.delta, sure)[0]
-    assert one_run.one_run_epsilon(EACH * len(PARTIES), made, made, budget.delta, sure) > 0
+    assert empirical_epsilon.one_run_epsilon(EACH * len(PARTIES), made, made, budget.delta, sure) > 0
 
 
 @pytest.mark.parametrize(
@@ -309,7 +306,7 @@ def test_as_many_guesses_are_made_as_show_most_at_the_plan_s_confidence(
 def test_a_claim_about_less_than_a_document_is_not_tried(unit: str, says: float | None) -> None:
     claimed = Budget(Unit(unit), 2.0, 1e-5)
     if says is not None:
-        assert one_run_epsilon.allowed(SHOWN, claimed) == says
+        assert one_run.allowed_of_run(SHOWN, claimed) == says
         return
     with pytest.raises(SmallerUnit, match="says nothing of those"):
-        one_run_epsilon.allowed(SHOWN, claimed)
+        one_run.allowed_of_run(SHOWN, claimed)

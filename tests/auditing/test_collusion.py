@@ -13,19 +13,15 @@ from securetm.aggregation.homomorphic.encrypted_sessions import pack_residues
 from securetm.aggregation.homomorphic.parameters import DEGREE, SEED
 from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
 from securetm.aggregation.homomorphic.sum_key import KEY_ID, SumKind
-from securetm.auditing.adversary_view import AdversaryView, Message
 from securetm.auditing.attack import Estimate, Proportion
-from securetm.auditing.attacks.collusion import ALONE, DEVIATION, MISSING
-from securetm.auditing.attacks.shared_key import ATTACK, OPENED
-from securetm.auditing.auditor import audit
-from securetm.auditing.demonstration import Demonstrations
+from securetm.auditing.attacks.collusion import ALONE, DEVIATION, MISSING, OPENED, SHARED_KEY, OpenedAnswer, opened_answers
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
-from securetm.auditing.parts.differences import without
-from securetm.auditing.parts.opened_answers import OpenedAnswer, opened_answers
-from securetm.auditing.parts.prodlda_layers import DOCUMENTS, GRADIENT
+from securetm.auditing.parts.gradients import DOCUMENTS, GRADIENT, without
 from securetm.auditing.parts.reconstruction_scores import EXACT
-from securetm.auditing.reading import questions_in, totals
 from securetm.auditing.recorded import view_of
+from securetm.auditing.runner import audit
+from securetm.auditing.runs import Demonstrations
+from securetm.auditing.views import AdversaryView, Message, questions_in, totals
 from securetm.contracts import RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder
@@ -206,14 +202,14 @@ def test_where_no_noise_is_promised_none_can_be_missing(masked: RunFolder) -> No
 
 
 def _read(folder: RunFolder, helpers: int, *, at_chance: bool = False) -> dict[str, Proportion]:
-    view = replace(view_of(folder, EYES, ATTACK, 1), insiders=colluding_parties_of(folder, helpers))
+    view = replace(view_of(folder, EYES, SHARED_KEY, 1), insiders=colluding_parties_of(folder, helpers))
     known = questions_in(view)
     if at_chance:
         rng = np.random.default_rng(0)
         sealed = tuple(_at_random(m, view, rng) if m.serial in known else m for m in view.messages("sealed"))
         view = replace(view, seen={**view.seen, "sealed": sealed})
     truth = replace(ground_truth_of(folder, known.values()), helpers=tuple(one.name for one in view.insiders))
-    return dict(ATTACK.judge(ATTACK.attack(view, {"rounds": 1, "answers": 3}), truth).measures)  # type: ignore[arg-type]
+    return dict(SHARED_KEY.judge(SHARED_KEY.attack(view, {"rounds": 1, "answers": 3}), truth).measures)  # type: ignore[arg-type]
 
 
 def _at_random(message: Message, view: AdversaryView, rng: np.random.Generator) -> Message:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from securetm.auditing import corrections
+from securetm.auditing import plans
 from securetm.auditing.attacks import attack_called, attack_names
-from securetm.auditing.corrections import knows_epsilon
+from securetm.auditing.plans import knows_epsilon
 from securetm.settings import digest
 
 
@@ -36,8 +36,8 @@ def test_what_a_file_does_not_say_plainly_is_asked_of_the_attack(
 ) -> None:
     """Else a test of an epsilon is not counted, and all of them together err more often than they say."""
     module = f"strangers_{digest([declared]).hex()[:8]}"
-    head = "from securetm.auditing.attacks.{0} import ATTACK as {1}\n"
-    imports = head.format("many_run_epsilon", "OF_NOISE") + head.format("traffic", "OF_TRAFFIC")
+    head = "from securetm.auditing.attacks.{0} import {1}\n"
+    imports = head.format("many_runs", "MANY_RUN_EPSILON as OF_NOISE") + head.format("traffic", "TRAFFIC as OF_TRAFFIC")
     (tmp_path / f"{module}.py").write_text(imports + declared)
     monkeypatch.syspath_prepend(tmp_path)
-    assert corrections._declares_allowed(module, "ATTACK") is said
+    assert plans._declares_allowed(module, "ATTACK") is said

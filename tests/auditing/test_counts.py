@@ -11,11 +11,11 @@ import pytest
 from securetm.auditing.attack import GroundTruth, Proportion, Score
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.count_reconstruction import BEHIND, NEAR, REAL, SHOWN
-from securetm.auditing.auditor import audit
-from securetm.auditing.controls import of_chance
-from securetm.auditing.demonstration import Demonstrations
 from securetm.auditing.ground_truth import ground_truth_of
+from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.runner import audit
+from securetm.auditing.runs import Demonstrations
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import train

@@ -11,10 +11,9 @@ import pytest
 from securetm.auditing.attack import Proportion, Score
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.count_reconstruction import BEHIND, PLACED, PLACED_AT_ALL, REAL
-from securetm.auditing.controls import of_chance
 from securetm.auditing.ground_truth import ground_truth_of
-from securetm.auditing.parts.noised_shares import noise_of, table_behind
-from securetm.auditing.parts.rational_reconstruction import scale_of, sum_behind
+from securetm.auditing.judging import of_chance
+from securetm.auditing.parts.shares import noise_of, scale_of, sum_behind, table_behind
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.contracts import CountNoise
 from securetm.corpus.corpus import Corpus

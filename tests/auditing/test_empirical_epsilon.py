@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from securetm.auditing.intervals import clopper_pearson
 from securetm.auditing.parts.empirical_epsilon import (
     ErrorCounts,
     best_threshold,
@@ -29,6 +28,7 @@ from securetm.auditing.parts.empirical_epsilon import (
     one_run_epsilon,
     shift,
 )
+from securetm.auditing.verdicts import clopper_pearson
 
 
 def _randomised_response(epsilon: float, runs: int, rng: np.random.Generator) -> ErrorCounts:

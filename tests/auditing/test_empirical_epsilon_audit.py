@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from securetm.auditing.audit_record import Finding
-from securetm.auditing.auditor import audit
+from securetm.auditing.record import Finding
+from securetm.auditing.runner import audit
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.samplers import rounded_gaussian
 

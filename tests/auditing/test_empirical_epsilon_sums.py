@@ -13,10 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.auditing.adversary_view import AdversaryView, PublicFacts
 from securetm.auditing.attack import Estimate, GroundTruth, Proportion, Score
-from securetm.auditing.attacks.many_run_epsilon import ATTACK, DIRECT, GAUSSIAN, attack, judge, pose
-from securetm.auditing.parts.canary_sums import NUMBERS, CanarySums, CanarySumSource
+from securetm.auditing.attacks.many_runs import (
+    DIRECT,
+    GAUSSIAN,
+    MANY_RUN_EPSILON,
+    NUMBERS,
+    CanarySums,
+    CanarySumSource,
+    attack,
+    judge,
+    pose,
+)
+from securetm.auditing.views import AdversaryView, PublicFacts
 from securetm.contracts import Cohort, Rows, Terms
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip
@@ -260,5 +269,5 @@ def test_the_attack_gets_no_coin(public: Callable[..., PublicFacts]) -> None:
 
 
 def test_it_says_what_it_leaves_out() -> None:
-    assert any("whole run" in limit for limit in ATTACK.limits)
-    assert "without sampling" in ATTACK.remark
+    assert any("whole run" in limit for limit in MANY_RUN_EPSILON.limits)
+    assert "without sampling" in MANY_RUN_EPSILON.remark

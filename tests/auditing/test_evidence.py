@@ -13,32 +13,28 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as with_fields
 
-from securetm.auditing import staleness
-from securetm.auditing.audit_plans import AuditPlan, Trial, read_audit_plan
-from securetm.auditing.audit_record import Audit, Measured
-from securetm.auditing.auditor import audit
-from securetm.auditing.corrections import corrected, count_of_tests
+from securetm.auditing import evidence as kept_results
+from securetm.auditing.bindings import bound_to, trial_hash
 from securetm.auditing.evidence import (
     FORMAT,
     Evidence,
+    changed_since,
+    due_refusals,
     evidence_folder,
     read_all_evidence,
     read_evidence,
     read_refusals,
-    to_keep,
-    write_evidence,
-)
-from securetm.auditing.evidence_hashes import bound_to, trial_hash
-from securetm.auditing.leakage_errors import DamagedEvidence
-from securetm.auditing.renewal import keep, pieces, renewed
-from securetm.auditing.staleness import (
-    changed_since,
-    due_refusals,
     remaining,
     stale_refusals,
     still_fresh,
+    to_keep,
     trials_by_hash,
+    write_evidence,
 )
+from securetm.auditing.leakage_errors import DamagedEvidence
+from securetm.auditing.plans import AuditPlan, Trial, corrected, count_of_tests, read_audit_plan
+from securetm.auditing.record import Audit, Measured
+from securetm.auditing.runner import audit, keep, pieces, renewed
 from securetm.auditing.verdicts import NOT_REFUTED
 from securetm.errors import NotFound
 from securetm.federation.soundness import check
@@ -57,7 +53,7 @@ AGAIN = "run `securetm audit full --evidence audits/evidence`"
 def stale(evidence: Evidence) -> tuple[str, ...]:
     """Why kept findings no longer hold; empty if all do, or if their plan was deleted."""
     try:
-        trials = trials_by_hash(staleness.read_audit_plan(evidence.plan))
+        trials = trials_by_hash(kept_results.read_audit_plan(evidence.plan))
     except NotFound:
         trials = {}
     return tuple(dict.fromkeys(reason for one in evidence.findings for reason in changed_since(one, evidence.plan, trials)))
@@ -117,7 +113,7 @@ def small(documents_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tup
 def folder(small: tuple[AuditPlan, Audit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What was kept of it, with that plan on the shelf."""
     plan, found = small
-    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: plan)
+    monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: plan)
     keep(found, tmp_path)
     assert sorted(path.name for path in tmp_path.glob("*.json")) == ["masked--prodlda.json", "open--prodlda.json"]
     return tmp_path
@@ -196,9 +192,9 @@ def test_each_change_has_its_name(folder: Path, what: str, said: str) -> None:
 
 
 def test_a_trial_that_the_plan_no_longer_has_is_stale(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = staleness.read_audit_plan("small")
+    plan = kept_results.read_audit_plan("small")
     other = replace(plan, trials=(replace(plan.trials[0], confidence=0.99),))
-    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: other)
+    monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: other)
     (reason,) = stale(read_evidence(folder / "masked--prodlda.json"))
     assert reason == "the plan small no longer tries gradient_inversion this way on masked"
 
@@ -291,10 +287,10 @@ def test_a_result_that_was_corrected_for_fewer_tests_than_there_are_now_is_stale
     more = replace(trial, profiles=("open", "dp-central", "dp-distributed"), effort={"rounds": 1, "runs": 4})
     alone, wider = (replace(read_audit_plan("quick"), name="small", trials=trials) for trials in ((trial,), (trial, more)))
     kept = _kept_of(trial, 4.4, 1)
-    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: alone)
+    monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: alone)
     assert stale(kept) == ()
     assert remaining(alone, [kept]).trials[0].profiles == trial.profiles  # for the baseline, which was not kept
-    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: wider)
+    monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: wider)
     assert stale(kept) == ("it was corrected for 1 tests of an epsilon, and the plan small makes 3 now",)
     assert not still_fresh(trial, "dp-local", [kept], 3)
     assert still_fresh(trial, "dp-local", [_kept_of(trial, 4.4, 3)], 3)

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from securetm.auditing import source_code
-from securetm.auditing.audit_plans import Trial, read_audit_plan
-from securetm.auditing.evidence_hashes import bound_to, closure
-from securetm.auditing.source_code import code_of
+from securetm.auditing import bindings
+from securetm.auditing.bindings import bound_to, closure, code_of
+from securetm.auditing.plans import Trial, read_audit_plan
 
 from .copied_source import CopiedSource
 
@@ -29,14 +28,8 @@ def _modules(roots: tuple[str, ...], within: tuple[str, ...]) -> set[str]:
 
 def test_an_attack_is_bound_to_all_that_it_is_made_of_and_not_to_the_frame() -> None:
     made_of = _modules(("auditing.attacks.gradient_inversion",), ("auditing.",))
-    assert {
-        "auditing.attacks.gradient_inversion",
-        "auditing.parts.cones",
-        "auditing.parts.closed_form",
-        "auditing.reading",
-    } <= made_of
-    assert {"auditing.attack", "auditing.adversary_view"} <= made_of  # what several attacks judge alike is reckoned there
-    assert not made_of & {"auditing.auditor", "auditing.audit_record", "auditing.attacks.decoder_inversion"}
+    assert {"auditing.attacks.gradient_inversion", "auditing.parts.gradients", "auditing.views", "auditing.attack"} <= made_of
+    assert not made_of & {"auditing.runner", "auditing.evidence", "auditing.attacks.traffic"}
 
 
 def test_an_aggregation_is_bound_to_helpers_that_it_starts_by_name() -> None:
@@ -54,10 +47,10 @@ def test_a_folder_s_own_file_hides_nothing_behind_it() -> None:
 def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "from securetm.auditing.intervals import of_each\ndef attack(): return of_each()\n"
+    text = "from securetm.auditing.verdicts import of_each\ndef attack(): return of_each()\n"
     (tmp_path / "somebodys_attack.py").write_text(text, "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert {("auditing.intervals", "of_each"), ("somebodys_attack", "attack")} <= closure(("somebodys_attack",), ("auditing.",))
+    assert {("auditing.verdicts", "of_each"), ("somebodys_attack", "attack")} <= closure(("somebodys_attack",), ("auditing.",))
     with pytest.raises((FileNotFoundError, ModuleNotFoundError)):
         closure(("nobodys_attack",), ("auditing.",))
 
@@ -74,21 +67,18 @@ def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
         ("corpus/tokeniser.py", {"corpus"}),
         ("mechanisms/gaussian_noise.py", {"mechanisms"}),
         ("auditing/attack.py", {"attack"}),
-        ("auditing/adversary_view.py", {"attack"}),
+        ("auditing/views.py", {"attack"}),
         ("auditing/parts/empirical_epsilon.py", {"attack"}),
-        ("auditing/intervals.py", {"attack", "judging"}),
-        ("auditing/verdicts.py", {"judging"}),
-        ("auditing/measured_figures.py", {"judging"}),
-        ("auditing/audit_record.py", set()),
-        ("auditing/canaries.py", set()),  # this trial has none
+        ("auditing/verdicts.py", {"attack", "judging"}),
+        ("auditing/judging.py", {"judging"}),
+        ("auditing/plans.py", set()),
         ("corpus/readers.py", {"corpus"}),  # who deals documents out knows files, too
         ("corpus/synthetic.py", set()),
         ("federation/sources.py", {"corpus"}),
         ("route.py", {"mechanisms"}),
         ("auditing/ground_truth.py", {"judging"}),
-        ("auditing/controls.py", {"judging"}),
-        ("auditing/malicious_coordinator.py", set()),  # nobody lies in this trial
-        ("auditing/auditor.py", set()),
+        ("auditing/roles.py", set()),  # nobody lies in this trial
+        ("auditing/runner.py", set()),
         ("cli/main.py", set()),
     ],
 )
@@ -144,7 +134,7 @@ def test_other_words_about_the_same_code_make_nothing_stale(copied: CopiedSource
 
 
 def _digests(path: Path) -> list[bytes]:
-    source = source_code.code_of(path)
+    source = bindings.code_of(path)
     return [made.digest for made in (*source.definitions.values(), *source.statements)]
 
 
@@ -186,9 +176,7 @@ def test_the_digest_of_known_code_is_the_same_under_every_version_of_python(tmp_
     assert [digest.hex()[:16] for digest in _digests(tmp_path / "known.py")] == ["28345b499bd21d10"]
 
 
-@pytest.mark.parametrize(
-    ("setting", "lies"), [("liars", "auditing/malicious_party.py"), ("meddled", "auditing/malicious_coordinator.py")]
-)
+@pytest.mark.parametrize(("setting", "lies"), [("liars", "auditing/roles.py"), ("meddled", "auditing/roles.py")])
 def test_a_result_is_bound_to_who_lied_for_it(copied: CopiedSource, setting: str, lies: str) -> None:
     trial = replace(_of_noise(), **{setting: 1})
     before = bound_to(trial, "open")
@@ -196,7 +184,7 @@ def test_a_result_is_bound_to_who_lied_for_it(copied: CopiedSource, setting: str
     assert bound_to(trial, "open")["attack"] != before["attack"]
 
 
-@pytest.mark.parametrize(("changed", "stale"), [("auditing/canaries.py", True), ("corpus/synthetic.py", False)])
+@pytest.mark.parametrize(("changed", "stale"), [("auditing/ground_truth.py", True), ("corpus/synthetic.py", False)])
 def test_made_documents_are_bound_to_what_makes_them(copied: CopiedSource, changed: str, stale: bool) -> None:
     trial = replace(_of_noise(), canaries=10)
     before = bound_to(trial, "open")

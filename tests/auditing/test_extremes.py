@@ -15,14 +15,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from securetm.auditing.attack import Estimate, GroundTruth, Proportion, Score
-from securetm.auditing.attacks import attack_called, gradient_inversion, many_run_epsilon
-from securetm.auditing.attacks.many_run_epsilon import DIRECT, GAUSSIAN, HiddenCoins
-from securetm.auditing.audit_plans import read_audit_plan
-from securetm.auditing.auditor import audit, check_plan
-from securetm.auditing.intervals import clopper_pearson, of_each
+from securetm.auditing.attacks import attack_called, gradient_inversion, many_runs
+from securetm.auditing.attacks.many_runs import DIRECT, GAUSSIAN, HiddenCoins, SumClaim
+from securetm.auditing.judging import is_sound, measured
 from securetm.auditing.leakage_errors import BrokenAttack, SmallerUnit
-from securetm.auditing.measured_figures import is_sound, measured
-from securetm.auditing.parts.canary_sums import SumClaim
 from securetm.auditing.parts.empirical_epsilon import (
     ErrorCounts,
     gaussian_delta,
@@ -37,7 +33,9 @@ from securetm.auditing.parts.empirical_epsilon import (
     one_run_epsilon,
     shift,
 )
-from securetm.auditing.verdicts import REFUTED, judged_alone
+from securetm.auditing.plans import read_audit_plan
+from securetm.auditing.runner import audit, check_plan
+from securetm.auditing.verdicts import REFUTED, clopper_pearson, judged_alone, of_each
 from securetm.contracts import Budget, Unit
 
 from .conftest import write_plan
@@ -88,7 +86,7 @@ def _judged(hits: int, present: int, false: int, absent: int, one: SumClaim, con
     """What the judge of the noised sums makes of so many errors."""
     scores = np.concatenate([np.arange(present) < hits, np.arange(absent) < false]).astype(float)
     truth = GroundTruth((), {}, {}, answer=HiddenCoins(np.arange(present + absent) < present, one), confidence=confidence)
-    return many_run_epsilon.judge(many_run_epsilon.ThresholdTest(scores, 0.5, 0.5), truth)
+    return many_runs.judge(many_runs.ThresholdTest(scores, 0.5, 0.5), truth)
 
 
 ERRORS = st.tuples(*[st.integers(0, 300)] * 4).map(lambda n: (min(n[:2]), max(n[:2]), min(n[2:]), max(n[2:])))

@@ -11,8 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 from scipy import sparse
 
-from securetm.auditing.audit_record import Audit
-from securetm.auditing.foreign_audit import ForeignFiles, audit_foreign, claim_of
+from securetm.auditing.foreign import ForeignFiles, audit_foreign, claim_of, read_foreign
 from securetm.auditing.foreign_errors import (
     BadTopicWeight,
     OnBothSides,
@@ -21,7 +20,7 @@ from securetm.auditing.foreign_errors import (
     UnknownTopicFile,
     UnsafeModelFile,
 )
-from securetm.auditing.foreign_models import read_foreign
+from securetm.auditing.record import Audit
 from securetm.auditing.verdicts import NOT_REFUTED, REFUTED
 from securetm.errors import NoSuchPath
 from tests.cli.conftest import securetm

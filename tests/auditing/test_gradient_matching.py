@@ -9,9 +9,9 @@ from scipy import sparse
 
 from securetm.auditing.attack import Proportion, Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.controls import of_chance
+from securetm.auditing.attacks.gradient_inversion import decoder_gradient
 from securetm.auditing.ground_truth import ground_truth_of
-from securetm.auditing.parts.matching_search import decoder_gradient
+from securetm.auditing.judging import of_chance
 from securetm.auditing.parts.reconstruction_scores import EXACT
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.federation.folder import RunFolder

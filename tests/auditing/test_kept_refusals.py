@@ -11,21 +11,22 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from securetm.auditing import below_minimum, protocol_violations, staleness
-from securetm.auditing.audit_plans import AuditPlan, read_audit_plan
-from securetm.auditing.audit_record import plain, record
+from securetm.auditing import evidence as kept_results
+from securetm.auditing import runner
+from securetm.auditing.bindings import refusals_bound_to
 from securetm.auditing.evidence import (
     KeptRefusals,
+    due_refusals,
     read_all_evidence,
     read_all_refusals,
     read_refusals,
+    stale_refusals,
     write_refusals,
 )
-from securetm.auditing.evidence_hashes import refusals_bound_to
 from securetm.auditing.leakage_errors import DamagedEvidence
-from securetm.auditing.refusal_record import RefusalRecord
-from securetm.auditing.renewal import renew_refusals, whole_audit
-from securetm.auditing.staleness import due_refusals, stale_refusals
+from securetm.auditing.plans import AuditPlan, read_audit_plan
+from securetm.auditing.record import RefusalRecord, plain, record
+from securetm.auditing.runner import renew_refusals, whole_audit
 from securetm.reports.audit_file import read_record
 from securetm.reports.audit_wording import headline, refusal_in_words
 from securetm.reports.threats import LIES, threats_of
@@ -65,11 +66,11 @@ def small(documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> AuditPlan:
         "model.n_topics": 5,
         "model.hidden": 16,
     }
-    below, lies = below_minimum.tried_below_minimum, protocol_violations.tried_violations
-    monkeypatch.setattr(below_minimum, "tried_below_minimum", lambda name, _, *rest: below(name, {**source, **words}, *rest))
+    below, lies = runner.tried_below_minimum, runner.tried_violations
+    monkeypatch.setattr(runner, "tried_below_minimum", lambda name, _, *rest: below(name, {**source, **words}, *rest))
     tried = partial(lies, settings={**source, "vocabulary.min_documents": 1})
-    monkeypatch.setattr(protocol_violations, "tried_violations", tried)
-    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: PLAN)
+    monkeypatch.setattr(runner, "tried_violations", tried)
+    monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: PLAN)
     return PLAN
 
 
@@ -111,7 +112,7 @@ def test_lists_of_the_plan_that_changed_make_it_stale(tmp_path: Path, monkeypatc
         (PLAN, ("the plan small tries moves of masked_strict now",)),
         (with_changes(PLAN, moves=()), ("the plan small no longer tries what the parties of masked_strict refuse",)),
     ):
-        monkeypatch.setattr(staleness, "read_audit_plan", lambda _, plan=plan: plan)
+        monkeypatch.setattr(kept_results, "read_audit_plan", lambda _, plan=plan: plan)
         assert stale_refusals(read_all_refusals(tmp_path)[0]) == said
     assert "masked_strict" in due_refusals(PLAN, tmp_path)
     assert "masked_strict" not in due_refusals(with_changes(PLAN, name="other"), tmp_path)  # more was tried than it asks for
@@ -132,10 +133,9 @@ ROLES = "what parties and the coordinator do"
         ("aggregation/masked/party_round.py", "the aggregation of the profile dp-distributed"),
         ("mechanisms/sampling.py", "a mechanism of the profile dp-distributed"),
         ("accounting/composition.py", "the accounting of the epsilon of dp-distributed"),
-        ("auditing/below_minimum.py", "what tries the parties' refusals"),
-        ("auditing/protocol_violations.py", "what tries the parties' refusals"),
-        ("auditing/demonstration.py", "what tries the parties' refusals"),
-        ("auditing/auditor.py", ""),
+        ("auditing/refusals.py", "what tries the parties' refusals"),
+        ("auditing/runs.py", "what tries the parties' refusals"),
+        ("auditing/runner.py", ""),
         ("reports/audit_wording.py", ""),
     ],
 )

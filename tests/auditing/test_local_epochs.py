@@ -9,8 +9,8 @@ import pytest
 
 from securetm.auditing.attack import Proportion, Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.controls import of_chance
 from securetm.auditing.ground_truth import ground_truth_of
+from securetm.auditing.judging import of_chance
 from securetm.auditing.parts.reconstruction_scores import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.corpus.corpus import Corpus

@@ -8,10 +8,10 @@ import pytest
 
 from securetm.auditing.attack import Proportion
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.demonstration import Demonstrations
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.parts.reconstruction_scores import EXACT, PRECISION, RECALL
 from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.runs import Demonstrations
 from securetm.stages import Unwatched
 
 from .conftest import adversary

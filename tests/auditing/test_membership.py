@@ -12,19 +12,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.auditing.adversary_view import AdversaryView, PublicFacts
 from securetm.auditing.attack import Estimate, GroundTruth, Proportion, Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.audit_record import Finding
-from securetm.auditing.auditor import audit
-from securetm.auditing.controls import of_chance
-from securetm.auditing.demonstration import claimed_by
 from securetm.auditing.ground_truth import ground_truth_of
+from securetm.auditing.judging import of_chance
 from securetm.auditing.leakage_errors import NotGranted, NotTestable
-from securetm.auditing.parts.membership_game import INSIDE, allowed, found, ordered, pose
-from securetm.auditing.parts.shadow_models import rounds_read, shadows_of, training
-from securetm.auditing.recorded import public_facts, questions_of, view_of
+from securetm.auditing.parts.membership_game import INSIDE, allowed, found, ordered, pose, rounds_read, shadows_of, training
+from securetm.auditing.record import Finding
+from securetm.auditing.recorded import claimed_by, public_facts, questions_of, view_of
+from securetm.auditing.runner import audit
 from securetm.auditing.verdicts import NOT_REFUTED, REFUTED
+from securetm.auditing.views import AdversaryView, PublicFacts
 from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin

@@ -8,24 +8,30 @@ from scipy import sparse
 from scipy.stats import beta, binom, norm
 
 from securetm.auditing.attack import Estimate, GroundTruth, Proportion
-from securetm.auditing.intervals import clopper_pearson
-from securetm.auditing.measured_figures import measured
-from securetm.auditing.parts.document_likelihood import best_fits
+from securetm.auditing.judging import measured
 from securetm.auditing.parts.membership_game import (
     BOTH,
     INSIDE,
     MEMBER,
     OUTSIDE,
+    ShadowScores,
     allowed,
+    allowed_false_positives,
+    area_under_curve,
+    best_fits,
+    bounded_area,
+    curve,
     found,
     judged,
     measures,
     ordered,
+    parts,
     pose,
+    presence,
+    rates,
+    true_positives_at,
 )
-from securetm.auditing.parts.roc import allowed_false_positives, area_under_curve, bounded_area, curve, rates, true_positives_at
-from securetm.auditing.parts.shadow_models import ShadowScores, parts
-from securetm.auditing.parts.word_equations import presence
+from securetm.auditing.verdicts import clopper_pearson
 from securetm.contracts import Budget, Unit
 from securetm.errors import BadSetting
 from securetm.mechanisms.clipping import at_most

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from securetm.auditing.adversary_view import TIMES
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.auditor import audit
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.leakage_errors import NothingToJudgeBy
-from securetm.auditing.networked import OverNetwork
 from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.roles import OverNetwork
+from securetm.auditing.runner import audit
+from securetm.auditing.views import TIMES
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import TRAIN

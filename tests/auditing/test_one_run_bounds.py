@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, nct, norm
 
-from securetm.auditing.parts.empirical_epsilon import gaussian_epsilon, gaussian_mu, one_run_epsilon
-from securetm.auditing.parts.one_run_bounds import (
+from securetm.auditing.attacks.one_run import (
     MOST_SHIFT,
     best_guesses,
     curve_refutes,
@@ -20,6 +19,7 @@ from securetm.auditing.parts.one_run_bounds import (
     likeliest_shift,
     score_shift,
 )
+from securetm.auditing.parts.empirical_epsilon import gaussian_epsilon, gaussian_mu, one_run_epsilon
 
 CLAIM = gaussian_mu(4.0, 1e-5)
 

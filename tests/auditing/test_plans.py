@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.audit_plans import audit_plan_names, read_audit_plan
-from securetm.auditing.demonstration import fitting
+from securetm.auditing.plans import audit_plan_names, read_audit_plan
 from securetm.auditing.recorded import granted_to
+from securetm.auditing.runs import fitting
 from securetm.errors import BadSetting, Misuse, NotFound
 from securetm.plans.reading import read_plan
 from securetm.resources import data_folder

@@ -10,12 +10,12 @@ import pytest
 
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.poisoning import OWN, STEERED, chosen, false_counts
-from securetm.auditing.audit_plans import read_audit_plan
-from securetm.auditing.auditor import audit
-from securetm.auditing.demonstration import Demonstrations
 from securetm.auditing.leakage_errors import BrokenAttack
-from securetm.auditing.malicious_party import MaliciousParties
+from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.recorded import view_of
+from securetm.auditing.roles import MaliciousParties
+from securetm.auditing.runner import audit
+from securetm.auditing.runs import Demonstrations
 from securetm.contracts import Block, Domain, Terms
 from securetm.stages import Unwatched
 
@@ -104,7 +104,7 @@ def test_an_attack_that_has_no_lie_cannot_have_liars(documents_file: Path, tmp_p
 
 
 def test_liars_are_part_of_what_a_trial_says(plan: Path) -> None:
-    from securetm.auditing.evidence_hashes import trial_hash
+    from securetm.auditing.bindings import trial_hash
 
     trial = read_audit_plan(plan).trials[0]
     assert trial.liars == 1

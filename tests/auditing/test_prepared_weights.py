@@ -16,12 +16,11 @@ import pytest
 import torch
 from scipy import sparse
 
-from securetm.auditing.adversary_view import AdversaryView, PublicFacts
 from securetm.auditing.attack import Estimate, GroundTruth, Score
 from securetm.auditing.attacks.prepared_weights import FARTHEST, attack, judge, pose
-from securetm.auditing.audit_plans import read_audit_plan
-from securetm.auditing.auditor import audit
-from securetm.auditing.corrections import count_of_tests, knows_epsilon, of_epsilon
+from securetm.auditing.plans import count_of_tests, knows_epsilon, of_epsilon, read_audit_plan
+from securetm.auditing.runner import audit
+from securetm.auditing.views import AdversaryView, PublicFacts
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.models.neural.fixed_order import add_product
 from securetm.models.neural.fused import FusedKernels

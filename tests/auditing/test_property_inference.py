@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from securetm.auditing.attack import Proportion
-from securetm.auditing.attacks.party_inference import HOLDER, SHARE
-from securetm.auditing.demonstration import Demonstrations
-from securetm.auditing.intervals import clopper_pearson
-from securetm.auditing.parts.noised_shares import noise_of
-from securetm.auditing.parts.party_tables import shares_of
+from securetm.auditing.attacks.party_inference import HOLDER, SHARE, shares_of
+from securetm.auditing.parts.shares import noise_of
+from securetm.auditing.runs import Demonstrations
+from securetm.auditing.verdicts import clopper_pearson
 from securetm.plans.profiles import read_profile
 from securetm.stages import Unwatched
 

@@ -11,15 +11,16 @@ from scipy import sparse
 
 from securetm.auditing.attack import GroundTruth, Proportion, Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.attacks.rare_documents import DOCUMENT, SENTENCE, WordGroups, companion, linked, links_found
-from securetm.auditing.audit_plans import Trial, read_audit_plan
-from securetm.auditing.controls import of_chance
-from securetm.auditing.ground_truth import ground_truth_of
-from securetm.auditing.intervals import clopper_pearson
-from securetm.auditing.parts.co_movement import (
+from securetm.auditing.attacks.rare_documents import (
+    DOCUMENT,
+    SENTENCE,
+    WordGroups,
+    companion,
     companions,
     companions_behind_noise,
     link_scores,
+    linked,
+    links_found,
     lone_words,
     maybe_lone_words,
     mutual_companions,
@@ -27,7 +28,11 @@ from securetm.auditing.parts.co_movement import (
     topic_probabilities,
     topics_of,
 )
+from securetm.auditing.ground_truth import ground_truth_of
+from securetm.auditing.judging import of_chance
+from securetm.auditing.plans import Trial, read_audit_plan
 from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.verdicts import clopper_pearson
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.documents import PartyDocuments

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.auditing.adversary_view import AdversaryView, PublicFacts
 from securetm.auditing.attack import Estimate, GroundTruth
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.attacks.many_run_epsilon import GAUSSIAN
-from securetm.auditing.attacks.rare_words import RIGHT, TOLD, AskedWords, allowed, surely_there
-from securetm.auditing.reading import ReadVector, RoundQuestion
+from securetm.auditing.attacks.many_runs import GAUSSIAN
+from securetm.auditing.attacks.vocabulary import TOLD, TOLD_RIGHT, AskedWords, allowed_of_told, surely_there
+from securetm.auditing.views import AdversaryView, PublicFacts, ReadVector, RoundQuestion
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
@@ -64,7 +63,7 @@ def _run(place: Path, parties: Mapping[str, Corpus], profile: str) -> RunFolder:
 def test_a_list_or_a_table_names_words_of_one_document(profile: str, parties: Mapping[str, Corpus], tmp_path: Path) -> None:
     found = tried(_run(tmp_path, parties, profile), "rare_words", EFFORT)
     assert found.share(TOLD) == 1.0
-    assert found.share(RIGHT) == 1.0
+    assert found.share(TOLD_RIGHT) == 1.0
 
 
 @pytest.mark.parametrize(("noise", "told"), [(0.01, True), (3.0, False)])
@@ -88,9 +87,13 @@ def test_only_noise_in_sums_of_words_hides_them(noise: float, told: bool, partie
 def test_noise_in_the_sums_of_a_run_hides_them(parties: Mapping[str, Corpus], tmp_path: Path) -> None:
     found = tried(_run(tmp_path, parties, "dp-distributed"), "rare_words", EFFORT)
     assert found.hits(TOLD) <= 1
-    most = allowed(TOLD, Budget(Unit.DOCUMENT, 8.0, 1e-5))
+    most = allowed_of_told(TOLD, Budget(Unit.DOCUMENT, 8.0, 1e-5))
     assert 0 < most < 0.01
-    assert allowed(TOLD, Budget(Unit.WORD, 8.0, 1e-5)) == allowed(RIGHT, Budget(Unit.DOCUMENT, 1.0, 1e-5)) == 1.0
+    assert (
+        allowed_of_told(TOLD, Budget(Unit.WORD, 8.0, 1e-5))
+        == allowed_of_told(TOLD_RIGHT, Budget(Unit.DOCUMENT, 1.0, 1e-5))
+        == 1.0
+    )
 
 
 @pytest.fixture

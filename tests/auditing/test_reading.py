@@ -10,14 +10,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.auditing.adversary_view import MODEL, VOCABULARY, AdversaryView
 from securetm.auditing.attack import Attack, Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.controls import of_chance
 from securetm.auditing.ground_truth import ground_truth_of
+from securetm.auditing.judging import of_chance
 from securetm.auditing.leakage_errors import NotTestable
-from securetm.auditing.reading import ANSWER, BY_PARTIES, REQUEST, SEALED, TOTAL, party_vectors, totals
 from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.views import (
+    ANSWER,
+    BY_PARTIES,
+    MODEL,
+    REQUEST,
+    SEALED,
+    TOTAL,
+    VOCABULARY,
+    AdversaryView,
+    party_vectors,
+    totals,
+)
 from securetm.contracts import Adversary, Domain
 from securetm.corpus.corpus import Corpus
 from securetm.errors import SecuretmError

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from securetm.auditing.attack import Proportion
 from securetm.auditing.attacks import attack_names
-from securetm.auditing.audit_record import Audit, Finding, record
-from securetm.auditing.measured_figures import measured
+from securetm.auditing.judging import measured
+from securetm.auditing.record import Audit, Finding, record
 from securetm.auditing.regulators import (
     ABOVE_CHANCE,
     BEARS_ON,

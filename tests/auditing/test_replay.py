@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from securetm.auditing.demonstration import Demonstrations
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.recorded import questions_of
+from securetm.auditing.runs import Demonstrations
 from securetm.stages import Unwatched
 
 

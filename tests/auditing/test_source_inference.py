@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from securetm.auditing.attack import Proportion
-from securetm.auditing.attacks.party_inference import SOURCE, SOURCE_INFERENCE
-from securetm.auditing.demonstration import Demonstrations
-from securetm.auditing.intervals import clopper_pearson
-from securetm.auditing.parts.party_tables import fits
+from securetm.auditing.attacks.party_inference import SOURCE, SOURCE_INFERENCE, fits
+from securetm.auditing.runs import Demonstrations
+from securetm.auditing.verdicts import clopper_pearson
 from securetm.stages import Unwatched
 
 from .conftest import PARTIES

@@ -10,10 +10,9 @@ import pytest
 
 from securetm.auditing.attack import Proportion, Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.attacks.sparse_sums import EXACT, ONE, WHOSE
-from securetm.auditing.controls import of_chance
+from securetm.auditing.attacks.vocabulary import EXACT, ONE, WHOSE_COUNTS, owners
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
-from securetm.auditing.parts.word_tables import owners
+from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
@@ -69,21 +68,21 @@ def test_a_masked_sum_shows_one_partys_counts_and_not_its_name(counts: Mapping[s
     assert counted(found, EXACT).of > 50
     assert share(found, EXACT) > 0.5  # the others are words that somebody else has in a document that was held out
     assert share(found, ONE) == 1.0
-    assert counted(found, WHOSE).hits == 0
+    assert counted(found, WHOSE_COUNTS).hits == 0
 
 
 def test_lists_in_the_open_give_the_name_as_well(counts: Mapping[str, RunFolder]) -> None:
     found = tried(counts["open"])
     assert share(found, ONE) == 1.0
-    assert counted(found, WHOSE) == counted(found, EXACT)
-    assert counted(found, WHOSE).hits == counted(tried(counts["masked"]), EXACT).hits
+    assert counted(found, WHOSE_COUNTS) == counted(found, EXACT)
+    assert counted(found, WHOSE_COUNTS).hits == counted(tried(counts["masked"]), EXACT).hits
     assert found.examples[0].exact
 
 
 def test_where_all_others_help_the_name_is_known(counts: Mapping[str, RunFolder]) -> None:
     found = tried(counts["masked"], helpers=4)
-    assert counted(found, WHOSE) == counted(found, EXACT)
-    assert share(found, WHOSE) > 0.5
+    assert counted(found, WHOSE_COUNTS) == counted(found, EXACT)
+    assert share(found, WHOSE_COUNTS) > 0.5
 
 
 @pytest.mark.parametrize("helpers", [0, 2])
@@ -102,7 +101,7 @@ def test_a_gradients_empty_rows_tell_who_used_a_word(recorded: Recorded) -> None
     found = tried(recorded("masked", 25))
     assert share(found, ONE) == 1.0
     assert counted(found, EXACT).hits > 20
-    assert counted(found, WHOSE).hits == 0
+    assert counted(found, WHOSE_COUNTS).hits == 0
 
 
 def test_random_numbers_tell_nothing(counts: Mapping[str, RunFolder]) -> None:

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from securetm.auditing.adversary_view import AdversaryView, PublicFacts
 from securetm.auditing.attack import Estimate, GroundTruth
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.attacks.many_run_epsilon import GAUSSIAN
-from securetm.auditing.audit_plans import read_audit_plan
-from securetm.auditing.parts.canary_sums import CanarySumSource
-from securetm.auditing.untried import is_for, left_out
+from securetm.auditing.attacks.many_runs import GAUSSIAN, CanarySumSource
+from securetm.auditing.plans import read_audit_plan
+from securetm.auditing.trials import is_for, left_out
+from securetm.auditing.views import AdversaryView, PublicFacts
 from securetm.plans.agreement import agree
 from securetm.plans.reading import read_plan
 

@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.attacks.trap_weights import imprinted_state
-from securetm.auditing.audit_plans import AuditPlan, Trial, read_audit_plan
-from securetm.auditing.auditor import audit
-from securetm.auditing.demonstration import Demonstrations
+from securetm.auditing.attacks.trap_weights import between, imprint_for, imprinted_state, in_bin, one_document, two_documents
 from securetm.auditing.leakage_errors import BrokenAttack, NotGranted
-from securetm.auditing.malicious_coordinator import MaliciousRounds
-from securetm.auditing.parts.bin_contents import one_document, two_documents
-from securetm.auditing.parts.imprint_layer import between, imprint_for, in_bin
-from securetm.auditing.reading import questions_in
+from securetm.auditing.plans import AuditPlan, Trial, read_audit_plan
 from securetm.auditing.recorded import granted_to, view_of
+from securetm.auditing.roles import MaliciousRounds
+from securetm.auditing.runner import audit
+from securetm.auditing.runs import Demonstrations
+from securetm.auditing.views import questions_in
 from securetm.contracts import Array
 from securetm.federation.folder import RunFolder
 from securetm.federation.store import read_arrays

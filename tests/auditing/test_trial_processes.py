@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from securetm.auditing import given_run
-from securetm.auditing.audit_plans import AuditPlan, Trial, read_audit_plan
-from securetm.auditing.audit_record import flat
-from securetm.auditing.auditor import audit
-from securetm.auditing.trial_on_run import new_secret
-from securetm.auditing.trial_processes import OnRun, TrialsMade, TrialsToMake, processes
-from securetm.auditing.untried import is_for
+from securetm.auditing.given_run import OnRun, TrialsMade, TrialsToMake, processes
+from securetm.auditing.plans import AuditPlan, Trial, read_audit_plan
+from securetm.auditing.record import flat
+from securetm.auditing.runner import audit
+from securetm.auditing.trials import is_for, new_secret
 from tests.repeatable import drawn_from
 
 from .conftest import Recorded
@@ -75,9 +74,9 @@ def test_another_secret_asks_something_else(recorded: Recorded) -> None:
 
 
 def test_as_many_processes_as_cores_at_most_four_and_no_more_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("securetm.auditing.trial_processes._cores", lambda: 16)
+    monkeypatch.setattr("securetm.auditing.given_run._cores", lambda: 16)
     assert [processes(0, 20), processes(0, 3), processes(7, 20), processes(2, 0)] == [4, 3, 7, 1]
-    monkeypatch.setattr("securetm.auditing.trial_processes._cores", lambda: 2)
+    monkeypatch.setattr("securetm.auditing.given_run._cores", lambda: 2)
     assert processes(0, 20) == 2
 
 

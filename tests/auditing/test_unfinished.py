@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from securetm.auditing import trial_processes
-from securetm.auditing.audit_plans import AuditPlan, read_audit_plan
-from securetm.auditing.auditor import audit
-from securetm.auditing.unfinished import Unfinished
+from securetm.auditing import given_run
+from securetm.auditing.given_run import Unfinished
+from securetm.auditing.plans import AuditPlan, read_audit_plan
+from securetm.auditing.runner import audit
 from securetm.federation.folder import RunFolder, reopen
 from securetm.federation.running_errors import DamagedStore
 from tests.cli.conftest import securetm
@@ -27,7 +27,7 @@ from .conftest import Recorded, write_plan
 # The command as it is, in a process that ends itself by a signal which nothing can catch once the first trial was kept.
 _KILLED = """
 import os, signal, sys
-from securetm.auditing.unfinished import Unfinished
+from securetm.auditing.given_run import Unfinished
 keep = Unfinished.keep
 def then_killed(*given):
     keep(*given)
@@ -58,13 +58,13 @@ def plan(tmp_path: Path, documents_file: Path) -> Path:
 def _trials(run: RunFolder, plan: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], object]:
     """The rounds that each attack made now was given, and what the command said."""
     made: list[int] = []
-    findings = trial_processes.findings
+    findings = given_run.findings
 
     def counting(trial: object, *rest: object) -> object:
         made.append(trial.effort["rounds"])  # type: ignore[attr-defined]
         return findings(trial, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(trial_processes, "findings", counting)
+    monkeypatch.setattr(given_run, "findings", counting)
     return made, securetm("audit", str(plan), "--run", str(run.path), "--workers", "1", "--json")
 
 
@@ -101,7 +101,7 @@ def test_what_belongs_to_another_run_version_or_limit_is_not_used(
     assert len(again) == 2
     assert len(Unfinished(read, run, 1.0, 5)) == 0
     assert not again.of(replace(read.trials[0], refuted_from=0.07), 0, 5)
-    monkeypatch.setattr("securetm.auditing.unfinished.__version__", "another")
+    monkeypatch.setattr("securetm.auditing.given_run.__version__", "another")
     assert len(_kept(read, run)) == 0
 
 

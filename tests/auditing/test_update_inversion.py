@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.auditing.adversary_view import AdversaryView
 from securetm.auditing.attack import Proportion, Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.controls import of_chance
+from securetm.auditing.attacks.update_inversion import gradient_behind
 from securetm.auditing.ground_truth import ground_truth_of
+from securetm.auditing.judging import of_chance
 from securetm.auditing.parts.reconstruction_scores import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER
-from securetm.auditing.parts.weight_updates import gradient_behind
 from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.views import AdversaryView
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import train

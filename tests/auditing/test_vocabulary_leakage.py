@@ -8,15 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from securetm.auditing.adversary_view import AdversaryView
 from securetm.auditing.attack import GroundTruth, Proportion, Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.attacks.vocabulary_leakage import GIVEN_AWAY, HELD, RIGHT, WHOSE, InferredWords
-from securetm.auditing.controls import of_chance
+from securetm.auditing.attacks.vocabulary import GIVEN_AWAY, HELD, RIGHT, WHOSE, InferredWords, listed, tabled
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
-from securetm.auditing.parts.word_tables import listed, tabled
-from securetm.auditing.reading import totals
+from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.views import AdversaryView, totals
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from securetm.auditing.adversary_view import AdversaryView
 from securetm.auditing.attack import Estimate, GroundTruth, Proportion, Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.controls import of_chance
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
+from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.views import AdversaryView
 from securetm.contracts import Adversary
 from securetm.federation.folder import RunFolder
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from securetm.aggregation.masked import coordinator_round, party_round
-from securetm.auditing import audit_plans, auditor, demonstration, protocol_violations
+from securetm.auditing import plans, refusals, runner, runs
 from securetm.auditing.attacks import attack_called
 from securetm.federation import round_identity
 
@@ -133,8 +133,8 @@ def test_a_promise_that_no_party_keeps_exits_1_also_when_it_is_kept(
     text = write_plan(plan, bench / "documents.jsonl", profiles=["open"], batch=2).read_text("utf-8")
     plan.write_text(f'moves = ["masked_strict"]\n{text}', "utf-8")
     source = {"corpus.source": str(bench / "documents.jsonl"), "corpus.party": "party", "corpus.partition": "column"}
-    tried = partial(protocol_violations.tried_violations, settings={**source, "vocabulary.min_documents": 1})
-    for room in (protocol_violations, auditor):
+    tried = partial(refusals.tried_violations, settings={**source, "vocabulary.min_documents": 1})
+    for room in (refusals, runner):
         monkeypatch.setattr(room, "tried_violations", tried)
     other = "other weights for one party than for the others in the same round"
     sentence = f"NOT HELD: parties should have refused {other} (profile masked_strict). "
@@ -165,7 +165,7 @@ def test_an_interrupted_audit_says_what_is_left_and_how_to_go_on(
     def ended(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(demonstration, "train", ended)
+    monkeypatch.setattr(runs, "train", ended)
     plan = str(bench / "small.toml")
     advised(
         securetm("audit", plan), 3, "the audit was interrupted; no result was kept", "begin it again; with --evidence FOLDER"
@@ -245,7 +245,7 @@ def test_the_example_of_audit_does_what_it_says(bench: Path, tmp_path: Path, mon
     """With a plan of that name that is over in seconds; the real one runs in the slow suite."""
     monkeypatch.chdir(tmp_path)
     small = write_plan(tmp_path / "quick.toml", bench / "documents.jsonl", profiles=["open"], batch=2)
-    monkeypatch.setattr(audit_plans, "named_toml", lambda *_, **__: small)
+    monkeypatch.setattr(plans, "named_toml", lambda *_, **__: small)
     said = securetm(*shlex.split(example_of("audit"))[1:])
     assert said.code == 0, said.err
     assert Path("audit.html").is_file()

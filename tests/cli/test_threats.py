@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.auditing.audit_plans import read_audit_plan
-from securetm.auditing.audit_record import Finding, Measured
+from securetm.auditing.bindings import bound_to
 from securetm.auditing.evidence import Evidence, to_keep, write_evidence
-from securetm.auditing.evidence_hashes import bound_to
+from securetm.auditing.plans import read_audit_plan
+from securetm.auditing.record import Finding, Measured
 from securetm.contracts import Claim, Cohort
 from securetm.plans.profiles import profile_names, read_profile
 from securetm.reports.threats import NEVER

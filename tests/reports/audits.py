@@ -9,10 +9,8 @@ import numpy as np
 from msgspec.structs import fields, replace
 
 from securetm.auditing.attack import Estimate, Proportion
-from securetm.auditing.audit_record import About, AttackedRun, AttackOutcome, Attempt, Audit, Finding
-from securetm.auditing.illustrations import Curve, Example
-from securetm.auditing.measured_figures import measured
-from securetm.auditing.refusal_record import RefusalRecord
+from securetm.auditing.judging import measured
+from securetm.auditing.record import About, AttackedRun, AttackOutcome, Attempt, Audit, Curve, Example, Finding, RefusalRecord
 from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
 MEASURE, UNIT = "documents recovered exactly", "document"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from securetm.auditing.audit_record import Audit, record
+from securetm.auditing.record import Audit, record
 from securetm.errors import CannotWrite
 from securetm.reports.audit_file import read_record, write_record
 from securetm.reports.audit_report import audit_page, write_audit, write_summary

@@ -10,10 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from securetm.auditing.attack import Estimate
-from securetm.auditing.audit_record import Audit, record
-from securetm.auditing.illustrations import Curve, Example
-from securetm.auditing.measured_figures import measured
-from securetm.auditing.refusal_record import RefusalRecord
+from securetm.auditing.judging import measured
+from securetm.auditing.record import Audit, Curve, Example, RefusalRecord, record
 from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.reports.audit_charts import bar_of, bars, planes
 from securetm.reports.audit_markup import Html

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from securetm.auditing.illustrations import Example
+from securetm.auditing.record import Example
 from securetm.errors import CannotWrite
 from securetm.reports.audit_report import summary, write_summary
 

@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from securetm.auditing.audit_record import Audit
-from securetm.auditing.illustrations import Example
+from securetm.auditing.record import Audit, Example
 from securetm.foreign_text import markdown_text
 from securetm.reports.audit_report import audit_page, show_audit, summary
 from securetm.reports.audit_tables import findings_table

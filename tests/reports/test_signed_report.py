@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from securetm.auditing.attacks import attack_names
-from securetm.auditing.audit_record import Audit, Finding
 from securetm.auditing.evidence import Evidence, to_keep, write_evidence
+from securetm.auditing.record import Audit, Finding
 from securetm.auditing.regulators import CRITERIA, LINKING, NOT_TRIED, SCOPES, SINGLING_OUT, THE_MODEL, outcome_of
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, REFUTED
 from securetm.contracts import Budget, Unit

@@ -1,32 +1,220 @@
 """The other parties' documents, for a coordinator with colluding parties: the sum less their answers, and what their keys open.
 
-It breaks no mask and no cipher. It uses what a colluding party has: its own message, and the keys of its own masks.
+No mask and no cipher is broken. The attacks use what a colluding party has: its own message, and its keys.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
-from securetm.auditing.adversary_view import VOCABULARY, AdversaryView
-from securetm.auditing.attack import Attack, Effort, Estimate, GroundTruth, RoundReconstruction, Score
-from securetm.auditing.parts.differences import without
-from securetm.auditing.parts.opened_answers import OpenedAnswer, opened_answers
-from securetm.auditing.parts.prodlda_layers import GRADIENT, gradients, invert_gradient, layers_of
+from securetm.aggregation.homomorphic.encrypted_sessions import unpack_residues
+from securetm.aggregation.homomorphic.parameters import SEED, Fit, from_digits, real_or_whole
+from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt_here
+from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
+from securetm.aggregation.homomorphic.sum_key import KEY_ID, SumKind, key_id, unpack_secret
+from securetm.aggregation.masked import shamir
+from securetm.aggregation.masked.mask_stream import Mask, apply_masks
+from securetm.aggregation.masked.messages import HEADER_SIZE, Header, Kind, Place, read_header, read_place, read_share
+from securetm.aggregation.masked.party_round import pair_seed, self_seed
+from securetm.aggregation.masked.stored_setups import Prepared
+from securetm.auditing.attack import Attack, Effort, Estimate, GroundTruth, Proportion, RoundReconstruction, Score
+from securetm.auditing.parts.gradients import GRADIENT, gradients, invert_gradient, layers_of, without
 from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, EXACT, LINKS, TOGETHER, WORDS, judged, judged_documents
-from securetm.auditing.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, totals
-from securetm.contracts import Array, NoiseBy, Profile, Unit
+from securetm.auditing.views import (
+    ANSWER,
+    BY_PARTIES,
+    REQUEST,
+    SEALED,
+    TOTAL,
+    VOCABULARY,
+    AdversaryView,
+    ReadVector,
+    first_parts,
+    party_vectors,
+    totals,
+    vector_at,
+)
+from securetm.clipped_sum import blocks_of
+from securetm.contracts import PART, Array, NoiseBy, Profile, Terms, Unit
+from securetm.federation.questions import TRAIN
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.plans.profiles import cohort_of
+from securetm.sessions.framing import HASH, Reader, head
+from securetm.sessions.identities import KEY, SIGNATURE
+from securetm.sessions.sealing import shared_secret
+from securetm.sessions.session_memory import unpacked
+
+# ---- masked vectors, as far as the keys of colluding parties open them ----------------------------------------------
+# What parties sent, as far as the keys of colluding parties open it: in the clear, or without the masks of known keys.
+#
+# Of a helper's vector all masks are removed, of another party's vector those that it shares with helpers. No cipher is broken:
+# under an unknown mask the numbers are read as they are. Keys come from the view, not from a store. Ciphertexts under a shared
+# key are read in `shared_keys`.
+
+_SETUP = "masked setup"  # under this name a party keeps its prekeys (aggregation/masked/prekeys.py)
+_HELPER = "a colluding party"
+
+
+@dataclass(frozen=True)
+class OpenedAnswer:
+    """One party's vector of one round, and whether it is in the clear. If not, its numbers are those under the masks."""
+
+    vector: ReadVector
+    in_clear: bool
+    surplus: tuple[bytes, ...] = ()  # what reveals the parts of its noise that were taken off the sum
+
+
+def opened_answers(view: AdversaryView) -> Iterator[OpenedAnswer]:
+    """Every party's vector of each round: in the clear, or as far as the helpers' keys open it."""
+    if view.seen.get(ANSWER):
+        yield from (OpenedAnswer(vector, True) for vector in party_vectors(view))
+        return
+    members, sealed = view.public.members, list(first_parts(view, SEALED))
+    secrets = {members.index(insider.name): insider.secrets for insider in view.insiders}
+    parcels = [parcel for _, _, parcel in sealed]
+    keys, told = _mask_keys(secrets, parcels, len(members)), dict(_told(parcels, len(members)))
+    for asked, sender, parcel in sealed:
+        if vector_at(parcel, asked.terms):
+            blocks = blocks_of(keys.off(parcel, asked.terms) * (asked.terms.grid or 1), asked.terms)
+            place, at = members.index(sender), read_header(parcel, _HELPER).at
+            yield OpenedAnswer(ReadVector(asked, sender, blocks), keys.opens(place, parcel), told.get((at, place), ()))
+
+
+@dataclass(frozen=True)
+class _MaskKeys:
+    """The prekeys of the helpers, by place in the roster, and the self-mask seeds that the round itself opened."""
+
+    setups: Mapping[int, Prepared]
+    seeds: Mapping[tuple[Place, int], bytes]
+
+    def off(self, parcel: bytes, terms: Terms) -> Array:
+        """A masked vector without the masks that these keys give, as whole numbers. A helper's is then in the clear."""
+        header = read_header(parcel, _HELPER)
+        vector = np.frombuffer(parcel, f"<u{terms.bits // 8}", offset=HEADER_SIZE).copy()
+        apply_masks(vector, list(self._masks(header)))
+        return np.asarray(vector.view(f"<i{terms.bits // 8}").astype(np.int64))
+
+    def opens(self, sender: int, parcel: bytes) -> bool:
+        """Whether these are the keys of this message's set-up."""
+        return sender in self.setups and self.setups[sender].epoch == read_header(parcel, _HELPER).at.epoch
+
+    def _masks(self, header: Header) -> Iterator[Mask]:
+        """The known masks with the opposite sign, which subtracts them."""
+        seed = self._seed(header)
+        if seed:
+            yield self_seed(seed, header.at, header.sender, header.salt), False
+        for one, other, private, public in self._pairs(header):
+            secret = shared_secret(private, public, _HELPER)
+            yield pair_seed(secret, header.at, one, other), one > other  # the smaller place had added it
+
+    def _seed(self, header: Header) -> bytes:
+        own = self.setups.get(header.sender)
+        if own is not None and own.epoch == header.at.epoch:
+            return own.seeds[header.at.index]
+        return self.seeds.get((header.at, header.sender), b"")
+
+    def _pairs(self, header: Header) -> Iterator[tuple[int, int, bytes, bytes]]:
+        """Sender, peer, and two halves of the key between them: all pairs of a helper, of others their pairs with helpers."""
+        me, index = header.sender, header.at.index
+        own = self.setups.get(me)
+        if own is not None:
+            yield from ((me, peer, own.mask_keys[index], keys[index]) for peer, keys in own.peers.items())
+            return
+        for place, setup in self.setups.items():
+            if me in setup.peers and setup.epoch == header.at.epoch:
+                yield me, place, setup.mask_keys[index], setup.peers[me][index]
+
+
+def _mask_keys(secrets: Mapping[int, Mapping[str, bytes]], parcels: Sequence[bytes], parties: int) -> _MaskKeys:
+    """All keys of the helpers (by place), and all seeds that the coordinator reconstructs from shares."""
+    kept = {place: own[_SETUP] for place, own in secrets.items() if own.get(_SETUP)}
+    return _MaskKeys({place: unpacked(stored[HASH:], Prepared) for place, stored in kept.items()}, _opened(parcels, parties))
+
+
+def _opened(parcels: Sequence[bytes], parties: int) -> dict[tuple[Place, int], bytes]:
+    """Self-mask seeds from the parties' shares. If a party dropped out, some of the secrets are not seeds."""
+    shares: dict[tuple[Place, int], dict[int, int]] = {}
+    for parcel in parcels:
+        for at, dealer, holder, share in _shares(parcel, parties):
+            shares.setdefault((at, dealer), {})[holder + 1] = share
+    found = {which: shamir.combine(tuple(held), tuple(held.values())) for which, held in shares.items()}
+    return {which: secret.to_bytes(KEY, "big") for which, secret in found.items() if secret < 1 << (8 * KEY)}
+
+
+def _shares(parcel: bytes, parties: int) -> Iterator[tuple[Place, int, int, int]]:
+    """Round, dealer, holder and share, of a message that opens a sum in which all parties are neighbours."""
+    if len(parcel) < 2 or parcel[1] != Kind.UNMASKED:
+        return
+    reader = Reader(parcel[:-SIGNATURE], _HELPER, Kind.UNMASKED)
+    holder, at = reader.number(2), read_place(reader)
+    for dealer in range(parties):
+        yield at, dealer, holder, read_share(reader)
+
+
+def _told(parcels: Sequence[bytes], parties: int) -> Iterator[tuple[tuple[Place, int], tuple[bytes, ...]]]:
+    """What each party reveals of its noise behind its shares, by round and place."""
+    for parcel in parcels:
+        if len(parcel) < 2 or parcel[1] != Kind.UNMASKED:
+            continue
+        reader = Reader(parcel[:-SIGNATURE], _HELPER, Kind.UNMASKED)
+        holder, at = reader.number(2), read_place(reader)
+        for _ in range(parties):
+            read_share(reader)
+        rest = bytes(reader.rest())
+        yield (at, holder), tuple(rest[start : start + PART] for start in range(0, len(rest), PART))
+
+
+# ---- ciphertexts under the secret key that all parties share --------------------------------------------------------
+# Ciphertexts under the secret key that all parties share, opened with that key if a colluding party passed it on.
+#
+# It breaks no cipher: with the key every party could decrypt. Without the key it reads the numbers of a ciphertext as they are.
+
+_KEY = "sum key"  # under this name a party keeps the key, behind a hash (aggregation/homomorphic/key_setup.py)
+_FRESH = head(SumKind.FRESH)
+_NAME = 4 + HASH  # where the name of the key begins: after the head and the round
+_BODY = _NAME + KEY_ID
+
+
+def opened_by_key(view: AdversaryView) -> Iterator[OpenedAnswer]:
+    """Every party's ciphertexts of every round of training."""
+    kept = (insider.secrets.get(_KEY, b"")[HASH:] for insider in view.insiders)
+    keys = {key_id(value): value for value in kept if value}
+    aggregation = cast(SharedKeySum, view.public.profile.aggregation)
+    cohort = cohort_of(view.public.profile, view.public.members)
+    for asked, sender, parcel in first_parts(view, SEALED):
+        if asked.question == TRAIN and parcel.startswith(_FRESH):
+            secret = keys.get(parcel[_NAME:_BODY])
+            fit = aggregation.fit(asked.terms, cohort)[1]
+            numbers = _numbers(parcel[_BODY:], aggregation.code, fit, asked.terms.size, secret)
+            blocks = real_or_whole(numbers, asked.terms.layout, asked.terms.grid)
+            yield OpenedAnswer(ReadVector(asked, sender, blocks), secret is not None)
+
+
+def _numbers(content: bytes, code: Code, fit: Fit, size: int, secret: bytes | None) -> Array:
+    """The whole numbers in a party's ciphertexts; without the key, the ciphertexts' first halves."""
+    ends = len(content) - SEED * fit.ciphertexts(size)
+    first = unpack_residues(content[:ends], fit, "")
+    if secret is None:
+        shown = first.astype(np.int64).ravel()[:size]
+        return shown - fit.modulus.value // 2
+    alone = RunningSum(code, fit)  # of one party's ciphertexts; the coordinator may always add these
+    alone.add(first, np.frombuffer(content[ends:], dtype=np.uint8).reshape(-1, SEED))
+    rows = decrypt_here(code, fit, unpack_secret(secret, ""), *alone.polynomials())
+    return from_digits(rows, fit, size)
+
+
+# ---- the sum less the helpers' answers ------------------------------------------------------------------------------
+
 
 ALONE = "documents recovered from one party's own answer"
 MISSING = "promised noise that is missing"
 DEVIATION = "deviation of the noise that remains, as a share of the promised one"
-_REBUILT = {**DOCUMENTS, **WORDS, TOGETHER: LINKS[TOGETHER]}
+_OF_RESTS = {**DOCUMENTS, **WORDS, TOGETHER: LINKS[TOGETHER]}
 
 
 @dataclass(frozen=True)
@@ -46,7 +234,7 @@ class CollusionGuess:
     left: tuple[RemainingSum, ...]
 
 
-def attack(view: AdversaryView, effort: Effort) -> CollusionGuess:
+def subtract_helpers(view: AdversaryView, effort: Effort) -> CollusionGuess:
     """Subtracts from the sums, and from each party's message, all that the helpers know."""
     answers = [one for one in opened_answers(view) if GRADIENT in one.vector.blocks]
     left = list(_left(view, answers))[: effort["rounds"]]
@@ -95,12 +283,12 @@ def _promised(vector: ReadVector, profile: Profile) -> float:
     return 0.0 if terms.unit is Unit.WORD else (terms.deviation + by_opener) * (vector.round.terms.grid or 1.0)
 
 
-def judge(guess: CollusionGuess, truth: GroundTruth) -> Score:
+def judge_rests(guess: CollusionGuess, truth: GroundTruth) -> Score:
     """Scores the documents of honest parties only."""
     honest = {which: held for which, held in truth.batches.items() if which[1] not in truth.helpers}
     others = replace(truth, batches=honest)
     alone = judged_documents(guess.alone, others)
-    return judged(guess.together, others, _REBUILT, {ALONE: alone.measures[EXACT], **_noise(guess.left, truth)})
+    return judged(guess.together, others, _OF_RESTS, {ALONE: alone.measures[EXACT], **_noise(guess.left, truth)})
 
 
 def _noise(left: Sequence[RemainingSum], truth: GroundTruth) -> dict[str, Estimate]:
@@ -126,7 +314,7 @@ def _deviation(values: Array, confidence: float) -> tuple[float, float, float]:
     return float(np.sqrt(square / count)), float(np.sqrt(low)), float(np.sqrt(high))
 
 
-ATTACK = Attack(
+COLLUSION = Attack(
     name="collusion",
     title="The others' documents, for a coordinator that some parties help",
     citation="Bonawitz et al. 2017 (ePrint 2017/281), section 6, on parties that share what they know with the server",
@@ -135,9 +323,9 @@ ATTACK = Attack(
     needs=(REQUEST, TOTAL, VOCABULARY),
     either=BY_PARTIES,
     models=("prodlda",),
-    measures={**_REBUILT, ALONE: "document", MISSING: "variance", DEVIATION: "promised deviation"},
-    attack=attack,
-    judge=judge,
+    measures={**_OF_RESTS, ALONE: "document", MISSING: "variance", DEVIATION: "promised deviation"},
+    attack=subtract_helpers,
+    judge=judge_rests,
     limits=(
         "documents behind noise: it measures how much noise remains, and looks for documents as if there were none",
         "rounds under an earlier set-up of masks, whose keys a party no longer has",
@@ -146,4 +334,48 @@ ATTACK = Attack(
     ),
     remark="A sum hides an answer only among the parties that do not collude. If all but two collude, the coordinator learns "
     "the sum of two answers; if all but one collude, it learns that party's answer. No protocol for sums can change that.",
+)
+
+
+# ---- encrypted answers, with the key of one party that helps --------------------------------------------------------
+
+
+OPENED = "answers of single parties that are opened"
+_REBUILT = {**DOCUMENTS, **WORDS}
+
+
+def open_answers(view: AdversaryView, effort: Effort) -> tuple[tuple[RoundReconstruction, ...], Proportion]:
+    """Opens the honest parties' answers with a helper's key, if there is one, and inverts their gradients.
+
+    The second value is how many of the answers the key opened.
+    """
+    answers = opened_answers(view) if view.seen.get(ANSWER) else opened_by_key(view)
+    honest = [one for one in answers if one.vector.party not in view.helpers and GRADIENT in one.vector.blocks]
+    tried = honest[: effort["answers"]]
+    guesses = tuple(invert_gradient(one.vector, view.public.model) for one in tried)
+    return guesses, Proportion(sum(one.in_clear for one in tried), len(tried))
+
+
+def judge_opened(found: tuple[tuple[RoundReconstruction, ...], Proportion], truth: GroundTruth) -> Score:
+    """Counts opened answers, exact documents and words."""
+    guesses, opened = found
+    return judged(guesses, truth, _REBUILT, {OPENED: opened})
+
+
+SHARED_KEY = Attack(
+    name="shared_key",
+    title="Documents from encrypted answers, with the key of one party that helps",
+    citation="Zhang et al. 2020 (BatchCrypt), one key pair for all parties; then Geiping et al. 2020 (arXiv 2003.14053)",
+    cost="well under a second on one core for one answer, decrypted and inverted",
+    given="the key of one party that helps, the model's settings and words, and how many documents an answer holds",
+    either=BY_PARTIES,
+    models=("prodlda",),
+    measures={**_REBUILT, OPENED: "answer"},
+    attack=open_answers,
+    judge=judge_opened,
+    efforts=("answers",),
+    limits=("keys of an earlier session", "optimisation, which answers with noise would need"),
+    remark="All parties of an encrypted sum hold one secret key, so one colluding party is enough. The profiles ckks and bfv "
+    "claim nothing against a coordinator with a colluding party. The threat model lone_coordinator excludes such a party, and "
+    "colluding_parties includes it.",
 )

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.auditing.adversary_view import AdversaryView
 from securetm.auditing.attack import Attack, Effort, GroundTruth, Proportion, Score
-from securetm.auditing.illustrations import Example
-from securetm.auditing.parts.noised_shares import noise_of, table_behind
 from securetm.auditing.parts.reconstruction_scores import in_words
-from securetm.auditing.reading import BY_PARTIES, ReadVector, party_vectors
+from securetm.auditing.parts.shares import noise_of, table_behind
+from securetm.auditing.record import Example
+from securetm.auditing.views import BY_PARTIES, AdversaryView, ReadVector, party_vectors
 from securetm.contracts import Array, CountNoise
 
 TOPICS = "topics"

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.auditing.adversary_view import VOCABULARY, AdversaryView
 from securetm.auditing.attack import Attack, Effort, GroundTruth, Proportion, RoundReconstruction, Score
 from securetm.auditing.leakage_errors import NotTestable
-from securetm.auditing.parts.differences import apart
-from securetm.auditing.parts.prodlda_layers import GRADIENT, gradients, invert_gradient
+from securetm.auditing.parts.gradients import GRADIENT, apart, gradients, invert_gradient
 from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, judged
 from securetm.auditing.parts.reconstruction_scores import WORDS as NAMED
-from securetm.auditing.reading import REQUEST, TOTAL, ReadVector, totals
+from securetm.auditing.views import REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, totals
 from securetm.contracts import Answer
 from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
 from securetm.federation.wire import wire

@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from securetm.auditing.adversary_view import VOCABULARY, AdversaryView
 from securetm.auditing.attack import Attack, Challenge, Effort, GroundTruth, Proportion, Score
-from securetm.auditing.illustrations import Example
 from securetm.auditing.leakage_errors import NotTestable
-from securetm.auditing.parts.cones import directions
-from securetm.auditing.parts.prodlda_layers import document_count, embedding_gradient, gradients
-from securetm.auditing.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, party_vectors, totals
+from securetm.auditing.parts.gradients import directions, document_count, embedding_gradient, gradients
+from securetm.auditing.record import Example
+from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, party_vectors, totals
 from securetm.contracts import Array
 
 NAMED = "documents of a round that are named in the pool"

@@ -10,14 +10,21 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from securetm.auditing.adversary_view import MODEL, VOCABULARY, AdversaryView
 from securetm.auditing.attack import Attack, Effort
 from securetm.auditing.leakage_errors import NotTestable
-from securetm.auditing.parts.document_likelihood import best_fits
-from securetm.auditing.parts.membership_game import allowed, judged, measures, pose
-from securetm.auditing.parts.shadow_models import ShadowRound, ShadowScores, rounds_read, shadows_of
-from securetm.auditing.parts.word_equations import presence
-from securetm.auditing.reading import REQUEST, TOTAL, ReadVector, totals
+from securetm.auditing.parts.membership_game import (
+    ShadowRound,
+    ShadowScores,
+    allowed,
+    best_fits,
+    judged,
+    measures,
+    pose,
+    presence,
+    rounds_read,
+    shadows_of,
+)
+from securetm.auditing.views import MODEL, REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, totals
 from securetm.contracts import Array, State
 from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.neural_lda import NeuralLDA

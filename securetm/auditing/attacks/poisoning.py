@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from securetm.auditing.adversary_view import MODEL, VOCABULARY, AdversaryView
 from securetm.auditing.attack import Attack, Effort, GroundTruth, Proportion, Score
-from securetm.auditing.illustrations import Example
+from securetm.auditing.record import Example
+from securetm.auditing.views import MODEL, VOCABULARY, AdversaryView
 from securetm.contracts import Array, Domain, Terms
 
 COUNTS = "counts"

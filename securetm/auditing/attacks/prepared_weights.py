@@ -12,11 +12,9 @@ from typing import Self, cast
 
 import numpy as np
 
-from securetm.auditing.adversary_view import AdversaryView, PublicFacts
-from securetm.auditing.attack import Attack, Challenge, Effort, Estimate, GroundTruth, Score, stacked
-from securetm.auditing.parts.memory_store import MemoryStore
-from securetm.auditing.parts.prodlda_layers import network_shape
-from securetm.auditing.reading import REQUEST
+from securetm.auditing.attack import Attack, Challenge, Effort, Estimate, GroundTruth, MemoryStore, Score, stacked
+from securetm.auditing.parts.gradients import network_shape
+from securetm.auditing.views import REQUEST, AdversaryView, PublicFacts
 from securetm.contracts import INF, Array, Query, RoundContext, Sampling, State, TopicModel, Unit
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import TRAIN, Questions

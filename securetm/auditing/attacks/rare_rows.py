@@ -9,19 +9,19 @@ party's own answer; where answers are sent in the open it reads them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from securetm.auditing.adversary_view import AdversaryView
-from securetm.auditing.attack import Attack, Effort, GroundTruth, Proportion, Score, stacked
-from securetm.auditing.illustrations import Example
-from securetm.auditing.parts.cones import directions, parallel
+from securetm.auditing.attack import EVERY_MODEL, Attack, Effort, GroundTruth, Proportion, Score, stacked
+from securetm.auditing.parts.gradients import directions, parallel
 from securetm.auditing.parts.reconstruction_scores import first_words
-from securetm.auditing.reading import ANSWER, TOTAL, ReadVector, party_vectors, totals
+from securetm.auditing.record import Example
+from securetm.auditing.views import ANSWER, TOTAL, AdversaryView, ReadVector, party_vectors, totals
 from securetm.contracts import Array
+from securetm.federation.questions import PAIRS as PAIRS_OF_WORDS
 
 ROWS, PAIRS = "words", "pairs"  # the block of the sum that has a column for each word, or a number for each two words
 COMPANIONS = "words of one document alone whose nearest row is of the same document"
@@ -165,4 +165,12 @@ ATTACK = Attack(
     ),
     remark="The sum over all parties has the row of such a word unchanged, since nobody else adds to it. So no secure sum "
     "hides which rare words stand in one document.",
+)
+
+RARE_PAIRS = replace(
+    ATTACK,
+    name="rare_pairs",
+    title="Words of one document from the pairs of words with which a training begins",
+    models=EVERY_MODEL,
+    questions=(PAIRS_OF_WORDS,),
 )

@@ -1,7 +1,6 @@
-"""How many words each party has, for an observer who sees only the lengths of encrypted messages, and their senders.
+"""Who has how much text, for an observer who sees only the lengths or the times of encrypted messages, and their senders.
 
-The attack reads no content. The length of a party's list of words depends on its words; a message of fixed length shows
-nothing.
+No content is read. A message of fixed length, and an answer that leaves at a fixed beat, show nothing.
 """
 
 from __future__ import annotations
@@ -11,17 +10,21 @@ from itertools import combinations
 
 import numpy as np
 
-from securetm.auditing.adversary_view import SIZES, AdversaryView
 from securetm.auditing.attack import EVERY_MODEL, Attack, Effort, Estimate, GroundTruth, Proportion, Score
-from securetm.auditing.illustrations import Example
+from securetm.auditing.leakage_errors import NotTestable
+from securetm.auditing.record import Example
+from securetm.auditing.views import SIZES, TIMES, AdversaryView
 from securetm.federation.questions import JOINT, TRAIN, WORDS
+
+# ---- lengths --------------------------------------------------------------------------------------------------------
+
 
 FOUND = "share of the parties' different words that were counted rightly"
 ORDERED = "pairs of parties whose order by number of words is found"
 _WORD = 9.0  # bytes of an English word in a list of different words, with its separator
 
 
-def attack(view: AdversaryView, effort: Effort) -> Mapping[str, float]:
+def estimate_words(view: AdversaryView, effort: Effort) -> Mapping[str, float]:
     """Estimates how many words each party has, by the first round in which the lengths of the parties' messages differ."""
     del effort
     sent: dict[int, dict[str, float]] = {}  # round -> party -> bytes
@@ -34,7 +37,7 @@ def attack(view: AdversaryView, effort: Effort) -> Mapping[str, float]:
     return {party: length / _WORD for party, length in lengths.items()}
 
 
-def judge(guess: Mapping[str, float], truth: GroundTruth) -> Score:
+def judge_words(guess: Mapping[str, float], truth: GroundTruth) -> Score:
     """Compares the estimates with the real numbers of words. The list must hold every word of every party."""
     held = {party: _different_words(truth, party) for party in truth.held}
     missed = sum(abs(guess.get(party, 0.0) - words) for party, words in held.items())
@@ -49,7 +52,7 @@ def _different_words(truth: GroundTruth, party: str) -> int:
     return int(np.count_nonzero(truth.all_of(party).sum(axis=0)))
 
 
-ATTACK = Attack(
+TRAFFIC = Attack(
     name="traffic",
     title="How many words each party has, from the lengths of encrypted messages",
     citation="lengths of encrypted messages show what they carry: Dyer et al. 2012 (Peek-a-Boo), IEEE S&P",
@@ -58,12 +61,78 @@ ATTACK = Attack(
     needs=(SIZES,),
     models=EVERY_MODEL,
     measures={FOUND: "word of a party", ORDERED: "pair of parties"},
-    attack=attack,
-    judge=judge,
+    attack=estimate_words,
+    judge=judge_words,
     questions=(WORDS, JOINT, TRAIN),
     limits=(
         "the time that a party takes to answer, which answer_times tries",
         "padding and framing of a real connection, which add a few bytes to each message",
         "more than one set of parties: the share is a figure of this run, without an interval",
+    ),
+)
+
+
+# ---- times ----------------------------------------------------------------------------------------------------------
+
+
+PARTIES = "pairs of parties of which the one with more text is found"
+ANSWERS = "pairs of a party's answers of which the larger one is found"
+_FIRST = 2  # rounds that are left out: kernels are compiled in them
+Seconds = Mapping[tuple[int, str], float]  # by round and party
+
+
+def read_times(view: AdversaryView, effort: Effort) -> Seconds:
+    """Returns how long each party's answer took in each round: the longest wait of the round, as other messages are quick."""
+    del effort
+    found: dict[tuple[int, str], float] = {}
+    for message in view.messages(TIMES):
+        place = message.serial, message.sender
+        found[place] = max(found.get(place, 0.0), float(message.content))
+    if not found:
+        raise NotTestable("no time was recorded: no network carried the messages of this run")
+    return found
+
+
+def judge_times(guess: Seconds, truth: GroundTruth) -> Score:
+    """Orders parties by their shortest wait, and the answers of each party two by two. Compares both with what took part."""
+    if not truth.worked:
+        raise NotTestable("nobody knows which documents took part in the answers of this run")
+    rounds = {party: _rounds(party, guess, truth) for party in truth.held}
+    waits = {party: min((guess[one, party] for one in found), default=0.0) for party, found in rounds.items()}
+    held = {party: int(truth.held[party].sum()) for party in truth.held}
+    parties = [(waits[a] > waits[b]) == (held[a] > held[b]) for a, b in combinations(held, 2) if held[a] != held[b]]
+    answers = [
+        (guess[one, party] > guess[two, party]) == (truth.worked[one, party] > truth.worked[two, party])
+        for party, found in rounds.items()
+        for one, two in zip(found[::2], found[1::2], strict=False)
+        if truth.worked[one, party] != truth.worked[two, party]
+    ]
+    examples = tuple(Example(f"{held[party]:,} words", f"{waits[party]:.4f} s", False) for party in held)
+    counted = {PARTIES: parties, ANSWERS: answers}
+    return Score({name: Proportion(sum(right), len(right)) for name, right in counted.items()}, examples)
+
+
+def _rounds(party: str, guess: Seconds, truth: GroundTruth) -> list[int]:
+    return sorted(serial for serial, name in truth.worked if name == party and (serial, name) in guess)[_FIRST:]
+
+
+ANSWER_TIMES = Attack(
+    name="answer_times",
+    title="How much text parties have, and how much of it took part in an answer, from how long answers took",
+    citation="how long a computation takes shows what it works on: Kocher 1996, CRYPTO",
+    cost="no time at all",
+    given="the protocol",
+    needs=(TIMES,),
+    models=EVERY_MODEL,
+    measures={PARTIES: "pair of parties", ANSWERS: "pair of answers"},
+    attack=read_times,
+    judge=judge_times,
+    questions=(TRAIN,),
+    varied=True,
+    remark="The judge lets the share of documents in an answer vary from one in twenty to all, far more than coins would.",
+    limits=(
+        "parties of very different size: a beat follows the size of a party's corpus, on a grid of powers of two",
+        "a wide-area network, which delays messages by more than this machine does",
+        "the coordinator's own clock beside that of an observer: both see the same times here",
     ),
 )

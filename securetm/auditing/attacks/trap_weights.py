@@ -7,20 +7,172 @@ answer as the numbers that it shows, and a secure sum after it was opened.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
 from typing import cast
 
 import numpy as np
+from scipy.stats import norm
 
-from securetm.auditing.adversary_view import VOCABULARY, AdversaryView
 from securetm.auditing.attack import Attack, Effort, RoundReconstruction
-from securetm.auditing.parts.bin_contents import one_document, two_documents
-from securetm.auditing.parts.imprint_layer import ImprintLayer, between, imprint_for, in_bin, weights_of
-from securetm.auditing.parts.prodlda_layers import GRADIENT, shape_of
+from securetm.auditing.parts.gradients import GRADIENT, readings, shape_of
 from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, judged_documents
-from securetm.auditing.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, party_vectors, totals
+from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, party_vectors, totals
 from securetm.contracts import Array, State, TopicModel
 from securetm.models.neural.network_shape import NetworkShape, Prior
 from securetm.models.neural.prodlda import ProdLDA
+
+# ---- imprint weights: each column of the first layer has documents of its own in its gradient -----------------------
+# Imprint weights for ProdLDA's encoder: each column of the first layer has documents of its own in its gradient.
+#
+# The construction is Fowl et al.'s (2022). All columns measure one direction, each with its own threshold. The difference of
+# two neighbours then depends only on the documents between their thresholds. It takes arrays, not messages.
+
+_SHARP = 60.0  # a threshold's steepness, in parts of its bin: few documents lie on a threshold
+_LOUD = 1e4  # weights after the first layer: they make the other gradients small, so a clip cuts the first layer's less
+_FLAT = 1e11  # input size of the layer normalisation, which makes another gradient small that would fill the clip
+_PUSH = 3.0  # how far the first layer moves the input of the normalisation, as a share of it
+_STEADY = 3.0  # the second layer's bias, in parts of the most that documents can change
+_CROWD = 1.5  # documents for each bin, so most bins hold one or two
+_NEAR = 0.1  # how far outside a bin its documents may lie, as a share of the bin
+_BEYOND = 1e3  # a threshold that no document reaches
+
+
+@dataclass(frozen=True)
+class ImprintLayer:
+    """One direction in the words, and thresholds along it. `signs` are the weights of the columns in the next layer.
+
+    Two neighbouring columns of the same steepness cancel beyond both thresholds, and the next pair cancels with opposite signs.
+    So the rest of the network gets about the same input whichever thresholds a document passes.
+    """
+
+    direction: Array  # vocabulary
+    edges: Array  # hidden, rising
+    slopes: Array  # hidden
+    signs: Array  # hidden
+
+
+def imprint_for(shape: NetworkShape, documents: int, seed: int) -> ImprintLayer:
+    """The imprint for sums of about so many documents. Its thresholds cover as many of them as there are columns.
+
+    A document's input has length one, so its place along a direction of normal numbers is a normal number.
+    """
+    direction, pairs = np.random.default_rng(seed).standard_normal(shape.vocabulary), shape.hidden // 2
+    share = min(1.0, _CROWD * shape.hidden / documents)
+    edges = norm.ppf(0.5 + share * ((np.arange(2 * pairs) + 0.5) / (2 * pairs) - 0.5)) if pairs else np.zeros(0)
+    slopes = np.repeat(_SHARP / np.diff(edges)[::2], 2)
+    signs = np.array([1.0, -1.0, -1.0, 1.0])[np.arange(shape.hidden) % 4]
+    alone = shape.hidden % 2  # a column without a neighbour that cancels it
+    return ImprintLayer(direction, np.append(edges, [_BEYOND] * alone), np.append(slopes, [1.0] * alone), signs)
+
+
+def weights_of(imprint: ImprintLayer, shape: NetworkShape, prior: Prior, dtype: str) -> Array:
+    """The flat weights of this imprint: finite, and of the shape that every party expects."""
+    flat = np.zeros(shape.size)
+    parts = shape.views(flat)
+    parts["words"][...] = imprint.direction[:, None] * imprint.slopes
+    parts["words_bias"][...] = -imprint.slopes * imprint.edges
+    parts["inner"][...] = imprint.signs[:, None] * _LOUD
+    level = _STEADY * _LOUD * _SHARP
+    parts["inner_bias"][...] = level
+    means, uneven, push = _head(shape.topics, prior)
+    parts["head_bias"][...] = np.concatenate([means, uneven - _PUSH * push]) * _FLAT
+    parts["head"][:, shape.topics :] = push * _PUSH * _FLAT / (shape.hidden * level)
+    parts["topics"][...] = np.random.default_rng(0).standard_normal(parts["topics"].shape) * 1e3
+    return flat.astype(dtype)
+
+
+def _head(topics: int, prior: Prior) -> tuple[Array, Array, Array]:
+    """The encoder's constant output, and the direction in which the loss has the largest gradient: uneven variances.
+
+    This gradient comes from the divergence from the prior. It is about the same for all documents, and never near zero.
+    """
+    uneven = np.zeros(topics)
+    uneven[:2] = 2.0, 1.0
+    uneven = (uneven - uneven.mean()) / uneven.std()
+    pull = 0.5 * (np.exp(uneven) / prior.variance - 1.0)
+    push = pull - pull.mean() - uneven * (pull * uneven).mean()  # what layer normalisation lets through
+    means = np.where(np.arange(topics) % 2, 1.0, -1.0)
+    return means, uneven, push / np.linalg.norm(push)
+
+
+def between(gradient: Array, imprint: ImprintLayer) -> Array:
+    """Of each column of a gradient, the part between its threshold and the next one; of the last, all above."""
+    alike = gradient.astype(np.float64) * imprint.signs
+    return np.asarray(alike - np.concatenate([alike[..., 1:], np.zeros_like(alike[..., :1])], axis=-1))
+
+
+def in_bin(imprint: ImprintLayer, place: int, counts: Array) -> bool:
+    """Whether a document lies between that column's threshold and the next one, or close to these."""
+    inputs = np.log1p(counts)
+    at = float(inputs @ imprint.direction) / float(np.linalg.norm(inputs))
+    low, high = imprint.edges[place], np.append(imprint.edges, np.inf)[place + 1]
+    near = _NEAR / imprint.slopes[place] * _SHARP
+    return bool(low - near < at < high + near)
+
+
+# ---- the documents of one bin ---------------------------------------------------------------------------------------
+# One or two documents from the sum of their inputs in one bin: whole counts, checked by the inputs' lengths.
+#
+# Each input is the log1p of counts at length one, so all words that occur once in a document have the same number. Two numbers
+# that explain all words are two documents. This separation is our own. It knows no gradient and no imprint.
+
+_LENGTH = 0.01  # the largest error of a length
+_LEVELS = np.log1p(np.arange(13))  # counts that are tried when two documents are separated
+_MOST_WORDS = 200  # of two documents together
+_MOST_VALUES = 24  # different numbers that may belong to a word that occurs once
+_LEAST = 0.2  # the share of the smaller of two documents
+
+
+def one_document(inputs: Array, error: float) -> list[Array]:
+    """The counts of a single document with these inputs, as one row, if their length is one."""
+    if abs(float(np.linalg.norm(inputs)) - 1.0) > _LENGTH or inputs.min(initial=0.0) < -6 * error:
+        return []
+    return [counts[None, :] for counts in readings(np.where(inputs > 4 * error, inputs, 0.0))[:1]]
+
+
+def two_documents(inputs: Array, error: float) -> list[Array]:
+    """Every pair of documents with a weighted sum of inputs equal to these: two rows of counts each, the best pair first.
+
+    The weights add up to one. `error` is the largest error of each number.
+    """
+    there = np.flatnonzero(inputs > 4 * error)
+    if not 2 <= len(there) <= _MOST_WORDS or inputs.min() < -6 * error:
+        return []
+    numbers, found = inputs[there], list[tuple[float, Array]]()
+    for one, two in combinations(_values(numbers, error), 2):
+        fit = _explained(numbers, one / _LEVELS[1], two / _LEVELS[1], error)
+        if fit is not None:
+            found.append(fit)
+    pairs = [np.zeros((2, len(inputs)), dtype=np.int64) for _ in found]
+    for pair, (_, counts) in zip(pairs, sorted(found, key=lambda fit: fit[0]), strict=True):
+        pair[:, there] = counts
+    return pairs
+
+
+def _values(numbers: Array, error: float) -> list[float]:
+    """The different numbers among these, the most frequent first."""
+    order = np.sort(numbers)
+    groups = np.split(order, np.flatnonzero(np.diff(order) > 2 * error) + 1)
+    return [float(group.mean()) for group in sorted(groups, key=len, reverse=True)[:_MOST_VALUES]]
+
+
+def _explained(numbers: Array, one: float, two: float, error: float) -> tuple[float, Array] | None:
+    """The misfit of two scales, and the counts; nothing if the scales do not explain all numbers, or the lengths do not fit."""
+    if abs(one - two) * _LEVELS[1] <= 2 * error:  # the words of the two could not be separated
+        return None
+    sums = (one * _LEVELS[:, None] + two * _LEVELS[None, :]).ravel()
+    misses = np.abs(numbers[:, None] - sums)
+    nearest = misses.argmin(axis=1)
+    worst = float(misses[np.arange(len(numbers)), nearest].max())
+    counts = np.array(np.divmod(nearest, len(_LEVELS)))
+    parts = np.array([one, two]) * np.linalg.norm(_LEVELS[counts], axis=1)
+    if worst > 3 * error or parts.min() < _LEAST or abs(parts.sum() - 1.0) > _LENGTH:
+        return None
+    return worst, counts
+
+
+# ---- the attack -----------------------------------------------------------------------------------------------------
 
 _CITATION = (
     "Fowl et al. 2022 (arXiv 2110.13057), the bins; Boenisch et al. 2023 (arXiv 2112.02918), trap weights; that two documents "

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from securetm.auditing.intervals import clopper_pearson
+from securetm.auditing.verdicts import clopper_pearson
 from securetm.contracts import Array
 
 _MOST_EPSILON = 1000.0  # the largest epsilon that is stated; also where no finite epsilon holds

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from securetm.auditing.attack import Estimate, GroundTruth, Proportion, RoundReconstruction, Score
-from securetm.auditing.illustrations import Example
+from securetm.auditing.record import Example
 from securetm.contracts import Array
 from securetm.wording import counted
 

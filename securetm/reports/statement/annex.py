@@ -12,7 +12,7 @@ from typing import Any
 from securetm.accounting.calculator.group_privacy import grown
 from securetm.accounting.calculator.persons import MANY_PARTIES
 from securetm.auditing.attacks import attack_names
-from securetm.auditing.audit_record import Audit
+from securetm.auditing.record import Audit
 from securetm.auditing.regulators import CRITERIA, INFERENCE, LINKING, NOT_SHOWN, NOT_TRIED, SCOPES, SINGLING_OUT
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS, standing
 from securetm.contracts import Budget, Claim, Profile, Unit
@@ -150,7 +150,7 @@ _ROLES = {"the coordinator": "coordinator", "every other party": "party", "whoev
 
 _MOST_NAMED = 4
 
-_WITH_REASON = re.compile(r"the attack “(?P<title>.*)” \(\w+\): (?P<why>.+)")  # as auditing/untried.py writes it
+_WITH_REASON = re.compile(r"the attack “(?P<title>.*)” \(\w+\): (?P<why>.+)")  # as auditing/trials.py writes it
 
 
 def signed_report(sources: ReportSources) -> SignedReport:

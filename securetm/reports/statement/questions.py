@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from securetm.auditing.audit_record import DOCUMENT, Finding
+from securetm.auditing.record import DOCUMENT, Finding
 from securetm.auditing.regulators import CRITERIA, NOT_TRIED, SCOPES, anonymity_of, bearing_on, outcome_of
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS, standing
 from securetm.contracts import Claim, Profile, Unit

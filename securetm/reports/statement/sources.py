@@ -17,12 +17,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from securetm.auditing.audit_plans import read_audit_plan
-from securetm.auditing.audit_record import DOCUMENT, Audit, Finding
-from securetm.auditing.evidence import evidence_folder, read_evidence
+from securetm.auditing.evidence import changed_since, evidence_folder, read_evidence, trials_by_hash
+from securetm.auditing.plans import read_audit_plan
+from securetm.auditing.record import DOCUMENT, Audit, Finding
 from securetm.auditing.recorded import MESSAGES
 from securetm.auditing.regulators import bears_on
-from securetm.auditing.staleness import changed_since, trials_by_hash
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
 from securetm.contracts import Budget, Profile
 from securetm.federation.file_digests import ADDED, RUN, check_all, is_bound, read_digests

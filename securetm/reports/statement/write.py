@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from securetm.auditing.audit_record import Audit
+from securetm.auditing.record import Audit
 from securetm.auditing.verdicts import BROKEN
 from securetm.corpus.corpus import PartyCorpus
 from securetm.credentials.report_signatures import ENDING, Signer

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.auditing.adversary_view import VOCABULARY, AdversaryView
 from securetm.auditing.attack import Attack, Effort, GroundTruth, Proportion, Score
-from securetm.auditing.reading import ANSWER, REQUEST, SEALED, party_vectors
+from securetm.auditing.views import ANSWER, REQUEST, SEALED, VOCABULARY, AdversaryView, party_vectors
 from securetm.contracts import Array
 from securetm.federation.questions import TRAIN
 

@@ -1,0 +1,505 @@
+"""Attacks a topic model from elsewhere: membership by its fit, by word counts, and by canaries. It needs no run.
+
+Whoever audits names documents that the model was trained on, and others of the same kind. Beside the model it trains one of
+its own on the members, without protection: an attack that fails there shows nothing by failing on the model.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import platform
+import shlex
+import time
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from securetm.auditing.attack import GroundTruth, Score
+from securetm.auditing.attacks.one_run import SHOWN, judge_guesses
+from securetm.auditing.evidence import today
+from securetm.auditing.foreign_errors import (
+    BadTopicWeight,
+    OnBothSides,
+    RepeatedTopicWord,
+    TooFewKnownDocuments,
+    UnknownTopicFile,
+    UnsafeModelFile,
+)
+from securetm.auditing.judging import measured
+from securetm.auditing.parts.empirical_epsilon import ideal_one_run
+from securetm.auditing.parts.membership_game import INSIDE, OUTSIDE, allowed, best_fits, judged, measures, ordered, presence
+from securetm.auditing.record import About, AttackedRun, AttackOutcome, Attempt, Audit, Finding
+from securetm.auditing.verdicts import NOT_TESTED, judged_alone, of_each, with_baseline
+from securetm.contracts import Array, Budget, Unit
+from securetm.corpus.readers import read_corpus
+from securetm.corpus.tokeniser import Tokeniser
+from securetm.errors import NoSuchPath
+from securetm.mechanisms.noising import PRIVATE
+from securetm.models.gibbs.lda import LDA
+from securetm.models.given_documents import BagOfWords
+from securetm.stages import Stages, Unwatched
+from securetm.version import __version__
+
+# ---- files of topics, which hold numbers and words only: nothing is unpickled ---------------------------------------
+
+_UNSAFE = (".pkl", ".pickle", ".joblib", ".model", ".bin", ".pt", ".pth", ".dill", ".gensim")
+_MOST = 200_000_000  # numbers of one table
+_WHOLE = 1e-3  # how near to whole numbers counts are
+_NEAR = 0.02  # the same behind shares, which libraries keep in 32 bits
+_LEAST_COUNT = 100  # of the rarest word of a topic, as far as counts are looked for behind shares
+
+
+@dataclass(frozen=True)
+class ForeignModel:
+    """Topics from elsewhere."""
+
+    name: str
+    words: tuple[str, ...]
+    weights: Array  # topics x words
+    counted: Array | None = None  # the counts of words behind these weights, where they could be read back
+
+    @property
+    def topics(self) -> Array:
+        """Each topic's shares of its words."""
+        found: Array = self.weights / self.weights.sum(axis=1, keepdims=True)
+        return found
+
+    @property
+    def totals(self) -> Array | None:
+        """How often each word occurs in the training documents, where the weights tell it; else None.
+
+        The totals of counts are whole numbers, and so they are where a prior in them adds up to one for each word.
+        """
+        found: Array = (self.weights if self.counted is None else self.counted).sum(axis=0)
+        whole = np.abs(found - found.round()).max() <= _WHOLE and found.max() > 1
+        return found if whole else None
+
+
+def read_foreign(path: Path) -> ForeignModel:
+    """The topics in that file or folder, checked."""
+    if not path.exists():
+        raise NoSuchPath(str(path))
+    if path.suffix.lower() in _UNSAFE:
+        raise UnsafeModelFile(str(path))
+    read = _FORMATS.get("folder" if path.is_dir() else path.suffix.lower())
+    if read is None:
+        raise UnknownTopicFile(str(path), f"nothing is known of {path.suffix or 'files without an ending'}")
+    try:
+        words, weights = read(path)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, RecursionError) as problem:
+        raise UnknownTopicFile(str(path), f"{type(problem).__name__}: {str(problem)[:200]}") from problem
+    return _checked(path, words, weights)
+
+
+def _checked(path: Path, words: Sequence[str], weights: Array) -> ForeignModel:
+    if weights.ndim != 2 or weights.shape[1] != len(words) or not weights.size or weights.size > _MOST:
+        raise UnknownTopicFile(str(path), f"weights of the form {weights.shape} for {len(words):,} words")
+    if len(set(words)) < len(words):
+        raise RepeatedTopicWord(str(path), next(word for word in words if list(words).count(word) > 1))
+    if not np.isfinite(weights).all():
+        raise BadTopicWeight(str(path), "no finite number (NaN or infinite)")
+    if (weights < 0).any():
+        raise BadTopicWeight(str(path), f"negative: {weights.min():g}")
+    if not (weights.sum(axis=1) > 0).all():
+        raise BadTopicWeight(str(path), "0 in a whole topic")
+    table = weights.astype(np.float64)
+    return ForeignModel(path.name, tuple(words), table, _counts_in(table))
+
+
+# ---- counts behind shares ------------------------------------------------------------------------------------------
+
+
+def _counts_in(shares: Array) -> Array | None:
+    """Whole numbers of words behind the shares of each topic, with one prior for all words in them or none; else None."""
+    if np.abs(shares.sum(axis=1) - 1).max() > _WHOLE:
+        return None
+    found = []
+    for row in shares:
+        if (counts := _whole_numbers(row - row.min())) is None:
+            return None
+        found.append(counts)
+    return np.stack(found)
+
+
+def _whole_numbers(shares: Array) -> Array | None:
+    """The smallest whole numbers in these proportions, the least of them at most 100; None where there are none."""
+    least = shares[shares > 0].min(initial=np.inf)
+    for times in range(1, _LEAST_COUNT + 1) if np.isfinite(least) else ():
+        counts = shares * (times / least)
+        if np.abs(counts - counts.round()).max() <= _NEAR:
+            found: Array = counts.round()
+            return found
+    return None
+
+
+# ---- formats -------------------------------------------------------------------------------------------------------
+
+Table = tuple[Sequence[str], Array]
+
+
+def _csv(path: Path) -> Table:
+    """Lines of topic, word and weight, under these names."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return _listed(path, ((row["topic"], row["word"], float(row["weight"])) for row in csv.DictReader(file)))
+
+
+def _json(path: Path) -> Table:
+    """Either {"vocabulary": [...], "weights": [[...]]}, or a list of topics: {word: weight}, or [[word, weight], ...]."""
+    content = json.loads(path.read_text("utf-8"), object_pairs_hook=_once(path))
+    if isinstance(content, dict) and "weights" in content:
+        return [str(word) for word in content["vocabulary"]], np.array(content["weights"], dtype=np.float64)
+    topics = content["topics"] if isinstance(content, dict) else content
+    pairs = (topic.items() if isinstance(topic, dict) else topic for topic in topics)
+    return _listed(path, ((n, word, float(weight)) for n, topic in enumerate(pairs) for word, weight in topic))
+
+
+def _npz(path: Path) -> Table:
+    """Arrays `weights` (topics x words) and `vocabulary` (texts); pickled objects in it are refused."""
+    with np.load(path, allow_pickle=False) as found:
+        try:
+            return [str(word) for word in found["vocabulary"].tolist()], np.asarray(found["weights"], dtype=np.float64)
+        except ValueError as problem:
+            if "allow_pickle" not in str(problem):
+                raise
+            objects = "an array holds Python objects, which can run code; words are to be texts: .astype(str)"
+            raise UnknownTopicFile(str(path), objects) from problem
+
+
+def _bertopic(path: Path) -> Table:
+    """A folder that BERTopic saved as safetensors: the c-TF-IDF matrix, and the words in its configuration.
+
+    A weight is the word's share of the topic times a factor of the word, and the file holds these factors. So the counts of
+    words in each topic are read back where the shares are fractions of whole numbers; else the weights are taken as they are.
+    """
+    from safetensors.numpy import load_file
+
+    kept, config = load_file(path / "ctfidf.safetensors"), json.loads((path / "ctfidf_config.json").read_text("utf-8"))
+    places: Mapping[str, int] = config["vectorizer_model"]["vocab"]
+    words = [word for word, _ in sorted(places.items(), key=lambda pair: pair[1])]
+    shape = tuple(int(n) for n in kept["shape"])
+    if shape[0] * shape[1] > _MOST:
+        raise ValueError(f"a table of {shape}")
+    weights = sparse.csr_array((kept["data"], kept["indices"], kept["indptr"]), shape=shape).toarray()
+    counts = _counts_behind(weights, kept["diag"]) if "diag" in kept else None
+    return words, weights if counts is None else counts
+
+
+def _counts_behind(weights: Array, factors: Array) -> Array | None:
+    """Whole numbers of words behind shares that were multiplied by a factor of each word; None where there are none."""
+    if factors.shape != weights.shape[1:] or not np.isfinite(factors).all() or (factors <= 0).any():
+        return None
+    return _counts_in(weights / factors)
+
+
+def _listed(path: Path, lines: Iterable[tuple[Any, Any, float]]) -> Table:
+    """A table from lines of topic, word and weight. Words that a topic does not name have weight 0 there."""
+    places: dict[str, int] = {}
+    rows: dict[str, dict[int, float]] = {}
+    for topic, word, weight in lines:
+        row = rows.setdefault(str(topic), {})
+        place = places.setdefault(str(word), len(places))
+        if place in row:
+            raise RepeatedTopicWord(str(path), str(word))
+        row[place] = weight
+    if len(rows) * len(places) > _MOST:
+        raise ValueError(f"a table of {len(rows)} topics and {len(places)} words")
+    weights = np.zeros((len(rows), len(places)))
+    for at, row in enumerate(rows.values()):
+        weights[at, list(row)] = list(row.values())
+    return list(places), weights
+
+
+def _once(path: Path) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Refuses a table of JSON that names a word twice, of which Python would keep the last."""
+
+    def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise RepeatedTopicWord(str(path), next(name for name in names if names.count(name) > 1))
+        return found
+
+    return read
+
+
+_FORMATS: Mapping[str, Callable[[Path], Table]] = {".csv": _csv, ".json": _json, ".npz": _npz, "folder": _bertopic}
+
+
+# ---- the audit ------------------------------------------------------------------------------------------------------
+
+
+CONFIDENCE, SEED = 0.95, 20_21
+FIT, COUNTS = "fit against word frequencies", "word counts"
+_MEMBERSHIP, _COUNTED, _CANARIES = "membership", "membership_counts", "one_run_epsilon"
+_LEAST = 20  # documents with a known word on each side
+_ALIKE = 0.01  # of the smaller side
+_MOST_TRAINED = 5_000  # members that the baseline is trained on
+_SHOWN_FROM = 0.55  # of pairs of a member and another that are ranked rightly, where no epsilon is claimed; chance has 0.5
+_EPOCHS = 40
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The candidates in the model's words, shuffled, and which of them are members."""
+
+    counts: Any  # a CSR array
+    inside: Array
+
+    @classmethod
+    def of(cls, members: Any, others: Any, rng: np.random.Generator) -> Sides:
+        """Both sides in a random order."""
+        order = rng.permutation(members.shape[0] + others.shape[0])
+        whole = sparse.csr_array(sparse.vstack([members, others]))
+        return cls(whole[order], (order < members.shape[0]))
+
+    @cached_property
+    def answer(self) -> Array:
+        """The answer to the membership game."""
+        return np.where(self.inside, INSIDE, OUTSIDE).astype(np.int8)
+
+
+@dataclass(frozen=True)
+class ForeignFiles:
+    """What an audit of a model from elsewhere is given."""
+
+    model: Path
+    members: Path
+    others: Path
+    canaries: tuple[Path, Path] | None = None  # made documents that a fair coin put in, and those that it left out
+    text: str | None = None  # the column of the text
+    claimed: Budget | None = None
+
+
+def claim_of(epsilon: float, delta: float) -> Budget:
+    """The claim of whoever made the model, for each document."""
+    return Budget(Unit.DOCUMENT, epsilon, delta)
+
+
+def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
+    """The audit as an ordinary record: every attack on the baseline first, then on the model."""
+    begun, stages = time.perf_counter(), stages or Unwatched()
+    model, rng = read_foreign(files.model), np.random.default_rng(SEED)
+    sides = Sides.of(*_read_both(files.members, files.others, model, files.text), rng)
+    made = Sides.of(*_read_both(*files.canaries, model, files.text), rng) if files.canaries else None
+    stages.stage("a model without protection beside it", 1)
+    beside = _beside(model, sides)
+    stages.step(1)
+    attacks = [_MEMBERSHIP] + ([_COUNTED] if model.totals is not None else [])
+    findings: list[Finding] = []
+    stages.stage("attacks on the topics", len(attacks))
+    for number, name in enumerate(attacks, start=1):
+        pair = [_finding(name, files, *case, sides) for case in ((beside, True), (model, False))]
+        planted = [_of_canaries(files, model, made)] if made is not None and name == _MEMBERSHIP else []
+        findings += with_baseline((*pair, *planted))
+        stages.step(number)
+    untried = (*_untried(model, files), "the noise of the training, and what its messages showed: only topics are here")
+    title = f"What do the topics of {model.name} show of the documents that they were learned from?"
+    seconds = time.perf_counter() - begun
+    return Audit("foreign", title, model.name, tuple(findings), untried, seconds, __version__, (_again(files),), (), today())
+
+
+def _untried(model: ForeignModel, files: ForeignFiles) -> tuple[str, ...]:
+    counted = () if model.totals is not None else ("word counts: no counts of words can be read from these weights",)
+    return (*counted, *(() if files.canaries else ("canaries: no made documents were named",)))
+
+
+def _again(files: ForeignFiles) -> str:
+    words = ["securetm", "audit", "foreign", str(files.model)]
+    words += ["--members", str(files.members), "--non-members", str(files.others)]
+    if files.canaries is not None:
+        words += ["--canaries-in", str(files.canaries[0]), "--canaries-out", str(files.canaries[1])]
+    if files.text is not None:
+        words += ["--text", files.text]
+    if files.claimed is not None:
+        words += ["--epsilon", f"{files.claimed.epsilon:g}", "--delta", f"{files.claimed.delta:g}"]
+    return shlex.join(words)
+
+
+# ---- documents -----------------------------------------------------------------------------------------------------
+
+
+def _read_both(members: Path, others: Path, model: ForeignModel, text: str | None) -> tuple[Any, Any]:
+    """Both sides in the model's words, each document once.
+
+    A few that are alike in these words, as short texts are, are left out of both sides. More are refused.
+    """
+    sides: list[Mapping[bytes, Any]] = [_read(path, model, text) for path in (members, others)]
+    common = set(sides[0]) & set(sides[1])
+    if len(common) > _ALIKE * min(map(len, sides)):
+        raise OnBothSides(len(common))
+    sides = [{name: row for name, row in side.items() if name not in common} for side in sides]
+    for path, side in zip((members, others), sides, strict=True):
+        if len(side) < _LEAST:
+            raise TooFewKnownDocuments(len(side), len(side), str(path), _LEAST)
+    first, second = (sparse.csr_array(sparse.vstack(list(side.values()))) for side in sides)
+    return first, second
+
+
+def _read(path: Path, model: ForeignModel, text: str | None) -> Mapping[bytes, Any]:
+    """The different documents with a word that the model knows, by their counts."""
+    lower = all(word == word.lower() for word in model.words)
+    tokeniser = Tokeniser(lower=lower, stop_words="none", min_length=1, numbers=True)
+    corpus = read_corpus(path, text=text, tokeniser=tokeniser)
+    counts = sparse.csr_array(corpus.project(model.words).counts)
+    known = np.flatnonzero(np.asarray(counts.sum(axis=1)).ravel())
+    if len(known) < _LEAST:
+        raise TooFewKnownDocuments(len(known), len(corpus), str(path), _LEAST)
+    rows = (counts[[place]] for place in known)
+    return {row.indices.tobytes() + row.data.tobytes(): row for row in rows}
+
+
+def _beside(model: ForeignModel, sides: Sides) -> ForeignModel:
+    """LDA with as many topics, learned from the members and from nothing else, with its plain counts."""
+    members = sparse.csr_array(sides.counts[np.flatnonzero(sides.inside)[:_MOST_TRAINED]])
+    documents = BagOfWords(members, model.words, np.arange(members.shape[0], dtype=np.uint64))
+    trained = LDA(n_topics=max(len(model.weights), 2)).fit(documents, epochs=_EPOCHS, seed=SEED)
+    return ForeignModel(f"LDA on the members of {model.name}", model.words, np.asarray(trained.learned.state["counts"], float))
+
+
+# ---- attacks -------------------------------------------------------------------------------------------------------
+
+
+def _scores(attack: str, model: ForeignModel, sides: Sides) -> Mapping[str, Array]:
+    """A score of each candidate, higher for members."""
+    if attack == _COUNTED:
+        totals = model.totals
+        assert totals is not None  # else this is not tried
+        share = float(totals.sum() / max(sides.counts.sum(), 1))
+        return {COUNTS: presence(sides.counts, totals, min(max(share, 0.0), 1.0))}
+    return {FIT: _fits(model, sides.counts)}
+
+
+def _fits(model: ForeignModel, counts: Any) -> Array:
+    """By how much the topics explain each word of a document better than the frequencies of words do."""
+    often = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel() + 0.5
+    gained = best_fits(counts, model.topics) - counts @ np.log(often / often.sum())
+    found: Array = gained / np.asarray(counts.sum(axis=1)).ravel()
+    return found
+
+
+def _scrambled(model: ForeignModel) -> ForeignModel:
+    """The same weights at other words: what an attack still finds is chance."""
+    order = np.random.default_rng(SEED).permutation(len(model.words))
+    counted = None if model.counted is None else model.counted[:, order]
+    return replace(model, weights=model.weights[:, order], counted=counted)
+
+
+def _finding(attack: str, files: ForeignFiles, model: ForeignModel, baseline: bool, sides: Sides) -> Finding:
+    """One attack on the model or on the baseline, beside the same attack on scrambled topics."""
+    begun, how = time.perf_counter(), COUNTS if attack == _COUNTED else FIT
+    measure, units = ordered(how), measures(how)
+    truth = GroundTruth((), {}, {}, answer=sides.answer, confidence=CONFIDENCE)
+    score, chance = (judged(_scores(attack, one, sides), truth) for one in (model, _scrambled(model)))
+    limit = allowed(measure, files.claimed) if files.claimed and not baseline else _SHOWN_FROM
+    return _as_finding(attack, files, model, baseline, (score, chance), (measure, units, limit), time.perf_counter() - begun)
+
+
+def _as_finding(
+    attack: str,
+    files: ForeignFiles,
+    model: ForeignModel,
+    baseline: bool,
+    scores: tuple[Score, Score],
+    judging: tuple[str, Mapping[str, str], float],
+    seconds: float,
+) -> Finding:
+    measure, units, limit = judging
+    figures, by_chance = (
+        {name: measured(name, unit, score.measures[name], CONFIDENCE) for name, unit in units.items()} for score in scores
+    )
+    verdict, why = judged_alone(figures[measure], by_chance[measure], limit)
+    claimed = None if baseline else files.claimed
+    attempt = Attempt(
+        attack=attack,
+        threat_model="model_reader",
+        adversary="model reader",
+        claim=PRIVATE,
+        refuted_from=limit,
+        confidence=CONFIDENCE,
+        baseline=baseline,
+        effort="1 model",
+    )
+    run = AttackedRun(
+        profile="open" if baseline else "made elsewhere",
+        model="lda" if baseline else "topics from elsewhere",
+        name=model.name,
+        setting=f"{len(model.weights)} topics, {len(model.words):,} words",
+        epsilon=claimed.epsilon if claimed else None,
+        delta=claimed.delta if claimed else None,
+        epsilon_unit=claimed.unit.value if claimed else "",
+        cores=os.cpu_count() or 0,
+        python=platform.python_version(),
+    )
+    beside = tuple(one for name, one in figures.items() if name != measure)
+    outcome = AttackOutcome(
+        measured=figures[measure],
+        verdict=verdict,
+        why=why,
+        seconds=seconds,
+        chance=by_chance[measure],
+        beside=beside,
+        curves=scores[0].curves,
+        spent="nothing" if verdict == NOT_TESTED and figures[measure].value is None else "1 model",
+    )
+    about = About(title=_TITLES[attack], claimed=claimed is not None, sees=("model", "vocabulary"), **_TEXTS[attack])
+    return Finding(attempt, run, outcome, about)
+
+
+def _of_canaries(files: ForeignFiles, model: ForeignModel, made: Sides) -> Finding:
+    """The epsilon that guesses about made documents show. It needs no baseline: by chance it shows 0."""
+    begun, confidence = time.perf_counter(), CONFIDENCE
+    delta = files.claimed.delta if files.claimed else 1e-5
+    about = files.claimed.epsilon if files.claimed else 8.0
+    half = ideal_one_run(len(made.inside), about, delta, of_each(confidence))[0] // 2
+    truth = GroundTruth((), {}, {}, answer=made.inside, confidence=confidence, claimed=files.claimed)
+    scores = []
+    for one in (model, _scrambled(model)):
+        order = np.argsort(_fits(one, made.counts), kind="stable")
+        guesses = np.zeros(len(order), dtype=np.int64)
+        guesses[order[len(order) - half :]], guesses[order[:half]] = 1, -1
+        scores.append(judge_guesses(guesses, truth))
+    limit = files.claimed.epsilon if files.claimed else 1.0
+    judging = (SHOWN, {SHOWN: "epsilon"}, limit)
+    return _as_finding(_CANARIES, files, model, False, (scores[0], scores[1]), judging, time.perf_counter() - begun)
+
+
+_TITLES: Mapping[str, str] = {
+    _MEMBERSHIP: "Whether a document was in the training, from topics made elsewhere",
+    _COUNTED: "Whether a document was in the training, from the word counts in topics made elsewhere",
+    _CANARIES: "Which canaries took part in a training elsewhere",
+}
+_GIVEN = "the candidates, and that they are of the same kind as the members"
+_TEXTS: Mapping[str, Mapping[str, Any]] = {
+    _MEMBERSHIP: {
+        "citation": "Manzonelli, Zhang and Vadhan 2024, arXiv 2403.04451 (topic models); Yeom et al. 2018, arXiv 1709.01604",
+        "cost": "seconds on one core",
+        "given": _GIVEN,
+        "limits": (
+            "shadow models, which find more: how the model was trained is not known here",
+            "members and others that differ in more than their part in the training: then the figure shows that difference",
+        ),
+        "remark": "The baseline is LDA on the members alone. A model that was trained on more documents shows less of each.",
+    },
+    _COUNTED: {
+        "citation": "Homer et al. 2008 (who is in published sums); Dwork et al. 2015 (robust traceability); as equations here",
+        "cost": "seconds on one core",
+        "given": _GIVEN,
+        "limits": ("training documents that are not among the candidates: each of them makes the equations less exact",),
+        "remark": "Where the weights are counts of words, or shares of which whole numbers can be read back.",
+    },
+    _CANARIES: {
+        "citation": "Steinke, Nasr and Jagielski 2023 (arXiv 2305.08846): privacy auditing with one training run",
+        "cost": "seconds on one core",
+        "given": "every canary; never a coin",
+        "limits": ("canaries that no fair coin put in or left out: then the bound means nothing",),
+        "remark": "A bound below the claim says little: one run shows only a part of its epsilon.",
+    },
+}

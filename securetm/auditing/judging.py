@@ -1,0 +1,144 @@
+"""From the score of an attack to a figure with its interval; and its control, the same view with random numbers in it.
+
+What an attack finds in the control is chance. A result that is no better is no evidence against a claim.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from securetm.aggregation.vectors import wire_type
+from securetm.auditing.attack import Estimate, Proportion
+from securetm.auditing.record import DOCUMENT, Measured
+from securetm.auditing.verdicts import clopper_pearson
+from securetm.auditing.views import (
+    BY_PARTIES,
+    REQUEST,
+    SEALED,
+    SIZES,
+    TIMES,
+    TOTAL,
+    AdversaryView,
+    ColludingParty,
+    Message,
+    first_part,
+    opened_type,
+    questions_in,
+    vector_at,
+)
+from securetm.contracts import Array, Terms
+from securetm.federation.wire import wire
+
+
+def measured(name: str, unit: str, worth: Proportion | Estimate, confidence: float, reachable: float = 1.0) -> Measured:
+    """A measure with its exact interval. An ideal attacker recovers only documents that took part."""
+    if isinstance(worth, Estimate):
+        value = None if math.isnan(worth.value) else worth.value
+        return Measured(name, unit, value, worth.low, worth.high, worth.ceiling)
+    confidence = 1.0 - (1.0 - confidence) * worth.doubt
+    low, high = clopper_pearson(worth.hits, worth.of, confidence)
+    most = round(worth.of * reachable) if unit == DOCUMENT else worth.of
+    ceiling = clopper_pearson(most, worth.of, confidence)[0]
+    share = worth.hits / worth.of if worth.of else None
+    return Measured(name, unit, share, low, high, ceiling, worth.hits, worth.of)
+
+
+def is_sound(worth: Proportion | Estimate) -> bool:
+    """Whether it can be judged: no verdict may depend on NaN, or on an interval with its ends in the wrong order.
+
+    An `Estimate` about which nothing is known has no value (NaN), but it has ends.
+    """
+    if isinstance(worth, Proportion):
+        return 0 <= worth.hits <= worth.of and 0 < worth.doubt <= 1
+    value = worth.low if math.isnan(worth.value) else worth.value
+    return math.isfinite(worth.low) and not math.isnan(worth.ceiling) and worth.low <= value <= worth.high
+
+
+# ---- the control ----------------------------------------------------------------------------------------------------
+
+
+def of_chance(view: AdversaryView, seed: int) -> AdversaryView:
+    """The view with random vectors, sums and model. Sealed numbers are uniform over their range, others of the same size."""
+    known = questions_in(view) if REQUEST in view.seen and view.words is not None else {}
+    rng = np.random.default_rng(seed)
+    changes: dict[str, Callable[[Message, Terms, np.random.Generator], bytes]] = dict.fromkeys(BY_PARTIES, _random_vector)
+    changes[TOTAL] = _random_total
+    if view.weights is None and not set(changes) & set(view.seen):  # then the attack reads how the shared model changes
+        changes[REQUEST] = _permuted_state
+    seen = {
+        channel: tuple(
+            replace(m, content=changes[channel](m, known[m.serial].terms, rng))
+            if channel in changes and m.serial in known
+            else m
+            for m in messages
+        )
+        for channel, messages in view.seen.items()
+    }
+    for beside in {SIZES, TIMES} & set(seen):
+        seen[beside] = _permuted_contents(seen[beside], rng)
+    weights = {name: _permuted(values, rng) for name, values in view.weights.items()} if view.weights is not None else None
+    again = of_chance(view.again, seed + 1) if view.again is not None else None
+    question = view.redrawn(rng) if view.redrawn is not None else view.question
+    return replace(view, seen=seen, weights=weights, again=again, question=question, insiders=_without_keys(view))
+
+
+def _without_keys(view: AdversaryView) -> tuple[ColludingParty, ...]:
+    """Ciphertexts stay, since random bytes are no ciphertexts. Instead the control removes the key that would open them."""
+    encrypted = view.public.profile.aggregation.opened_by == "parties"
+    return tuple(replace(insider, secrets={}) for insider in view.insiders) if encrypted else view.insiders
+
+
+def _permuted(values: Array, rng: np.random.Generator) -> Array:
+    """The same numbers in a random order."""
+    return rng.permutation(values.ravel()).reshape(values.shape)
+
+
+def _permuted_contents(messages: tuple[Message, ...], rng: np.random.Generator) -> tuple[Message, ...]:
+    """The messages' lengths, or times, in a random order."""
+    places = rng.permutation(len(messages))
+    return tuple(replace(m, content=messages[place].content) for m, place in zip(messages, places, strict=True))
+
+
+def _random_vector(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:
+    session, outcome = wire.unpack_reply(message.content, message.sender)
+    begins = vector_at(first_part(message), terms)
+    if not isinstance(outcome, wire.Accepted) or begins is None:
+        return message.content
+    first = bytes(outcome.parcels[0])
+    whole = np.frombuffer(first, wire_type(terms), offset=begins)
+    drawn = first[:begins] + (_uniform_like(whole, rng) if message.channel == SEALED else _random_like(whole, rng)).tobytes()
+    return bytes(wire.pack_reply(session, replace(outcome, parcels=(drawn, *outcome.parcels[1:]))))
+
+
+def _permuted_state(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:  # noqa: ARG001 - as the others
+    session, body = wire.unpack_request(message.content)
+    if not isinstance(body, wire.Ask):
+        return message.content
+    state = {name: _permuted(values, rng) if values.size > 1 else values for name, values in body.state.items()}
+    return wire.pack_request(session, replace(body, state=state))
+
+
+def _random_total(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:
+    return _random_like(np.frombuffer(message.content, opened_type(message, terms)), rng).tobytes()
+
+
+def _random_like(vector: Array, rng: np.random.Generator) -> Array:
+    """A random vector of the same length and size. Counts change their places, so they stay counts."""
+    kind: np.dtype[Any] = vector.dtype
+    if kind.kind == "i":
+        return rng.permutation(vector)
+    size = float(np.sqrt(np.mean(np.square(vector, dtype=np.float64)))) or 1.0
+    return (rng.standard_normal(len(vector)) * size).astype(kind)
+
+
+def _uniform_like(vector: Array, rng: np.random.Generator) -> Array:
+    """Uniform numbers of the ring, as masked ones are."""
+    if vector.dtype.kind != "i":
+        return _random_like(vector, rng)
+    edges = np.iinfo(vector.dtype)
+    return rng.integers(edges.min, edges.max, len(vector), dtype=vector.dtype, endpoint=True)

@@ -1,0 +1,217 @@
+"""Audit plans: which attack tries which claim of which profiles, how hard, and what counts as refuted."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from securetm.auditing.attacks import ATTACKS, attack_called, attack_names
+from securetm.contracts import ThreatModel
+from securetm.errors import NotFound
+from securetm.resources import named_toml, toml_names
+from securetm.settings import from_table, placed, read_toml, require
+from securetm.threats import read_threat_model
+
+ROUNDS = "rounds"
+MOST_EFFORT, MOST_MADE = 2_000_000, 10_000  # larger numbers would take days, or all memory
+MOST: Mapping[str, int] = {"shadows": 1_000}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One attack on one claim. `expect_fail` is the baseline; a trial that does not break it proves nothing."""
+
+    attack: str
+    threat_model: str
+    adversary: str
+    claim: str
+    profiles: tuple[str, ...]
+    measure: str
+    refuted_from: float
+    effort: dict[str, int]
+    expect_fail: str = "open"
+    confidence: float = 0.95
+    run: dict[str, Any] = field(default_factory=dict)  # settings of the runs that are made for it
+    helpers: int = 0  # this many parties, the last ones, give the adversary all they hold
+    canaries: int = 0  # documents made for each party; each is added to its own with probability 1/2
+    without: int = 0  # a second run is made without this many parties, the first ones
+    liars: int = 0  # this many parties, the first ones, send what the attack makes instead of their answers
+    network: bool = False  # a real network on this machine carries the messages of its runs
+    meddled: int = 0  # in this many rounds, the first ones, the coordinator sends states that the attack makes
+
+
+@dataclass(frozen=True)
+class AuditPlan:
+    """What an audit will do, fixed before it begins."""
+
+    name: str
+    title: str
+    trials: tuple[Trial, ...]
+    not_tried: tuple[str, ...] = ()  # what its author left out on purpose
+    refusals: tuple[str, ...] = ()  # profiles whose minimum of documents is tried
+    moves: tuple[str, ...] = ()  # profiles in whose runs the coordinator violates the protocol
+    file: str = ""  # where it was read, as it was named; empty of a plan that comes with securetm
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """Every profile that some trial tries, in the order of the plan."""
+        return tuple(dict.fromkeys(profile for trial in self.trials for profile in trial.profiles))
+
+
+@dataclass(frozen=True)
+class _Text:
+    name: str
+    title: str
+    trial: tuple[dict[str, Any], ...]
+    not_tried: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
+    moves: tuple[str, ...] = ()
+    runs: dict[str, Any] = field(default_factory=dict)  # settings of runs that several trials share, by name
+
+
+def audit_plan_names() -> tuple[str, ...]:
+    """The names of the audit plans that come with securetm."""
+    return toml_names("audits", "plans")
+
+
+def read_audit_plan(name: str | Path, threats: Callable[[str], ThreatModel] | None = None) -> AuditPlan:
+    """The audit plan of that name, or in that file, checked. `threats` reads a threat model."""
+    path = named_toml("audits", str(name), below="plans", kind="audit plan")
+    with placed(path):
+        found = audit_plan_from(read_toml(path), path, threats)
+    return replace(found, file="" if str(name) in audit_plan_names() else str(name))
+
+
+def audit_plan_from(table: Mapping[str, Any], path: Path, threats: Callable[[str], ThreatModel] | None = None) -> AuditPlan:
+    """An audit plan from the tables of its file."""
+    where = path.name
+    text = from_table(_Text, table, where)
+    require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
+    require(bool(text.trial), where, "trial", None, "a plan tries something")
+    known = threats or cache(read_threat_model)  # many trials name the same one
+    numbered = ((part, f"{where}, [[trial]] number {n}") for n, part in enumerate(text.trial, start=1))
+    trials = tuple(_trial(part, text.runs, place, known) for part, place in numbered)
+    _check_profiles((*text.refusals, *text.moves))
+    return AuditPlan(text.name, text.title, trials, text.not_tried, text.refusals, text.moves)
+
+
+def _trial(part: Mapping[str, Any], runs: Mapping[str, Any], where: str, threats: Callable[[str], ThreatModel]) -> Trial:
+    """One trial, checked. It may take the settings of its run from [runs] by name."""
+    if isinstance(run := part.get("run"), str):
+        require(run in runs, where, "run", run, known=tuple(runs))
+        part = {**part, "run": runs[run]}
+    trial = from_table(Trial, part, where)
+    if trial.attack not in attack_names():
+        raise NotFound("attack", trial.attack, attack_names())
+    _check_threat(trial, threats(trial.threat_model), where)
+    _check_profiles((*trial.profiles, trial.expect_fail))
+    require(len(set(trial.profiles)) == len(trial.profiles), where, "profiles", trial.profiles, "names a profile twice")
+    baseline = "must be one of the profiles tried"
+    require(trial.expect_fail in trial.profiles, where, "expect_fail", trial.expect_fail, baseline)
+    for name in ("helpers", "canaries", "without", "liars", "meddled"):
+        require(0 <= getattr(trial, name) <= MOST_MADE, where, name, getattr(trial, name), f"must be 0 to {MOST_MADE:,}")
+    require(0.5 <= trial.confidence < 1, where, "confidence", trial.confidence, "must be at least 0.5 and below 1")
+    require(0 < trial.refuted_from <= 1, where, "refuted_from", trial.refuted_from, "must lie above 0 and not above 1")
+    require(ROUNDS in trial.effort, f"{where} effort", ROUNDS, None)
+    for name, amount in trial.effort.items():
+        whole = isinstance(amount, int) and not isinstance(amount, bool)
+        most = MOST.get(name, MOST_EFFORT)
+        require(whole and 0 < amount <= most, f"{where} effort", name, amount, f"must be a whole number from 1 to {most:,}")
+    return trial
+
+
+def _check_threat(trial: Trial, threats: ThreatModel, where: str) -> None:
+    """Refuses a claim that the threat model neither requires nor accepts as not given, and too many helpers."""
+    names = tuple(adversary.name for adversary in threats.adversaries)
+    require(trial.adversary in names, where, "adversary", trial.adversary, known=names)
+    most = threats.adversary(trial.adversary).colludes_with_parties
+    require(trial.helpers <= most, where, "helpers", trial.helpers, f"must be at most {most}, as many as {threats.name} fears")
+    asked = [wanted.claim.what for wanted in threats.requires if wanted.claim.against == trial.adversary]
+    accepted = [what for what, _ in threats.accepts]
+    problem = f"is neither required against {trial.adversary} nor accepted in {threats.name}"
+    require(trial.claim in (*asked, *accepted), where, "claim", trial.claim, problem)
+
+
+def _check_profiles(names: Iterable[str]) -> None:
+    known = toml_names("protocols", "profiles")
+    for profile in names:
+        if profile not in known:
+            raise NotFound("profile", profile, known)
+
+
+# ---- tests of an epsilon: each is corrected for their number in a plan ----------------------------------------------
+# It reads an attack's file as text, so that looking up kept results imports no arithmetic.
+
+
+def corrected(confidence: float, tests: int) -> float:
+    """The confidence of each test at which all tests together err as rarely as one alone (Bonferroni)."""
+    return 1 - (1 - confidence) / max(tests, 1)
+
+
+def count_of_tests(trials: Iterable[Trial]) -> int:
+    """How many claims of an epsilon these trials test: one on each profile with a budget, except the baseline."""
+    return sum(
+        _claim_epsilon(name) for trial in trials if of_epsilon(trial) for name in trial.profiles if name != trial.expect_fail
+    )
+
+
+def of_epsilon(trial: Trial) -> bool:
+    """Whether the trial tests differential privacy, with an attack that declares what an epsilon allows."""
+    from securetm.mechanisms.noising import PRIVATE  # its import takes longer than the answer
+
+    return trial.claim == PRIVATE and knows_epsilon(trial.attack)
+
+
+@cache
+def knows_epsilon(attack: str) -> bool:
+    """Whether the attack declares what an epsilon allows, itself or by the attack that it is made of.
+
+    An attack that is declared in another way than these, as a stranger's may be, is loaded and asked.
+    """
+    module, _, declaration = ATTACKS.find(attack).place.partition(":")
+    said = _declares_allowed(module, declaration)
+    return attack_called(attack).allowed is not None if said is None else said
+
+
+def _declares_allowed(module: str, declaration: str) -> bool | None:
+    """Whether a declaration says what is allowed, or is a `replace` of one that does; None if the file does not say it."""
+    source = find_spec(module)
+    assert source is not None  # an attack is declared somewhere
+    assert source.origin is not None
+    body = ast.parse(Path(source.origin).read_text("utf-8")).body
+    made = [node for node in body if isinstance(node, ast.Assign) and _plain_name(node.targets[0]) == declaration]
+    call = made[0].value if len(made) == 1 else None
+    if not isinstance(call, ast.Call) or _plain_name(call.func) not in ("Attack", "replace"):
+        return None
+    given = {one.arg: one.value for one in call.keywords}
+    if "allowed" in given:
+        return not (isinstance(given["allowed"], ast.Constant) and given["allowed"].value is None)
+    if None in given:  # more settings, by **
+        return None
+    if not call.args:
+        return False
+    imported = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in body
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level
+        for alias in node.names
+    }
+    base = _plain_name(call.args[0])
+    return _declares_allowed(*imported.get(base, (module, base))) if base else None
+
+
+def _plain_name(node: ast.expr) -> str:
+    """A plain name; empty for anything else."""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+@cache
+def _claim_epsilon(profile: str) -> bool:
+    from securetm.plans.profiles import read_profile  # with all mechanisms
+
+    return read_profile(profile).budget is not None

@@ -1,0 +1,287 @@
+"""Roles that take the place of honest ones in an audit's run: malicious parties, a malicious coordinator, a real network.
+
+Malicious roles follow the protocol in everything that another role can check. Behind a network all are honest: mutual TLS, a
+hub and a thread for each party, whose replies have real times.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from securetm.auditing.attack import Effort
+from securetm.auditing.leakage_errors import BrokenAttack, NotTestable
+from securetm.contracts import Answer, Array, Mechanism, RoundContext, Sampling, State, Terms, TopicModel
+from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.folder import RunFolder
+from securetm.federation.party.party import Party
+from securetm.federation.party.reply_times import PacedParty, SystemClock
+from securetm.federation.questions import TRAIN
+from securetm.federation.simulation.parties import InProcess
+from securetm.federation.simulation.simulation import make_party
+from securetm.federation.store import read_json, write_json
+
+if TYPE_CHECKING:
+    from securetm.credentials.key_files import Keys
+    from securetm.credentials.roster import FederationRoster
+    from securetm.federation.network.dialing import Dialer
+    from securetm.federation.network.hub import Hub
+
+
+class Corruption(Protocol):
+    """The roles of a run that do not follow the protocol: parties, or the coordinator."""
+
+    def named(self) -> Mapping[str, Any]:
+        """What distinguishes such a run from others; it is part of the run's name."""
+        ...
+
+    def roles(self, folder: RunFolder) -> Mapping[str, Any]:
+        """The roles that take the place of honest ones."""
+        ...
+
+
+@dataclass(frozen=True)
+class MaliciousParties:
+    """How many parties are malicious, the first ones, and what they send; `name` is the name of the attack."""
+
+    liars: int = 0
+    name: str = ""
+    substitute: Callable[[Array, Terms], Array] | None = None
+
+    def named(self) -> Mapping[str, Any]:
+        """What distinguishes such a run from others."""
+        return {"liars": self.liars, "lie": self.name}
+
+    def roles(self, folder: RunFolder) -> Mapping[str, Any]:
+        """The roles that take the place of honest ones."""
+        if not self.liars:
+            return {}
+        parties = {name: make_party(folder, name) for name in folder.members}
+        malicious = {name: self._corrupted(parties[name]) for name in folder.members[: self.liars]}
+        return {"parties": InProcess({**parties, **malicious})}
+
+    def _corrupted(self, party: Party) -> Party:
+        """The party with one more mechanism. The agreement keeps its digest, so other roles notice nothing."""
+        if self.substitute is None:
+            raise BrokenAttack(self.name, "a malicious_vector for its parties")
+        profile = party.agreement.profile
+        corrupted = replace(profile, mechanisms=(*profile.mechanisms, _SubstituteVector(self.substitute)))
+        return replace(party, agreement=replace(party.agreement, profile=corrupted))
+
+
+@dataclass(frozen=True)
+class _SubstituteVector(Mechanism):
+    """The last mechanism of a malicious party, after clipping, rounding and noise, and before the sum is sealed."""
+
+    substitute: Callable[[Array, Terms], Array]
+
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
+        """Another vector of the same shape and type."""
+        del context
+        return self.substitute(vector, terms).astype(vector.dtype)
+
+
+# ---- a malicious coordinator: in some rounds it sends other weights than the model's --------------------------------
+
+
+@dataclass(frozen=True)
+class MaliciousRounds:
+    """In how many rounds of training, the first ones, the coordinator is malicious, and what it sends; `name` is the attack."""
+
+    rounds: int = 0
+    name: str = ""
+    shown_state: Callable[[State, TopicModel, Effort], State] | None = None
+    effort: Effort = field(default_factory=dict)
+
+    def named(self) -> Mapping[str, Any]:
+        """What distinguishes such a run from others. Attacks that send the same state share their runs."""
+        lie = f"{self.shown_state.__module__}.{self.shown_state.__qualname__}" if self.shown_state is not None else self.name
+        return {"meddled": self.rounds, "lie": lie, **{f"lie {name}": amount for name, amount in self.effort.items()}}
+
+    def roles(self, folder: RunFolder) -> Mapping[str, Any]:  # noqa: ARG002 - a Corruption
+        """The coordinator that takes the place of the honest one."""
+        return {"coordinating": partial(MaliciousCoordinator, malicious=self)}
+
+
+@dataclass
+class MaliciousCoordinator(Coordinator):
+    """Asks about weights that were made for the answer. If parties learn by themselves, it is honest."""
+
+    malicious: MaliciousRounds = field(default_factory=MaliciousRounds)
+
+    def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
+        """One question to all parties. An answer about other weights counts as that of no document: the model stays."""
+        malicious = question == TRAIN and self.numbers.get(TRAIN, 0) < self.malicious.rounds and not self.blind
+        if not malicious:
+            return super().ask(question, state, keep=keep)
+        if self.malicious.shown_state is None:
+            raise BrokenAttack(self.malicious.name, "a malicious_state for its coordinator")
+        shown = self.malicious.shown_state(state, self.agreement.model, self.malicious.effort)
+        answer = super().ask(question, shown, keep=keep)
+        total: Mapping[str, Any] = answer.total or {}
+        return replace(answer, total={name: np.zeros_like(block) for name, block in total.items()})
+
+
+# ---- parties behind a network of this machine -----------------------------------------------------------------------
+# For the judge alone it counts what took part in each answer: no party keeps that.
+
+
+RECORD = "worked.json"  # in the run's folder: party -> number of the question -> words of the documents in its answer
+DEADLINE = 600.0  # seconds for one wave
+_FEDERATION, _COORDINATOR, _HOST = "audit", "coordinator", "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class OverNetwork:
+    """Runs whose messages pass real connections (malicious_party.Corruption). All roles are honest."""
+
+    varied: bool = False  # whether the judge varies how many documents take part, more than coins would
+
+    def named(self) -> Mapping[str, Any]:
+        """What distinguishes such a run from others."""
+        return {"network": True, **({"varied": True} if self.varied else {})}
+
+    def roles(self, folder: RunFolder) -> Mapping[str, Any]:
+        """The parties behind their connections, and the times of their replies."""
+        parties = NetworkedParties(folder, self.varied)
+        return {"parties": parties, "arrivals": parties.arrivals}
+
+
+@dataclass
+class NetworkedParties:
+    """All parties of a run in threads, each connected to the coordinator's hub (federation.transcript.Parties)."""
+
+    folder: RunFolder
+    varied: bool = False
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        """Makes keys and a roster, listens, and waits until everybody is connected."""
+        self._called = {name: f"party-{place:04d}" for place, name in enumerate(self.folder.members)}  # on the network
+        self._hub, dialers = _connections(self.folder, tuple(self._called.values()))
+        self._hub.start()
+        self._network, self.arrivals = self._hub.parties(DEADLINE), dict[str, float]()
+        self._counts = {name: VaryWords() if self.varied else CountWords() for name in self.folder.members}
+        clock = SystemClock(self._stop)
+        made = {name: PacedParty(counted(make_party(self.folder, name), count), clock) for name, count in self._counts.items()}
+        self._parties = made
+        self._threads = []
+        for name, called in self._called.items():
+            dialers[called].most_bytes = _most_bytes_of(made[name])
+            thread = threading.Thread(target=dialers[called].run, args=(made[name].handle, self._stop))
+            thread.start()
+            self._threads.append(thread)
+        if missing := frozenset(dialers) - self._hub.wait_for(tuple(dialers), DEADLINE):
+            self.close()
+            raise NotTestable(f"{', '.join(sorted(missing))} could not connect to this machine")
+
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
+        """Asks one party after the other: each has this machine to itself while it answers, as it has its own elsewhere."""
+        for name, message in requests.items():
+            for called, reply in self._network.ask({self._called[name]: message}, most):
+                self.arrivals[name] = self._network.arrivals[called]
+                yield name, reply
+
+    def present(self) -> frozenset[str]:
+        """Returns the parties that are connected."""
+        here = self._network.present()
+        return frozenset(name for name, called in self._called.items() if called in here)
+
+    def close(self) -> None:
+        """Ends connections, threads and stores, and writes down what was counted."""
+        self._hub.close(finished=True)
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        for party in self._parties.values():
+            party.close()
+        write_json(self.folder.path / RECORD, {name: count.words for name, count in self._counts.items()})
+
+
+@dataclass(frozen=True)
+class CountWords(Mechanism):
+    """The last mechanism of a party: it counts the words of the documents that take part, and changes nothing."""
+
+    words: dict[int, int] = field(default_factory=dict, compare=False)  # by number of the question
+
+    def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
+        """The same documents."""
+        del terms
+        self.words[context.cohort.number] = int(documents.counts.sum())
+        return documents
+
+
+@dataclass(frozen=True)
+class VaryWords(CountWords):
+    """It also leaves out some of the documents, in each round another share of them, so that an attack has much to find."""
+
+    sampling: ClassVar[Sampling] = Sampling.COINS
+
+    def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
+        """The first documents, from one in twenty to all."""
+        share = np.random.default_rng(context.cohort.number).uniform(0.05, 1.0)
+        return super().on_documents(documents.select(np.arange(max(1, int(share * len(documents))))), terms, context)
+
+
+def counted(party: Party, count: CountWords) -> Party:
+    """The party with one more mechanism. The agreement keeps its digest."""
+    profile = party.agreement.profile
+    return replace(party, agreement=replace(party.agreement, profile=replace(profile, mechanisms=(*profile.mechanisms, count))))
+
+
+def worked_in(folder: Path) -> dict[str, dict[int, int]]:
+    """How many words took part in each party's answers, by number of the question; empty where nobody counted."""
+    if not (folder / RECORD).is_file():
+        return {}
+    return {name: {int(number): words for number, words in one.items()} for name, one in read_json(folder / RECORD).items()}
+
+
+# ---- the network ---------------------------------------------------------------------------------------------------
+
+
+def _most_bytes_of(paced: PacedParty) -> Any:
+    return lambda: paced.most_bytes
+
+
+def _connections(folder: RunFolder, members: tuple[str, ...]) -> tuple[Hub, dict[str, Dialer]]:
+    """The coordinator's end and each party's. Keys, authority and roster are made for this run alone."""
+    from securetm.federation.network.dialing import Dialer
+    from securetm.federation.network.events import Agreed
+    from securetm.federation.network.hub import Hub
+    from securetm.federation.network.spool import SpoolRoom
+
+    keys, roster = _keys_and_roster(folder, members)
+    agreed = Agreed(folder.agreement.digest, folder.agreement.profile.digest)
+    hub = Hub(keys[_COORDINATOR], roster, agreed, SpoolRoom(folder.path / "spool"), roster.address)
+    return hub, {name: Dialer(name, keys[name], roster, agreed, lambda: 0) for name in members}
+
+
+def _keys_and_roster(folder: RunFolder, members: tuple[str, ...]) -> tuple[dict[str, Keys], FederationRoster]:
+    from securetm.credentials.authority import open_authority
+    from securetm.credentials.diagnosis import now_utc
+    from securetm.credentials.key_files import make_keys
+    from securetm.credentials.roster import FederationRoster, Member
+
+    home, since = folder.path / "network", now_utc() - timedelta(minutes=1)
+    authority = open_authority(home / _COORDINATOR, _FEDERATION, None, now_utc())
+    keys = {name: make_keys(home / str(place) / "keys", None) for place, name in enumerate((_COORDINATOR, *members))}
+    entries = [
+        Member(name, one.public_identity, authority.issue(name, one.tls_public_key, (_HOST,), since, days=1))
+        for name, one in keys.items()
+    ]
+    address = f"{_HOST}:{_free_port()}"
+    return keys, FederationRoster(_FEDERATION, 1, address, entries[0], tuple(entries[1:]))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((_HOST, 0))
+        return int(probe.getsockname()[1])

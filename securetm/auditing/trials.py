@@ -1,0 +1,375 @@
+"""One trial of an audit plan: the attack on the unprotected baseline, then on runs that claim protection, and the verdicts.
+
+An attack gets what its adversary sees; its guesses are compared here with the ground truth.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shlex
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from dataclasses import replace as with_changes
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from securetm.auditing.attack import Attack, Estimate, GroundTruth, Proportion, Score
+from securetm.auditing.attacks import attack_called, attack_names
+from securetm.auditing.bindings import bound_to
+from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
+from securetm.auditing.judging import is_sound, measured, of_chance
+from securetm.auditing.leakage_errors import BrokenAttack, NotTestable
+from securetm.auditing.plans import ROUNDS, AuditPlan, Trial, corrected
+from securetm.auditing.record import About, AttackedRun, AttackOutcome, Attempt, Finding, Measured
+from securetm.auditing.recorded import claimed_by, claims, granted_to, questions_of, rounds_read, view_of
+from securetm.auditing.roles import Corruption, MaliciousParties, MaliciousRounds, OverNetwork
+from securetm.auditing.runs import Demonstrations, baseline_of, serves_itself
+from securetm.auditing.verdicts import NOT_TESTED, judged_alone, with_baseline
+from securetm.auditing.views import MODEL, VOCABULARY, AdversaryView
+from securetm.contracts import Adversary, Budget
+from securetm.entropy import OperatingSystem
+from securetm.errors import SecuretmError
+from securetm.federation.folder import RunFolder
+from securetm.federation.questions import TRAIN, before_training
+from securetm.mechanisms.noising import PRIVATE
+from securetm.plans.reading import unusual_settings
+from securetm.threats import read_threat_model
+from securetm.wording import counted
+
+_SEED = 20_21  # of the control's random numbers; a fixed one makes a report repeatable
+
+Scored = tuple[Score, Score, str, float]  # of the attack, of random numbers, why it was not tried, the share that took part
+
+
+@dataclass(frozen=True)
+class TrialOnRun:
+    """One trial on one run of one profile."""
+
+    trial: Trial
+    attack: Attack
+    folder: RunFolder
+    again: RunFolder | None
+    adversary: Adversary
+    claimed: Budget | None
+    tests: int  # claims of an epsilon that are tested beside it
+    bound: Mapping[str, str]  # hashes of all that the result depends on; empty for a user's run
+    secret: bytes = field(repr=False)  # the judge's: what it asks is drawn from it, so that it is the same in any process
+    known: dict[object, Scored] = field(default_factory=dict)  # what attacks of this audit found in this view already
+
+    @property
+    def confidence(self) -> float:
+        """Corrected for the number of tests (Bonferroni) where an epsilon is tested."""
+        return corrected(self.trial.confidence, self.tests) if self.of_epsilon else self.trial.confidence
+
+    @property
+    def of_epsilon(self) -> bool:
+        """Whether the trial tests a claim of an epsilon, and the attack declares what the claim allows."""
+        return self.attack.allowed is not None and self.claimed is not None and self.trial.claim == PRIVATE
+
+    @property
+    def refuted_from(self) -> float:
+        """The limit that the claimed epsilon sets, or the plan's own if none is claimed."""
+        if self.of_epsilon and self.attack.allowed is not None and self.claimed is not None:
+            return self.attack.allowed(self.trial.measure, self.claimed)
+        return self.trial.refuted_from
+
+
+def findings(
+    trial: Trial,
+    runs: Demonstrations,
+    given: RunFolder | None,
+    tests: int,
+    rounds: int = 0,
+    known: dict[object, Scored] | None = None,
+    secret: bytes = b"",
+) -> tuple[Finding, ...]:
+    """The baseline first, then each profile; or the given run after a baseline over the same documents, of so many rounds."""
+    attack, secret = attack_called(trial.attack), secret or new_secret()
+    threats = read_threat_model(trial.threat_model)
+    adversary = threats.adversary(trial.adversary)
+    others = [name for name in trial.profiles if name != trial.expect_fail]
+    if given is None:
+        folders = [(name == trial.expect_fail, *_runs(trial, runs, name)) for name in (trial.expect_fail, *others)]
+    else:
+        folders = [(True, baseline_of(given, trial.expect_fail, runs, rounds), None)]
+        folders += [] if serves_itself(given, trial.expect_fail) else [(False, given, None)]
+    runs.stages.stage(f"attack: {attack.name.replace('_', ' ')}", len(folders))
+    found = []
+    for done, (baseline, folder, again) in enumerate(folders, start=1):
+        bound = bound_to(trial, folder.agreement.profile.name) if given is None else {}
+        shared = {} if known is None else known
+        case = TrialOnRun(trial, attack, folder, again, adversary, claimed_by(folder), tests, bound, secret, shared)
+        found.append(_finding(case, dict(threats.accepts).get(trial.claim, ""), baseline))
+        runs.stages.step(done)
+    return with_baseline(tuple(found))
+
+
+def new_secret() -> bytes:
+    """What a judge draws its questions from: whoever could guess it knew the answers."""
+    return OperatingSystem().bytes(16)
+
+
+def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, RunFolder | None]:
+    """The run that is attacked, and the one to compare it with."""
+    attack = attack_called(trial.attack)
+    corruption: Corruption | None = None
+    if trial.liars:
+        corruption = MaliciousParties(trial.liars, trial.attack, attack.malicious_vector)
+    elif trial.meddled:
+        corruption = MaliciousRounds(trial.meddled, trial.attack, attack.malicious_state, trial.effort)
+    elif trial.network:
+        corruption = OverNetwork(attack.varied)
+    again = runs.run(profile, trial.run, trial.without) if trial.without else None
+    return runs.run(profile, trial.run, canaries=trial.canaries, corruption=corruption), again
+
+
+def _finding(case: TrialOnRun, accepted: str, baseline: bool) -> Finding:
+    trial, attack = case.trial, case.attack
+    outcome = _outcome(case)
+    attempt = Attempt(
+        attack=attack.name,
+        threat_model=trial.threat_model,
+        adversary=trial.adversary,
+        claim=trial.claim,
+        refuted_from=case.refuted_from,
+        confidence=case.confidence,
+        baseline=baseline,
+        effort=", ".join(_amount(amount, name) for name, amount in trial.effort.items()),
+        helpers=trial.helpers,
+        liars=trial.liars,
+        canaries=trial.canaries,
+        without=trial.without,
+        tests=case.tests if case.of_epsilon else 1,
+        bound=case.bound,
+    )
+    about = About(
+        title=attack.title,
+        claimed=claims(case.folder, trial.claim, trial.adversary, trial.helpers),
+        accepted=accepted,
+        sees=granted_to(attack, case.adversary),
+        **attack_texts(attack),
+    )
+    return Finding(attempt, _run(case), outcome, about)
+
+
+def attack_texts(attack: Attack) -> dict[str, Any]:
+    """The texts of an attack that a report shows."""
+    return {name: getattr(attack, name) for name in ("citation", "cost", "given", "limits", "remark")}
+
+
+def _run(case: TrialOnRun) -> AttackedRun:
+    folder, claimed = case.folder, case.claimed
+    return AttackedRun(
+        profile=folder.agreement.profile.name,
+        model=folder.agreement.plan.model.name,
+        name=folder.path.resolve().name,
+        setting=_setting(folder) + (", over a network" if case.trial.network else ""),
+        epsilon=None if claimed is None else claimed.epsilon,
+        delta=None if claimed is None else claimed.delta,
+        epsilon_unit="" if claimed is None else claimed.unit.value,
+        cores=os.cpu_count() or 0,
+        python=platform.python_version(),
+    )
+
+
+def _outcome(case: TrialOnRun) -> AttackOutcome:
+    """The figures of an attack and of its control, and the verdict, before the baseline is looked at."""
+    begun, name = time.perf_counter(), case.trial.measure
+    score, chance, why, reachable = _scores(case)
+    found, by_chance = (_measured(case, one, reachable) for one in (score, chance))
+    found = {each: replace(one, by_chance=by_chance[each].value) for each, one in found.items()}
+    verdict, reason = judged_alone(found[name], by_chance[name], case.refuted_from)
+    return AttackOutcome(
+        measured=found[name],
+        verdict=NOT_TESTED if why else verdict,
+        why=why or reason,
+        seconds=time.perf_counter() - begun,
+        chance=by_chance[name],
+        beside=tuple(one for each, one in found.items() if each != name),
+        examples=score.examples,
+        curves=score.curves,
+        spent="nothing" if why else _spent(case, found[name]),
+    )
+
+
+def _measured(case: TrialOnRun, judged: Score, reachable: float) -> dict[str, Measured]:
+    """Each declared measure with its interval. An attack must give exactly the measures that it declares."""
+    declared, scores = case.attack.measures, judged.measures
+    for name in {**declared, **scores}:
+        worth = scores.get(name) if name in declared else None
+        if not isinstance(worth, Proportion | Estimate) or not is_sound(worth):
+            raise BrokenAttack(case.attack.name, f"the measure {name!r}")
+    return {name: measured(name, unit, scores[name], case.confidence, reachable) for name, unit in declared.items()}
+
+
+def _scores(case: TrialOnRun) -> Scored:
+    """What the attack finds in this view. Trials of other claims about the same view share it."""
+    trial, folders = case.trial, (case.folder.path, case.again.path if case.again else None)
+    key = (case.attack.name, tuple(sorted(trial.effort.items())), _sight(case), folders, case.confidence)
+    if key not in case.known:
+        case.known[key] = _scored(case)
+    return case.known[key]
+
+
+def _sight(case: TrialOnRun) -> tuple[object, ...]:
+    """Who looks, and at what."""
+    adversary = case.adversary
+    return adversary.name, adversary.behaviour, granted_to(case.attack, adversary), case.trial.helpers
+
+
+def _scored(case: TrialOnRun) -> Scored:
+    """The score of the attack, and of the same attack on random numbers; why it could not be tried; and the share of documents
+    that took part."""
+    attack, effort = case.attack, case.trial.effort
+    try:
+        view, truth = _view_and_truth(case)
+        score = attack.judge(attack.attack(view, effort), truth)
+        chance = attack.judge(attack.attack(of_chance(view, _SEED), effort), truth)
+    except NotTestable as problem:
+        return _nothing(attack, problem.why)
+    except Exception as failure:
+        if case.bound or isinstance(failure, SecuretmError):  # on runs of our own, a fault of an attack has to be seen
+            raise
+        return _nothing(attack, f"the attack itself failed on this run ({type(failure).__name__}): please report it")
+    return score, chance, "", truth.reachable
+
+
+def _nothing(attack: Attack, why: str) -> Scored:
+    nothing = Score({name: Proportion(0, 0) for name in attack.measures})
+    return nothing, nothing, why, 1.0
+
+
+def _view_and_truth(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
+    """The adversary's view with what it prepared, and the ground truth with the answer."""
+    (view, truth), attack, effort = posed(case), case.attack, case.trial.effort
+    if attack.prepare is not None:
+        view = with_changes(view, prepared=attack.prepare(with_changes(view, seen={}, weights=None, again=None), effort))
+    return view, truth
+
+
+def posed(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
+    """The adversary's view with its question, and the ground truth with the answer."""
+    attack, effort, folder = case.attack, case.trial.effort, case.folder
+    rounds, helpers = effort[ROUNDS], colluding_parties_of(folder, case.trial.helpers)
+    view = with_changes(view_of(folder, case.adversary, attack, rounds), insiders=helpers)
+    if case.again is not None:
+        view = with_changes(view, again=view_of(case.again, case.adversary, attack, rounds))
+    truth = ground_truth_of(folder, questions_of(folder, attack.questions, rounds).values())
+    truth = with_changes(truth, helpers=tuple(helper.name for helper in helpers), confidence=case.confidence)
+    if attack.pose is not None:
+        challenge = attack.pose(truth, effort, np.random.default_rng(_drawn_from(case)))
+        view = with_changes(view, question=challenge.question, redrawn=challenge.redrawn)
+        truth = with_changes(truth, answer=challenge.answer)
+    return view, truth
+
+
+def _drawn_from(case: TrialOnRun) -> int:
+    """The seed of what this attack is asked about this view: nobody knows it who does not know the judge's secret."""
+    asked = repr((case.attack.name, _sight(case), case.folder.path.resolve().name)).encode()
+    return int.from_bytes(hashlib.sha256(case.secret + asked).digest())
+
+
+# ---- the run and the effort, in words ------------------------------------------------------------------------------
+
+
+def _setting(folder: RunFolder) -> str:
+    """The number of parties, of documents in each answer and of rounds, and every unusual setting."""
+    plan = folder.agreement.plan
+    batch = plan.model.settings.get("batch", 0)
+    each = f"{_amount(batch, 'documents')} of each per answer" if batch else "all documents of each in every answer"
+    own = "".join(f", {name} = {value}" for name, value in unusual_settings(plan).items() if name not in ("batch", "device"))
+    return f"{len(folder.members)} parties, {each}, {_amount(plan.training.rounds, 'rounds')}{own}"
+
+
+def _spent(case: TrialOnRun, found: Measured) -> str:
+    """The effort that was spent: a run may have fewer rounds, or documents, than the plan asks for."""
+    effort, attack = case.trial.effort, case.attack
+    in_rounds = set(granted_to(attack, case.adversary)) - {MODEL, VOCABULARY}
+    read = rounds_read(case.folder, attack.questions, effort[ROUNDS]) if in_rounds else 0
+    had = {name: _amount(amount, name) for name, amount in effort.items()}
+    had[ROUNDS] = _amount(read, ROUNDS) if read else "no round of training"
+    if found.of is not None and f"{found.unit}s" in effort:
+        had[f"{found.unit}s"] = _amount(found.of, f"{found.unit}s")
+    return ", ".join(had.values())
+
+
+def _amount(amount: int, of: str) -> str:
+    return counted(amount, of.removesuffix("s"), of)
+
+
+# ---- what an audit did not try, and how to repeat it ----------------------------------------------------------------
+
+
+def is_for(trial: Trial, given: RunFolder) -> bool:
+    """Whether a trial can use a user's run: no second run, no canaries, honest roles, answers that it reads, and its epsilon.
+
+    Of a run over a network only the judge's own counts which documents took part.
+    """
+    alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled, trial.network))
+    reads = attack_called(trial.attack).reads(given.agreement.plan.model.name)
+    return alone and reads and _asked(trial.attack, given) and not _lacks_epsilon(trial, given)
+
+
+def _asked(attack: str, given: RunFolder) -> bool:
+    """Whether the run asked any of the questions whose answers the attack reads."""
+    return not {*before_training(given.agreement), TRAIN}.isdisjoint(attack_called(attack).questions)
+
+
+def _lacks_epsilon(trial: Trial, given: RunFolder) -> bool:
+    """Whether the trial measures an epsilon, and the run claims none."""
+    measures_epsilon = "epsilon" in attack_called(trial.attack).measures.get(trial.measure, "")
+    return measures_epsilon and given.agreement.budget is None
+
+
+def left_out(plan: AuditPlan, trials: tuple[Trial, ...], given: RunFolder | None = None) -> tuple[str, ...]:
+    """What was not tried: first what the plan's author left out, then what the audit finds itself."""
+    attacks = sorted(set(attack_names()) - {trial.attack for trial in trials})
+    sentences = [f"the attack “{attack_called(name).title}” ({name}){_why_not(name, plan, given)}" for name in attacks]
+    for name in dict.fromkeys(trial.threat_model for trial in trials):
+        threats = read_threat_model(name)
+        own = sorted((trial for trial in trials if trial.threat_model == name), key=attrgetter("helpers"))
+        helped = {trial.adversary: trial.helpers for trial in own}
+        idle = [adversary for adversary in threats.adversaries if adversary.name not in helped]
+        sentences += [f"the adversary “{adversary.name}” of {name}" for adversary in idle]
+        more = [a for a in threats.adversaries if a.name in helped and helped[a.name] < a.colludes_with_parties]
+        helps = [(a.name, "one party" if a.colludes_with_parties == 1 else f"{a.colludes_with_parties} parties") for a in more]
+        sentences += [f"{who} with the help of {parties}, as {name} fears" for who, parties in helps]
+    return (*(plan.not_tried if given is None else _left_out_of(plan, given)), *sentences)
+
+
+def _left_out_of(plan: AuditPlan, given: RunFolder) -> tuple[str, ...]:
+    """What was not tried on a user's run. The author's own list concerns the plan's own runs only."""
+    profile, model = given.agreement.profile.name, given.agreement.plan.model.name
+    apart = any(is_for(trial, given) and not serves_itself(given, trial.expect_fail) for trial in plan.trials)
+    beside = ", but for the baselines over the same documents" if apart else ""
+    others = f"profiles other than {profile}{beside}; models other than {model}; settings other than this run's"
+    refused = "whether the parties of this run refuse a sum below the least number of documents"
+    lies = "what a coordinator that lies tries against the parties of this run"
+    return (others, *([refused] if plan.refusals else []), *([lies] if plan.moves else []))
+
+
+def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:
+    """Why an attack of the plan was not tried on a user's run."""
+    if given is None or attack not in {trial.attack for trial in plan.trials}:
+        return ""
+    if not attack_called(attack).reads(given.agreement.plan.model.name):
+        return f": not made for the model {given.agreement.plan.model.name}"
+    if not _asked(attack, given):
+        return ": reads answers to a question that this run did not ask"
+    if all(_lacks_epsilon(trial, given) for trial in plan.trials if trial.attack == attack):
+        return f": measures an epsilon, and the profile {given.agreement.profile.name} of this run claims none"
+    return ": needs a second run, made documents or lying parties, which this run has not"
+
+
+def how_again(plan: AuditPlan, given: RunFolder | None = None, minutes: float | None = None) -> tuple[str, ...]:
+    """The command that repeats the audit where it was given, with the paths as they were given."""
+    words = ["securetm", "audit", plan.file or plan.name]
+    words += ["--run", str(given.path)] if given is not None else []
+    words += ["--minutes", f"{minutes:g}"] if minutes is not None else []
+    return (shlex.join(words),)
