@@ -8,15 +8,14 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
-from securetm.accounting.calculator.budget_report import Plot, PlotLine, ReportTable
 from securetm.errors import BadSetting
-from securetm.foreign_text import html_text
 from securetm.reports.charts import in_terminal
+from securetm.reports.document import Curve, Document, Figure, Section, Table, items, named_curves
 from securetm.reports.files import write_report
-from securetm.reports.pages import figure_section, framed, table_section
+from securetm.reports.pages import in_html
 from securetm.reports.terminal import titled
 
 BENCH_COLUMNS = ("case", "ours", "unit", "peer", "theirs", "ratio", "limit", "of_limit")
@@ -39,7 +38,7 @@ def show_measurements(result: Mapping[str, Any], to: Console) -> None:
         to.print(f"[yellow]not measured: {escape(', '.join(result['missing']))}[/yellow]")
 
 
-def _measured_table(title: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:
+def _measured_table(title: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> RichTable:
     table = titled(title)
     for place, column in enumerate(columns):
         words = any(isinstance(row.get(column), str) for row in rows)  # numbers stay in one piece, and words give way to them
@@ -63,34 +62,35 @@ WIDEST = 100
 
 def show_plots(result: Mapping[str, Any], to: Console) -> None:
     """Every curve of the result."""
-    for plot in _plots(result):
-        to.print(Text(f"{plot.y}: {plot.title}", style="bold"))
-        to.print(Text(in_terminal(plot, min(to.width, WIDEST))))
+    for figure in _figures(result):
+        to.print(Text(f"{figure.y}: {figure.title}", style="bold"))
+        to.print(Text(in_terminal(figure, min(to.width, WIDEST))))
 
 
 def write_measured(result: Mapping[str, Any], path: Path) -> None:
     """Writes one page with the rows, the curves and what else was tried."""
-    name = str(result.get("reproduction", ""))
-    plots = _plots(result)
-    if not plots:
+    name, figures = str(result.get("reproduction", "")), _figures(result)
+    if not figures:
         raise BadSetting(f"reproduce {name}", "--html", str(path), "cannot be written, because this one has nothing to draw")
-    tables = [_page_table(title, rows) for title, rows in result.get("tables", {}).items() if rows]
-    tried = "".join(f"<li>{html_text(sentence)}</li>" for sentence in result.get("tried", ()))
-    corpus = f"<p>Documents: {html_text(str(result['corpus']))}.</p>" if "corpus" in result else ""
-    parts = [f"<h1>{html_text(name)}</h1>{corpus}", *map(table_section, tables), *map(figure_section, plots)]
-    parts += [table_section(_page_table("Measured", result["rows"]))]
-    also = f"<section><h2>Also tried</h2><ul>{tried}</ul></section>" if tried else ""
-    write_report(path, framed(name, [*parts, also]))
+    tables = (_page_table(title, rows) for title, rows in result.get("tables", {}).items() if rows)
+    sections = (
+        *(Section(one.title, (one,)) for one in tables),
+        *(Section(one.title, (one, *items(named_curves(one)))) for one in figures),
+        Section("Measured", (_page_table("Measured", result["rows"]),)),
+        *([Section("Also tried", items(result["tried"]))] if result.get("tried") else []),
+    )
+    corpus = f"Documents: {result['corpus']}." if "corpus" in result else ""
+    write_report(path, in_html(Document(name, corpus, sections)))
 
 
-def _page_table(title: str, rows: Sequence[Mapping[str, Any]]) -> ReportTable:
+def _page_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     """Rows with the columns in which they differ; what is the same in every row is said below."""
     columns = [c for c in dict.fromkeys(column for row in rows for column in row) if len({str(row.get(c)) for row in rows}) > 1]
     columns = columns or list(rows[0])
     cells = tuple(tuple(_page_cell(row.get(column)) for column in columns) for row in rows)
     same = ", ".join(f"{name} {value}" for name, value in rows[0].items() if name not in columns)
     caption = f"The same in every row: {same}." if same else ""
-    return ReportTable(title, tuple(column.replace("_", " ") for column in columns), cells, caption)
+    return Table(tuple(column.replace("_", " ") for column in columns), cells, caption, title)
 
 
 def _page_cell(value: Any) -> str:
@@ -99,13 +99,10 @@ def _page_cell(value: Any) -> str:
     return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def _plots(result: Mapping[str, Any]) -> list[Plot]:
+def _figures(result: Mapping[str, Any]) -> list[Figure]:
     return [
-        Plot(
-            plot["title"],
-            plot["x"],
-            plot["y"],
-            tuple(PlotLine(name, tuple(map(tuple, at))) for name, at in plot["lines"].items()),
+        Figure(
+            plot["title"], plot["x"], plot["y"], tuple(Curve(name, tuple(map(tuple, at))) for name, at in plot["lines"].items())
         )
         for plot in result.get("plots", ())
     ]

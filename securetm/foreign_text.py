@@ -33,9 +33,14 @@ def without_commands(text: str) -> str:
     return _IN_LINES.sub("", text)
 
 
+def visible(text: str) -> str:
+    """The text with every control character spelt out. Ends of lines stay."""
+    return _IN_LINES.sub(_spelt, text)
+
+
 def html_text(text: str) -> str:
     """The text, in which nothing is markup. Ends of lines stay."""
-    return escape(_IN_LINES.sub(_spelt, text))
+    return escape(visible(text))
 
 
 def markdown_text(text: str) -> str:

@@ -1,41 +1,39 @@
-"""An audit in the terminal, on a page and in Markdown. Words from documents, runs or plans cannot become markup."""
+"""An audit as a document: in the terminal, as a page, and as a short text in Markdown to be kept with a model.
+
+The page has the summary first, then all verdicts, then each adversary with its findings, folded under their verdicts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Column, Table
 
+from securetm.auditing import record
 from securetm.auditing.record import Audit, Example, Finding, Measured
-from securetm.auditing.verdicts import BROKEN, OPEN, REFUTED, standing
-from securetm.foreign_text import html_text, markdown_text, printable
-from securetm.reports.audit_charts import ResultBar, bar_of, bars, planes
-from securetm.reports.audit_markup import STYLE, Html, bullets, facts, grid, joined, lines, section
-from securetm.reports.audit_tables import (
-    FINDING_COLUMNS,
-    AuditTable,
-    Cell,
-    counts_table,
-    examples_table,
-    findings_table,
-    meaning_table,
-    plain_table,
-    refusals_table,
-)
+from securetm.auditing.verdicts import NOT_TESTED, REFUTED, STANDINGS, standing
+from securetm.contracts import Unit
 from securetm.reports.audit_wording import (
     CAUTION,
+    EPSILON,
     INTERVALS,
+    MARKS,
+    MEANING,
+    NUMBER,
     QUOTES,
+    SHARE,
     Numbered,
+    about_examples,
     adversary_of,
     at_least,
     by_adversary,
     by_chance,
+    compared,
     confidence,
     effort_in_words,
     figure,
@@ -46,42 +44,310 @@ from securetm.reports.audit_wording import (
     promised,
     quoted,
     quotes,
+    refusal_in_words,
     scale_of,
     shown,
     since,
     tries,
+    unit_of,
     verdict,
 )
+from securetm.reports.charts import axis, axis_mark
+from securetm.reports.document import (
+    Bar,
+    Bars,
+    Block,
+    Cell,
+    Curve,
+    Document,
+    Figure,
+    Fold,
+    Heading,
+    Items,
+    Line,
+    Paragraph,
+    Section,
+    Table,
+    Words,
+    items,
+    named_curves,
+)
 from securetm.reports.files import write_report
-from securetm.reports.pages import framed, on_each_sheet
-from securetm.reports.terminal import show_list, titled
+from securetm.reports.markdown import in_markdown
+from securetm.reports.pages import in_html
+from securetm.reports.terminal import rich_table, show_list
 from securetm.threats import CHANNELS, read_threat_model, threat_model_names
-from securetm.wording import counted
+from securetm.wording import counted, upward
+
+_UNFOLDED = 8  # a page with more findings folds them
+_FEW = 5  # a table with more profiles has smaller letters
+_READ = "Attacks read the messages that really passed in the run, on the channels that are named, and nothing else."
+_NOTHING = ("nothing is noted",)
+
+
+def write_audit(audit: Audit, path: Path, examples: int) -> None:
+    """Writes the page, for its owner alone if it quotes documents."""
+    write_report(path, audit_page(audit, examples), private=quotes(audit, examples))
+
+
+def write_summary(audit: Audit, path: Path, examples: int) -> None:
+    """Writes the summary, for its owner alone if it quotes documents."""
+    write_report(path, summary(audit, examples), private=quotes(audit, examples))
+
+
+# ---- tables, the same in every form --------------------------------------------------------------------------------
+
+
+def findings_table(findings: Iterable[Numbered]) -> Table:
+    """A row for each finding."""
+    columns = ("no.", "verdict", "attack and effort", "reached, with its interval", "compared with", "claim, profile and model")
+    return Table(columns, tuple((str(number), *_finding(finding)) for number, finding in findings), upright=2)
+
+
+def _finding(finding: Finding) -> Iterator[Cell]:
+    found, attempt, run = finding.outcome.measured, finding.attempt, finding.run
+    tried = (f"{effort_in_words(finding)}; {finding.outcome.seconds:.1f} s", helped(finding), since(finding))
+    measured = "; ".join((found.measure, *([tries(found)] if found.of else []), f"unit: {unit_of(found)}"))
+    claim = f"tries “{attempt.claim}”", of_whom(finding), f"profile {run.profile}, model {run.model}"
+    yield (_verdict(finding),)
+    yield (finding.about.title, *filter(None, tried))
+    yield figure(found), measured, f"confidence {confidence(finding)}"
+    yield (compared(finding), *filter(None, (promised(finding),)))
+    yield claim
+
+
+def _verdict(finding: Finding) -> Words:
+    return Words(verdict(finding), f"verdict {standing(finding).replace(' ', '-')}")
+
+
+def counts_table(audit: Audit) -> Table:
+    """The number of findings by kind and verdict."""
+    kinds = {
+        "claims of a profile": [f for f in audit.findings if f.is_claim],
+        "what no profile claims": [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline],
+        "baselines, which must break": [f for f in audit.findings if f.attempt.baseline],
+    }
+    rows = ((name, *(str(sum(standing(f) == one for f in found)) for one in STANDINGS)) for name, found in kinds.items())
+    caption = (
+        "A baseline, where the claim is known not to hold, is attacked first: a verdict on anything else counts only if the "
+        "attack succeeds there. What no profile claims is open, and not broken, where an attack succeeds."
+    )
+    columns = ("number of findings", *(f"{MARKS[one]} {one}" for one in STANDINGS))
+    return Table(columns, tuple(rows), caption, numeric=frozenset(range(1, len(columns))))
+
+
+def meaning_table() -> Table:
+    """What each verdict means."""
+    return Table(("word", "means"), tuple((f"{MARKS[one]} {one}", meaning) for one, meaning in MEANING.items()))
+
+
+def refusals_table(audit: Audit) -> Table:
+    """Attempts that parties must refuse, and how each ended. Broken promises come first."""
+    rows = (
+        (one.profile, f"{one.minimum:,}" if one.minimum else "–", one.attempt, refusal_in_words(one))
+        for one in sorted(audit.refusals, key=lambda one: not one.broken)
+    )
+    caption = (
+        "These runs were really begun, and these messages really sent in them. A refusal names its reason and no number: how "
+        "many documents a party has stays with it."
+    )
+    return Table(("profile", "least number of documents", "what was attempted", "what became of it"), tuple(rows), caption)
+
+
+def examples_table(finding: Finding, examples: int) -> Table:
+    """Recovered examples beside their originals."""
+    rows = tuple(quoted(example) for example in finding.leaked[:examples])
+    return Table(("the original", "recovered as", "exact"), rows, about_examples(finding))
+
+
+# ---- the terminal --------------------------------------------------------------------------------------------------
+
+
+def show_audit(audit: Audit, examples: int, to: Console) -> None:
+    """Prints verdicts, reasons, examples, the summary, refusals and what was not tried."""
+    to.print(f"[bold]{escape(audit.title)}[/bold]")
+    for adversary, several in by_adversary(audit).items():
+        to.print(rich_table(replace(findings_table(several), title=f"Seen by {adversary}"), box=SIMPLE_HEAD))
+    for number, finding in enumerate(audit.findings, start=1):
+        if finding.outcome.verdict != REFUTED:
+            to.print(f"{number}. {standing(finding)}: {escape(finding.outcome.why)}.")
+    for number, finding in enumerate(audit.findings, start=1):
+        if finding.leaked and examples and (finding.outcome.verdict == REFUTED or finding.outcome.measured.hits):
+            title = f"{number}. Recovered under {finding.run.profile} by {finding.about.title.lower()}"
+            to.print(rich_table(replace(examples_table(finding, examples), title=title), box=SIMPLE_HEAD, show_lines=True))
+    to.print(rich_table(replace(counts_table(audit), caption=""), box=SIMPLE_HEAD))
+    style = "bold red" if audit.refuted_claims else "bold"
+    to.print(f"[{style}]{escape(headline(audit))}[/{style}] {CAUTION}")
+    show_list("What the parties refused", [_refusal(*map(str, row)) for row in refusals_table(audit).rows], to)
+    show_list("Not tried", audit.not_tried, to)
+    to.print(f"{counted(len(audit.findings), 'finding')} in {audit.seconds:.0f} s.")
+
+
+def _refusal(profile: str, least: str, attempt: str, became: str) -> str:
+    at_least = "" if least == "–" else f", at least {least} documents"
+    return f"{profile}{at_least}: {attempt}: {became}"
+
+
+# ---- the text ------------------------------------------------------------------------------------------------------
+
+
+def summary(audit: Audit, examples: int) -> str:
+    """The audit as a short text, like a model card."""
+    intent = "A leakage audit: real runs were attacked with what their adversaries saw, to refute what is claimed of them."
+    limits = tuple(dict.fromkeys(f"{f.about.title}: {limit}" for f in audit.findings for limit in f.about.limits))
+    methods = tuple(dict.fromkeys(f"{f.about.title}: {f.about.citation}" for f in audit.findings if f.about.citation))
+    described = (Paragraph("The methods are described in:"), Items(methods)) if methods else ()
+    result = (Paragraph(intent), Paragraph(headline(audit), "strong"), Paragraph(CAUTION), counts_table(audit))
+    sections = (
+        Section("Purpose and result", result),
+        Section("Setting", (Items(tuple(_setting(audit))),)),
+        Section("Verdicts", (findings_table(enumerate(audit.findings, start=1)), meaning_table())),
+        Section("What leaked", tuple(_leaked(audit, examples))),
+        *([Section("What was refused", (refusals_table(audit),))] if audit.refusals else []),
+        Section("What was not tried", items(audit.not_tried or _NOTHING)),
+        *([Section("Limits", (Paragraph(INTERVALS), Items(limits)))] if limits else []),
+        Section("To have it again", (*(Paragraph(one, "code") for one in audit.reproduce), *described)),
+    )
+    return in_markdown(Document(audit.title, "", sections))
+
+
+def _setting(audit: Audit) -> Iterator[str]:
+    made = f", {audit.made}" if audit.made else ""
+    yield f"plan “{audit.plan}”, run “{audit.run}”, securetm {audit.version}{made}"
+    yield from dict.fromkeys(f"profile {f.run.profile}, model {f.run.model}: {f.run.setting}" for f in audit.findings)
+    for adversary, several in by_adversary(audit).items():
+        yield f"{adversary} read {', '.join(_channels_read(several)) or 'nothing'}"
+
+
+def _channels_read(several: Iterable[Numbered]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(channel for _, finding in several for channel in finding.about.sees))
+
+
+def _leaked(audit: Audit, examples: int) -> Iterator[Block]:
+    refuted = [(n, f) for n, f in enumerate(audit.findings, start=1) if f.outcome.verdict == REFUTED]
+    said = (
+        f"finding {n}: {f.about.title}, profile {f.run.profile} ({of_whom(f)}): {f.outcome.measured.measure}: "
+        f"{figure(f.outcome.measured)}"
+        for n, f in refuted
+    )
+    yield Items(tuple(said) or ("nothing, to these attacks at this effort",))
+    told = [(n, f) for n, f in refuted if f.leaked and examples]
+    if told:
+        yield Paragraph(QUOTES.replace("This page", "This text"))
+    for n, f in told:
+        yield Paragraph(f"Finding {n}:")
+        yield examples_table(f, examples)
+
+
+# ---- the page ------------------------------------------------------------------------------------------------------
+
+
+def audit_page(audit: Audit, examples: int, foot: str = "", marks: tuple[str, ...] = ()) -> str:
+    """The text of the page; as a part of an annex with a foot on every sheet, and marks that nobody sees."""
+    made, spent = f", {audit.made}" if audit.made else "", counted(round(audit.seconds), "second")
+    whence = f"Leakage audit: plan “{audit.plan}” on the run “{audit.run}”, {spent}, securetm {audit.version}{made}."
+    sections = tuple(_sections(audit, examples))
+    return in_html(
+        Document(audit.title, whence, sections, kind="audit", foot=foot, ending=(_READ,), marks=marks, contents=True)
+    )
+
+
+def _sections(audit: Audit, examples: int) -> Iterator[Section]:
+    groups = by_adversary(audit)
+    warning = (Paragraph(QUOTES, "warning"),) if quotes(audit, examples) else ()
+    head = (Paragraph(headline(audit), "strong"), Paragraph(CAUTION), counts_table(audit), *warning)
+    yield Section("Summary", head, anchor="summary")
+    yield Section("All verdicts", (_matrix(audit),), anchor="verdicts")
+    for n, (adversary, several) in enumerate(groups.items(), start=1):
+        group = tuple(_group(several, examples, unfolded=len(audit.findings) <= _UNFOLDED))
+        yield Section(f"Adversary: {adversary}", group, anchor=f"adversary-{n}")
+    if audit.refusals:
+        yield Section("What was refused", (refusals_table(audit),), anchor="refused")
+    if groups:
+        yield Section("What each adversary saw", tuple(_channels(groups)), anchor="channels")
+    yield Section("What was not tried", items(audit.not_tried or _NOTHING), anchor="not-tried")
+    yield Section("How to read a verdict", (meaning_table(), Paragraph(CAUTION), Paragraph(INTERVALS)), anchor="reading")
+    anew = (
+        f"with securetm {audit.version}. Runs that the audit makes for itself are made anew, with the plan's own seeds; what "
+        "is masked is masked with fresh randomness each time."
+    )
+    commands = (Paragraph(one, "code") for one in audit.reproduce)
+    yield Section("To have it again", (*commands, Paragraph(anew, "note")), anchor="again")
+
+
+def _matrix(audit: Audit) -> Table:
+    """A row for each attack on a claim, a column for each profile."""
+    profiles = list(dict.fromkeys(finding.run.profile for finding in audit.findings))
+    rows: dict[tuple[str, str], dict[str, list[Line]]] = {}
+    for number, finding in enumerate(audit.findings, start=1):
+        kind = "baseline" if finding.attempt.baseline else "claimed" if finding.about.claimed else "not claimed"
+        entry = (_verdict(finding), " (", _link(number), f"), {kind}")
+        row = rows.setdefault((finding.about.title, finding.attempt.claim), {})
+        row.setdefault(finding.run.profile, []).append(entry)
+    nothing: tuple[Line, ...] = (Words("not tried", "note"),)
+    cells = tuple(
+        ((title, f"tries “{claim}”"), *(tuple(row.get(profile, nothing)) for profile in profiles))
+        for (title, claim), row in rows.items()
+    )
+    caption = "Numbers lead to the finding. A profile without an entry was not tried with that attack."
+    return Table(("attack", *profiles), cells, caption, kind="matrix many" if len(profiles) > _FEW else "matrix")
+
+
+def _link(number: int) -> Words:
+    return Words(str(number), to=f"#finding-{number}")
+
+
+def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Iterator[Block]:
+    """What one adversary found."""
+    threats = several[0][1].attempt.threat_model
+    if threats in threat_model_names():
+        yield Paragraph(f"{read_threat_model(threats).title}.")
+    yield Paragraph(f"Its attacks read these channels: {', '.join(_channels_read(several)) or 'none'}.")
+    table = findings_table(several)
+    linked = (((_link(number),), *row[1:]) for (number, _), row in zip(several, table.rows, strict=True))
+    yield replace(table, rows=tuple(linked))
+    yield Heading("Results beside chance")
+    yield from bars([result_of(finding, _label(number, finding)) for number, finding in several])
+    yield Heading("Each finding in full")
+    for number, finding in several:
+        yield _detail(number, finding, examples, unfolded=unfolded)
+
+
+def _label(number: int, finding: Finding) -> tuple[Line, ...]:
+    return (f"{number}. {finding.run.profile}: ", _verdict(finding)), finding.outcome.measured.measure
+
+
+def _channels(groups: Mapping[str, Sequence[Numbered]]) -> Iterator[Block]:
+    seen = {adversary: _channels_read(several) for adversary, several in groups.items()}
+    everything = tuple(dict.fromkeys(name for names in seen.values() for name in names))
+    rows = tuple((who, *("seen" if name in names else "–" for name in everything)) for who, names in seen.items())
+    caption = "Channels that an attack of this adversary read. None can read a channel that its threat model does not grant."
+    yield Table(("adversary", *everything), rows, caption)
+    yield from items([(Words(name, "strong"), f": {CHANNELS[name]}") for name in everything if name in CHANNELS])
+
+
+# ---- one finding in full -------------------------------------------------------------------------------------------
 
 _MORE = "…"  # the end of a list of words that is cut
-
 _MOST_TILES = 24
-
 _HOW = (
     "Words with how often they occur; their order is in no answer, so it cannot be recovered. A filled square is a word of "
     "the original that was found, an empty one a word that did not leak, and is not shown. Struck out: not in the original."
 )
 
 
-def detail(number: int, finding: Finding, examples: int, *, unfolded: bool) -> Html:
+def _detail(number: int, finding: Finding, examples: int, *, unfolded: bool) -> Fold:
     """The finding, folded under its verdict. A print unfolds claims and leaks; of other findings the tables say enough."""
-    title = f"{number}. {finding.about.title}, profile {finding.run.profile}, model {finding.run.model}"
-    head = f'<span class="word">{html_text(verdict(finding))}</span>: {html_text(title)}'
-    inner = joined(
-        facts(((name, said) for name, said in _facts(finding) if said), f"Finding {number}"),
-        _measures(finding),
-        planes(finding),
-        _recovered(finding, examples),
+    title = f": {number}. {finding.about.title}, profile {finding.run.profile}, model {finding.run.model}"
+    facts = tuple((name, said) for name, said in _facts(finding) if said)
+    blocks = (
+        Table(("", ""), facts, f"Finding {number}", kind="facts"),
+        *_measures(finding),
+        *figures(finding),
+        *_recovered(finding, examples),
     )
     printed = finding.is_claim or (finding.outcome.verdict == REFUTED and not finding.attempt.baseline)
-    kind = "" if printed else ' class="spare"'
-    opened = " open" if unfolded else ""
-    return Html(f'<details id="finding-{number}"{kind}{opened}><summary><h3>{head}</h3></summary>\n{inner}</details>')
+    return Fold((_verdict(finding), title), blocks, f"finding-{number}", unfolded, spare=not printed)
 
 
 def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
@@ -89,19 +355,16 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
     found = outcome.measured
     chance = shown(by_chance(finding), scale_of(found)) if outcome.chance is None else figure(outcome.chance)
     allowed = ", which is the most that the claimed epsilon allows" if run.epsilon is not None else ""
-    begins = shown(attempt.refuted_from, scale_of(found))
+    of = f", {tries(found)}; one try is one {found.unit}" if found.of is not None else ""
     yield "verdict", f"{standing(finding)}: {outcome.why}"
     yield "claim", f"“{attempt.claim}”, {of_whom(finding)}"
     yield "epsilon of the run", promised(finding)
     yield "what it means", about.remark
     yield "accepted because", about.accepted
-    yield (
-        "measured",
-        f"{found.measure}: {figure(found)}"
-        + (f", {tries(found)}; one try is one {found.unit}" if found.of is not None else ""),
-    )
+    yield "measured", f"{found.measure}: {figure(found)}{of}"
     yield "by chance", f"{chance}, the same attack on random numbers (the base rate)"
     yield "an ideal attacker", _ideal(finding)
+    begins = shown(attempt.refuted_from, scale_of(found))
     yield "counts as success", f"from {begins} on{allowed}, if all of the interval lies there"
     yield "confidence", confidence(finding)
     yield "effort", f"{effort_in_words(finding)}; {outcome.seconds:.1f} seconds with its control ({about.cost})"
@@ -122,42 +385,37 @@ def _ideal(finding: Finding) -> str:
     return f"would have succeeded every time; its interval would begin at {most} with as many tries"
 
 
-def _measures(finding: Finding) -> Html:
+def _measures(finding: Finding) -> Iterator[Block]:
     """The result and all other measures, as bars and as numbers."""
     more = [one for one in finding.outcome.beside if one.value is not None]
-    drawn = [bar_of(finding, _label(finding.outcome.measured)), *(ResultBar(_label(one), one, one.by_chance) for one in more)]
-    rows = ((one.measure, figure(one), tries(one), one.unit, shown(one.by_chance, scale_of(one))) for one in more)
-    table = plain_table(("measured beside it", "reached", "tries", "unit", "by chance"), rows)
-    return joined(Html("<h4>What was measured</h4>"), bars(drawn, explained=False), grid(table) if more else "")
+    own = finding.outcome.measured
+    yield Heading("What was measured", 4)
+    drawn = (Result((one.measure, figure(one)), one, one.by_chance) for one in more)
+    yield from bars([result_of(finding, (own.measure, figure(own))), *drawn], explained=False)
+    if more:
+        rows = ((one.measure, figure(one), tries(one), one.unit, shown(one.by_chance, scale_of(one))) for one in more)
+        yield Table(("measured beside it", "reached", "tries", "unit", "by chance"), tuple(rows))
 
 
-def _label(found: Measured) -> Html:
-    return lines((found.measure, figure(found)))
+def _recovered(finding: Finding, examples: int) -> Iterator[Block]:
+    if finding.leaked and examples:
+        table = examples_table(finding, examples)
+        rows = tuple(_marked(example) for example in finding.leaked[:examples])
+        yield Heading("What was recovered, beside the original", 4)
+        yield replace(table, rows=rows, caption=f"{_HOW} {table.caption}".rstrip())
 
 
-# ---- what was recovered --------------------------------------------------------------------------------------------
-
-
-def _recovered(finding: Finding, examples: int) -> Html:
-    if not finding.leaked or not examples:
-        return Html("")
-    plain = examples_table(finding, examples)
-    rows = (_marked(example) for example in finding.leaked[:examples])
-    table = plain_table(plain.columns, rows, f"{_HOW} {plain.caption}".rstrip())
-    return joined(Html("<h4>What was recovered, beside the original</h4>"), grid(table))
-
-
-def _marked(example: Example) -> tuple[str, str, str]:
+def _marked(example: Example) -> tuple[Cell, ...]:
     """An example. Words that were missed, and words that are not in the original, are marked."""
     _, _, exact = quoted(example)
     (whose, original), (said, recovered) = _words(example.original), _words(example.recovered)
     if _MORE in example.original + example.recovered or len(original) < 2:  # no comparison word by word
         return quoted(example)
     hit = [word in recovered for word in original]
-    there = joined(whose, _listed(original, recovered, "u", "missed")) if any(hit) else example.original
+    there: Line = (whose, *_listed(original, recovered, "missed")) if any(hit) else example.original
     tiles = "".join("■" if found else "□" for found in sorted(hit, reverse=True)) if len(hit) <= _MOST_TILES else ""
-    count = Html(f'<small><span class="tiles" aria-hidden="true">{tiles}</span> {sum(hit)} of {len(hit)} words</small>')
-    return there, joined(said, _listed(recovered, original, "s", "wrong") or "nothing", count), exact
+    count = (Words(tiles, "tiles"), f" {sum(hit)} of {len(hit)} words")
+    return (there,), ((said, *(_listed(recovered, original, "wrong") or ("nothing",))), count), exact
 
 
 def _words(listed: str) -> tuple[str, list[str]]:
@@ -166,289 +424,175 @@ def _words(listed: str) -> tuple[str, list[str]]:
     return before + colon, [word for word in words.split(", ") if word]
 
 
-def _listed(words: Sequence[str], known: Sequence[str], tag: str, kind: str) -> Html:
+def _listed(words: Sequence[str], known: Sequence[str], kind: str) -> tuple[str | Words, ...]:
     """The words. Those that are not in `known` are marked."""
-    marked = (html_text(word) if word in known else f'<{tag} class="{kind}">{html_text(word)}</{tag}>' for word in words)
-    return Html(", ".join(marked))
+    marked = ((", " if place else "", Words(word, "" if word in known else kind)) for place, word in enumerate(words))
+    return tuple(part for pair in marked for part in pair)
 
 
-_UNFOLDED = 8  # a page with more findings folds them
+# ---- bars: one value with its interval in each line ----------------------------------------------------------------
 
-_FEW = 5  # a table with more profiles has smaller letters
+_DOT = "Dot with a bar: what the attack reached, and its interval. Cross: the same attack on random numbers."
+_CAPTIONS = {
+    SHARE: f"{_DOT} Upright stroke: the interval must begin there or beyond to count as success. Open triangle: where the "
+    "interval of an ideal attacker would begin; what stands on the right edge may lie beyond it.",
+    EPSILON: f"{_DOT} Upright stroke: the epsilon that is claimed, or from which on something counts as success where none "
+    "is. Open triangle: the most that an ideal attacker could show with as many tries. What begins beyond the "
+    "stroke succeeded. An arrow: it goes on beyond the edge.",
+    NUMBER: f"{_DOT} Upright stroke: from here on it counts as success. Open triangle: the most that an ideal attacker could "
+    "show with as many tries. An arrow: it goes on beyond the edge.",
+}
+_BEYOND = 4  # times the limit: on a longer axis, results near the limit could not be distinguished
+_SMALL = 0.1  # smaller shares have an axis of their own, or they could not be distinguished
 
-_READ = "Attacks read the messages that really passed in the run, on the channels that are named, and nothing else."
+
+@dataclass(frozen=True)
+class Result:
+    """One line of a chart: a label, a result, and what it is compared with."""
+
+    label: tuple[Line, ...]
+    measured: Measured
+    by_chance: float | None
+    limit: float | None = None  # from here on it counts as success
 
 
-def write_audit(audit: Audit, path: Path, examples: int) -> None:
-    """Writes the page, for its owner alone if it quotes documents."""
-    write_report(path, audit_page(audit, examples), private=quotes(audit, examples))
+def result_of(finding: Finding, label: tuple[Line, ...]) -> Result:
+    """The line of a finding's own measure."""
+    return Result(label, finding.outcome.measured, by_chance(finding), finding.attempt.refuted_from)
 
 
-def audit_page(audit: Audit, examples: int, foot: str = "", mark: str = "") -> str:
-    """The text of the page; as a part of an annex with a foot on every sheet, and a mark that nobody sees."""
-    sections = _sections(audit, examples)
-    names = [("summary", "Summary"), *((anchor, title) for anchor, title, _ in sections)]
-    links = bullets(_link(anchor, title) for anchor, title in names)
-    parts = (
-        _head(audit),
-        "<main>",
-        section("summary", "Summary", *_summary(audit, examples)),
-        f'<nav aria-label="Contents">{links}</nav>',
-        *(section(anchor, title, *inner) for anchor, title, inner in sections),
-        "</main>",
-        f"<footer><p>{html_text(foot)}</p><p>{_READ}</p></footer>" if foot else f"<footer><p>{_READ}</p></footer>",
-        *([mark] if mark else []),
+def bars(results: Sequence[Result], *, explained: bool = True) -> Iterator[Bars]:
+    """Results on one axis for each scale: shares, small shares, epsilons, other numbers."""
+    kinds = [_kind(one, results) for one in results]
+    for scale, small in dict.fromkeys(kinds):
+        group = [one for one, own in zip(results, kinds, strict=True) if own == (scale, small)]
+        top, ticks = _ticks(group, scale, small)
+        percent = scale == SHARE
+        marks = ((tick / top, f"{100 * tick:.3g}\N{NO-BREAK SPACE}%" if percent else axis_mark(tick)) for tick in ticks)
+        yield Bars(tuple(_bar(one, scale, top) for one in group), tuple(marks), _CAPTIONS[scale] if explained else "")
+
+
+def _kind(result: Result, results: Sequence[Result]) -> tuple[str, bool]:
+    """The scale, and whether all results of this measure are small on it."""
+    scale = scale_of(result.measured)
+    alike = [one for one in results if one.measured.measure == result.measured.measure and one.measured.value is not None]
+    reach = [max(one.measured.high, one.limit or 0.0, one.by_chance or 0.0) for one in alike]
+    return scale, scale == SHARE and bool(alike) and max(reach) < _SMALL
+
+
+def _ticks(results: Sequence[Result], scale: str, small: bool) -> tuple[float, list[float]]:
+    """The end of the axis, and its marks."""
+    if scale == SHARE and not small:
+        return 1.0, [0, 0.25, 0.5, 0.75, 1.0]
+    ends = [end for one in results for end in (*_ends(one, small), one.limit or 0.0) if math.isfinite(end)]
+    limit = max((one.limit or 0.0 for one in results), default=0.0)
+    most = min(max(ends), _BEYOND * limit) if limit and not small else max(ends)
+    reach = axis(max(most, 1e-3), 4)
+    return reach.top, reach.ticks()
+
+
+def _ends(result: Result, small: bool) -> tuple[float, ...]:
+    found = result.measured
+    ends = (found.value or 0.0, found.low, found.high, result.by_chance or 0.0)
+    return ends if small else (*ends, found.ceiling)
+
+
+def _bar(result: Result, scale: str, top: float) -> Bar:
+    found = result.measured
+    if found.value is None:
+        return Bar(result.label, NOT_TESTED)
+
+    def at(value: float) -> float:
+        return min(max(value / top, 0.0), 1.0)
+
+    def known(value: float | None) -> float | None:
+        return None if value is None else at(value)
+
+    beside = "" if result.by_chance is None else f", by chance {shown(result.by_chance, scale)}"
+    places = (at(found.value), at(found.low), at(found.high), at(found.ceiling))
+    rest = (known(result.by_chance), known(result.limit), found.high > top)
+    return Bar(result.label, f"{figure(found)}{beside}", *places, *rest)
+
+
+# ---- curves over two equal axes ------------------------------------------------------------------------------------
+
+ROC, EMPIRICAL = "roc", "epsilon"  # kinds of curves (auditing/attack.py)
+_CHANCE = "chance"  # the diagonal of a plot of rates
+_WHOLE = {unit.value for unit in Unit if unit.whole_documents}
+_AT = (0.001, 0.01, 0.1)  # rates of false positives that the table names
+_WHY_MORE = (
+    "These are the rates among the very documents that were asked about. A result that is told “at” a rate of false alarms is "
+    "smaller: its threshold is set so that surely no more of all others lie above it."
+)
+_ABOVE = (
+    "All numbers are epsilons. What lies above the finely dotted line would show more than is claimed. An ideal attacker's "
+    "line is its average on honest noise: one that is never wrong could show more."
+)
+Points = tuple[tuple[float, float], ...]
+
+
+def figures(finding: Finding) -> Iterator[Block]:
+    """The curves of a finding with their numbers. Each kind of curve has its own figure."""
+    curves = [curve for curve in finding.outcome.curves if curve.across]
+    if roc := [curve for curve in curves if curve.kind == ROC and curve.label != _CHANCE]:
+        yield from _roc(finding, roc)
+    if epsilons := [curve for curve in curves if curve.kind == EMPIRICAL]:
+        yield from _empirical(finding, epsilons)
+
+
+def _roc(finding: Finding, found: Sequence[record.Curve]) -> Iterator[Block]:
+    smallest = min([x for curve in found for x in (*curve.across, *curve.up) if x > 0], default=1e-3)
+    decades, title = min(-3, max(-5, math.floor(math.log10(smallest)))), "True against false positives"
+    curves, allowed = tuple(Curve(curve.label, _stairs(curve)) for curve in found), _allowed(finding)
+    named = f"{title}, profile {finding.run.profile}"
+    drawn = Figure(named, "false positives", "true positives", curves, None, "", True, _CHANCE, decades, allowed)
+    most = f" The dotted line marked ε is the most that epsilon = {upward(finding.run.epsilon or 0.0)} allows."
+    caption = (
+        "Both axes are logarithmic; the finely dotted line is chance. With fewer than 1,000 tries that should fail, what "
+        f"stands at 0.1 % was reached without any false positive. {_WHY_MORE}{most if allowed else ''}"
     )
-    return framed(audit.title, parts, STYLE + on_each_sheet(foot))
+    columns = ("line", *(f"true positives at {100 * at:g}\N{NO-BREAK SPACE}% false ones" for at in _AT))
+    rates = ([shown(_rate(curve, at), SHARE) for at in _AT] for curve in found)
+    rows = tuple((name, *each) for name, each in zip(named_curves(drawn), rates, strict=True))
+    yield Heading(title, 4)
+    yield drawn
+    yield Table(columns, rows, caption)
 
 
-def _link(anchor: str, text: str) -> Html:
-    return Html(f'<a href="#{anchor}">{html_text(text)}</a>')
+def _stairs(curve: record.Curve) -> Points:
+    """The curve as stairs. Nothing is known between two thresholds, so the line stays level there."""
+    points, level = [(0.0, 0.0)], 0.0
+    for x, y in sorted(zip(curve.across, curve.up, strict=True)):
+        if x > points[-1][0]:
+            points.append((x, level))
+        points.append((x, y))
+        level = y
+    return (*points, (1.0, level))
 
 
-def _sections(audit: Audit, examples: int) -> Sequence[tuple[str, str, Sequence[str]]]:
-    """Anchor, title and content of each section after the summary."""
-    groups = by_adversary(audit)
-    unfolded = len(audit.findings) <= _UNFOLDED
-    found = [
-        (f"adversary-{n}", f"Adversary: {adversary}", _group(several, examples, unfolded=unfolded))
-        for n, (adversary, several) in enumerate(groups.items(), start=1)
-    ]
-    reading = (grid(meaning_table()), Html(f"<p>{CAUTION}</p><p>{INTERVALS}</p>"))
-    return [
-        ("verdicts", "All verdicts", [_matrix(audit)]),
-        *found,
-        *([("refused", "What was refused", [grid(refusals_table(audit))])] if audit.refusals else []),
-        *([("channels", "What each adversary saw", [_channels(groups)])] if groups else []),
-        ("not-tried", "What was not tried", [bullets(audit.not_tried or ("nothing is noted",))]),
-        ("reading", "How to read a verdict", reading),
-        ("again", "To have it again", [_again_section(audit)]),
-    ]
+def _allowed(finding: Finding) -> Curve | None:
+    """The most true positives that the claimed epsilon allows; None if it is not claimed for whole documents."""
+    run = finding.run
+    if run.epsilon is None or run.delta is None or run.epsilon_unit not in _WHOLE:
+        return None
+    grow, delta = math.exp(min(run.epsilon, 700.0)), run.delta
+    places = [10.0 ** (step / 20 - 5) for step in range(101)]
+    return Curve("allowed", tuple((x, min(grow * x + delta, 1 - (1 - delta - x) / grow, 1.0)) for x in places))
 
 
-def _head(audit: Audit) -> str:
-    made, spent = f", {html_text(audit.made)}" if audit.made else "", counted(round(audit.seconds), "second")
-    return (
-        f"<header><h1>{html_text(audit.title)}</h1>\n<p class=note>Leakage audit: plan “{html_text(audit.plan)}” on the run "
-        f"“{html_text(audit.run)}”, {spent}, securetm {html_text(audit.version)}{made}.</p></header>"
-    )
+def _rate(curve: record.Curve, at: float) -> float:
+    return max((y for x, y in zip(curve.across, curve.up, strict=True) if x <= at + 1e-12), default=0.0)
 
 
-def _summary(audit: Audit, examples: int) -> Sequence[str]:
-    warning = [f'<p class=warning role="note"><b>Warning:</b> {QUOTES}</p>'] if quotes(audit, examples) else []
-    said = f"<blockquote>{html_text(headline(audit))}</blockquote>\n<p>{CAUTION}</p>"
-    return (said, grid(counts_table(audit)), *warning)
-
-
-# ---- all verdicts --------------------------------------------------------------------------------------------------
-
-
-def _matrix(audit: Audit) -> Html:
-    """A row for each attack on a claim, a column for each profile."""
-    profiles = list(dict.fromkeys(finding.run.profile for finding in audit.findings))
-    rows: dict[tuple[str, str], dict[str, list[Html]]] = {}
-    for number, finding in enumerate(audit.findings, start=1):
-        row = rows.setdefault((finding.about.title, finding.attempt.claim), {})
-        row.setdefault(finding.run.profile, []).append(_entry(number, finding))
-    cells = tuple(
-        ((title, f"tries “{claim}”"), *([joined(*row.get(profile, ())) or _EMPTY] for profile in profiles))
-        for (title, claim), row in rows.items()
-    )
-    caption = "Numbers lead to the finding. A profile without an entry was not tried with that attack."
-    kind = "matrix many" if len(profiles) > _FEW else "matrix"
-    return grid(AuditTable(("attack", *profiles), cells, caption), kind)
-
-
-_EMPTY = Html("<small>not tried</small>")
-
-
-def _entry(number: int, finding: Finding) -> Html:
-    kind = "baseline" if finding.attempt.baseline else "claimed" if finding.about.claimed else "not claimed"
-    word = Html(f'<span class="word">{html_text(verdict(finding))} ({_link(f"finding-{number}", str(number))})</span>')
-    return lines((word, kind))
-
-
-# ---- one adversary -------------------------------------------------------------------------------------------------
-
-
-def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Sequence[str]:
-    sees = dict.fromkeys(channel for _, finding in several for channel in finding.about.sees)
-    threats = several[0][1].attempt.threat_model
-    shipped = threats in threat_model_names()
-    return (
-        f"<p>{html_text(read_threat_model(threats).title)}.</p>" if shipped else "",
-        f"<p>Its attacks read these channels: {html_text(', '.join(sees)) or 'none'}.</p>",
-        grid(_linked(findings_table(several))),
-        Html("<h3>Results beside chance</h3>"),
-        bars([bar_of(finding, _finding_label(number, finding)) for number, finding in several]),
-        Html("<h3>Each finding in full</h3>"),
-        *(detail(number, finding, examples, unfolded=unfolded) for number, finding in several),
-    )
-
-
-def _linked(table: AuditTable) -> AuditTable:
-    """The same table with numbers as links to their findings, and verdicts that are not broken across lines."""
-    rows = (
-        ([_link(f"finding-{number}", number)], [Html(f'<span class="word"><b>{html_text(said)}</b></span>')], *rest)
-        for (number,), (said,), *rest in table.rows
-    )
-    return replace(table, rows=tuple(rows))
-
-
-def _finding_label(number: int, finding: Finding) -> Html:
-    return lines((f"{number}. {finding.run.profile}: {verdict(finding)}", finding.outcome.measured.measure))
-
-
-# ---- around the findings -------------------------------------------------------------------------------------------
-
-
-def _channels(groups: Mapping[str, Sequence[Numbered]]) -> Html:
-    seen = {adversary: [name for _, f in several for name in f.about.sees] for adversary, several in groups.items()}
-    everything = tuple(dict.fromkeys(name for names in seen.values() for name in names))
-    rows: list[tuple[Cell, ...]] = [
-        ([adversary], *(["seen" if name in names else "–"] for name in everything)) for adversary, names in seen.items()
-    ]
-    caption = "Channels that an attack of this adversary read. None can read a channel that its threat model does not grant."
-    meaning = [joined(Html(f"<b>{html_text(name)}</b>"), f": {CHANNELS[name]}") for name in everything if name in CHANNELS]
-    table = grid(AuditTable(("adversary", *everything), tuple(rows), caption))
-    return joined(table, bullets(meaning) if meaning else "")
-
-
-def _again_section(audit: Audit) -> Html:
-    commands = "".join(f"<p><code>{html_text(command)}</code></p>" for command in audit.reproduce)
-    return Html(
-        f"{commands}<p class=note>with securetm {html_text(audit.version)}. Runs that the audit makes for itself are made "
-        "anew, with the plan's own seeds; what is masked is masked with fresh randomness each time.</p>"
-    )
-
-
-def show_audit(audit: Audit, examples: int, to: Console) -> None:
-    """Prints verdicts, reasons, examples, the summary, refusals and what was not tried."""
-    to.print(f"[bold]{escape(audit.title)}[/bold]")
-    for adversary, several in by_adversary(audit).items():
-        to.print(_findings(f"Seen by {adversary}", several))
-    for number, finding in enumerate(audit.findings, start=1):
-        if finding.outcome.verdict != REFUTED:
-            to.print(f"{number}. {standing(finding)}: {escape(finding.outcome.why)}.")
-    for number, finding in enumerate(audit.findings, start=1):
-        if finding.leaked and examples and (finding.outcome.verdict == REFUTED or finding.outcome.measured.hits):
-            title = f"{number}. Recovered under {finding.run.profile} by {finding.about.title.lower()}"
-            to.print(_table(examples_table(finding, examples), title, captioned=True))
-    to.print(_table(counts_table(audit), numeric=True))
-    style = "bold red" if audit.refuted_claims else "bold"
-    to.print(f"[{style}]{escape(headline(audit))}[/{style}] {CAUTION}")
-    show_list("What the parties refused", [_refusal(row) for row in refusals_table(audit).rows], to)
-    show_list("Not tried", audit.not_tried, to)
-    to.print(f"{counted(len(audit.findings), 'finding')} in {audit.seconds:.0f} s.")
-
-
-def _findings(title: str, several: Sequence[Numbered]) -> Table:
-    """Number and verdict have columns of their own. The last column holds all others, one below the other."""
-    whole = findings_table(several)
-    upright = [True, *(column.upright for column in FINDING_COLUMNS)]
-    stacked = ", ".join(name for name, one in zip(whole.columns, upright, strict=True) if not one)
-    columns = [Column(name, no_wrap=True) for name, one in zip(whole.columns, upright, strict=True) if one]
-    table = titled(escape(title), *columns, Column(stacked, overflow="fold"), title_style="bold", box=SIMPLE_HEAD)
-    for row in whole.rows:
-        ahead = [_lines(cell) for cell, one in zip(row, upright, strict=True) if one]
-        below = [line for cell, one in zip(row, upright, strict=True) if not one for line in cell]
-        table.add_row(*ahead, _lines(below))
-    return table
-
-
-def _lines(cell: Cell) -> str:
-    first, *rest = (escape(line).replace("\N{NO-BREAK SPACE}%", "%") for line in cell)  # rich would break it
-    bold = f"[bold]{first}[/bold]" if first.endswith((f" {BROKEN}", f" {OPEN}")) else first
-    return "\n".join((bold, *(f"[dim]{line}[/dim]" for line in rest)))
-
-
-def _table(whole: AuditTable, title: str = "", *, numeric: bool = False, captioned: bool = False) -> Table:
-    caption = escape(whole.caption) if captioned else ""
-    table = titled(escape(title), caption=caption, box=SIMPLE_HEAD, show_lines=captioned)
-    for place, name in enumerate(whole.columns):
-        table.add_column(name, overflow="fold", justify="right" if numeric and place else "left", no_wrap=numeric)
-    for row in whole.rows:
-        table.add_row(*map(_lines, row))
-    return table
-
-
-def _refusal(row: tuple[Cell, ...]) -> str:
-    (profile,), (least,), (attempt,), (became,) = row
-    at_least = "" if least == "–" else f", at least {least} documents"
-    return f"{profile}{at_least}: {attempt}: {became}"
-
-
-def write_summary(audit: Audit, path: Path, examples: int) -> None:
-    """Writes the summary, for its owner alone if it quotes documents."""
-    write_report(path, summary(audit, examples), private=quotes(audit, examples))
-
-
-def summary(audit: Audit, examples: int) -> str:
-    """The whole text."""
-    intent = "A leakage audit: real runs were attacked with what their adversaries saw, to refute what is claimed of them."
-    limits = dict.fromkeys(f"{f.about.title}: {limit}" for f in audit.findings for limit in f.about.limits)
-    numbered = list(enumerate(audit.findings, start=1))
-    parts = (
-        f"# {markdown_text(audit.title)}",
-        _section(
-            "Purpose and result", intent, f"**{markdown_text(headline(audit))}**", CAUTION, _markdown_table(counts_table(audit))
-        ),
-        _section("Setting", _bullets(_setting(audit))),
-        _section("Verdicts", _markdown_table(findings_table(numbered)), _markdown_table(meaning_table())),
-        _section("What leaked", *_leaked(audit, examples)),
-        _section("What was refused", _markdown_table(refusals_table(audit))) if audit.refusals else "",
-        _section("What was not tried", _bullets(audit.not_tried or ("nothing is noted",))),
-        _section("Limits", INTERVALS, _bullets(list(limits))) if limits else "",
-        _section("To have it again", *_again(audit)),
-    )
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _section(title: str, *parts: str) -> str:
-    return "\n\n".join((f"## {title}", *(part for part in parts if part)))
-
-
-def _bullets(sentences: Sequence[str]) -> str:
-    return "\n".join(f"- {markdown_text(sentence)}" for sentence in sentences)
-
-
-def _markdown_table(table: AuditTable) -> str:
-    rows = ([markdown_text("; ".join(cell)) for cell in row] for row in table.rows)
-    lines = [table.columns, ["---"] * len(table.columns), *rows]
-    below = f"\n\n{markdown_text(table.caption)}" if table.caption else ""
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + below
-
-
-# ---- the sections --------------------------------------------------------------------------------------------------
-
-
-def _setting(audit: Audit) -> Sequence[str]:
-    made = f", {audit.made}" if audit.made else ""
-    seen = {
-        adversary: ", ".join(dict.fromkeys(channel for _, finding in several for channel in finding.about.sees)) or "nothing"
-        for adversary, several in by_adversary(audit).items()
-    }
-    return (
-        f"plan “{audit.plan}”, run “{audit.run}”, securetm {audit.version}{made}",
-        *dict.fromkeys(f"profile {f.run.profile}, model {f.run.model}: {f.run.setting}" for f in audit.findings),
-        *(f"{adversary} read {channels}" for adversary, channels in seen.items()),
-    )
-
-
-def _leaked(audit: Audit, examples: int) -> Sequence[str]:
-    said, tables = [], []
-    for number, f in enumerate(audit.findings, start=1):
-        if f.outcome.verdict == REFUTED:
-            measured = f"{f.outcome.measured.measure}: {figure(f.outcome.measured)}"
-            said.append(f"finding {number}: {f.about.title}, profile {f.run.profile} ({of_whom(f)}): {measured}")
-            if f.leaked and examples:
-                tables.append(f"Finding {number}:\n\n{_markdown_table(examples_table(f, examples))}")
-    warning = [QUOTES.replace("This page", "This text")] if tables else []
-    return (_bullets(said or ["nothing, to these attacks at this effort"]), *warning, *tables)
-
-
-def _again(audit: Audit) -> Sequence[str]:
-    # after four spaces nothing is markup
-    commands = "\n".join(f"    {printable(' '.join(command.split()))}" for command in audit.reproduce)
-    methods = dict.fromkeys(f"{f.about.title}: {f.about.citation}" for f in audit.findings if f.about.citation)
-    return (commands, "The methods are described in:" if methods else "", _bullets(list(methods)))
+def _empirical(finding: Finding, found: Sequence[record.Curve]) -> Iterator[Block]:
+    title, known = "Shown against claimed epsilon", [dict(zip(one.across, one.up, strict=True)) for one in found]
+    curves = tuple(Curve(one.label, tuple(sorted(line.items()))) for one, line in zip(found, known, strict=True))
+    named = f"{title}, profile {finding.run.profile}"
+    drawn = Figure(named, "epsilon that is claimed", "epsilon that is shown", curves, square=True, diagonal="as claimed")
+    places = sorted({x for one in found for x in one.across})
+    rows = tuple((f"{x:.4g}", *(shown(line.get(x), EPSILON) for line in known)) for x in places)
+    whose = "claimed of one sum" if "one sum" in finding.outcome.measured.unit else "claimed of the whole run"
+    lower = (f"{name} (lower end of its interval)" if ": shown" in name else name for name in named_curves(drawn))
+    yield Heading(title, 4)
+    yield drawn
+    yield Table((whose, *lower), rows, _ABOVE)

@@ -9,15 +9,16 @@ from typing import Any
 from rich.console import Console, Group
 from rich.markup import escape
 from rich.panel import Panel
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
-from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport, ReportTable
-from securetm.foreign_text import html_text
+from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport, Plot, ReportTable
+from securetm.reports import document
 from securetm.reports.charts import in_terminal
+from securetm.reports.document import Curve, Document, Figure, Paragraph, Section, Words, numbers_of, paragraphs, table_of
 from securetm.reports.files import write_report
-from securetm.reports.pages import cell, framed, numeric, plot_section, table_section
-from securetm.reports.terminal import titled
+from securetm.reports.pages import in_html
+from securetm.reports.terminal import rich_table
 from securetm.wording import upward, upward_figure, upward_share
 
 MOST_RIGHT = 0.99  # of guesses whether somebody was in it: a budget that allows more hardly limits anything
@@ -68,8 +69,8 @@ def show_report(report: BudgetReport, to: Console) -> None:
     for place, table in enumerate(all_tables(report)):
         if place:
             to.print()
-        to.print(_table(table, width))
-    for plot in report.plots:
+        to.print(rich_table(table), width=width)
+    for plot in map(figure_of, report.plots):
         to.print(f"\n[bold]{escape(plot.title)}[/bold]")
         to.print(Text(in_terminal(plot, min(width, 90))), soft_wrap=True)
     if report.notes:
@@ -97,13 +98,20 @@ def attack_limit(report: BudgetReport, most: str) -> str:
     )
 
 
-def all_tables(report: BudgetReport) -> tuple[ReportTable, ...]:
+def all_tables(report: BudgetReport) -> tuple[document.Table, ...]:
     """The report's own tables, then the epsilon by each accountant."""
-    if not report.by_accountant:
-        return report.tables
-    rows = tuple((row.accountant, row.epsilon, row.means) for row in report.by_accountant)
-    title = f"epsilon per {report.unit} at delta = {upward_figure(report.delta)}, by accountant"
-    return (*report.tables, ReportTable(title, ("accountant", "epsilon", "what it is"), rows, _NO_GDP))
+    found = report.tables
+    if report.by_accountant:
+        rows = tuple((row.accountant, row.epsilon, row.means) for row in report.by_accountant)
+        title = f"epsilon per {report.unit} at delta = {upward_figure(report.delta)}, by accountant"
+        found = (*found, ReportTable(title, ("accountant", "epsilon", "what it is"), rows, _NO_GDP))
+    return tuple(map(table_of, found))
+
+
+def figure_of(plot: Plot) -> Figure:
+    """A plot of the calculator as a figure."""
+    curves = tuple(Curve(line.name, line.points) for line in plot.lines)
+    return Figure(plot.title, plot.x, plot.y, curves, plot.marked, plot.mark)
 
 
 def _bullet(mark: str, sentence: str, style: str) -> Table:
@@ -114,18 +122,6 @@ def _bullet(mark: str, sentence: str, style: str) -> Table:
     return grid
 
 
-def _table(table: ReportTable, width: int) -> Table:
-    aligned = zip(table.columns, numeric(table), strict=True)
-    columns = (Column(name, justify="right" if right else "left", overflow="fold") for name, right in aligned)
-    shown = titled(table.title, *columns, caption=escape(table.caption), title_style="bold")
-    for row in table.rows:
-        shown.add_row(*(escape(cell(value)) for value in row))
-    screen = Console(width=width)
-    if shown.__rich_measure__(screen, screen.options).maximum > width:
-        shown.width = width
-    return shown
-
-
 def write_page(report: BudgetReport, path: Path) -> None:
     """Writes the page."""
     write_report(path, page(report))
@@ -133,27 +129,22 @@ def write_page(report: BudgetReport, path: Path) -> None:
 
 def page(report: BudgetReport) -> str:
     """The text of the page."""
-    warnings = (f'<p class=warning role="note"><b>Warning:</b> {html_text(sentence)}</p>' for sentence in report.warnings)
-    shown = (*map(table_section, all_tables(report)), *map(plot_section, report.plots))
-    notes = "".join(f"<p class=note>{html_text(note)}</p>" for note in report.notes)
-    end = f"{notes}\n<footer><p>Computed by securetm from the settings above; no document was read.</p></footer>"
-    return framed(report.title, (_page_head(report), *warnings, *shown, _settings(report), end))
-
-
-def _page_head(report: BudgetReport) -> str:
-    attack = attack_limit(report, f"<strong>{upward_share(report.true_positives)}</strong>")
-    first = f"<p class=figures>{html_text(report.first)}</p>\n" if report.first else ""
-    return (
-        f"<h1>{html_text(report.title)}</h1>\n{first}"
-        f"<p class=figures>epsilon = {upward(report.epsilon)} per {html_text(report.unit)} "
-        f"<small>delta = {upward_figure(report.delta)}, by {html_text(report.accountant)}</small></p>\n"
-        f"<blockquote>{html_text(report.statement)}</blockquote>\n<p>{attack}</p>"
+    found = f"epsilon = {upward(report.epsilon)} per {report.unit} "
+    beside = Words(f"delta = {upward_figure(report.delta)}, by {report.accountant}", "note")
+    head = (
+        *paragraphs((report.first,), "figure"),
+        Paragraph((found, beside), "figure"),
+        Paragraph(report.statement, "strong"),
+        Paragraph(attack_limit(report, upward_share(report.true_positives))),
+        *paragraphs(report.warnings, "warning"),
     )
-
-
-def _settings(report: BudgetReport) -> str:
-    rows = tuple((name.replace("_", " "), _plain(value)) for name, value in report.settings.items() if value is not None)
-    return table_section(ReportTable("What was asked", ("setting", "value"), rows))
+    tables = (Section(one.title, (one,)) for one in all_tables(report))
+    figures = (Section(one.title, (one, numbers_of(one))) for one in map(figure_of, report.plots))
+    asked = tuple((name.replace("_", " "), _plain(value)) for name, value in report.settings.items() if value is not None)
+    settings = Section("What was asked", (document.Table(("setting", "value"), asked), *paragraphs(report.notes, "note")))
+    ending = ("Computed by securetm from the settings above; no document was read.",)
+    sections = (Section("", head), *tables, *figures, settings)
+    return in_html(Document(report.title, "", sections, kind="budget", ending=ending))
 
 
 def _plain(value: Any) -> str:

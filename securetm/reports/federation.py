@@ -33,9 +33,9 @@ from securetm.federation.coordinator.standing import (
 )
 from securetm.federation.declining import in_words
 from securetm.federation.party.status import JoinStatus
-from securetm.foreign_text import html_text, printable
+from securetm.foreign_text import printable
 from securetm.reports.files import StandardOutput
-from securetm.reports.pages import framed
+from securetm.reports.pages import page
 from securetm.reports.runs import MOST_TOPICS
 from securetm.reports.terminal import results, screen, titled
 from securetm.wording import counted, downward, upward, upward_figure
@@ -194,40 +194,14 @@ def _figures(facts: Mapping[str, Any], width: int) -> Table:
 
 
 _AGAIN = 3  # seconds
-# A narrow screen leaves out what else is seen elsewhere on the page.
-_MORE = ' class="number more"'
-
-_CLASSES = {"last round": " class=number", "sent": _MORE, "received": _MORE, "last refusal": " class=more"}
-
-_STATUS_STYLE = """
-body { max-width: 60rem } .wide { overflow-x: auto }
-.bar { height: .8rem; border: 1px solid var(--rule); border-radius: .4rem; overflow: hidden; margin: .8rem 0 }
-.bar div { height: 100%; background: var(--line) }
-dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr)); gap: .8rem; margin: 1.5rem 0;
-     font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif }
-dt { color: var(--soft); font-size: .85rem } dd { margin: 0; font-size: 1.15rem; font-variant-numeric: tabular-nums }
-td:first-child, dd, h1 { overflow-wrap: anywhere } td { font-variant-numeric: tabular-nums } footer { margin-top: 1rem }
-@media (max-width: 40rem) { .more { display: none } dl { grid-template-columns: 1fr 1fr } dd { font-size: 1rem } }
-a { color: var(--line) } td:nth-child(2) { white-space: nowrap }
-"""
 
 
 def status_page(facts: Mapping[str, Any]) -> str:
     """The text of the page."""
-    again = "" if facts["phase"] in (FINISHED, STOPPED) else f'<meta http-equiv="refresh" content="{_AGAIN}">'
-    share = 100 * facts["done"] / max(facts["of"], 1)
-    said = f"{facts['model']} under {facts['profile']}, at {facts['address']}"
-    values = "".join(f"<div><dt>{html_text(name)}</dt><dd>{html_text(value)}</dd></div>" for name, value in figures(facts))
-    parts = (
-        f"<h1>{html_text(facts['run'])}: {html_text(headline(facts))}</h1>",
-        f'<p class="note">{html_text(said)}</p>',
-        f'<div class="bar" role="progressbar" aria-label="rounds" aria-valuenow="{facts["done"]}" '
-        f'aria-valuemin="0" aria-valuemax="{facts["of"]}"><div style="width:{share:.1f}%"></div></div>',
-        f"<dl>{values}</dl>",
-        f'<div class="wide">{_party_table(facts)}</div>',
-        '<footer>Public facts only. The same as JSON: <a href="/status.json">/status.json</a>.</footer>',
-    )
-    return framed(f"{facts['run']}: {headline(facts)}", parts, _STATUS_STYLE).replace("<style>", f"{again}<style>", 1)
+    title = f"{facts['run']}: {headline(facts)}"
+    again = 0 if facts["phase"] in (FINISHED, STOPPED) else _AGAIN
+    told: dict[str, Any] = {"facts": facts, "figures": list(figures(facts)), "columns": COLUMNS, "rows": list(rows(facts))}
+    return page("status.html", title, ("page", "status"), again=again, **told)
 
 
 def status_pages(facts: Callable[[], Mapping[str, Any]]) -> Mapping[str, Callable[[], tuple[str, bytes]]]:
@@ -236,16 +210,6 @@ def status_pages(facts: Callable[[], Mapping[str, Any]]) -> Mapping[str, Callabl
         "/": lambda: ("text/html; charset=utf-8", status_page(facts()).encode()),
         "/status.json": lambda: ("application/json", json.dumps(facts(), indent=2).encode()),
     }
-
-
-def _party_table(facts: Mapping[str, Any]) -> str:
-    numbers = [_CLASSES.get(name, "") for name in COLUMNS]
-    head = "".join(f"<th{kind}>{html_text(name)}</th>" for name, kind in zip(COLUMNS, numbers, strict=True))
-    body = "\n".join(
-        "<tr>" + "".join(f"<td{kind}>{html_text(cell)}</td>" for cell, kind in zip(cells, numbers, strict=True)) + "</tr>"
-        for cells in rows(facts)
-    )
-    return f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
 
 
 _PER_LINE = 4  # groups of a fingerprint

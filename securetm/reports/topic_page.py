@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
@@ -21,10 +19,10 @@ from securetm.federation.party.result import REPORT
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.store import read_json
 from securetm.federation.topic_labels import LONGEST
-from securetm.foreign_text import html_text, printable
+from securetm.foreign_text import printable
 from securetm.plans.profiles import read_profile
 from securetm.reports.files import write_report
-from securetm.reports.pages import framed, static
+from securetm.reports.pages import page
 from securetm.reports.runs import of_use
 from securetm.reports.topics import MARK, NOT_TESTED, UNSURE, meaning
 from securetm.runs.finished import FinishedRun
@@ -352,14 +350,6 @@ def page_data(shown: ShownTopics) -> dict[str, Any]:
     }
 
 
-def in_script(data: Mapping[str, Any]) -> str:
-    """JSON that can stand in a script element: nothing in it ends the element, opens another or begins a comment."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    for letter in "<>&":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return text
-
-
 def _rounded(shares: Array) -> list[float]:
     return [float(f"{share:.4g}") for share in shares]
 
@@ -419,59 +409,31 @@ def write_topic_page(shown: ShownTopics, path: Path) -> None:
 
 def topic_page(shown: ShownTopics) -> str:
     """The text of the page."""
-    parts = (
-        '<a class="skip" href="#topic">To the chosen topic</a>',
-        _head(shown),
-        "<main>",
-        _bench(shown),
-        _all_topics(shown),
-        _heat(shown) if shown.by_party else "",
-        "</main>",
-        _foot(shown),
-        f'<script type="application/json" id="data">{in_script(page_data(shown))}</script>',
+    everywhere, logs = logarithms(overall(shown.topics, shown.shares)), logarithms(shown.topics)
+    heat, left_out = _heat(shown) if shown.by_party else ([], "")
+    known = shown.shares is not None
+    return page(
+        "topics.html",
+        f"Topics of {printable(shown.title)}",
+        ("page", "topic_page"),
+        "topic_page",
+        shown=shown,
+        warnings=[text for text in (shown.danger, _QUOTES if shown.behind else "") if text],
+        size="A large circle takes a large part of the documents" if known else "Their sizes are not known",
+        longest=LONGEST,
+        steps=STEPS,
+        start=START,
+        noise=_of_noise(shown),
+        mark=MARK,
+        unsure=UNSURE,
+        orders=_orders(shown),
+        lines=[_top_words(shown, topic, ranked(row, everywhere, START, _IN_LIST)) for topic, row in enumerate(logs)],
+        shares=None if shown.shares is None else [_percent(share) for share in shown.shares],
+        heat=heat,
+        left_out=left_out,
+        notes=_notes(shown),
+        data=page_data(shown),
     )
-    return framed(f"Topics of {printable(shown.title)}", parts, static("static/topic_page.css"), static("static/topic_page.js"))
-
-
-def shown_text(text: str) -> str:
-    """A word or a name as it stands in the page: no markup, no control character, no mark that turns the line around."""
-    return html_text(printable(text))
-
-
-def _head(shown: ShownTopics) -> str:
-    facts = "".join(f"<div><dt>{html_text(name)}</dt><dd>{shown_text(value)}</dd></div>" for name, value in shown.facts)
-    quiet = "judged" if shown.of_use else "judged warning"
-    judged = f'<p class="{quiet}">{html_text(shown.judged)}</p>' if shown.judged else ""
-    warnings = [text for text in (shown.danger, _QUOTES if shown.behind else "") if text]
-    said = "".join(f'<p class="warning" role="note"><b>Warning:</b> {shown_text(text)}</p>' for text in warnings)
-    script = '<noscript><p class="note">Without scripts, the map and the bars are missing. The tables are whole.</p></noscript>'
-    return f"<header><h1>Topics of {shown_text(shown.title)}</h1>\n<dl class=facts>{facts}</dl>{judged}{said}{script}</header>"
-
-
-def _bench(shown: ShownTopics) -> str:
-    """The map, and the chosen topic beside it. The script fills both."""
-    size = "A large circle takes a large part of the documents" if shown.shares is not None else "Their sizes are not known"
-    return Template(static("templates/topic_bench.html")).substitute(size=size, longest=LONGEST, steps=STEPS, start=START)
-
-
-def _all_topics(shown: ShownTopics) -> str:
-    words, logs = logarithms(overall(shown.topics, shown.shares)), logarithms(shown.topics)
-    lines = "\n".join(_line(shown, topic, ranked(row, words, START, _IN_LIST)) for topic, row in enumerate(logs))
-    noise = _of_noise(shown)
-    share = '<th scope="col" class="long"></th><th scope="col" class="number">share</th>' if shown.shares is not None else ""
-    return f"""<section class="later" aria-labelledby="all-title"><h2 id="all-title">All topics</h2>
-{f'<p class="note judged">{html_text(noise)}</p>' if noise else ""}
-<div class="tools" data-needs-script hidden>
-<label>Search words and labels<input id="search" type="search" autocomplete="off"></label>
-<label>Sort by<select id="sort">{_options(shown)}</select></label>
-<button id="save" type="button">Save labels</button>
-<label class="file">Read labels <input id="load" class="said" type="file" accept=".json,application/json"></label>
-<span class="note" role="status" id="found"></span><span class="note" role="status" id="labels-said"></span></div>
-<table id="topics"><caption class="said">All topics with their words</caption><thead><tr><th scope="col">topic</th>
-<th scope="col">words</th>{share}</tr></thead>
-<tbody>
-{lines}
-</tbody></table></section>"""
 
 
 def _of_noise(shown: ShownTopics) -> str:
@@ -482,77 +444,42 @@ def _of_noise(shown: ShownTopics) -> str:
     return f"{whole} stand above the noise. Words with a question mark do not. {meaning()}"
 
 
-def _line(shown: ShownTopics, topic: int, first: Array) -> str:
-    top = " ".join(_marked(shown, topic, word) for word in first)
-    share = "" if shown.shares is None else f'<td class="long"></td><td class="number">{_percent(shown.shares[topic])}</td>'
-    return (
-        f'<tr data-topic="{topic}"><th scope="row">{_button(topic)}</th><td><span class="named">'
-        f'{shown_text(shown.labels.get(topic, ""))}</span><span class="top">{top}</span></td>{share}</tr>'
-    )
+def _top_words(shown: ShownTopics, topic: int, first: Array) -> list[tuple[str, bool]]:
+    """A topic's first words, and whether each stands above the noise."""
+    above = shown.above_noise
+    return [(shown.vocabulary[word], above is None or bool(above[topic, word])) for word in first]
 
 
-def _marked(shown: ShownTopics, topic: int, word: int) -> str:
-    """A word, with a mark if it does not stand above the noise."""
-    sure = shown.above_noise is None or shown.above_noise[topic, word]
-    mark = "" if sure else f'<span class="unsure" role="img" aria-label="{UNSURE}" title="{UNSURE}">{MARK}</span>'
-    return shown_text(shown.vocabulary[word]) + mark
+def _orders(shown: ShownTopics) -> list[tuple[str, str]]:
+    """By what the topics can be sorted."""
+    parties = [(f"party {at}", f"share at {name}") for at, name in enumerate(shown.by_party) if at < _FEW_PARTIES]
+    share = [("share", "share")] if shown.shares is not None else []
+    return [("number", "number"), *share, ("label", "label"), *parties]
 
 
-def _button(topic: int) -> str:
-    return f'<button type="button" aria-label="Show topic {topic + 1}" data-topic="{topic}">{topic + 1}</button>'
-
-
-def _options(shown: ShownTopics) -> str:
-    choices = [("number", "number"), *([("share", "share")] if shown.shares is not None else []), ("label", "label")]
-    choices += [(f"party {at}", f"share at {name}") for at, name in enumerate(shown.by_party) if at < _FEW_PARTIES]
-    return "".join(f'<option value="{value}">{shown_text(text)}</option>' for value, text in choices)
-
-
-def _heat(shown: ShownTopics) -> str:
-    """Topics by party, as a table with tinted cells. Of very many, the largest topics."""
+def _heat(shown: ShownTopics) -> tuple[list[tuple[int, str, list[tuple[int, str]]]], str]:
+    """Of each topic its three heaviest words, and for each party a tint and a share; of very many, the largest topics."""
     assert shown.shares is not None
     table = np.array(list(shown.by_party.values())).T
     most = max(1, _MOST_CELLS // table.shape[1])
     kept = np.sort(np.argsort(-shown.shares, kind="stable")[:most])
-    left = f" These are the {len(kept)} largest of {len(table)} topics." if len(kept) < len(table) else ""
-    head = "".join(f'<th scope="col">{shown_text(name)}</th>' for name in shown.by_party)
-    body = "\n".join(_heat_row(shown, int(topic), table) for topic in kept)
-    return f"""<section class="later" aria-labelledby="parties-title"><h2 id="parties-title">Topics by party</h2>
-<p class="note">How much of its documents each party finds a topic takes.{left}</p>
-<div class="wide" role="region" aria-labelledby="parties-title" tabindex="0"><table id="parties">
-<thead><tr><th scope="col">topic</th><th scope="col"><span class="said">words</span></th>{head}</tr></thead>
-<tbody>
-{body}
-</tbody></table></div></section>"""
+    left_out = f" These are the {len(kept)} largest of {len(table)} topics." if len(kept) < len(table) else ""
+    tints = np.ceil(_TINTS * table / max(float(table.max()), 1e-9) - 0.5).astype(int)
+    rows = [
+        (
+            int(topic),
+            " ".join(shown.vocabulary[word] for word in np.argsort(-shown.topics[topic], kind="stable")[:3]),
+            [(int(tint), _percent(share)) for tint, share in zip(tints[topic], table[topic], strict=True)],
+        )
+        for topic in kept
+    ]
+    return rows, left_out
 
 
-def _heat_row(shown: ShownTopics, topic: int, table: Array) -> str:
-    tints = np.ceil(_TINTS * table[topic] / max(float(table.max()), 1e-9) - 0.5).astype(int)
-    cells = "".join(f'<td class="h{tint}">{_percent(share)}</td>' for tint, share in zip(tints, table[topic], strict=True))
-    top = " ".join(shown_text(shown.vocabulary[word]) for word in _heaviest(shown.topics[topic]))
-    named = f'<span class="named" data-topic="{topic}">{shown_text(shown.labels.get(topic, ""))}</span>'
-    return f'<tr><th scope="row">{_button(topic)}</th><td class="words">{named} {top}</td>{cells}</tr>'
-
-
-def _heaviest(topic: Array) -> Array:
-    """Its three heaviest words."""
-    few = np.argpartition(-topic, min(3, len(topic)) - 1)[:3]
-    return np.asarray(few[np.argsort(-topic[few], kind="stable")])
-
-
-def _foot(shown: ShownTopics) -> str:
-    return f"<footer>{_paragraphs(_notes(shown))}</footer>"
-
-
-def _notes(shown: ShownTopics) -> Iterable[str]:
-    yield _SHARES if shown.measured else _MODEL_ONLY
-    yield "" if shown.behind else _NO_TEXT
-    yield f"{_SCALING} {_RELEVANCE}"
-    yield f"{_ALONE} Made by securetm {__version__}."
-
-
-def _paragraphs(texts: Iterable[str]) -> str:
-    return "".join(f"<p>{html_text(text)}</p>" for text in texts if text)
+def _notes(shown: ShownTopics) -> list[str]:
+    known = _SHARES if shown.measured else _MODEL_ONLY
+    said = (known, "" if shown.behind else _NO_TEXT, f"{_SCALING} {_RELEVANCE}", f"{_ALONE} Made by securetm {__version__}.")
+    return [text for text in said if text]
 
 
 def _percent(share: float) -> str:

@@ -8,15 +8,15 @@ from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
+from securetm.reports.audit_charts import bar_of, bars, planes
+from securetm.reports.audit_markup import Html
+from securetm.reports.audit_tables import counts_table, refusals_table
 
 from securetm.auditing.attack import Estimate
 from securetm.auditing.judging import measured
 from securetm.auditing.record import Audit, Curve, Example, RefusalRecord, record
 from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
-from securetm.reports.audit_charts import bar_of, bars, planes
-from securetm.reports.audit_markup import Html
 from securetm.reports.audit_report import audit_page
-from securetm.reports.audit_tables import counts_table, refusals_table
 from securetm.reports.audit_wording import CAUTION, claimed_epsilon, headline, promised, share
 from securetm.threats import CHANNELS, read_threat_model
 

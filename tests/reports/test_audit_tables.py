@@ -8,11 +8,11 @@ from io import StringIO
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
+from securetm.reports.audit_tables import findings_table
 
 from securetm.auditing.record import Audit, Example
 from securetm.foreign_text import markdown_text
 from securetm.reports.audit_report import audit_page, show_audit, summary
-from securetm.reports.audit_tables import findings_table
 
 from .audits import AUDIT, FULL, finding, large
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from securetm.reports.pages import in_html
 from securetm.reports.statement.annex import annex_of, paper
-from securetm.reports.statement.forms import in_html
 
 from .browser import BROWSER, Tab, browser
 from .test_signed_report import CLAIM, IDLE, LEAK, changed, own_evidence, report

@@ -19,10 +19,11 @@ from securetm.credentials.fingerprints import fingerprint_of
 from securetm.plans.profiles import read_profile
 from securetm.reports.audit_wording import figure, tries
 from securetm.reports.budget import right_guesses
+from securetm.reports.document import Table
+from securetm.reports.markdown import in_markdown
+from securetm.reports.pages import in_html
 from securetm.reports.statement import sources as report_sources
 from securetm.reports.statement.annex import paper, signed_report
-from securetm.reports.statement.forms import in_html, in_markdown
-from securetm.reports.statement.paper import TextTable
 from securetm.reports.statement.pdf import in_pdf
 from securetm.reports.statement.questions import OTHER_MODEL, SAME_MODEL, THIS_RUN, SignedReport
 from securetm.reports.statement.sources import ReportSources
@@ -297,7 +298,7 @@ def test_a_failure_says_what_was_promised_how_hard_it_was_tried_and_what_could_h
 def test_five_marks_stand_on_top_of_every_form() -> None:
     of = report("masked", CLAIM, LEAK, changed(CLAIM, helpers=2))
     first = paper(of).sections[0]
-    (table,) = (block for block in first.blocks if isinstance(block, TextTable))
+    (table,) = (block for block in first.blocks if isinstance(block, Table))
     assert [row[:2] for row in table.rows] == [(one.question, one.standing) for one in of.answers]
     for text in texts(of).values():
         places = [text.index(one.question) for one in of.answers]

@@ -14,11 +14,12 @@ import pytest
 from securetm.contracts import Budget, Unit
 from securetm.plans.profiles import read_profile
 from securetm.reports.audit_report import audit_page
+from securetm.reports.document import Document
+from securetm.reports.markdown import in_markdown
+from securetm.reports.pages import in_html
 from securetm.reports.statement import sources as report_sources
 from securetm.reports.statement.annex import annex_of, paper
-from securetm.reports.statement.forms import in_html, in_markdown
-from securetm.reports.statement.marks import annex_marks, in_comment, is_as_sealed, read_marks, sealed
-from securetm.reports.statement.paper import Paper
+from securetm.reports.statement.marks import annex_marks, is_as_sealed, read_marks, sealed
 from securetm.reports.statement.pdf import in_pdf, sheets_of
 from securetm.reports.statement.sources import ReportSources
 from securetm.reports.statement.statement import Statement, sheet, statement_on
@@ -70,7 +71,7 @@ def of(profile: str, **changes: object) -> ReportSources:
     return replace(sources(profile), **{"budget": budget, "ended": "2026-11-24", "released": released, **changes})  # type: ignore[arg-type]
 
 
-def sheet_of(statement: Statement, **annexes: str) -> Paper:
+def sheet_of(statement: Statement, **annexes: str) -> Document:
     return sheet(statement, DIGEST, "page.statement.json", {name.replace("_", "."): digest for name, digest in annexes.items()})
 
 
@@ -171,7 +172,7 @@ def test_a_name_in_any_script_is_in_the_pdf_with_its_glyphs_embedded(script: str
 
 
 @pytest.mark.parametrize("form", [in_html, in_markdown, lambda made: pdf_text(in_pdf(made))], ids=["html", "md", "pdf"])
-def test_every_form_says_all_of_it_and_has_a_place_for_a_signature(form: Callable[[Paper], str]) -> None:
+def test_every_form_says_all_of_it_and_has_a_place_for_a_signature(form: Callable[[Document], str]) -> None:
     statement = stated("dp-distributed")
     text = " ".join(unescape(form(sheet_of(statement))).replace("\\", "").split())
     said = (*statement.bound, *statement.failure, *statement.not_covered, *statement.settings, *statement.documents)
@@ -244,7 +245,7 @@ def test_an_annex_of_another_statement_is_found_though_the_sheet_names_its_diges
     annex = in_markdown(annex_of(paper(report()), OTHER, "")).encode()
     (tmp_path / "page.annex.md").write_bytes(annex)
     technical = tmp_path / "page.annex-quick.html"
-    technical.write_text(audit_page(AUDIT, 0, "Annex", in_comment(annex_marks(digest))), "utf-8")
+    technical.write_text(audit_page(AUDIT, 0, "Annex", annex_marks(digest)), "utf-8")
     named = {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in (tmp_path / "page.annex.md", technical)}
     made = sheet(statement, digest, "page.statement.json", named)
     (tmp_path / "page.md").write_bytes(sealed(in_markdown(made).encode()))

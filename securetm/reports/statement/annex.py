@@ -19,9 +19,9 @@ from securetm.contracts import Budget, Claim, Profile, Unit
 from securetm.credentials.fingerprints import fingerprint_of
 from securetm.plans.profiles import claims_of, cohort_of
 from securetm.reports.budget import MOST_RIGHT, limit_said, right_guesses
+from securetm.reports.document import Block, Document, Items, Paragraph, Reply, Section, Table, items, paragraphs
 from securetm.reports.profiles import views_of
 from securetm.reports.statement.marks import annex_marks, shown_digest
-from securetm.reports.statement.paper import Block, Items, Paper, PaperSection, Paragraph, Reply, TextTable
 from securetm.reports.statement.questions import (
     COUNTED,
     ENDED,
@@ -45,6 +45,7 @@ from securetm.reports.statement.questions import (
     with_what_one_can,
 )
 from securetm.reports.statement.sources import ReportSources, attempts_on, lies_to_parties
+from securetm.reports.statement.statement import ITSELF
 from securetm.threats import CHANNELS, read_threat_model
 from securetm.version import __version__
 from securetm.wording import counted, downward_whole, listed, upward, upward_figure
@@ -400,11 +401,11 @@ _LIMITS = (
 )
 
 
-def paper(report: SignedReport) -> Paper:
+def paper(report: SignedReport) -> Document:
     """The page in words."""
     made = f"; {report.made}" if report.made else ""
     subtitle = f"Run “{report.run}”, protection “{report.profile}”{made}. Software: securetm {report.software}."
-    return Paper(report.title, subtitle, tuple(_sections(report)), tuple(report.annexes))
+    return Document(report.title, subtitle, tuple(_sections(report)), "annex", tuple(report.annexes), ending=(ITSELF,))
 
 
 def annex_foot(statement: str, day: str) -> str:
@@ -412,39 +413,38 @@ def annex_foot(statement: str, day: str) -> str:
     return f"Annex to the statement {shown_digest(statement)}" + (f", {day}" if day else "")
 
 
-def annex_of(made: Paper, statement: str, day: str) -> Paper:
+def annex_of(made: Document, statement: str, day: str) -> Document:
     """The page as the annex of a sheet: it names the sheet's statement on every page."""
     foot = annex_foot(statement, day)
     return replace(made, title=f"Annex: {made.title}", foot=foot, marks=annex_marks(statement), day=day)
 
 
-def _sections(report: SignedReport) -> Iterator[PaperSection]:
+def _sections(report: SignedReport) -> Iterator[Section]:
     conditions = tuple(one.follows.partition(": ")[2] for one in report.rules if one.applies and ": " in one.follows)
-    danger = (Paragraph(report.danger, strong=True),) if report.danger else ()
-    listed_ = (Items(conditions),) if conditions else ()
-    yield PaperSection("Five marks", (_marks(report), Paragraph(_MARKS)))
-    yield PaperSection(
-        "Recommendation", (Paragraph(report.recommendation, strong=True), *listed_, *danger, Paragraph(report.headline))
+    danger = paragraphs((report.danger,), "strong")
+    yield Section("Five marks", (_marks(report), Paragraph(_MARKS)))
+    yield Section(
+        "Recommendation", (Paragraph(report.recommendation, "strong"), *items(conditions), *danger, Paragraph(report.headline))
     )
-    yield PaperSection("Five questions", tuple(map(_reply, report.answers)))
-    yield PaperSection("What was spent", tuple(Paragraph(text) for text in report.spent))
-    yield PaperSection("What regulators ask", tuple(_regulators(report)))
-    yield PaperSection("What was trained, and by whom", tuple(_trained(report)), folded=True)
-    yield PaperSection("Fingerprints", tuple(_fingerprints(report)), folded=True)
-    yield PaperSection("What each role saw", tuple(_role_table(report)), folded=True)
-    yield PaperSection(LEFT_UNTRIED, (Items(report.not_tried),))
+    yield Section("Five questions", tuple(map(_reply, report.answers)))
+    yield Section("What was spent", paragraphs(report.spent))
+    yield Section("What regulators ask", tuple(_regulators(report)), aside=True)
+    yield Section("What was trained, and by whom", tuple(_trained(report)), folded=True)
+    yield Section("Fingerprints", tuple(_fingerprints(report)), folded=True)
+    yield Section("What each role saw", tuple(_role_table(report)), folded=True)
+    yield Section(LEFT_UNTRIED, (Items(report.not_tried),))
     if report.not_promised:
-        yield PaperSection("What the profile leaves out", (Items(report.not_promised),), folded=True)
-    yield PaperSection("By which rules it is recommended", tuple(_rules(report)), folded=True)
-    yield PaperSection(
-        "Three words for three things", (TextTable(("word", "means"), tuple(MEANING.items()), (0.2, 0.8)),), folded=True
+        yield Section("What the profile leaves out", (Items(report.not_promised),), folded=True)
+    yield Section("By which rules it is recommended", tuple(_rules(report)), folded=True)
+    yield Section(
+        "Three words for three things", (Table(("word", "means"), tuple(MEANING.items()), shares=(0.2, 0.8)),), folded=True
     )
 
 
-def _marks(report: SignedReport) -> TextTable:
+def _marks(report: SignedReport) -> Table:
     """One mark for each question: what it is about can be seen before anything else is read."""
     rows = tuple((one.question, one.standing, one.short) for one in report.answers)
-    return TextTable(("question", "mark", "in short"), rows, (0.36, 0.12, 0.52))
+    return Table(("question", "mark", "in short"), rows, shares=(0.36, 0.12, 0.52))
 
 
 # ---- answers -------------------------------------------------------------------------------------------------------
@@ -492,7 +492,7 @@ def _regulators(report: SignedReport) -> Iterator[Block]:
     found = {(one.criterion, one.scope): _came_out(one) for one in report.regulators}
     rows = tuple((_capital(name), ASKED[name], *(found[name, scope] for scope in SCOPES)) for name in CRITERIA)
     yield Paragraph(_OPINION)
-    yield TextTable(("question", "asks whether", "of the finished model", "of the messages"), rows, (0.13, 0.29, 0.29, 0.29))
+    yield Table(("question", "asks whether", "of the finished model", "of the messages"), rows, shares=(0.13, 0.29, 0.29, 0.29))
     yield Paragraph(_LIMITS)
 
 
@@ -518,17 +518,17 @@ def _trained(report: SignedReport) -> Iterator[Block]:
         yield Paragraph(f"Took part: {listed(tuple(one.name for one in report.parties))}.")
         return
     rows = ((one.name, _epsilon(one.epsilon, one.unit), _epsilon(one.budget, "")) for one in report.parties)
-    yield TextTable(("party", "spent in this run", "of a budget of"), tuple(rows), (0.3, 0.4, 0.3))
+    yield Table(("party", "spent in this run", "of a budget of"), tuple(rows), shares=(0.3, 0.4, 0.3))
 
 
 def _fingerprints(report: SignedReport) -> Iterator[Block]:
     """Of the parties' keys, and of everything that a signature is meant to cover."""
     keys = tuple((one.name, one.key) for one in report.parties if one.key)
     if keys:
-        yield TextTable(("party", "key fingerprint"), keys, (0.2, 0.8))
+        yield Table(("party", "key fingerprint"), keys, shares=(0.2, 0.8))
     yield Paragraph(report.whose)
     digests = {**{f"the {name}": digest for name, digest in report.digests.items()}, **_of_audits(report)}
-    yield TextTable(("fingerprint (SHA-256) of", "value"), tuple(digests.items()), (0.3, 0.7))
+    yield Table(("fingerprint (SHA-256) of", "value"), tuple(digests.items()), shares=(0.3, 0.7))
 
 
 def _of_audits(report: SignedReport) -> dict[str, str]:
@@ -549,11 +549,11 @@ def _uncapital(text: str) -> str:
 def _role_table(report: SignedReport) -> Iterator[Block]:
     yield Paragraph("A sum, or total, is what the numbers of all parties add up to. An answer is what one party sends.")
     rows = tuple((one.role, "; ".join(one.sees), "; ".join(one.promised) or "nothing") for one in report.roles)
-    yield TextTable(("who", "sees", "what is promised against it"), rows, (0.16, 0.44, 0.4))
+    yield Table(("who", "sees", "what is promised against it"), rows, shares=(0.16, 0.44, 0.4))
     yield Paragraph(f"Sent in this run, as its own record says: {'; '.join(report.recorded)}.")
 
 
 def _rules(report: SignedReport) -> Iterator[Block]:
     rows = tuple((one.rule, "yes" if one.applies else "–", f"{one.follows}.") for one in report.rules)
-    yield TextTable(("rule", "applies", "then"), rows, (0.42, 0.1, 0.48))
+    yield Table(("rule", "applies", "then"), rows, shares=(0.42, 0.1, 0.48))
     yield Paragraph("The first rule that applies is the recommendation; the conditions of all that apply are listed with it.")

@@ -47,11 +47,6 @@ def annex_marks(statement: str) -> tuple[str, ...]:
     return (f"{_ANNEX}{statement}",)
 
 
-def in_comment(marks: tuple[str, ...]) -> str:
-    """The marks as a comment of HTML or Markdown, on a line of its own."""
-    return f"<!-- {', '.join(marks)} -->" if marks else ""
-
-
 def shown_digest(digest: str) -> str:
     """So much of a digest as people compare."""
     return " ".join(re.findall("....", digest[:_SHOWN]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from securetm.foreign_text import printable
+from securetm.reports.document import Block, Document, Items, Paragraph, Reply, Table, ToFillIn, lines_of, plain
 from securetm.reports.files import PdfLibraryMissing
-from securetm.reports.statement.paper import Block, Items, Paper, Paragraph, Reply, TextTable, ToFillIn
 
 _FONTS = ("manimgx_fonts", "manimgx_fonts_cjk")  # packages of the Noto fonts: all scripts of names, and the Chinese letters
 _FAMILIES = ("Noto Sans", "Noto Sans CJK SC")  # letters that neither has are found in the others
@@ -52,7 +52,7 @@ def has_library() -> bool:
     return True
 
 
-def in_pdf(paper: Paper) -> bytes:
+def in_pdf(paper: Document) -> bytes:
     """The file."""
     check_library()
     if not paper.one_sheet:
@@ -69,11 +69,11 @@ def sheets_of(pdf: bytes) -> int:
     return len(_PAGES.findall(pdf))
 
 
-def _written(paper: Paper, size: float) -> bytes:
+def _written(paper: Document, size: float) -> bytes:
     """The file with letters of this size. A letter that no font has is spelt as its number."""
     import typst
 
-    shown = _of_texts(_tables(paper, size), printable)
+    shown = _of_texts(_facts(paper, size), printable)
     for _ in range(_MOST_UNSHOWN):
         try:
             made = typst.compile(
@@ -118,23 +118,30 @@ def _of_texts(shown: Any, said: Callable[[str], str]) -> Any:
     return {name: _of_texts(one, said) for name, one in shown.items()} if isinstance(shown, dict) else shown
 
 
-# ---- the tables that the template reads -----------------------------------------------------------------------------
+# ---- what the template reads ----------------------------------------------------------------------------------------
 
 
-def _tables(paper: Paper, size: float) -> dict[str, Any]:
+def _facts(paper: Document, size: float) -> dict[str, Any]:
     sections = [{"title": one.title, "blocks": [_block(block) for block in one.blocks]} for one in paper.sections]
     day = [int(part) for part in paper.day.split("-")] if _DAY.fullmatch(paper.day) else []
     said = {"title": paper.title, "subtitle": paper.subtitle, "foot": paper.foot, "keywords": list(paper.marks)}
     return {**said, "day": day, "size": size, "fonts": list(_FAMILIES), "sections": sections}
 
 
-_KINDS = {Paragraph: "paragraph", Items: "items", TextTable: "table", Reply: "reply", ToFillIn: "fill in"}
-
-
 def _block(block: Block) -> dict[str, Any]:
-    if isinstance(block, TextTable):
-        block = replace(block, rows=tuple(tuple(map(_breakable, row)) for row in block.rows))
-    return {"kind": _KINDS[type(block)], **asdict(block)}
+    match block:
+        case Paragraph(text, kind, kept):
+            return {"kind": "paragraph", "text": plain(text), "strong": kind == "strong", "kept": kept}
+        case Items(items):
+            return {"kind": "items", "items": list(map(plain, items))}
+        case Table(columns, rows):
+            cells = [[_breakable("\n".join(map(plain, lines_of(cell)))) for cell in row] for row in rows]
+            return {"kind": "table", "names": columns, "rows": cells, "shares": block.shares or [1] * len(columns)}
+        case Reply():
+            return {"kind": "reply", **asdict(block)}
+        case ToFillIn(lines):
+            return {"kind": "fill in", "lines": lines}
+    raise TypeError(f"a sheet has no {type(block).__name__}")
 
 
 def _breakable(text: str) -> str:

@@ -14,8 +14,8 @@ from typing import Any
 from securetm.accounting.calculator.group_privacy import grown
 from securetm.contracts import Budget, Claim, Unit
 from securetm.plans.profiles import claims_of, cohort_of
+from securetm.reports.document import Document, Paragraph, Section, Table, ToFillIn, items
 from securetm.reports.statement.marks import sheet_marks, shown_digest
-from securetm.reports.statement.paper import Items, Paper, PaperSection, Paragraph, TextTable, ToFillIn
 from securetm.reports.statement.sources import ReportSources, attacks_read
 from securetm.threats import read_threat_model
 from securetm.wording import counted, downward_whole, listed, upward, upward_figure
@@ -253,14 +253,15 @@ _SIGNS = (
     "documents that is not counted above, and I agree that the files listed here leave."
 )
 
+ITSELF = "This page loads nothing and sends nothing. Its figures are those of the run's own record."
 _NO_INPUT = "Nothing but the agreed plan."
 
 
-def sheet(statement: Statement, digest: str, name: str, annexes: Mapping[str, str]) -> Paper:
+def sheet(statement: Statement, digest: str, name: str, annexes: Mapping[str, str]) -> Document:
     """The sheet. `digest` is that of the statement's file, `name` the file's name, and `annexes` what belongs to this sheet."""
     files = {**statement.files, **annexes, name: digest}
     day = f", {statement.day}" if statement.day else ""
-    return Paper(
+    return Document(
         title=f"What leaves of the run “{statement.run}”, and what is hidden",
         subtitle=f"Statement {shown_digest(digest)}{day}. By securetm {statement.software}.",
         sections=tuple(_sections(statement, files)),
@@ -268,29 +269,25 @@ def sheet(statement: Statement, digest: str, name: str, annexes: Mapping[str, st
         foot=f"Statement {shown_digest(digest)}{day}",
         marks=sheet_marks(digest, files),
         day=statement.day,
-        one_sheet=True,
+        kind="sheet",
+        ending=(ITSELF,),
     )
 
 
-def _sections(statement: Statement, files: Mapping[str, str]) -> Iterator[PaperSection]:
+def _sections(statement: Statement, files: Mapping[str, str]) -> Iterator[Section]:
     head, *rest = statement.bound
-    yield PaperSection("What is hidden, and how well", (Paragraph(head, strong=True), *_listed(tuple(rest))))
-    yield PaperSection("Who, and what was trained", (Paragraph(" ".join((*statement.who, *_trained(statement)))),))
+    yield Section("What is hidden, and how well", (Paragraph(head, "strong"), *items(rest)))
+    yield Section("Who, and what was trained", (Paragraph(" ".join((*statement.who, *_trained(statement)))),))
     documents = (*statement.documents, statement.neighbours) if statement.neighbours else statement.documents
-    yield PaperSection("Which documents", (Paragraph(" ".join(documents)),))
-    yield PaperSection("From what it started", _listed(statement.origins) or (Paragraph(_NO_INPUT),))
-    yield PaperSection("How the settings were chosen", (Paragraph(" ".join(statement.settings)),))
-    yield PaperSection("What a failure would show", _listed(statement.failure))
-    yield PaperSection("What is not covered", _listed(statement.not_covered))
-    shares = (0.32, 0.68)
+    yield Section("Which documents", (Paragraph(" ".join(documents)),))
+    yield Section("From what it started", items(statement.origins) or (Paragraph(_NO_INPUT),))
+    yield Section("How the settings were chosen", (Paragraph(" ".join(statement.settings)),))
+    yield Section("What a failure would show", items(statement.failure))
+    yield Section("What is not covered", items(statement.not_covered))
     rows = tuple((PurePath(name).name, digest) for name, digest in files.items())
-    yield PaperSection("What belongs to this sheet", (TextTable(("file", "SHA-256"), rows, shares),))
-    yield PaperSection("Signature", (Paragraph(_SIGNS, kept=True), ToFillIn(SIGNATURE_LINES)))
+    yield Section("What belongs to this sheet", (Table(("file", "SHA-256"), rows, shares=(0.32, 0.68)),), aside=True)
+    yield Section("Signature", (Paragraph(_SIGNS, kept=True), ToFillIn(SIGNATURE_LINES)), aside=True)
 
 
 def _trained(statement: Statement) -> tuple[str, ...]:
     return (f"Model: {statement.model}. Protection: {statement.profile} ({statement.title[:1].lower()}{statement.title[1:]}).",)
-
-
-def _listed(sentences: tuple[str, ...]) -> tuple[Items, ...]:
-    return (Items(sentences),) if sentences else ()

@@ -17,11 +17,12 @@ from securetm.federation.release import MODEL, RELEASE
 from securetm.federation.simulation import simulation
 from securetm.reports.audit_report import audit_page
 from securetm.reports.audit_wording import quotes
+from securetm.reports.document import Document
 from securetm.reports.files import check_writable, make_private, write_report
+from securetm.reports.markdown import in_markdown
+from securetm.reports.pages import in_html
 from securetm.reports.statement.annex import annex_foot, annex_of, paper, signed_report
-from securetm.reports.statement.forms import in_html, in_markdown
-from securetm.reports.statement.marks import annex_marks, in_comment, sealed
-from securetm.reports.statement.paper import Paper
+from securetm.reports.statement.marks import annex_marks, sealed
 from securetm.reports.statement.pdf import check_library, has_library, in_pdf
 from securetm.reports.statement.questions import SignedReport
 from securetm.reports.statement.sources import released_files, sources_of
@@ -41,8 +42,8 @@ class WrittenReport:
 
     report: SignedReport
     statement: Statement
-    sheet: Paper
-    paper: Paper  # the annex
+    sheet: Document
+    paper: Document  # the annex
     audits: tuple[Audit, ...]
     files: tuple[tuple[str, Path], ...]  # what each is, and where
     release: Path  # of the run
@@ -111,7 +112,7 @@ def write_signed_report(run: Path, html: Path | None, pdf: Path | None, markdown
     files: list[tuple[str, Path]] = []
     if wanted:
         first = next(iter(wanted.values()))
-        technical = list(_technical(audits, first, examples, annex_foot(digest, day), in_comment(annex_marks(digest))))
+        technical = list(_technical(audits, first, examples, annex_foot(digest, day), annex_marks(digest)))
         report = replace(report, annexes={path.name: _sha256(path.read_bytes()) for path in technical})
         files += [("The annex", path) for path in technical]
     annex = annex_of(paper(report), digest, day)
@@ -123,7 +124,7 @@ def write_signed_report(run: Path, html: Path | None, pdf: Path | None, markdown
 
 
 def _beside(
-    path: Path, form: str, statement: Statement, annex: Paper, technical: Mapping[str, str]
+    path: Path, form: str, statement: Statement, annex: Document, technical: Mapping[str, str]
 ) -> Iterator[tuple[str, Path]]:
     """Writes a sheet, and before it what it speaks of: the statement's file and the annex in the same form."""
     facts, content = path.with_name(f"{path.stem}.{STATEMENT}.json"), statement.as_file()
@@ -139,18 +140,18 @@ def _beside(
     yield "The facts", facts
 
 
-def _in_form(made: Paper, form: str) -> bytes:
+def _in_form(made: Document, form: str) -> bytes:
     if form == PDF:
         return in_pdf(made)
     return (in_html(made) if form == HTML else in_markdown(made)).encode("utf-8", "backslashreplace")
 
 
-def _technical(audits: Sequence[Audit], beside: Path, examples: int, foot: str, mark: str) -> Iterator[Path]:
+def _technical(audits: Sequence[Audit], beside: Path, examples: int, foot: str, marks: tuple[str, ...]) -> Iterator[Path]:
     """Writes the technical page of each audit beside the report, as a part of the annex."""
     for audit in audits:
         path = beside.with_name(f"{beside.stem}.annex-{audit.plan}.html")
         check_writable(path)
-        write_report(path, audit_page(audit, examples, foot, mark), private=quotes(audit, examples))
+        write_report(path, audit_page(audit, examples, foot, marks), private=quotes(audit, examples))
         yield path
 
 
