@@ -16,18 +16,17 @@ from hypothesis import strategies as some
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 from rich.console import Console
-from rich.table import Table
 
 from securetm.auditing.record import Audit, Example
 from securetm.cli.json_output import print_json
 from securetm.foreign_text import csv_cell, html_text, json_text, markdown_text, printable, without_commands
 from securetm.reports.audit_report import audit_page, summary
+from securetm.reports.document import Document, Items, Paragraph, Section, Table
 from securetm.reports.federation import status_page
-from securetm.reports.pages import framed
+from securetm.reports.markdown import in_markdown
+from securetm.reports.pages import in_html
 from securetm.reports.progress import Bars
-from securetm.reports.statement.forms import in_html, in_markdown, show_paper
-from securetm.reports.statement.paper import Items, Paper, PaperSection, Paragraph, TextTable
-from securetm.reports.terminal import Screen
+from securetm.reports.terminal import Screen, show_document
 from securetm.reports.topics import topics_csv
 from securetm.runs.federation_result import FederationResult
 from tests.reports.audits import AUDIT, finding
@@ -49,7 +48,7 @@ def test_what_would_be_obeyed_is_spelt_out_or_left_out() -> None:
 
 def test_a_screen_obeys_this_program_alone() -> None:
     out = StringIO()
-    table = Table(title=NASTY)
+    table = RichTable(title=NASTY)
     table.add_row(NASTY, "[bold]strong[/bold]")
     to = Screen(file=out, width=80, force_terminal=True, color_system="truecolor", highlight=False)
     to.print(table)
@@ -74,14 +73,14 @@ def json_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> str:
     return said
 
 
-def paper() -> Paper:
-    blocks = (Paragraph(WORD), Items((WORD,)), TextTable((WORD, "b"), ((WORD, WORD),), (0.5, 0.5)))
-    return Paper(WORD, WORD, (PaperSection(WORD, blocks),), (WORD,))
+def paper() -> Document:
+    blocks = (Paragraph(WORD), Items((WORD,)), Table((WORD, "b"), ((WORD, WORD),), shares=(0.5, 0.5)))
+    return Document(WORD, WORD, (Section(WORD, blocks),), annexes=(WORD,))
 
 
 def paper_on_a_screen(_: object) -> str:
     out = StringIO()
-    show_paper(paper(), Screen(file=out, width=80, highlight=False))
+    show_document(paper(), Screen(file=out, width=80, highlight=False))
     return out.getvalue()
 
 
@@ -110,7 +109,6 @@ WRITERS: dict[str, tuple[Callable[[pytest.CaptureFixture[str]], str], str]] = {
     "page to sign as text": (lambda _: in_markdown(paper()), "markdown"),
     "page to sign on a screen": (paper_on_a_screen, "terminal"),
     "page of a run": (lambda _: status_page(facts(run=WORD, model=WORD)), "html"),
-    "page whose part forgot it": (lambda _: framed(WORD, ["".join(OBEYED)]), "html"),
     "notebook": (notebook, "html"),
     "Python": (in_python, "terminal"),
 }

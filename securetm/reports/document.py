@@ -220,7 +220,7 @@ def numbers_of(figure: Figure) -> Table:
 
 def named_curves(figure: Figure) -> tuple[str, ...]:
     """The name of each curve, with its letter where there are several."""
-    several = len(figure.curves) > 1
+    several = len(figure.curves) > 1 or figure.square
     return tuple(f"{letter(n)}: {one.name}" if several else one.name for n, one in enumerate(figure.curves))
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 import re
+from html import unescape
 from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
-from securetm.reports.audit_charts import bar_of, bars, planes
-from securetm.reports.audit_markup import Html
-from securetm.reports.audit_tables import counts_table, refusals_table
 
 from securetm.auditing.attack import Estimate
 from securetm.auditing.judging import measured
-from securetm.auditing.record import Audit, Curve, Example, RefusalRecord, record
+from securetm.auditing.record import Audit, Curve, Finding, Example, RefusalRecord, record
 from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
-from securetm.reports.audit_report import audit_page
+from securetm.reports.audit_report import audit_page, bars, counts_table, figures, refusals_table, result_of
 from securetm.reports.audit_wording import CAUTION, claimed_epsilon, headline, promised, share
+from securetm.reports.document import Bars, Figure, Table
 from securetm.threats import CHANNELS, read_threat_model
 
 from .audits import (
@@ -162,58 +161,54 @@ def test_what_stands_before_a_list_is_no_word_of_it() -> None:
     assert "2 of 3 words" in text
 
 
-def test_curves_are_told_apart_by_letters_and_dashes() -> None:
-    drawn = planes(PROTECTED)
-    assert re.findall(r">([ABε])</text>", drawn) == ["ε", "A", "B", "A", "B"]  # on the lines, then beside their names
-    assert drawn.count("stroke-dasharray") == 2
-    assert "likelihood ratio, 40 shadow models" in drawn
-    assert "10\N{NO-BREAK SPACE}%" in drawn
-    assert "ε" not in planes(MEMBERSHIP)  # which claims no epsilon
-    assert "ε" not in planes(changed(PROTECTED, epsilon_unit="word"))  # of something else than was tried
-    assert "as claimed" in planes(EMPIRICAL)
-    assert planes(CLAIM) == ""
+def test_a_finding_has_a_figure_for_each_kind_of_curve_with_its_numbers() -> None:
+    _, drawn, rates = figures(PROTECTED)
+    assert isinstance(drawn, Figure)
+    assert isinstance(rates, Table)
+    assert drawn.allowed is not None
+    assert [row[0] for row in rates.rows] == [f"{'AB'[n]}: {line.name}" for n, line in enumerate(drawn.curves)]
+    assert "likelihood ratio, 40 shadow models" in str(rates.rows)
+    for other in (MEMBERSHIP, changed(PROTECTED, epsilon_unit="word")):  # no epsilon is claimed, or of something else
+        assert [one.allowed for one in figures(other) if isinstance(one, Figure)] == [None]
+    assert [one.diagonal for one in figures(EMPIRICAL) if isinstance(one, Figure)] == ["as claimed"]
+    assert not list(figures(CLAIM))
 
 
 def test_the_rates_beside_a_curve_are_read_off_without_guessing_between_thresholds() -> None:
     curve = Curve("roc", "a", (0.0, 0.005, 0.05, 1.0), (0.1, 0.2, 0.6, 1.0))
-    drawn = planes(finding(curves=(curve,))).replace(SPACE, " ")
-    cells = re.findall(r'<td role="cell"[^>]*>([^<]*)</td>', drawn)
-    assert cells == ["10 %", "20 %", "60 %"]
+    _, _, rates = figures(finding(curves=(curve,)))
+    assert isinstance(rates, Table)
+    assert rates.rows == (("A: a", f"10{SPACE}%", f"20{SPACE}%", f"60{SPACE}%"),)
+    single = finding(curves=(Curve("epsilon", "shown", (4.0,), (math.inf,)),))
+    assert "no bound" in said(replace(AUDIT, findings=(single,)))
 
 
-def test_an_epsilon_has_an_axis_of_its_own_and_an_interval_without_end_an_arrow() -> None:
-    several = bars([bar_of(one, Html("x")) for one in (finding(), EMPIRICAL, UNPROTECTED)])
-    assert several.count("<figure>") == 2
-    axis = re.findall(r'text-anchor="middle">([\d.]+)</text>', several)
-    assert [float(mark) for mark in axis] == [0, 2, 4, 6, 8]
-    arrow = "M2 11l6 5l-6 5"
-    assert arrow in several
-    assert arrow not in bars([bar_of(EMPIRICAL, Html("x"))])
-    assert "1.42 (0.62 to 2.31), by chance 0" in several
+def axes(*findings: Finding) -> list[Bars]:
+    return list(bars([result_of(one, ("x",)) for one in findings]))
+
+
+def test_an_epsilon_has_an_axis_of_its_own_and_an_interval_without_end_goes_beyond_it() -> None:
+    _, epsilons = axes(finding(), EMPIRICAL, UNPROTECTED)
+    assert [float(text) for _, text in epsilons.marks] == [0, 2, 4, 6, 8]
+    assert [bar.beyond for bar in epsilons.bars] == [False, True]
+    assert epsilons.bars[0].said == "1.42 (0.62 to 2.31), by chance 0"
+    assert "M2 11l6 5l-6 5" in audit_page(replace(AUDIT, findings=(UNPROTECTED,)), 0)  # an arrow
 
 
 def test_what_is_far_beyond_the_limit_does_not_press_the_rest_together() -> None:
     """A multiple of what is claimed: sixty times for what nothing protects, about once for what something does."""
     unit = "epsilon that one sum claims"
     far, near = (measured("shown", unit, Estimate(v, v - 0.1, v + 0.1, 70.0), 0.95) for v in (60.0, 0.9))
-    drawn = bars([bar_of(finding(measured=one, refuted_from=1.0, chance=None), Html("x")) for one in (far, near)])
-    axis = [float(mark) for mark in re.findall(r'text-anchor="middle">([\d.]+)</text>', drawn)]
-    assert axis[-1] == 4
-    assert drawn.count("M2 11l6 5l-6 5") == 1
-    assert "60 (59.9 to 60.1)" in drawn
-
-
-def test_a_single_point_is_its_letter_and_nothing_hides_it() -> None:
-    single = Curve("epsilon", "shown", (4.0,), (2.0,))
-    drawn = planes(finding(curves=(single,)))
-    assert drawn.count("<circle") == 1
-    assert ">A</text>" in drawn
-    assert "no bound" in planes(finding(curves=(Curve("epsilon", "shown", (4.0,), (math.inf,)),)))
+    (drawn,) = axes(*(finding(measured=one, refuted_from=1.0, chance=None) for one in (far, near)))
+    assert drawn.marks[-1] == (1.0, "4")
+    assert [bar.beyond for bar in drawn.bars] == [True, False]
+    assert drawn.bars[0].said.startswith("60 (59.9 to 60.1)")
 
 
 def test_small_shares_have_an_axis_of_their_own_only_if_all_of_a_measure_are_small() -> None:
-    assert "100" + SPACE not in bars([bar_of(CLAIM, Html("x"))])
-    assert bars([bar_of(one, Html("x")) for one in (finding(), CLAIM)]).count("<figure>") == 1
+    (small,), both = axes(CLAIM), axes(finding(), CLAIM)
+    assert f"100{SPACE}%" not in dict(small.marks).values()
+    assert len(both) == 1
 
 
 def test_an_audit_that_found_nothing_still_has_a_page() -> None:
@@ -257,7 +252,7 @@ def test_the_headline_never_says_more_than_was_tried() -> None:
 def test_headline_and_table_count_the_same_findings() -> None:
     other = changed(CLAIM, profile="fortress")
     audit = replace(AUDIT, findings=(finding(), CLAIM, CLAIM, other, changed(IDLE, claimed=True)))
-    assert counts_table(audit).rows[0] == (["claims of a profile"], ["0"], ["0"], ["3"], ["1"])
+    assert counts_table(audit).rows[0] == ("claims of a profile", "0", "0", "3", "1")
     assert headline(audit).startswith("2 claims (3 findings) were tried and held")
     assert "“sees only sums” against the coordinator (profile masked, fortress)" in headline(audit)
 
@@ -295,14 +290,14 @@ def test_an_ideal_attacker_is_told_in_the_numbers_of_the_measure() -> None:
 def test_adversaries_and_channels_are_explained() -> None:
     text = audit_page(AUDIT, 0)
     assert f"<p>{read_threat_model('curious_coordinator').title}.</p>" in text
-    assert f"<b>answer</b>: {CHANNELS['answer']}" in text
+    assert f'<span class="strong">answer</span>: {CHANNELS["answer"]}' in unescape(text)
 
 
 def test_promises_that_were_not_kept_stand_first() -> None:
     held = RefusalRecord("masked", "a sum of ten", 10, 100, True, "south", "BelowMinimum")
     broken = RefusalRecord("masked", "other weights", 0, 0, False, "", "")
     rows = refusals_table(replace(AUDIT, refusals=(held, broken))).rows
-    assert [row[2] for row in rows] == [["other weights"], ["a sum of ten"]]
+    assert [row[2] for row in rows] == ["other weights", "a sum of ten"]
 
 
 def test_the_record_has_every_field_of_the_contract_on_one_level() -> None:

@@ -1,0 +1,147 @@
+"""Figures: every point where its numbers say, in braille and in SVG, and curves that are told apart without colour."""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import pytest
+
+from securetm.reports.budget import figure_of
+from securetm.reports.charts import Axis, axes_of, axis, axis_mark, in_svg, in_terminal
+from securetm.reports.document import Curve, Figure
+
+from .sheets import PLOT
+
+FIGURE = figure_of(PLOT)
+
+
+@pytest.mark.parametrize(
+    ("largest", "top", "step"), [(1.83, 2.0, 0.5), (10, 10, 2), (0.0037, 0.004, 0.001), (1704, 2000, 500), (1000, 1000, 200)]
+)
+def test_an_axis_ends_at_a_round_number(largest: float, top: float, step: float) -> None:
+    found = axis(largest, 5 if largest in (10, 1000) else 4)
+    assert (found.top, found.step) == (pytest.approx(top), pytest.approx(step))
+    assert found.top >= largest
+    assert found.ticks()[0] == 0
+    assert found.ticks()[-1] == pytest.approx(top)
+
+
+def test_numbers_on_an_axis() -> None:
+    assert [axis_mark(value) for value in (0, 0.25, 2500, 1.5)] == ["0", "0.25", "2,500", "1.5"]
+    assert axis_mark(0.1 + 0.2) == "0.3"
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_terminal_plot_is_as_wide_as_asked(width: int) -> None:
+    rows = in_terminal(FIGURE, width).splitlines()
+    assert max(map(len, rows)) <= width
+    assert max(map(len, rows)) >= width - 1
+    assert rows[0].strip() == "epsilon per document"
+    assert any("●     the setting asked about" in row for row in rows)
+    assert [row.split("  ")[-1] for row in rows if row.strip().startswith("⠤")] == ["tight & sound", "looser"]
+
+
+def dots(text: str) -> list[tuple[int, int]]:
+    """Every dot of a plot as column and row of dots, measured from the upper left of its field."""
+    field = [re.split("[│┤]", row, maxsplit=1)[1] for row in text.splitlines() if re.search("[│┤]", row)]
+    bits = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+    found = []
+    for row, cells in enumerate(field):
+        for column, cell in enumerate(cells):
+            code = ord(cell) - 0x2800 if "\u2800" <= cell <= "\u28ff" else 0
+            found += [(2 * column + x, 4 * row + y) for x in (0, 1) for y in range(4) if code & bits[x][y]]
+    return found
+
+
+def test_the_dots_lie_where_the_numbers_say() -> None:
+    line = Figure("", "x", "y", (Curve("straight", ((0.0, 0.0), (10.0, 2.0))),))
+    height, width = 10, 60
+    found = dots(in_terminal(line, width, height))
+    across = max(x for x, _ in found)
+    assert across == 2 * (width - 6) - 1
+    for x, y in found:
+        share = x / across
+        assert y == pytest.approx(2 + (1 - share) * (4 * height - 4), abs=1.5)
+
+
+def test_what_is_infinite_is_left_out() -> None:
+    broken = replace(FIGURE, curves=(Curve("a", ((1.0, 1.0), (2.0, math.inf), (3.0, 2.0))),), marked=None)
+    assert axes_of(broken)[1].top == 2.0
+    assert "inf" not in in_svg(broken)
+    assert "⠤" in in_terminal(broken, 60) or "⣀" in in_terminal(broken, 60)
+
+
+def texts_of(svg: str) -> list[ElementTree.Element]:
+    return list(ElementTree.fromstring(svg).iter("text"))
+
+
+def curves_of(svg: str) -> list[tuple[list[tuple[float, float]], str]]:
+    """The points of each drawn curve, and its dashes."""
+    found = []
+    for path in ElementTree.fromstring(svg).iter("path"):
+        style = str(path.get("style"))
+        if "stroke-width: 2" in style:
+            pairs = re.findall(r"([\d.]+) ([\d.]+)", str(path.get("d")))
+            dashes = re.search(r"stroke-dasharray: ([^;]+)", style)
+            found.append(([(float(x), float(y)) for x, y in pairs], dashes[1] if dashes else ""))
+    return found
+
+
+def value_of(place: tuple[float, float], svg: str) -> tuple[float, float]:
+    """A point's numbers, read off the axes as a person would: between the marks."""
+    marks = [(t, float(str(t.text))) for t in texts_of(svg) if re.fullmatch(r"[\d.]+", str(t.text))]
+    across = sorted((float(t.get("x", 0)), value) for t, value in marks if "middle" in str(t.get("style")))
+    up = sorted((float(t.get("y", 0)) - 4.5, value) for t, value in marks if "end" in str(t.get("style")))
+    return _between(across, place[0]), _between(up, place[1])
+
+
+def _between(marks: list[tuple[float, float]], at: float) -> float:
+    (first, low), (last, high) = marks[0], marks[-1]
+    return low + (at - first) / (last - first) * (high - low)
+
+
+def test_the_curves_of_an_svg_are_at_their_numbers_and_differ_without_colour() -> None:
+    svg = in_svg(FIGURE)
+    drawn = curves_of(svg)
+    for (points, _), line in zip(drawn, FIGURE.curves, strict=True):
+        for place, (x, y) in zip(points, line.points, strict=True):
+            assert 0 <= place[0] <= 760
+            assert value_of(place, svg) == (pytest.approx(x, abs=0.05), pytest.approx(y, abs=0.02))
+    assert [bool(dashes) for _, dashes in drawn] == [False, True]
+    assert {"A", "B"} <= {t.text for t in texts_of(svg)}
+    assert [t.text for t in texts_of(in_svg(replace(FIGURE, curves=FIGURE.curves[:1])))].count("A") == 0  # alone it needs none
+
+
+def test_an_svg_is_the_same_each_time_and_takes_its_colours_from_the_page() -> None:
+    svg = in_svg(FIGURE)
+    assert svg == in_svg(FIGURE)
+    assert not re.search(r"#[0-9a-f]{6}| id=|font-family|url\(|http", svg)
+    assert {"var(--ink)", "var(--line)", "var(--second)"} <= set(re.findall(r"var\(--\w+\)", svg))
+    assert len(svg) < 6000
+
+
+def test_no_text_of_a_figure_is_markup_or_mathematics() -> None:
+    hostile = replace(FIGURE, title="<b>$x$", x="$\\frac{<i>$", curves=(Curve("</svg>", FIGURE.curves[0].points),))
+    svg = in_svg(hostile)
+    assert ElementTree.fromstring(svg).get("aria-label") == "<b>$x$"
+    assert hostile.x in {t.text for t in texts_of(svg)}
+
+
+def test_a_square_figure_is_told_in_decades() -> None:
+    rates = Curve("a", ((0.0, 0.0), (0.001, 0.01), (0.1, 0.4), (1.0, 1.0)))
+    svg = in_svg(Figure("t", "x", "y", (rates,), square=True, decades=-3, diagonal="chance", allowed=rates))
+    assert {"0.1\N{NO-BREAK SPACE}%", "100\N{NO-BREAK SPACE}%", "chance", "A", "ε"} <= {t.text for t in texts_of(svg)}
+    ((x, y), *_), _ = curves_of(svg)[-1]
+    assert (x, y) == (pytest.approx(61.1, abs=0.2), pytest.approx(378.4, abs=0.2))  # what is 0 stands at the corner
+
+
+def test_of_many_points_only_those_are_drawn_that_can_be_told_apart() -> None:
+    many = Curve("many", tuple((n / 50_000, n / 50_000) for n in range(50_001)))
+    assert len(in_svg(Figure("t", "x", "y", (many,)))) < 12_000
+
+
+def test_an_axis_holds_what_lies_beyond_it() -> None:
+    assert Axis(2.0, 1.0).share(5.0) == 1.0
