@@ -16,6 +16,7 @@ from hypothesis import strategies as some
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 from rich.console import Console
+from rich.table import Table as RichTable
 
 from securetm.auditing.record import Audit, Example
 from securetm.cli.json_output import print_json

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed
 
 _WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _STICK_OUT = """JSON.stringify([...document.querySelectorAll('td, th, p, h3, summary, svg')]
-  .filter(e => !e.closest('thead') && !e.closest('.rest') && e.getBoundingClientRect().right > innerWidth + 1)
+  .filter(e => !e.closest('thead') && !e.closest('.said') && e.getBoundingClientRect().right > innerWidth + 1)
   .map(e => e.outerHTML.slice(0, 80)))"""
 _HEIGHTS = "JSON.stringify([...document.querySelectorAll('details')].map(e => e.getBoundingClientRect().height))"
 
