@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from securetm.auditing.attack import Estimate
 from securetm.auditing.judging import measured
-from securetm.auditing.record import Audit, Curve, Finding, Example, RefusalRecord, record
+from securetm.auditing.record import Audit, Curve, Example, Finding, RefusalRecord, record
 from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.reports.audit_report import audit_page, bars, counts_table, figures, refusals_table, result_of
 from securetm.reports.audit_wording import CAUTION, claimed_epsilon, headline, promised, share
