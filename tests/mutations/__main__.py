@@ -1,8 +1,8 @@
 """Makes each fault and runs its tests until one fails, and says which one: `python -m tests.mutations [ID or AREA ...]`.
 
 All is loaded and collected once. Each fault is made in a forked process, in the code of the function where it stands, so that
-it takes as long as its tests. Without names it makes all faults and writes `outcome.json`. It ends with 1 if a fault survives that
-was caught before.
+it takes as long as its tests. Without names it makes all faults and writes `outcome.json`. It ends with 1 if a fault survives
+that was caught before.
 """
 
 from __future__ import annotations
