@@ -23,10 +23,6 @@ def test_every_fault_fits_one_place_and_names_tests_that_are_there() -> None:
         assert not gone, f"{fault.id} names files of tests that are not there: {gone}"
 
 
-def test_the_outcome_is_that_of_this_list() -> None:
-    assert set(json.loads(OUTCOME.read_text("utf-8"))) == {one.id for one in all_faults()}
-
-
 @pytest.mark.slow
 def test_a_sample_is_caught_as_before() -> None:
     caught = [name for name, by in json.loads(OUTCOME.read_text("utf-8")).items() if by != "survived"]
