@@ -18,35 +18,35 @@ if TYPE_CHECKING:
     from securetm.corpus.docstrings import docstring_parties as docstring_parties
     from securetm.corpus.readers import read_corpus as read_corpus
     from securetm.corpus.tokeniser import Tokeniser as Tokeniser
-    from securetm.models.gibbs.lda import LDA as LDA
-    from securetm.models.moments.moments import Moments as Moments
+    from securetm.models.fednmf import FedNMF as FedNMF
+    from securetm.models.lda.lda import LDA as LDA
+    from securetm.models.lda.lda_vi import VariationalLDA as VariationalLDA
+    from securetm.models.lda.sentence_lda import SentenceLDA as SentenceLDA
+    from securetm.models.moments import Moments as Moments
     from securetm.models.neural.contextual import CombinedTM as CombinedTM
     from securetm.models.neural.contextual import ZeroShotTM as ZeroShotTM
     from securetm.models.neural.neural_lda import NeuralLDA as NeuralLDA
     from securetm.models.neural.prodlda import ProdLDA as ProdLDA
-    from securetm.models.nmf.fednmf import FedNMF as FedNMF
-    from securetm.models.nmf.nmf import NMF as NMF
-    from securetm.models.sentence.sentence_lda import SentenceLDA as SentenceLDA
-    from securetm.models.torch_module.topic_network import TopicNetwork as TopicNetwork
-    from securetm.models.torch_module.torch_module import TorchModule as TorchModule
-    from securetm.models.variational.lda_vi import VariationalLDA as VariationalLDA
+    from securetm.models.neural.torch_module import TopicNetwork as TopicNetwork
+    from securetm.models.neural.torch_module import TorchModule as TorchModule
+    from securetm.models.nmf import NMF as NMF
     from securetm.reports.statement.write import federate as federate
     from securetm.runs.finished import load as load
 
 _WHERE = {
     "CombinedTM": "securetm.models.neural.contextual",
     "Corpus": "securetm.corpus.corpus",
-    "FedNMF": "securetm.models.nmf.fednmf",
-    "LDA": "securetm.models.gibbs.lda",
-    "Moments": "securetm.models.moments.moments",
-    "NMF": "securetm.models.nmf.nmf",
+    "FedNMF": "securetm.models.fednmf",
+    "LDA": "securetm.models.lda.lda",
+    "Moments": "securetm.models.moments",
+    "NMF": "securetm.models.nmf",
     "NeuralLDA": "securetm.models.neural.neural_lda",
     "ProdLDA": "securetm.models.neural.prodlda",
-    "SentenceLDA": "securetm.models.sentence.sentence_lda",
+    "SentenceLDA": "securetm.models.lda.sentence_lda",
     "Tokeniser": "securetm.corpus.tokeniser",
-    "TopicNetwork": "securetm.models.torch_module.topic_network",
-    "TorchModule": "securetm.models.torch_module.torch_module",
-    "VariationalLDA": "securetm.models.variational.lda_vi",
+    "TopicNetwork": "securetm.models.neural.torch_module",
+    "TorchModule": "securetm.models.neural.torch_module",
+    "VariationalLDA": "securetm.models.lda.lda_vi",
     "ZeroShotTM": "securetm.models.neural.contextual",
     "audit": "securetm.auditing.runner",
     "budget": "securetm.accounting.calculator.budget_call",

@@ -24,12 +24,13 @@ from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
 from securetm.mechanisms.word_selection import WordSelection
-from securetm.models.gibbs.lda import LDA
+from securetm.models.fednmf import FedNMF
+from securetm.models.lda.lda import LDA
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.nmf.fednmf import FedNMF
-from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
-from securetm.models.word_sketch import WordSketch
-from securetm.models.word_sums import WordSums
+from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut
+from securetm.models.questions.word_sketch import WordSketch
+from securetm.models.questions.word_sums import WordSums
+from securetm.models.questions.words import DocumentFrequencies, WordList
 from securetm.plans.agreement import agree
 from securetm.plans.reading import read_plan
 from securetm.route import Route

@@ -110,7 +110,7 @@ def test_a_broken_part_names_its_package_and_breaks_no_other(site: Path, point: 
 
 
 def test_a_model_that_calls_itself_otherwise_is_refused(site: Path) -> None:
-    declare(site, "stranger", models="other = securetm.models.gibbs.lda:LDA")
+    declare(site, "stranger", models="other = securetm.models.lda.lda:LDA")
     with pytest.raises(BrokenPart, match="calls itself 'lda'"):
         MODELS.load("other")
 

@@ -16,7 +16,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.entropy import Seeded
 from securetm.errors import BadSetting, CountsNotWhole
 from securetm.federation.questions import PerPerson
-from securetm.models.queries import CooccurrenceCounts
+from securetm.models.questions.model_quality import CooccurrenceCounts
 from securetm.route import Route
 from securetm.row_failures import SoundRows
 from tests.test_block_answers import CASES, COHORT, VOCABULARY, Kept

@@ -24,7 +24,7 @@ from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.torch_module.torch_module import TorchModule
+from securetm.models.neural.torch_module import TorchModule
 from securetm.route import Route
 
 TURNS, MEMORY_STEPS = 12, 4

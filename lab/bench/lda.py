@@ -20,8 +20,7 @@ from lab.peers.topic_models import SCIKIT, TOMOTOPY, PeerMissing, PeerProcess
 from lab.research_corpora import news
 from securetm.contracts import Array
 from securetm.models.estimator import held_back
-from securetm.models.gibbs.lda import LDA
-from securetm.models.gibbs.lda_documents import LdaDocuments
+from securetm.models.lda.lda import LDA, LdaDocuments
 
 ALPHA, ETA = 0.1, 0.01
 WORDS, HELD_OUT = 2_000, 0.1

@@ -27,11 +27,10 @@ from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, RegeneratedSlots
 from securetm.mechanisms.slot_noise import SECRET, SlotNoise
 from securetm.models.document_noise import uniform
-from securetm.models.gibbs.counting import Counting
-from securetm.models.gibbs.draws import Assignments, CountTable
-from securetm.models.gibbs.lda import LDA
-from securetm.models.gibbs.slots import Slots, less_noise
-from securetm.models.sentence.sentence_lda import SentenceLDA
+from securetm.models.lda.counting import Assignments, Counting, CountTable
+from securetm.models.lda.lda import LDA
+from securetm.models.lda.sentence_lda import SentenceLDA
+from securetm.models.lda.slots import Slots, less_noise
 
 EPSILONS, THRESHOLD = (8.0, 9.0, 10.0, 11.0), 0.2
 KINDS = ("continuous", "discrete")

@@ -32,16 +32,13 @@ from securetm.corpus.readers import read_corpus
 from securetm.corpus.synthetic import LdaNodes, SyntheticNodes, lda_nodes
 from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.corpus.word_vectors import GLOVE, read_vectors
-from securetm.models.gibbs.lda import LDA
-from securetm.models.moments.document_pairs import LONGEST
-from securetm.models.moments.moments import Moments
-from securetm.models.moments.start_share import USUAL_START, noise_of_start
-from securetm.models.moments.topics_before import TopicsBefore
-from securetm.models.nmf.nmf import NMF
-from securetm.models.public_knowledge import PublicKnowledge
-from securetm.models.public_topics import public_knowledge
+from securetm.models.lda.lda import LDA
+from securetm.models.lda.lda_vi import VariationalLDA
+from securetm.models.moments import LONGEST, Moments, TopicsBefore
+from securetm.models.nmf import NMF
+from securetm.models.public_knowledge import PublicKnowledge, public_knowledge
 from securetm.models.rounds_rule import FROM_PLAIN, FROM_PUBLIC, noise_of_one_round, rounds_for, totals_for
-from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.models.start_share import USUAL_START, noise_of_start
 
 SHORT, MIDDLE, LONG = "made-up documents of 5 to 10 words", "made-up documents of 15 to 75", "made-up documents of 80 to 240"
 CLEAR = "made-up documents of 15 to 60 on clear subjects"

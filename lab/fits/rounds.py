@@ -23,10 +23,9 @@ from securetm.corpus.readers import read_corpus
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.corpus.tokeniser import prune
 from securetm.corpus.word_vectors import GLOVE, read_vectors
-from securetm.models.public_knowledge import PublicKnowledge
-from securetm.models.public_topics import public_knowledge
+from securetm.models.lda.lda_vi import VariationalLDA
+from securetm.models.public_knowledge import PublicKnowledge, public_knowledge
 from securetm.models.rounds_rule import noise_of_one_round, rounds_of_signal, signal
-from securetm.models.variational.lda_vi import VariationalLDA
 
 DELTA, RADIUS, TOPICS, WORDS = 1e-5, 2.0, 20, 1_000
 SIZES, EPSILONS, ROUNDS = (1_000, 3_000, 8_000), (1.0, 3.0, 8.0), (1, 2, 3, 4, 6, 8)

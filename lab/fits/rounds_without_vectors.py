@@ -31,9 +31,9 @@ from lab.fits.rounds import (
 from lab.fits.start import AskedFirst
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row
-from securetm.models.moments.start_share import USUAL_START
+from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.rounds_rule import noise_of_one_round, rounds_of_signal, signal, totals_for
-from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.models.start_share import USUAL_START
 
 PLAIN, PAIRS = "plain", "moments without vectors"
 ROUNDS = (1, 2, 3, 4, 6, 8, 12, 20)

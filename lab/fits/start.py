@@ -1,4 +1,4 @@
-"""Which share of a budget a start by `moments` should have: the fit of the rule in `models/moments/start_share.py`.
+"""Which share of a budget a start by `moments` should have: the fit of the rule in `models/start_share.py`.
 
 Fitted on synthetic documents and on corpora on which settings may be chosen. All documents are in one place, and the noise is a
 plain Gaussian: only the share is looked at here. Share 0 is the public start, with all of the budget for its rounds.
@@ -18,11 +18,10 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Public
 from securetm.corpus.public_words import public_shares
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.models.moments.document_pairs import LONGEST
-from securetm.models.moments.start_share import noise_of_start
-from securetm.models.moments.topics_before import TopicsBefore
+from securetm.models.lda.lda_vi import VariationalLDA
+from securetm.models.moments import LONGEST, TopicsBefore
 from securetm.models.rounds_rule import noise_of_one_round, rounds_for
-from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.models.start_share import noise_of_start
 
 SIZES, EPSILONS, SHARES = (3_000,), (1.0, 3.0, 8.0), (0.0, 0.25, 0.5, 0.75)
 MOST_DOCUMENTS = 4_000  # of a corpus: more take long, and are clearer than what a rule is needed for

@@ -15,7 +15,7 @@ import numpy as np
 from lab.judged_documents import JudgedDocuments
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
-from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.plans.agreement import Agreement
 
 _ROUNDS = 20  # without noise

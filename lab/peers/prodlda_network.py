@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lab.peers.torch_prodlda import TorchProdLDA
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.torch_module.topic_network import TopicNetwork
+from securetm.models.neural.torch_module import TopicNetwork
 
 
 class ProdLDANetwork(TopicNetwork):

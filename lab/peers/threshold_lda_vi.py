@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from securetm.contracts import Answer, Array, State
-from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.models.lda.lda_vi import VariationalLDA
 
 _DEVIATIONS = 2.0  # of the noise: a smaller count is replaced
 _BEYOND = 20.0  # deviations below 0, beyond which a series is more exact than the quotient

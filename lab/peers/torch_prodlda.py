@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import layer_norm, normalize, softplus
 
 from securetm.contracts import Array, State
-from securetm.models.neural.network_shape import DocumentNoise, NetworkShape, Prior
+from securetm.models.neural.network import DocumentNoise, NetworkShape, Prior
 from securetm.models.neural.prodlda import ProdLDA
 
 

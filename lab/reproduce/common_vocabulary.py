@@ -37,8 +37,7 @@ from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import at_most
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.word_selection import WordSelection
-from securetm.models.word_search import CHANCES, Searched, WordSearch, required
-from securetm.models.word_sums import OPEN, ROUNDS, WordSums
+from securetm.models.questions.word_sums import CHANCES, OPEN, ROUNDS, Searched, WordSearch, WordSums, required
 from securetm.plans.profiles import cohort_of, read_profile
 from securetm.route import compile_route
 

@@ -21,10 +21,10 @@ from lab.peers.threshold_lda_vi import ThresholdLDA
 from lab.peers.topic_models import TOMOTOPY, PeerProcess
 from lab.reproduce.frontier_cases import CENTRAL, DISTRIBUTED, HELPERS, LOCAL, PARTIES, FrontierCase
 from securetm.contracts import Array, State, TopicModel
+from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.likely_counts import likely_totals
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.rounds_rule import noise_of_one_round
-from securetm.models.variational.lda_vi import VariationalLDA
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.reading import plan_from_tables
 

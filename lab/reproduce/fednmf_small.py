@@ -24,13 +24,12 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import prune
 from securetm.corpus.word_vectors import GLOVE, read_vectors
-from securetm.models.gibbs.lda import LDA
-from securetm.models.nmf.factored_topics import FactoredTopics
-from securetm.models.nmf.fednmf import FedNMF, TopicWeights
-from securetm.models.nmf.nmf import NMF
+from securetm.models.fednmf import FedNMF, TopicWeights
+from securetm.models.gradients import SERVER_STEPS
+from securetm.models.lda.lda import LDA
+from securetm.models.lda.lda_vi import VariationalLDA
+from securetm.models.nmf import NMF, FactoredTopics
 from securetm.models.quality import diversity, document_npmi, top_words
-from securetm.models.server_optimisers import KNOWN
-from securetm.models.variational.lda_vi import VariationalLDA
 from securetm.quality.classification import Classified, classified
 from securetm.quality.embedding_coherence import embedding_coherence
 from securetm.quality.significance import paired_difference
@@ -154,8 +153,8 @@ def methods(epochs: int) -> dict[str, Callable[[ShortTexts], LearnedTopics]]:
         FED_LDA: lambda texts: in_rounds(VariationalLDA(n_topics=TOPICS, forgetting=FRACTION), texts, FRACTION),
         OUR_LDA: lambda texts: in_rounds(LDA(n_topics=TOPICS, sweeps=5), texts, 1.0),
     }
-    for server in KNOWN:
-        rate = 0.0 if server == KNOWN[0] else SERVER_RATE
+    for server in SERVER_STEPS:
+        rate = 0.0 if server == SERVER_STEPS[0] else SERVER_RATE
         for name, information in ((PLAIN, 0.0), (INFORMED, INFORMATION)):
             model = FedNMF(mutual_information=information, server=server, server_rate=rate, **steps)
             found[name.format(server)] = lambda texts, model=model: in_rounds(model, texts, FRACTION)  # type: ignore[misc]
@@ -262,8 +261,8 @@ def judge(rows: Sequence[Row], said: Mapping[tuple[str, str], Classified]) -> Ro
     """Where mutual information wins on macro F1, over FedNMF by the same server and over both forms of federated LDA."""
     of = {(row["of"], row["method"]): row for row in rows}
     titles = list(dict.fromkeys(row["of"] for row in rows))
-    pairs = [_pair(title, server, of, said) for title in titles for server in KNOWN]
-    best = {title: max(of[title, INFORMED.format(server)]["f1"] for server in KNOWN) for title in titles}
+    pairs = [_pair(title, server, of, said) for title in titles for server in SERVER_STEPS]
+    best = {title: max(of[title, INFORMED.format(server)]["f1"] for server in SERVER_STEPS) for title in titles}
     over = {name: [t for t in titles if best[t] > of[t, name]["f1"]] for name in (FED_LDA, OUR_LDA)}
     wins = sum(pair["f1"] > 0 for pair in pairs)
     surely = sum(pair["surely"] and pair["f1"] > 0 for pair in pairs)

@@ -17,8 +17,8 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.word_vectors import installed_vectors
-from securetm.models.public_topics import public_knowledge
-from securetm.models.word_search import WordSearch
+from securetm.models.public_knowledge import public_knowledge
+from securetm.models.questions.word_sums import WordSearch
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import rounds_under
 from securetm.plans.reading import plan_from_tables

@@ -43,8 +43,8 @@ from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import NoSuchPath
 from securetm.mechanisms.noising import PRIVATE
-from securetm.models.gibbs.lda import LDA
 from securetm.models.given_documents import BagOfWords
+from securetm.models.lda.lda import LDA
 from securetm.stages import Stages, Unwatched
 from securetm.version import __version__
 

@@ -26,8 +26,8 @@ from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import PartyStore
 from securetm.mechanisms.batch_draws import batch_rows
-from securetm.models.gibbs.draws import CountTable, SampledDocuments
-from securetm.models.matching.matched import Matched
+from securetm.models.lda.counting import CountTable, SampledDocuments
+from securetm.models.lda.matched import Matched
 from securetm.plans.profiles import cohort_of
 from securetm.route import Route
 

@@ -44,7 +44,7 @@ from securetm.federation.sources import corpora_of
 from securetm.federation.store import COMMON, PartyStore, SqliteStore, write_bytes
 from securetm.federation.transcript import Parties, Transcript
 from securetm.federation.wire import wire
-from securetm.models.neural.network_shape import NetworkShape
+from securetm.models.neural.network import NetworkShape
 from securetm.plans.profiles import claims_of, cohort_of, read_profile
 from securetm.plans.reading import read_plan
 from securetm.private_files import private_file, private_folder

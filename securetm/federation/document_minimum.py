@@ -17,7 +17,7 @@ from securetm.errors import CohortTooSmall, NoPersons
 from securetm.federation.paying_errors import DeltaTooLarge, HoldsLess
 from securetm.federation.refusal_errors import BelowMinimum, TooFewDocumentsPromised
 from securetm.federation.running_errors import NotByBlocks, PersonAtSeveralParties, TooFewToTakePart
-from securetm.models.document_needs import check_needs
+from securetm.models.given_documents import check_needs
 from securetm.models.model_errors import EmbeddingsWithoutNoise
 from securetm.plans.agreement import Agreement
 from securetm.plans.party_file import PolicyChoice

@@ -28,8 +28,7 @@ from securetm.federation.soundness import check_answerable
 from securetm.federation.sources import named_for
 from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.federation.topic_labels import TopicLabels
-from securetm.models.known_networks import check_plan_of
-from securetm.models.stored_model import write_model
+from securetm.models.stored_model import check_plan_of, write_model
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import Plan

@@ -15,10 +15,11 @@ from securetm.contracts import INF, Array, ClippedSum, Memory, NamingQuery, Quer
 from securetm.federation.paying_errors import NotPaidFor, OtherUnit
 from securetm.federation.refusal_errors import BadState, UnknownQuestion
 from securetm.models.public_knowledge import without_public
-from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
-from securetm.models.word_sketch import WordSketch
-from securetm.models.word_sums import OPEN, OPEN_BYTES, WordSums
-from securetm.models.word_sums import ROUNDS as ROUNDS_OF_WORDS
+from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut
+from securetm.models.questions.word_sketch import WordSketch
+from securetm.models.questions.word_sums import OPEN, OPEN_BYTES, WordSums
+from securetm.models.questions.word_sums import ROUNDS as ROUNDS_OF_WORDS
+from securetm.models.questions.words import DocumentFrequencies, WordList
 from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import words_in_sums
 from securetm.plans.schema import MOMENTS

@@ -18,8 +18,8 @@ from securetm.errors import Unsound
 from securetm.federation.budget.witness import quorum
 from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions, before_training
-from securetm.models.additivity import check_additive
 from securetm.models.model_errors import CouplesDocuments, EmbeddingsWithoutNoise
+from securetm.models.trials import check_additive
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.profiles import cohort_of, profile_gaps, read_profile
 from securetm.plans.reading import plan_from_tables, read_plan

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from securetm.contracts import Array, State, TopicModel
 from securetm.errors import BadSetting, BrokenPromise
-from securetm.models.gibbs.draws import with_zero
+from securetm.models.batches import with_zero
 from securetm.models.given_documents import BagOfWords
 
 LAMBDA = 0.1  # the topic model's weight, as iFTM sets it

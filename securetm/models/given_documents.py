@@ -1,4 +1,4 @@
-"""Turns what a caller gives to a model into documents: texts, a matrix of counts, a data frame. It knows no model."""
+"""Refuses documents that lack what a model reads, by name and before anything is learned. It reads no document."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, Perturbed
+from securetm.contracts import Array, Perturbed, Reads, TopicModel
 from securetm.corpus.held_blocks import HeldInBlocks
 from securetm.corpus.length_limits import LONGEST, check_lengths
 from securetm.errors import BadSetting
-from securetm.models.model_errors import NoKnownWords, NoMatrix, OtherVocabulary
+from securetm.models.model_errors import NoEmbeddings, NoKnownWords, NoMatrix, NoSentences, OtherEmbeddings, OtherVocabulary
 
 if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser
+
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)  # spreads numbers over 64 bits
 _UNNAMED = "word "  # before the number of a column that has no name
@@ -177,3 +178,26 @@ def _numbers(table: Any) -> Any:
         return table.astype(np.float64)
     except (TypeError, ValueError):
         return table
+
+
+def check_needs(model: TopicModel, documents: Any) -> None:
+    """Raises unless the documents have the sentences, or embeddings of the size, that the model reads."""
+    if Reads.SENTENCES in model.reads and not documents.has_sentences:
+        raise NoSentences()
+    if model.embedding_size:
+        check_width(documents.embedding_width, model.embedding_size)
+
+
+def check_embeddings(embeddings: Array | None, size: int) -> Array:
+    """The embeddings, if there are any and each has so many numbers."""
+    check_width(0 if embeddings is None or not embeddings.ndim else embeddings.shape[-1], size)
+    assert embeddings is not None
+    return embeddings
+
+
+def check_width(found: int, size: int) -> None:
+    """Refuses embeddings that have another number of numbers, of which 0 means that there are none."""
+    if not found:
+        raise NoEmbeddings(size)
+    if found != size:
+        raise OtherEmbeddings(found, size)

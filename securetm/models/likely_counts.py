@@ -6,12 +6,217 @@ answers and of what is public, so it costs no privacy. Every sum has a fixed ord
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numba import njit
 
 from securetm.contracts import Array
-from securetm.models.low_rank_posterior import common_means, log_evidence
-from securetm.models.mixture_of_sizes import sizes_behind
-from securetm.models.mixture_of_spreads import means_around
+
+
+def common_means(found: Array, scale: Array, noise: Array, features: Array, own: float) -> Array:
+    """The posterior mean of what the features explain of each row of `found`; `noise` are the variances of its coordinates."""
+    out = np.empty(found.shape)
+    _solve_all(*_ready(found, scale, noise, features), own, out)
+    return out
+
+
+def log_evidence(found: Array, scale: Array, noise: Array, features: Array, own: float) -> float:
+    """The log density of all rows under prior and noise together, up to a constant."""
+    return float(_solve_all(*_ready(found, scale, noise, features), own, np.empty(found.shape)))
+
+
+def _ready(found: Array, scale: Array, noise: Array, features: Array) -> tuple[Array, Array, Array, Array]:
+    ready = [np.ascontiguousarray(one, dtype=np.float64) for one in (found, scale, noise, features)]
+    return ready[0], ready[1], ready[2], ready[3]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _solve_all(found: Array, scale: Array, noise: Array, features: Array, own: float, out: Array) -> float:
+    total = 0.0
+    for k in range(len(found)):
+        total += _solve(found[k], scale[k], noise, features, own, out[k])
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _solve(found: Array, scale: Array, noise: Array, features: Array, own: float, out: Array) -> float:
+    """Sets `out` to the posterior mean of one row's common part, D F times its coefficients. Returns the row's log evidence."""
+    words, rank = features.shape
+    inner, beside, back = np.zeros((rank, rank)), np.zeros(rank), np.empty(rank)
+    for i in range(rank):
+        inner[i, i] = 1.0
+    squares, logs = 0.0, 0.0
+    for v in range(words):
+        alone = scale[v] * scale[v] * own + noise[v]
+        each, heavy = scale[v] * found[v] / alone, scale[v] * scale[v] / alone
+        squares += found[v] * found[v] / alone
+        logs += math.log(alone)
+        row = features[v]
+        for i in range(rank):
+            beside[i] += each * row[i]
+            factor = heavy * row[i]
+            for j in range(i + 1):
+                inner[i, j] += factor * row[j]
+    logs += _factorise(inner)
+    back[:] = beside
+    _solve_triangles(inner, back)
+    for v in range(words):
+        row, common = features[v], 0.0
+        for i in range(rank):
+            common += row[i] * back[i]
+        out[v] = scale[v] * common
+    for i in range(rank):
+        squares -= beside[i] * back[i]
+    return -0.5 * (squares + logs)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _factorise(matrix: Array) -> float:
+    """Replaces the lower triangle by its Cholesky factor. Returns the logarithm of the determinant."""
+    logs = 0.0
+    for i in range(len(matrix)):
+        for j in range(i + 1):
+            left = matrix[i, j]
+            for n in range(j):
+                left -= matrix[i, n] * matrix[j, n]
+            matrix[i, j] = math.sqrt(left) if i == j else left / matrix[j, j]
+        logs += 2.0 * math.log(matrix[i, i])
+    return logs
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _solve_triangles(factor: Array, right: Array) -> None:
+    """Replaces the right side by the solution, given the Cholesky factor."""
+    rank = len(right)
+    for i in range(rank):
+        for n in range(i):
+            right[i] -= factor[i, n] * right[n]
+        right[i] /= factor[i, i]
+    for i in range(rank - 1, -1, -1):
+        for n in range(i + 1, rank):
+            right[i] -= factor[n, i] * right[n]
+        right[i] /= factor[i, i]
+
+
+_SIZES, _SIZE_PASSES = 80, 100
+_CLEAR = 3.0  # deviations above which a number is surely no noise alone
+_SMALL = 0.02  # of the typical deviation: a smaller size cannot be told from it
+_RANGE = 1e6  # of the largest size to the smallest one, at most
+
+
+def sizes_behind(found: Array, deviations: Array) -> tuple[Array, float]:
+    """The posterior mean of each size, and the log density of all numbers. The larger the noise, the closer are the sizes."""
+    found, deviations = np.ascontiguousarray(found), np.ascontiguousarray(deviations)
+    clear = found > _CLEAR * deviations
+    most = 1.05 * max(float(found[clear].max(initial=0.0)), _CLEAR * float(deviations.min()))
+    least = max(min(_SMALL * float(np.median(deviations)), 1e-3 * most), most / _RANGE)
+    grid = np.exp(np.linspace(math.log(least), math.log(most), _SIZES))
+    out = np.empty(len(found))
+    evidence = _fit(found, deviations, grid, _SIZE_PASSES, out)
+    return out, float(evidence)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fit(found: Array, deviations: Array, grid: Array, passes: int, out: Array) -> float:
+    """Sets `out` to the posterior means after so many steps of expectation maximisation. Returns the log density."""
+    widths, most = ((grid[1] / grid[0] - 1.0) * grid) ** 2, np.empty(len(found))
+    chances, weights = _chances_of_sizes(found, deviations, grid, widths, most), np.full(len(grid), 1.0 / len(grid))
+    evidence = 0.0
+    for _ in range(passes):
+        weigh(chances, weights)
+    for v in range(len(found)):
+        total, mean, noise = 0.0, 0.0, deviations[v] ** 2
+        for g in range(len(grid)):
+            chance = chances[v, g] * weights[g]
+            total += chance
+            mean += chance * (found[v] * widths[g] + grid[g] * noise) / (widths[g] + noise)
+        out[v] = mean / total
+        evidence += most[v] + math.log(total)
+    return evidence
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _chances_of_sizes(found: Array, deviations: Array, grid: Array, widths: Array, most: Array) -> Array:
+    """The density of each number under each part of the mixture, the largest of each number 1; its logarithm is in `most`."""
+    chances = np.empty((len(found), len(grid)))
+    for v in range(len(found)):
+        most[v] = -math.inf
+        for g in range(len(grid)):
+            variance = deviations[v] ** 2 + widths[g]
+            chances[v, g] = -0.5 * ((found[v] - grid[g]) ** 2 / variance + math.log(variance))
+            most[v] = max(most[v], chances[v, g])
+        for g in range(len(grid)):
+            chances[v, g] = math.exp(chances[v, g] - most[v])
+    return chances
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def weigh(chances: Array, weights: Array) -> None:
+    """One step of expectation maximisation: a part weighs as much as the numbers that are likely its own."""
+    fresh = np.zeros(len(weights))
+    for v in range(len(chances)):
+        total = 0.0
+        for g in range(len(weights)):
+            total += chances[v, g] * weights[g]
+        for g in range(len(weights)):
+            fresh[g] += chances[v, g] / total
+    for g in range(len(weights)):
+        weights[g] *= fresh[g] / len(chances)
+
+
+_SPREADS = np.exp(np.linspace(math.log(1e-3), math.log(30.0), 14))  # variances, as multiples of the scale's square
+_SPREAD_PASSES = 60
+_FITTED = 20_000  # the weights are fitted to so many numbers
+
+
+def means_around(found: Array, centres: Array, scale: Array, noise: Array) -> Array:
+    """The posterior mean of each number; `noise` are variances, and all have the shape of `found`."""
+    squares = np.square(scale).ravel()
+    apart, variances = (found - centres).ravel(), np.ascontiguousarray(noise).ravel()
+    some = slice(None, None, -(-len(apart) // _FITTED))
+    out = np.empty(len(apart))
+    weights = _fitted_spreads(apart[some].copy(), squares[some].copy(), variances[some].copy(), _SPREADS, _SPREAD_PASSES)
+    _set_means(apart, squares, variances, _SPREADS, weights, out)
+    around: Array = centres + out.reshape(found.shape)
+    return around
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _chances_of_spreads(apart: float, square: float, noise: float, spreads: Array, out: Array) -> None:
+    """The density under each part of the mixture, the largest 1."""
+    most = -math.inf
+    for g in range(len(spreads)):
+        both = square * spreads[g] + noise
+        out[g] = -0.5 * (apart * apart / both + math.log(both))
+        most = max(most, out[g])
+    for g in range(len(spreads)):
+        out[g] = math.exp(out[g] - most)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fitted_spreads(apart: Array, squares: Array, noise: Array, spreads: Array, passes: int) -> Array:
+    """The weights of the parts after so many steps of expectation maximisation."""
+    chances, weights = np.empty((len(apart), len(spreads))), np.full(len(spreads), 1.0 / len(spreads))
+    for n in range(len(apart)):
+        _chances_of_spreads(apart[n], squares[n], noise[n], spreads, chances[n])
+    for _ in range(passes):
+        weigh(chances, weights)
+    return weights
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _set_means(apart: Array, squares: Array, noise: Array, spreads: Array, weights: Array, out: Array) -> None:
+    chances = np.empty(len(spreads))
+    for n in range(len(apart)):
+        _chances_of_spreads(apart[n], squares[n], noise[n], spreads, chances)
+        total, kept = 0.0, 0.0
+        for g in range(len(spreads)):
+            chance, variance = chances[g] * weights[g], squares[n] * spreads[g]
+            total += chance
+            kept += chance * variance / (variance + noise[n])
+        out[n] = apart[n] * kept / total
+
 
 _LEAST = 1e-3  # of a count's expectation: no word is impossible in a topic
 _LEAST_CENTRE = 0.02  # of a count's expectation, around which it may lie

@@ -6,7 +6,9 @@ The file holds the model's state and the words of its vocabulary; it holds no do
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -16,14 +18,44 @@ from safetensors import SafetensorError, safe_open
 
 from securetm.contracts import Origin, State, TopicModel
 from securetm.errors import BadSetting, CannotWrite, NotFound
-from securetm.models.known_networks import check_known
-from securetm.models.model_errors import DamagedModel, NewerModel, OtherModel, OwnTokeniser
+from securetm.models.model_errors import DamagedModel, NewerModel, NotImported, OtherModel, OwnTokeniser
 from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import writing
+from securetm.registries import Registry
 from securetm.settings import from_table
 
 if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser
+
+
+NETWORKS = Registry("network", "securetm.networks", "securetm.models.neural.torch_module:TopicNetwork", {})
+NAMED = "SECURETM_NETWORKS"  # the environment variable in which a user names classes, with commas between them
+
+
+def check_known(path: str, module: object, own: str = "") -> None:
+    """Refuses a file that names an unknown class. `own` is the class that the reader's own plan names, if there is one."""
+    if module and module != own and not is_known(str(module)):
+        raise NotImported(path, str(module))
+
+
+def check_plan_of(path: str, plan: Mapping[str, Any], own: str = "") -> None:
+    """Refuses the tables of a plan, out of a file of a run, that name an unknown class, wherever they do."""
+    for module in _named(plan.get("model")):
+        check_known(path, module, own)
+
+
+def is_known(module: str) -> bool:
+    """Whether this program imported the module, a package declares the class as an entry point, or the user named it."""
+    named = {one.strip() for one in os.environ.get(NAMED, "").split(",")}
+    declared = {part.place for part in NETWORKS.listed()}
+    return module.partition(":")[0] in sys.modules or module in named | declared
+
+
+def _named(table: object) -> Iterator[object]:
+    if isinstance(table, Mapping):
+        for name, value in table.items():
+            yield from (value,) if name == "module" else _named(value)
+
 
 VERSION = 1
 _KIND = "securetm topic model"

@@ -17,10 +17,9 @@ from securetm.contracts import Answer, Array, Budget, Origin, Profile, StartingI
 from securetm.corpus.public_words import language_code, public_shares
 from securetm.corpus.vector_errors import VectorsKnowNoWord
 from securetm.corpus.word_vectors import VectorSource, installed_vectors
-from securetm.models.moments.start_share import noise_of_start
-from securetm.models.moments.topics_before import TopicsBefore
-from securetm.models.public_knowledge import PublicKnowledge
-from securetm.models.public_topics import public_knowledge
+from securetm.models.moments import TopicsBefore
+from securetm.models.public_knowledge import PublicKnowledge, public_knowledge
+from securetm.models.start_share import noise_of_start
 from securetm.models.stored_model import origin_of_model, read_any
 from securetm.plans.origins import StartingPlan, check_inputs
 from securetm.plans.profiles import ProfileFile, make_model

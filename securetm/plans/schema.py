@@ -21,7 +21,7 @@ from securetm.corpus.text_embeddings import MAX_TOKENS, TextEmbedder
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.data_homes import COORDINATOR_OUT
 from securetm.errors import BadSetting
-from securetm.models.moments.start_share import MOST_START
+from securetm.models.start_share import MOST_START
 from securetm.models.stored_model import words_of_model
 from securetm.plans.profiles import VOCABULARIES, ProfileFile
 from securetm.settings import require, require_at_least

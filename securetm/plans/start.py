@@ -10,9 +10,9 @@ import dataclasses
 from securetm.contracts import Profile, TopicModel, Unit
 from securetm.corpus.word_vectors import GLOVE, VectorSource, installed_vectors
 from securetm.models.model_errors import TooManyPairs
-from securetm.models.moments.moments import MOST_WORDS, Moments
-from securetm.models.moments.start_share import USUAL_START
+from securetm.models.moments import MOST_WORDS, Moments
 from securetm.models.rounds_rule import FROM_PLAIN, FROM_PUBLIC, RoundsRule
+from securetm.models.start_share import USUAL_START
 from securetm.plans.profiles import asks_first_under, make_model
 from securetm.plans.schema import MOMENTS, NO_VECTORS, PLAIN, PUBLIC, Plan, TrainingChoice, hides_documents
 from securetm.settings import require

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array, State, TopicModel
-from securetm.models.gibbs.lda_documents import LdaDocuments
+from securetm.models.lda.lda import LdaDocuments
 from securetm.models.quality import named_topics
 
 MOST_WORDS = 25  # of a topic; figures take the first ones of them

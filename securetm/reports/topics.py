@@ -38,7 +38,7 @@ def with_marks(words: Sequence[str], above: Sequence[bool] | None) -> str:
 
 def meaning() -> str:
     """What it means that a word stands above the noise."""
-    from securetm.models.false_discoveries import RATE
+    from securetm.models.noisy_counts import RATE
 
     return (
         "Above the noise: without noise, the topic has the word more often than the totals of topic and word say. Of all words "

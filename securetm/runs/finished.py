@@ -24,12 +24,11 @@ from securetm.federation.sources import embed_of
 from securetm.federation.store import read_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models import MODELS
-from securetm.models.false_discoveries import top_words_above_noise
 from securetm.models.given_documents import over, warn_of_unknown, words_of
-from securetm.models.known_networks import check_plan_of
 from securetm.models.model_errors import UnknownModel
+from securetm.models.noisy_counts import top_words_above_noise
 from securetm.models.quality import named_topics
-from securetm.models.stored_model import origin_of_model, read_any, read_tokeniser, write_model
+from securetm.models.stored_model import check_plan_of, origin_of_model, read_any, read_tokeniser, write_model
 from securetm.plans.profiles import model_class
 from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import Plan

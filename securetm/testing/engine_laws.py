@@ -20,7 +20,7 @@ from securetm.contracts import Cohort, Engine, Memory, Query, RoundContext
 from securetm.engines import ENGINES
 from securetm.entropy import OperatingSystem
 from securetm.errors import NotFound
-from securetm.models.gibbs.lda import LDA
+from securetm.models.lda.lda import LDA
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.route import Route
 from securetm.testing.few_blocks import StoreOfNothing, in_small_blocks

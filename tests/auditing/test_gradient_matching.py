@@ -15,8 +15,7 @@ from securetm.auditing.judging import of_chance
 from securetm.auditing.parts.reconstruction_scores import EXACT
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.federation.folder import RunFolder
-from securetm.models.neural.fused import FusedKernels
-from securetm.models.neural.kernels import bags
+from securetm.models.neural.cpu_kernels import FusedKernels, bags
 
 from .conftest import Recorded, adversary
 

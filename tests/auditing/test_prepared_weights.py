@@ -22,8 +22,8 @@ from securetm.auditing.plans import count_of_tests, knows_epsilon, of_epsilon, r
 from securetm.auditing.runner import audit
 from securetm.auditing.views import AdversaryView, PublicFacts
 from securetm.mechanisms.clipping import BoundedCounts, Clip
-from securetm.models.neural.fixed_order import add_product
-from securetm.models.neural.fused import FusedKernels
+from securetm.models.fixed_order import add_product
+from securetm.models.neural.cpu_kernels import FusedKernels
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.plans.agreement import agree
 from securetm.plans.reading import read_plan

@@ -19,8 +19,8 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import JOINT
 from securetm.federation.simulation.simulation import train
-from securetm.models.word_sketch import packed
-from securetm.models.word_sums import CELLS, OPEN, WordSums, opening
+from securetm.models.questions.word_sketch import packed
+from securetm.models.questions.word_sums import CELLS, OPEN, WordSums, opening
 from securetm.plans.agreement import agree
 from securetm.plans.reading import plan_from_tables, read_plan
 from securetm.stages import Unwatched

@@ -21,7 +21,7 @@ from securetm.auditing.views import questions_in
 from securetm.contracts import Array
 from securetm.federation.folder import RunFolder
 from securetm.federation.store import read_arrays
-from securetm.models.neural.network_shape import NetworkShape
+from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.stages import Unwatched
 

@@ -20,7 +20,7 @@ from securetm.auditing.views import AdversaryView
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import train
-from securetm.models.neural import optimisers
+from securetm.models.gradients import OPTIMISERS, optimiser_moments, optimiser_step
 from securetm.plans.reading import plan_from_tables
 from securetm.stages import Unwatched
 
@@ -90,13 +90,13 @@ def test_weights_in_a_random_order_give_nothing_away(recorded: Recorded) -> None
     assert share(chance, EXACT) == share(chance, TOGETHER) == share(chance, LINKED) == 0.0
 
 
-@pytest.mark.parametrize("optimiser", optimisers.KNOWN)
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_the_gradient_behind_a_step_is_within_its_error(optimiser: str) -> None:
     """The project's own optimiser makes the step."""
     rng = np.random.default_rng(8)
     weights = rng.normal(0, 0.1, 4000).astype(np.float32)
     gradient = (rng.normal(size=4000) * 10.0 ** rng.uniform(-6, -3, 4000)).astype(np.float32)
-    after, _ = optimisers.step(weights, gradient, 1.0, optimisers.moments(optimiser, weights), 1, 5e-3, 0.9)
+    after, _ = optimiser_step(weights, gradient, 1.0, optimiser_moments(optimiser, weights), 1, 5e-3, 0.9)
     undone = gradient_behind(weights, after, optimiser, 5e-3)
     off = np.abs(undone.values - gradient)
     assert (off <= 3 * undone.errors).mean() > 0.99

@@ -11,7 +11,7 @@ import pytest
 
 from securetm.federation.folder import reopen
 from securetm.federation.moved_topics import moved
-from securetm.models.earlier_counts import EARLIER
+from securetm.models.lda.counted_topics import EARLIER
 from securetm.plans.agreement import agree
 from securetm.plans.reading import plan_from_tables
 from securetm.runs.finished import FinishedRun

@@ -18,7 +18,7 @@ from securetm.corpus.readers import read_corpus
 from securetm.corpus.stored import read_arrays, save_arrays
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
-from securetm.models.gibbs.lda import LDA
+from securetm.models.lda.lda import LDA
 
 WORDS = ("river", "court")
 

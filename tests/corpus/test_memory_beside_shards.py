@@ -18,7 +18,7 @@ from securetm.corpus.corpus_errors import DamagedFile
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.shard_building.corpus_build import CorpusBuild
 from securetm.entropy import OperatingSystem
-from securetm.models.gibbs.lda import LDA
+from securetm.models.lda.lda import LDA
 from securetm.route import Route
 from securetm.testing.few_blocks import InAnyOrder
 

@@ -21,7 +21,7 @@ from securetm.corpus.synthetic_stream import SyntheticStream
 from securetm.engines.listening import family, heard_elsewhere, listened
 from securetm.engines.ray_engine import RayEngine
 from securetm.entropy import OperatingSystem, Seeded
-from securetm.models.gibbs.lda import LDA
+from securetm.models.lda.lda import LDA
 from securetm.route import Route
 from securetm.testing.few_blocks import OnShards
 

@@ -13,7 +13,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.federation.party.party import Party
 from securetm.federation.party.reply_times import PacedParty
-from securetm.models.gradient_queries import StepQuery
+from securetm.models.gradients import StepQuery
 
 PER_DOCUMENT = 0.25  # seconds that a document takes by these clocks
 LOOKED = 0.001  # and a look at one

@@ -16,10 +16,10 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.party.adapting import STAGES, adapt, rounds_of_adapting
 from securetm.federation.party.local_training import trained_on
 from securetm.federation.simulation.simulation import federate
-from securetm.models.gibbs.lda import LDA
-from securetm.models.matching.matched import MatchedLDA
+from securetm.models.lda.lda import LDA
+from securetm.models.lda.lda_vi import VariationalLDA
+from securetm.models.lda.matched import MatchedLDA
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.variational.lda_vi import VariationalLDA
 
 MODELS = (
     LDA(n_topics=2, sweeps=1),

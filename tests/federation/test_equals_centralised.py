@@ -20,7 +20,7 @@ from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.batch_draws import batch_rows
 from securetm.models.document_noise import normals, survival
-from securetm.models.neural.network_shape import NetworkShape
+from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan

@@ -15,8 +15,8 @@ from securetm.federation.folder import begin, reopen
 from securetm.federation.running_errors import Interrupted, TooFewToTakePart
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
-from securetm.models.gibbs.lda import LDA
 from securetm.models.given_documents import BagOfWords
+from securetm.models.lda.lda import LDA
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched

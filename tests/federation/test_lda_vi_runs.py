@@ -20,9 +20,9 @@ from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.clipping import at_most
-from securetm.models.gibbs.lda import LDA
 from securetm.models.given_documents import BagOfWords
-from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.models.lda.lda import LDA
+from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, read_profile
 from securetm.plans.schema import Plan

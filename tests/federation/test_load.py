@@ -22,7 +22,7 @@ from securetm.federation.folder import begin
 from securetm.federation.running_errors import NotARun
 from securetm.federation.simulation.simulation import execute
 from securetm.models import MODELS
-from securetm.models.gibbs.lda import LDA
+from securetm.models.lda.lda import LDA
 from securetm.models.model_errors import DamagedModel, NewerModel, NoKnownWords, OtherVocabulary, UnknownModel
 from securetm.models.stored_model import write_model
 from securetm.models.tensor_file import packed

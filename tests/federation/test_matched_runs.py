@@ -16,7 +16,7 @@ from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import read_arrays
-from securetm.models.matching.matched import Matched, MatchedLDA, MatchedSentenceLDA
+from securetm.models.lda.matched import Matched, MatchedLDA, MatchedSentenceLDA
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.runs.finished import FinishedRun

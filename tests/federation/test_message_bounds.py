@@ -19,7 +19,7 @@ from securetm.federation.wire import wire
 from securetm.federation.wire import wire_pb2 as pb
 from securetm.federation.wire.limits import state_bytes
 from securetm.models import MODELS
-from securetm.models.word_sums import OPEN, OPEN_BYTES
+from securetm.models.questions.word_sums import OPEN, OPEN_BYTES
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import make_model
 

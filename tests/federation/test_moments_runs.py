@@ -14,7 +14,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
-from securetm.models.moments.moments import Moments
+from securetm.models.moments import Moments
 from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 

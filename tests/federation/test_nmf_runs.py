@@ -16,7 +16,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
-from securetm.models.nmf.nmf import NMF
+from securetm.models.nmf import NMF
 from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 

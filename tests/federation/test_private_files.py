@@ -176,7 +176,7 @@ def test_nothing_that_runs_keep_is_written_in_another_way() -> None:
 
 @pytest.mark.usefixtures("open_umask")
 def test_a_model_is_written_for_its_owner(tmp_path: Path) -> None:
-    from securetm.models.gibbs.lda import LDA
+    from securetm.models.lda.lda import LDA
 
     model = LDA(n_topics=2)
     write_model(tmp_path / "m.safetensors", model, {}, ("a", "b"))

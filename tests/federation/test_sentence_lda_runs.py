@@ -14,8 +14,8 @@ from securetm.federation.folder import begin, reopen
 from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
+from securetm.models.lda.sentence_lda import SentenceLDA
 from securetm.models.model_errors import NoSentences
-from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched

@@ -23,7 +23,7 @@ from securetm.federation.transcript import Transcript
 from securetm.federation.wire import wire
 from securetm.federation.wire.wire import MOST_BYTES
 from securetm.models.quality import perplexity
-from securetm.models.queries import choose_vocabulary
+from securetm.models.questions.words import choose_vocabulary
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.runs.finished import FinishedRun

@@ -19,7 +19,7 @@ from securetm.federation import store
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.store import COMMON, CoordinatorStore, SqliteStore, read_arrays, write_arrays
 from securetm.interrupts import undisturbed
-from securetm.models.gibbs.lda import LDA
+from securetm.models.lda.lda import LDA
 from securetm.models.stored_model import read_model, write_model
 from securetm.private_files import private_file
 

@@ -15,8 +15,8 @@ from securetm.errors import BadSetting
 from securetm.federation.folder import begin
 from securetm.federation.joining_errors import NotAllowedHere
 from securetm.federation.simulation.simulation import execute
-from securetm.models.known_networks import check_plan_of
 from securetm.models.model_errors import NotImported, NoTorchModule, OtherTorchModule
+from securetm.models.stored_model import check_plan_of
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.runs.finished import FinishedRun

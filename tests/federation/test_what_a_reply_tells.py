@@ -33,8 +33,8 @@ from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party, train
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.wire import wire
-from securetm.models.gradient_queries import StepQuery
-from securetm.models.neural.network_shape import NetworkShape
+from securetm.models.gradients import StepQuery
+from securetm.models.neural.network import NetworkShape
 from securetm.plans.profiles import cohort_of
 from securetm.route import compile_route
 from securetm.stages import Unwatched

@@ -20,7 +20,7 @@ from securetm.errors import Malformed, Refused, error_classes
 from securetm.federation.party.party import Party
 from securetm.federation.wire import wire
 from securetm.federation.wire import wire_pb2 as pb
-from securetm.models.queries import MOST_WORDS, merge_words
+from securetm.models.questions.words import MOST_WORDS, merge_words
 from tests.effort import worked
 
 from .conftest import SHARED, SUBJECTS, small_plan

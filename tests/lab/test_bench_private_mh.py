@@ -13,7 +13,7 @@ from lab import research_corpora as newsgroups
 from lab.bench import private_mh as bench_private_mh
 from lab.bench.private_mh import PEER
 from securetm.mechanisms.laplace_counts import LaplaceCounts
-from securetm.models.gibbs.slots import less_noise
+from securetm.models.lda.slots import less_noise
 
 COMMITTED = Path(lab.__file__).parent / "results" / "bench-private-mh.json"
 

@@ -10,7 +10,7 @@ import pytest
 
 import lab
 from lab.reproduce.common_vocabulary import NEWS, PROFILES, deviation_of, reproduce
-from securetm.models.word_sums import ROUNDS
+from securetm.models.questions.word_sums import ROUNDS
 
 COMMITTED = Path(lab.__file__).parent / "results" / "reproduce-common-vocabulary.json"
 

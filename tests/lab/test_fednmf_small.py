@@ -12,7 +12,7 @@ import lab
 from lab.reproduce import fednmf_small
 from lab.reproduce.fednmf_small import INFORMED, THEIRS, TITLES, ShortTexts, cohorts, in_equal_seconds, judge, methods
 from securetm.corpus.corpus import Corpus
-from securetm.models.server_optimisers import KNOWN
+from securetm.models.gradients import SERVER_STEPS
 
 COMMITTED = Path(lab.__file__).parent / "results" / "reproduce-fednmf-small.json"
 SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
@@ -40,7 +40,7 @@ def test_every_method_learns_and_is_judged(little: ShortTexts) -> None:
         assert (row["f1_of_kept_weights"] is not None) == ("SGD" in name or "FedNMF" in name)
     said = {("SMS Spam", name): labels for name, (_, labels) in found.items()}
     result = judge([row for row, _ in found.values()], said)
-    assert [pair["server"] for pair in result["pairs"]] == list(KNOWN)
+    assert [pair["server"] for pair in result["pairs"]] == list(SERVER_STEPS)
     assert result["verdict"] in ("holds", "does not hold")
 
 
@@ -59,7 +59,7 @@ def test_cohorts_are_the_same_for_every_method() -> None:
 def test_the_committed_table_has_every_method_on_every_corpus() -> None:
     result = json.loads(COMMITTED.read_text("utf-8"))
     assert {(row["of"], row["method"]) for row in result["rows"]} == {(title, name) for title in TITLES for name in methods(1)}
-    assert len(result["pairs"]) == len(TITLES) * len(KNOWN)
+    assert len(result["pairs"]) == len(TITLES) * len(SERVER_STEPS)
     best = {row["of"]: row["f1"] for row in sorted(result["rows"], key=lambda row: row["f1"]) if INFORMED[:9] in row["method"]}
     assert set(best) == set(TITLES)
     for row in result["in_equal_seconds"]:

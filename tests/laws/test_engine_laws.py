@@ -12,7 +12,7 @@ import pytest
 from securetm.block_answers import IN_PROCESS, BlockQuestion
 from securetm.contracts import Engine
 from securetm.engines.local_pool import LocalPool
-from securetm.models.gibbs.lda import LDA
+from securetm.models.lda.lda import LDA
 from securetm.testing.engine_laws import EngineLaws
 
 

@@ -9,10 +9,9 @@ import pytest
 import torch
 
 from securetm.contracts import Query, TopicModel
-from securetm.models.additivity import check_additive
 from securetm.models.neural.contextual import CombinedTM, ZeroShotTM
 from securetm.models.neural.neural_lda import NeuralLDA
-from securetm.models.row_trial import check_rows
+from securetm.models.trials import check_additive, check_rows
 from securetm.testing.few_documents import EMBEDDING_SIZE, some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
 from securetm.testing.query_laws import QueryLaws

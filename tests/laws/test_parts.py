@@ -12,7 +12,8 @@ import torch
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, HeldOut
+from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut
+from securetm.models.questions.words import DocumentFrequencies
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
 from securetm.testing.query_laws import QueryLaws

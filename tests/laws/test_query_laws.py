@@ -10,7 +10,8 @@ import pytest
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Query, Terms
 from securetm.errors import SplitOwner
-from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
+from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut
+from securetm.models.questions.words import DocumentFrequencies, WordList
 from securetm.testing.few_documents import WORDS, some_documents
 from securetm.testing.query_laws import QueryLaws, summed
 from tests.laws import toys

@@ -22,7 +22,7 @@ from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.word_selection import WordSelection
-from securetm.models.word_sketch import WordSketch
+from securetm.models.questions.word_sketch import WordSketch
 from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context
 from securetm.testing.stated_noise import CHANCE
 from tests.mechanisms.noisy import BOUNDED, COUNTS, REAL

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from securetm.contracts import Array
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.adapted_ngrams import ELSEWHERE, NGrams, _discounts, adapted, contexts, topical
-from securetm.models.gibbs.lda import LDA
 from securetm.models.given_documents import as_documents
-from securetm.models.matching.matched import MatchedLDA
+from securetm.models.lda.lda import LDA
+from securetm.models.lda.matched import MatchedLDA
 from securetm.models.quality import perplexity
 
 A, B, C = range(3)

@@ -8,11 +8,11 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
-from securetm.models.false_discoveries import RATE, deviations_above, stand_above, top_words_above_noise
-from securetm.models.gibbs.lda import LDA
 from securetm.models.given_documents import as_documents
-from securetm.models.nmf.nmf import NMF
-from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.models.lda.lda import LDA
+from securetm.models.lda.lda_vi import VariationalLDA
+from securetm.models.nmf import NMF
+from securetm.models.noisy_counts import RATE, deviations_above, stand_above, top_words_above_noise
 
 TOPICS, WORDS = 10, 300
 

@@ -10,10 +10,10 @@ from securetm.contracts import Answer, Array
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.mechanisms.clipping import at_most
-from securetm.models.gibbs.lda import LDA
+from securetm.models.lda.lda import LDA
+from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.noisy_counts import NoisedCounts, likely_after, noised_fit, told_to_parties
 from securetm.models.quality import perplexity
-from securetm.models.variational.lda_vi import VariationalLDA
 
 WORDS, ROUNDS = 500, 4
 NOISE = {0.5: 110.0, 1: 56.0, 3: 20.0, 8: 9.0}  # about what that epsilon asks for over so many rounds of rows of 30 counts

@@ -11,9 +11,9 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.federation.questions import PerPerson
-from securetm.models import priors
-from securetm.models.gibbs.lda import LDA
 from securetm.models.given_documents import BagOfWords, as_documents
+from securetm.models.lda import priors
+from securetm.models.lda.lda import LDA
 
 TRUTH = np.array([0.8, 0.4, 0.2, 0.1, 0.1])
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Array
-from securetm.models.public_knowledge import public_fits
-from securetm.models.public_topics import public_knowledge
+from securetm.models.public_knowledge import public_fits, public_knowledge
 
 GROUPS, EACH = 4, 6
 

@@ -14,17 +14,8 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NoPersons
 from securetm.models import quality
 from securetm.models.model_errors import BadWordList, EmptyVocabulary, NotAnswered
-from securetm.models.queries import (
-    LONGEST_WORD,
-    CooccurrenceCounts,
-    DocumentFrequencies,
-    HeldOut,
-    WordList,
-    choose_vocabulary,
-    merge_words,
-    npmi_from_answer,
-    perplexity_from_answer,
-)
+from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut, npmi_from_answer, perplexity_from_answer
+from securetm.models.questions.words import LONGEST_WORD, DocumentFrequencies, WordList, choose_vocabulary, merge_words
 from securetm.testing.few_documents import FewDocuments, some_documents
 
 
@@ -126,7 +117,7 @@ def test_bad_words_are_refused_without_being_quoted(sent: bytes, problem: str) -
 
 
 def test_too_many_words_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("securetm.models.queries.MOST_WORDS", 3)
+    monkeypatch.setattr("securetm.models.questions.words.MOST_WORDS", 3)
     assert merge_words(lists(p=b"a\nb\nc")) == ("a", "b", "c")
     with pytest.raises(BadWordList, match="4 words"):
         merge_words(lists(p=b"a\nb\nc\nd"))

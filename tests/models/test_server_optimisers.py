@@ -7,8 +7,8 @@ import pytest
 
 from securetm.contracts import Answer
 from securetm.errors import BadSetting
+from securetm.models.gradients import SERVER_STEPS, ServerOptimiser
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.server_optimisers import KNOWN, ServerOptimiser
 
 DIFFERENCES = ([0.5, -0.25, 0.0], [-0.1, -0.3, 2.0], [0.0, 1e-4, -1.0])
 WORDS = tuple(f"w{i}" for i in range(6))
@@ -39,7 +39,7 @@ def by_hand(server, rate, beta1, beta2, tau, differences):
     return x
 
 
-@pytest.mark.parametrize("server", KNOWN)
+@pytest.mark.parametrize("server", SERVER_STEPS)
 def test_each_weight_moves_as_the_paper_says(server):
     toy = Toy(server=server, server_rate=0.3, server_beta1=0.8, server_beta2=0.95, server_tau=0.01)
     weights = np.ones(3)
@@ -51,7 +51,7 @@ def test_each_weight_moves_as_the_paper_says(server):
     np.testing.assert_array_equal(weights, 1.0)
 
 
-@pytest.mark.parametrize("server", KNOWN)
+@pytest.mark.parametrize("server", SERVER_STEPS)
 def test_a_huge_difference_leaves_finite_weights(server):
     toy, weights = Toy(server=server), np.zeros(2, np.float32)
     state = {"weights": weights, **toy.server_moments(weights)}
@@ -60,7 +60,7 @@ def test_a_huge_difference_leaves_finite_weights(server):
     assert all(np.isfinite(values).all() and values.dtype == np.float32 for values in state.values())
 
 
-@pytest.mark.parametrize("server", KNOWN[1:])
+@pytest.mark.parametrize("server", SERVER_STEPS[1:])
 def test_the_moments_stay_with_the_holder_of_the_state(server):
     model = ProdLDA(n_topics=2, hidden=3, local_epochs=1, server=server)
     state = model.start(WORDS, np.random.default_rng(0))

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 import securetm
 from securetm.errors import BadSetting, NeedsSum, NotFound
 from securetm.models import MODELS
-from securetm.models.matching.matched import MatchedLDA
+from securetm.models.lda.matched import MatchedLDA
 from securetm.models.model_errors import DamagedModel, NoKnownWords, NoSums, NotFitted, OtherVocabulary, OwnTokeniser
 from securetm.models.tensor_file import packed
 

@@ -9,7 +9,7 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.models.model_errors import SketchTooSmall
-from securetm.models.word_sketch import LONGEST, WordSketch, words_in
+from securetm.models.questions.word_sketch import LONGEST, WordSketch, words_in
 
 
 def asked(corpora: list[Corpus], most_words: int) -> Answer:

@@ -15,9 +15,20 @@ from securetm.contracts import Answer, Query
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Unsound
 from securetm.federation.budget.prices import spend_of
-from securetm.models.word_search import WordSearch, found_words, required
-from securetm.models.word_sketch import LONGEST, packed
-from securetm.models.word_sums import CELLS, OPEN, OPEN_BYTES, ROUNDS, WordSums, open_among, opening, places_of
+from securetm.models.questions.word_sketch import LONGEST, packed
+from securetm.models.questions.word_sums import (
+    CELLS,
+    OPEN,
+    OPEN_BYTES,
+    ROUNDS,
+    WordSearch,
+    WordSums,
+    found_words,
+    open_among,
+    opening,
+    places_of,
+    required,
+)
 from securetm.plans.profiles import cohort_of, read_profile
 from securetm.profile_errors import WordsNotSelected
 from securetm.route import compile_route

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Answer
+from securetm.models.lda.lda_vi import EXPONENTS, DocumentBounds, VariationalLDA, exponents_for, unweighted, weights_in
 from securetm.models.public_knowledge import PublicKnowledge
-from securetm.models.variational.lda_vi import DocumentBounds, VariationalLDA
-from securetm.models.word_weights import EXPONENTS, exponents_for, unweighted, weights_in
 from tests.models.trained_by_hand import planted
 
 WORDS = 40

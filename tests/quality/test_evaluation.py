@@ -7,7 +7,7 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.word_vectors import WordVectors
-from securetm.models.gibbs.lda import LDA
+from securetm.models.lda.lda import LDA
 from securetm.quality.control_topics import CLUSTERS, RANDOM
 from securetm.quality.evaluation import FREQUENCIES, Evaluation, evaluate
 from securetm.quality.figures import FIGURES

@@ -30,7 +30,7 @@ from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, MEASURES, W
 from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, party_vectors, totals
 from securetm.contracts import Array
 from securetm.models.neural.contextual import ContextualTopicModel
-from securetm.models.neural.kernels import EPSILON
+from securetm.models.neural.cpu_kernels import EPSILON
 from securetm.models.neural.prodlda import ProdLDA
 
 _ENCODERS = ("prodlda", "neural-lda", "combined-tm")  # whose encoders read words

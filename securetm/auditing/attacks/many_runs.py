@@ -67,7 +67,7 @@ from securetm.federation.budget.prices import spend_of
 from securetm.federation.questions import PAIRS, TRAIN, Questions
 from securetm.mechanisms.noise_shares import honest_shares
 from securetm.models.given_documents import BagOfWords
-from securetm.models.word_sums import WordSums
+from securetm.models.questions.word_sums import WordSums
 from securetm.plans.profiles import cohort_of
 from securetm.route import Route, Step, compile_route
 

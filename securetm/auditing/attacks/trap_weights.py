@@ -19,7 +19,7 @@ from securetm.auditing.parts.gradients import GRADIENT, readings, shape_of
 from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, judged_documents
 from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, party_vectors, totals
 from securetm.contracts import Array, State, TopicModel
-from securetm.models.neural.network_shape import NetworkShape, Prior
+from securetm.models.neural.network import NetworkShape, Prior
 from securetm.models.neural.prodlda import ProdLDA
 
 # ---- imprint weights: each column of the first layer has documents of its own in its gradient -----------------------

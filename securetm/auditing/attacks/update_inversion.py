@@ -30,10 +30,10 @@ from securetm.auditing.views import (
 )
 from securetm.contracts import Array
 from securetm.federation.questions import TRAIN
-from securetm.models.neural.network_shape import NetworkShape
-from securetm.models.neural.optimisers import ADAM, TINY
+from securetm.models.fednmf import FedNMF
+from securetm.models.gradients import ADAM, TINY
+from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.nmf.fednmf import FedNMF
 
 # ---- the gradient behind one step -----------------------------------------------------------------------------------
 # The gradient behind one step of shared weights, from the weights before and after it. Pure arithmetic.

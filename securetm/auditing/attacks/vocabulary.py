@@ -24,10 +24,9 @@ from securetm.contracts import Answer, Array, Budget
 from securetm.federation.questions import JOINT, TRAIN, WORDS
 from securetm.models.given_documents import BagOfWords
 from securetm.models.model_errors import BadWordList, SketchTooSmall
-from securetm.models.queries import merge_words
-from securetm.models.word_search import standing_out
-from securetm.models.word_sketch import WordSketch, fits, packed, words_in
-from securetm.models.word_sums import OPEN, open_among
+from securetm.models.questions.word_sketch import WordSketch, fits, packed, words_in
+from securetm.models.questions.word_sums import OPEN, open_among, standing_out
+from securetm.models.questions.words import merge_words
 
 # ---- the words that parties named, and which party has each ---------------------------------------------------------
 

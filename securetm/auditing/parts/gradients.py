@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 from securetm.auditing.attack import RoundReconstruction
 from securetm.auditing.views import ReadVector
 from securetm.contracts import Array
-from securetm.models.neural.network_shape import NetworkShape
+from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.neural_model import NeuralTopicModel
 
 # ---- extreme rays of a cone: rows that are non-negative combinations of few rays, and the rays ----------------------

@@ -19,7 +19,7 @@ from securetm.contracts import Budget, Mechanism, Unit
 from securetm.errors import BadSetting
 from securetm.federation.client_sampling import cohort_size
 from securetm.federation.questions import JOINT, PAIRS, TRAIN, Questions, before_training
-from securetm.models.additivity import check_additive
+from securetm.models.trials import check_additive
 from securetm.plans.agreement import Agreement
 from securetm.plans.origins import check_units
 from securetm.plans.profiles import cohort_of, count_of_parties

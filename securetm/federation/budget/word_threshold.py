@@ -15,8 +15,7 @@ from securetm.contracts import Cohort, NamingThreshold, Profile
 from securetm.corpus.corpus import PartyCorpus
 from securetm.federation.paying_errors import NoWordCanBeFound
 from securetm.federation.questions import JOINT
-from securetm.models.word_search import USUAL_WORDS, required
-from securetm.models.word_sums import ROUNDS, WordSums
+from securetm.models.questions.word_sums import ROUNDS, USUAL_WORDS, WordSums, required
 from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import cohort_of, count_of_parties, words_in_sums
 from securetm.route import compile_route

@@ -15,10 +15,10 @@ from securetm.federation.paying_errors import TooFewWordsFound
 from securetm.federation.questions import FREQUENCIES, JOINT, WORDS
 from securetm.federation.running_errors import ChangedFile
 from securetm.federation.store import write_bytes
-from securetm.models.queries import merge_words, total_of
-from securetm.models.word_search import WordSearch, found_words
-from securetm.models.word_sketch import words_in
-from securetm.models.word_sums import ROUNDS as ROUNDS_OF_WORDS
+from securetm.models.questions.word_sketch import words_in
+from securetm.models.questions.word_sums import ROUNDS as ROUNDS_OF_WORDS
+from securetm.models.questions.word_sums import WordSearch, found_words
+from securetm.models.questions.words import merge_words, total_of
 from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import words_in_sums
 from securetm.plans.schema import USUAL_LANGUAGE

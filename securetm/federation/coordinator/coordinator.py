@@ -26,7 +26,7 @@ from securetm.federation.refusal_errors import QuestionNotAllowed
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.wire import wire
 from securetm.models.quality import diversity, top_words
-from securetm.models.queries import npmi_from_answer, perplexity_from_answer
+from securetm.models.questions.model_quality import npmi_from_answer, perplexity_from_answer
 from securetm.sessions.session_errors import SurvivorsMissing
 
 ENDED, HANDED_OUT = "ended", "handed out"  # in the coordinator's store: what it ended with, who has the finished model

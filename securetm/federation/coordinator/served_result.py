@@ -13,7 +13,7 @@ from securetm.federation.folder import RunFolder
 from securetm.federation.moved_topics import moved_since
 from securetm.federation.origins import before_by_name, facts_of
 from securetm.federation.work_time import WorkTimer
-from securetm.models.false_discoveries import top_words_above_noise
+from securetm.models.noisy_counts import top_words_above_noise
 from securetm.models.quality import named_topics
 
 UNKNOWN = (

@@ -20,7 +20,7 @@ from securetm.federation.paying_errors import NoBudgetLeft
 from securetm.federation.questions import HELD_OUT, PAIRS, TRAIN, before_training
 from securetm.federation.running_errors import Diverged
 from securetm.federation.store import read_arrays
-from securetm.models.queries import perplexity_from_answer
+from securetm.models.questions.model_quality import perplexity_from_answer
 from securetm.plans.schema import TrainingChoice
 from securetm.sessions.session_errors import SurvivorsMissing
 

@@ -38,7 +38,7 @@ from securetm.federation.refusal_errors import (
 )
 from securetm.federation.round_identity import compile_question, digest_of_arrays
 from securetm.federation.wire import wire
-from securetm.models.row_trial import check_rows
+from securetm.models.trials import check_rows
 from securetm.route import ClippedAnswer, Route
 from securetm.settings import digest
 

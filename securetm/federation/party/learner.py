@@ -16,7 +16,7 @@ from securetm.federation.refusal_errors import BadState
 from securetm.federation.running_errors import Diverged
 from securetm.federation.store import PartyStore
 from securetm.models.public_knowledge import without_public
-from securetm.models.queries import perplexity_from_answer
+from securetm.models.questions.model_quality import perplexity_from_answer
 from securetm.plans.agreement import Agreement
 
 _MINE = "learned/"  # in the party's memory, beside what its model remembers

@@ -16,7 +16,7 @@ from securetm.federation.refusal_errors import BadState, WrongAgreement
 from securetm.federation.store import PartyStore
 from securetm.federation.wire import wire
 from securetm.models.model_errors import EmptyVocabulary
-from securetm.models.queries import choose_vocabulary, merge_words
+from securetm.models.questions.words import choose_vocabulary, merge_words
 from securetm.plans.agreement import Agreement
 from securetm.plans.schema import Plan
 from securetm.sessions.identities import COORDINATOR

@@ -29,7 +29,7 @@ from securetm.federation.store import (
     read_json,
 )
 from securetm.federation.work_time import WorkTimer
-from securetm.models.false_discoveries import top_words_above_noise
+from securetm.models.noisy_counts import top_words_above_noise
 from securetm.models.quality import named_topics
 
 

@@ -15,8 +15,8 @@ from securetm.contracts import Profile, State, Terms, TopicModel
 from securetm.federation.questions import JOINT, MOST_WORD_BYTES, TOP_WORDS, Questions
 from securetm.federation.wire.wire import LONGEST_SIGNED, MOST_LINKED
 from securetm.models.public_knowledge import MOST_DIMENSIONS
-from securetm.models.word_sketch import LONGEST
-from securetm.models.word_sums import OPEN_BYTES
+from securetm.models.questions.word_sketch import LONGEST
+from securetm.models.questions.word_sums import OPEN_BYTES
 from securetm.plans.profiles import words_in_sums
 
 ROOM = 4_096  # bytes for hashes, numbers and names in any message

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from securetm.contracts import Array
-from securetm.models.neural.fused import FusedKernels
-from securetm.models.neural.kernels import DecoderLosses, MixtureLosses, WordBatch
+from securetm.models.neural.cpu_kernels import DecoderLosses, FusedKernels, MixtureLosses, WordBatch
 from securetm.models.neural.torch_kernels import TorchKernels
 
 Kernels = FusedKernels | TorchKernels

@@ -14,23 +14,68 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numba import njit
 
 from securetm.contracts import Answer, Array, Memory, State
 from securetm.errors import check_setting
 from securetm.models.batches import shuffled, slices
-from securetm.models.document_needs import check_embeddings
 from securetm.models.document_noise import normals, survival
 from securetm.models.estimator import Estimator
-from securetm.models.gradient_queries import EpochsQuery, StepQuery
-from securetm.models.neural import optimisers
+from securetm.models.given_documents import check_embeddings
+from securetm.models.gradients import (
+    ADAM,
+    AVERAGE,
+    OPTIMISERS,
+    EpochsQuery,
+    ServerOptimiser,
+    StepQuery,
+    optimiser_moments,
+    optimiser_step,
+)
+from securetm.models.neural.cpu_kernels import FusedKernels, WordBatch, bags
 from securetm.models.neural.decoders import Decoder
-from securetm.models.neural.fused import FusedKernels
-from securetm.models.neural.kernels import WordBatch, bags
-from securetm.models.neural.network_losses import Network, NetworkLosses, encode
-from securetm.models.neural.network_shape import DocumentNoise, NetworkShape, Prior
+from securetm.models.neural.network import DocumentNoise, Network, NetworkLosses, NetworkShape, Prior, encode
 from securetm.models.neural.torch_kernels import TorchKernels, arithmetic
-from securetm.models.neural.word_spread import standardise
-from securetm.models.server_optimisers import AVERAGE, ServerOptimiser
+
+# All but "no NaN" and "no infinity": diverging training has to show.
+_FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def standardise(topics: Array, spread: Any, equal: bool) -> None:
+    """Gives every word mean 0 and deviation `spread` over the topics, in place; at most `spread`, unless `equal`.
+
+    Batch normalisation gives each word's logit one deviation over documents. One that is at most `spread` keeps a rare word,
+    of which little is known, small.
+    """
+    real = topics.dtype.type
+    count, width = real(topics.shape[0]), topics.shape[1]
+    means, squares = np.zeros(width, topics.dtype), np.zeros(width, topics.dtype)
+    for k in range(topics.shape[0]):
+        _add_row(means, topics[k])
+    means /= count
+    for k in range(topics.shape[0]):
+        _add_squares(squares, topics[k], means)
+    rates = real(spread) / np.sqrt(squares / count + real(1e-12))
+    if not equal:
+        rates = np.minimum(rates, real(1.0))
+    for k in range(topics.shape[0]):
+        row = topics[k]
+        for v in range(width):
+            row[v] = (row[v] - means[v]) * rates[v]
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _add_row(total: Array, row: Array) -> None:
+    for v in range(len(row)):
+        total[v] += row[v]
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _add_squares(total: Array, row: Array, means: Array) -> None:
+    for v in range(len(row)):
+        total[v] += (row[v] - means[v]) * (row[v] - means[v])
+
 
 DEVICES = ("auto", "cpu", "cuda")
 _HIDDEN, _NORMAL, _THETA = 0, 1, 2  # the streams of a document's noise
@@ -59,7 +104,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
     learning_rate: float = 2e-3  # of a step
     background_rate: float = 1.0  # length of a step of the background, in steps of other weights
     beta1: float = 0.9  # of Adam
-    optimiser: str = optimisers.ADAM  # adam or sgd
+    optimiser: str = ADAM  # adam or sgd
     dtype: str = "float32"  # float32 or float64
     local_epochs: int = 0  # at each party in a round; 0: a gradient per batch
     device: str = "auto"  # cpu, cuda, or auto: a GPU where there is one, and the CPU under a budget
@@ -81,7 +126,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         check_setting(self, "learning_rate", self.learning_rate > 0, "must be positive")
         check_setting(self, "background_rate", 0 < self.background_rate < np.inf, "must be positive and finite")
         check_setting(self, "beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
-        check_setting(self, "optimiser", self.optimiser in optimisers.KNOWN, f"must be one of {optimisers.KNOWN}")
+        check_setting(self, "optimiser", self.optimiser in OPTIMISERS, f"must be one of {OPTIMISERS}")
         check_setting(self, "dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
         check_setting(self, "device", self.device in DEVICES, f"must be one of {', '.join(DEVICES)}")
         check_setting(self, "local_epochs", self.local_epochs >= 0, "must not be negative")
@@ -115,7 +160,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
             "weights": flat,
             "step": np.zeros(1, dtype=np.int64),
             "seed": rng.integers(0, 2**64, 1, dtype=np.uint64),
-            **optimisers.moments(self.optimiser, flat),
+            **optimiser_moments(self.optimiser, flat),
             **self.server_moments(flat),
         }
 
@@ -202,7 +247,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
     def trained(self, state: State, documents: Any, memory: Memory, rng: np.random.Generator) -> Array:  # noqa: ARG002
         """The weights after the local epochs of one party. The optimiser starts without moments, since these never travel."""
         weights = state["weights"].copy()
-        moments: State = optimisers.moments(self.optimiser, weights)
+        moments: State = optimiser_moments(self.optimiser, weights)
         for number, rows in enumerate(shuffled(len(documents), self.batch, self.local_epochs, rng), start=1):
             # The noise's step counts rounds in its high half and local steps in its low half, so none is used twice.
             inside = {**state, "weights": weights, "step": (state["step"] << 32) + number}
@@ -217,7 +262,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
     ) -> tuple[Array, State]:
         """Weights and moments after one step along the mean gradient, with every word's spread restored."""
         rate, beta1, before = self.learning_rate, self.beta1, self._background(weights).copy()
-        weights, memory = optimisers.step(weights, gradient, count, memory, number, rate, beta1, in_place)
+        weights, memory = optimiser_step(weights, gradient, count, memory, number, rate, beta1, in_place)
         if self.background_rate != 1.0:
             background = self._background(weights)
             background += weights.dtype.type(self.background_rate - 1.0) * (background - before)

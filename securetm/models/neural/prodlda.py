@@ -16,10 +16,9 @@ import torch
 
 from securetm.contracts import Array, Public, State
 from securetm.errors import check_setting
+from securetm.models.neural.cpu_kernels import FusedKernels, WordBatch, bags, with_embeddings
 from securetm.models.neural.decoders import Decoder, EmbeddedExperts, ProductOfExperts
-from securetm.models.neural.fused import FusedKernels
-from securetm.models.neural.kernels import WordBatch, bags, with_embeddings
-from securetm.models.neural.network_shape import NetworkShape
+from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.neural_model import NeuralTopicModel
 from securetm.models.public_knowledge import (
     FREQUENCIES,

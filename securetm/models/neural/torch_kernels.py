@@ -15,9 +15,7 @@ from torch.nn.functional import softplus
 
 from securetm.contracts import Array
 from securetm.models.model_errors import NoSuchDevice
-from securetm.models.neural.fused import FusedKernels
-from securetm.models.neural.kernels import EPSILON, DecoderLosses, Latent, MixtureLosses, WordBatch
-from securetm.models.neural.mixture_loops import LEAST
+from securetm.models.neural.cpu_kernels import EPSILON, LEAST, DecoderLosses, FusedKernels, Latent, MixtureLosses, WordBatch
 
 
 @dataclass(frozen=True)

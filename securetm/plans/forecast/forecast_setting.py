@@ -7,9 +7,9 @@ from typing import Any
 
 from securetm.contracts import Profile
 from securetm.errors import BadSetting
-from securetm.models.moments.start_share import USUAL_START
 from securetm.models.rounds_rule import FROM_PLAIN, FROM_PUBLIC, RoundsRule, noise_of_one_round
 from securetm.models.start_rule import asks_first
+from securetm.models.start_share import USUAL_START
 from securetm.plans.profiles import count_of_parties, noise_in_sum, read_profile
 from securetm.settings import require
 

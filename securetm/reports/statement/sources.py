@@ -31,7 +31,7 @@ from securetm.federation.release import MODEL, RELEASE, TOPICS, released_model
 from securetm.federation.running_errors import DamagedStore, NotARun
 from securetm.federation.store import read_json
 from securetm.federation.transcript import Transcript
-from securetm.models.known_networks import check_plan_of
+from securetm.models.stored_model import check_plan_of
 from securetm.plans.profiles import ProfileFile
 from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import Plan

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from securetm.models.gibbs.alias_tables import OTHER, build, draw, tables_of
+from securetm.models.lda.samplers import OTHER, build, draw, tables_of
 
 
 def shares_of(tables: np.ndarray) -> np.ndarray:

@@ -9,11 +9,10 @@ from scipy import sparse
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
-from securetm.models.gibbs.document_completion import Completion
-from securetm.models.gibbs.lda import LDA
-from securetm.models.gibbs.lda_documents import LdaDocuments
-from securetm.models.nmf.nmf import NMF
-from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.models.bags import Completion
+from securetm.models.lda.lda import LDA, LdaDocuments
+from securetm.models.lda.lda_vi import VariationalLDA
+from securetm.models.nmf import NMF
 from tests.models.trained_by_hand import rounds
 
 PREVALENCE = np.array([0.6, 0.3, 0.1])

@@ -9,13 +9,13 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Unit
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.federation.questions import PerPerson
-from securetm.models.gibbs import draws
-from securetm.models.gibbs.document_completion import Completion
-from securetm.models.gibbs.draws import NEVER, Assignments, chunks
-from securetm.models.gibbs.lda import LDA
-from securetm.models.gibbs.lda_documents import LdaDocuments
-from securetm.models.gibbs.likely_shares import likely_shares
+from securetm.models.bags import Completion
+from securetm.models.batches import chunks
 from securetm.models.given_documents import BagOfWords, as_documents
+from securetm.models.lda import counting
+from securetm.models.lda.counted_topics import likely_shares
+from securetm.models.lda.counting import NEVER, Assignments
+from securetm.models.lda.lda import LDA, LdaDocuments
 from securetm.testing.query_laws import SumOfRows
 from tests.models.trained_by_hand import VOCABULARY, WORDS, counts_of, planted, rounds
 
@@ -105,7 +105,7 @@ def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
     model = LDA(n_topics=3)
     state = model.start(VOCABULARY, np.random.default_rng(0))
     whole = counts_of(model, state, documents, {})
-    monkeypatch.setattr(draws, "_CHUNK", 30)
+    monkeypatch.setattr(counting, "_CHUNK", 30)
     np.testing.assert_array_equal(counts_of(model, state, documents, {}), whole)
     query = PerPerson(model.query(state))
     owned = BagOfWords(documents.counts, documents.vocabulary, documents.keys, persons=persons)

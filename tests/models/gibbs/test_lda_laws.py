@@ -9,8 +9,8 @@ import pytest
 
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.models.gibbs.lda import LDA
-from securetm.models.queries import HeldOut
+from securetm.models.lda.lda import LDA
+from securetm.models.questions.model_quality import HeldOut
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
 from securetm.testing.query_laws import QueryLaws

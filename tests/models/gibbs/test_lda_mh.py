@@ -11,10 +11,9 @@ import pytest
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.errors import BadSetting
-from securetm.models.gibbs.draws import Assignments
-from securetm.models.gibbs.lda import LDA
-from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.given_documents import as_documents
+from securetm.models.lda.counting import Assignments
+from securetm.models.lda.lda import LDA, LdaDocuments
 
 COPIES = 40_000
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.models.gibbs.lda import LDA
-from securetm.models.gibbs.likely_shares import likely_shares
-from securetm.models.nmf.factored_topics import as_frequent
-from securetm.models.nmf.nmf import NMF
-from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.models.lda.counted_topics import likely_shares
+from securetm.models.lda.lda import LDA
+from securetm.models.lda.lda_vi import VariationalLDA
+from securetm.models.nmf import NMF, as_frequent
 
 TOPICS, WORDS = 5, 40
 RNG = np.random.default_rng(7)

@@ -10,11 +10,11 @@ from scipy import sparse
 
 from securetm.contracts import Answer, Domain
 from securetm.errors import BrokenPromise
-from securetm.models.gibbs import slots
-from securetm.models.gibbs.alias_tables import tables_of
-from securetm.models.gibbs.draws import Assignments, CountTable
-from securetm.models.gibbs.lda import LDA
-from securetm.models.gibbs.slots import Slots
+from securetm.models.lda import slots
+from securetm.models.lda.counting import Assignments, CountTable
+from securetm.models.lda.lda import LDA
+from securetm.models.lda.samplers import tables_of
+from securetm.models.lda.slots import Slots
 from securetm.testing.query_laws import SumOfRows
 
 

@@ -13,15 +13,14 @@ from scipy import sparse
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Needs, Unit
 from securetm.errors import BadSetting
-from securetm.models.gibbs.counting import Counting
-from securetm.models.gibbs.draws import MOST_TOPICS, Assignments
-from securetm.models.gibbs.lda import LDA
-from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.given_documents import as_documents
-from securetm.models.matching.matched import Matched, MatchedLDA, MatchedSentenceLDA, amount_of
-from securetm.models.matching.matching import composed, integrated
+from securetm.models.lda.counted_topics import MOST_TOPICS
+from securetm.models.lda.counting import Assignments, Counting
+from securetm.models.lda.lda import LDA, LdaDocuments
+from securetm.models.lda.matched import Matched, MatchedLDA, MatchedSentenceLDA, amount_of
+from securetm.models.lda.matching import composed, integrated
+from securetm.models.lda.sentence_lda import SentenceLDA
 from securetm.models.model_errors import DamagedModel, OtherModel
-from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.models.stored_model import write_model
 
 WORDS = 60

@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from securetm.contracts import Array
 from securetm.errors import BadSetting
-from securetm.models.matching.matching import (
-    NOWHERE,
-    composed,
-    integrated,
-    similarities,
-)
+from securetm.models.lda.matching import NOWHERE, composed, integrated, similarities
 from securetm.models.model_errors import NotTopics
 from tests.effort import worked
 

@@ -11,8 +11,8 @@ import pytest
 
 from securetm.contracts import Answer, Array
 from securetm.errors import BadSetting
-from securetm.models.matching.matched import MatchedLDA
-from securetm.models.matching.merging import merged
+from securetm.models.lda.matched import MatchedLDA
+from securetm.models.lda.matching import merged
 
 from .test_matched import planted, sent
 

@@ -14,11 +14,9 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, BrokenPromise
-from securetm.models.gibbs.lda_documents import LdaDocuments
+from securetm.models.lda.lda import LdaDocuments
 from securetm.models.model_errors import TooManyPairs
-from securetm.models.moments.document_pairs import DocumentPairs, grid_of, size_of
-from securetm.models.moments.moments import Moments
-from securetm.models.moments.pair_sums import PairSums
+from securetm.models.moments import DocumentPairs, Moments, PairSums, grid_of, size_of
 
 WORDS, SUBJECTS = 60, 3
 

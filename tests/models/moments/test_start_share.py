@@ -12,7 +12,7 @@ import lab
 from lab.fits.start import fitted
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
-from securetm.models.moments.start_share import USUAL_START, noise_of_start
+from securetm.models.start_share import USUAL_START, noise_of_start
 
 RESULT = Path(lab.__file__).parent / "results" / "reproduce-start-rule.json"
 

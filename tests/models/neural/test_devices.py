@@ -9,7 +9,7 @@ import torch
 from securetm.errors import BadSetting
 from securetm.models.model_errors import NoSuchDevice, RowsDepend
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.row_trial import check_rows
+from securetm.models.trials import check_rows
 from securetm.testing.few_documents import some_documents
 
 DOCUMENTS = some_documents(60, 12, seed=4)

@@ -6,8 +6,7 @@ import torch
 from scipy import sparse
 
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.public_knowledge import MOST_DIMENSIONS, VECTORS
-from securetm.models.public_topics import public_knowledge
+from securetm.models.public_knowledge import MOST_DIMENSIONS, VECTORS, public_knowledge
 from securetm.testing.model_laws import ModelLaws
 
 from .test_prodlda_clip import documents, length, summed

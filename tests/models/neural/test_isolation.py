@@ -11,10 +11,9 @@ from torch.nn import functional
 from lab.peers.dense_prodlda import DenseProdLDA
 from lab.peers.torch_prodlda import TorchProdLDA, drawn
 from securetm.contracts import Block, Terms, Unit
-from securetm.models.additivity import check_additive
 from securetm.models.model_errors import CouplesDocuments
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.trial_documents import trial_documents
+from securetm.models.trials import check_additive, trial_documents
 from tests.laws.toys import Mixture
 from tests.models.neural.coupling_trials import check_module
 

@@ -7,9 +7,8 @@ from torch.nn import functional
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.models.given_documents import as_documents
-from securetm.models.neural.mixed_prediction import prevalence
-from securetm.models.neural.network_shape import NetworkShape, Prior
-from securetm.models.neural.neural_lda import NeuralLDA
+from securetm.models.neural.network import NetworkShape, Prior
+from securetm.models.neural.neural_lda import NeuralLDA, prevalence
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.torch_kernels import TorchKernels
 

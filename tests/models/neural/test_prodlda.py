@@ -9,7 +9,7 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.given_documents import as_documents
-from securetm.models.neural.network_shape import NetworkShape, Prior
+from securetm.models.neural.network import NetworkShape, Prior
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.torch_kernels import TorchKernels
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Block, Terms
 from securetm.models.given_documents import BagOfWords
-from securetm.models.neural.network_shape import NetworkShape
+from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.torch_kernels import TorchKernels
 

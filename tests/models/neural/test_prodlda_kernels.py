@@ -3,10 +3,9 @@ import pytest
 import torch
 from scipy import sparse
 
-from securetm.models.neural.fused import FusedKernels
-from securetm.models.neural.kernels import bags
+from securetm.models.neural.cpu_kernels import FusedKernels, bags
+from securetm.models.neural.neural_model import standardise
 from securetm.models.neural.torch_kernels import TorchKernels
-from securetm.models.neural.word_spread import standardise
 
 torch.set_num_threads(1)
 WORDS, HIDDEN = 300, 9

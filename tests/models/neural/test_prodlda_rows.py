@@ -7,7 +7,7 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.models.given_documents import BagOfWords
-from securetm.models.neural.network_shape import NetworkShape
+from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
 
 WORDS, DOCUMENTS = 117, 33  # no multiples of what a processor takes at once

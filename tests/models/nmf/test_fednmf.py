@@ -11,9 +11,8 @@ import torch
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, State, Unit
 from securetm.errors import BadSetting, BrokenPromise
-from securetm.models.nmf.fednmf import FedNMF
-from securetm.models.nmf.mutual_information import CriticShape, WordRows, smile
-from securetm.models.server_optimisers import KNOWN
+from securetm.models.fednmf import CriticShape, FedNMF, WordRows, smile
+from securetm.models.gradients import SERVER_STEPS
 
 from .test_nmf import VOCABULARY, WORDS, planted
 
@@ -114,7 +113,7 @@ def test_planted_topics_are_found(information: float, weighting: str) -> None:
     assert heaviest == {frozenset([0]), frozenset([1]), frozenset([2])}
 
 
-@pytest.mark.parametrize("server", KNOWN)
+@pytest.mark.parametrize("server", SERVER_STEPS)
 def test_the_mean_difference_weighs_parties_by_documents(server: str) -> None:
     model, documents = small(server=server), planted(30)
     state = model.start(VOCABULARY, np.random.default_rng(0))

@@ -13,11 +13,10 @@ from scipy.optimize import nnls
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
-from securetm.models.gibbs.lda_kernels import Bags
+from securetm.models.bags import Bags
 from securetm.models.given_documents import BagOfWords
 from securetm.models.likely_counts import likely_totals
-from securetm.models.nmf.nmf import NMF, DocumentProducts
-from securetm.models.nmf.nmf_kernels import lengths_of
+from securetm.models.nmf import NMF, DocumentProducts, lengths_of
 from securetm.testing.query_laws import rows_of
 
 WORDS = 30

@@ -9,10 +9,10 @@ import pytest
 
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.models.additivity import check_additive
-from securetm.models.nmf.fednmf import FedNMF
-from securetm.models.nmf.nmf import NMF
-from securetm.models.queries import HeldOut
+from securetm.models.fednmf import FedNMF
+from securetm.models.nmf import NMF
+from securetm.models.questions.model_quality import HeldOut
+from securetm.models.trials import check_additive
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
 from securetm.testing.query_laws import QueryLaws

@@ -8,7 +8,7 @@ from math import lgamma
 import numpy as np
 
 from securetm.corpus.corpus import Corpus
-from securetm.models.gibbs.draws import Assignments
+from securetm.models.lda.counting import Assignments
 
 ETA = 0.3
 

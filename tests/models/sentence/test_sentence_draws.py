@@ -12,10 +12,9 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.questions import PerPerson
-from securetm.models.gibbs import draws
-from securetm.models.gibbs.draws import Assignments
-from securetm.models.sentence import sentence_documents, sentence_mh_kernels
-from securetm.models.sentence.sentence_lda import SentenceLDA
+from securetm.models.lda import counting, sentence_kernels, sentence_lda
+from securetm.models.lda.counting import Assignments
+from securetm.models.lda.sentence_lda import SentenceLDA
 from tests.models.trained_by_hand import counts_of, rounds
 
 from .planted import SAMPLERS, SWEEPS, WORDS, planted
@@ -89,12 +88,12 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_another_ratio_would_be_seen(name, monkeypatch):
     right, wrong = MUTANTS[name]
-    source = inspect.getsource(sentence_mh_kernels)
+    source = inspect.getsource(sentence_kernels)
     assert source.count(right) == 1
     mutant = types.ModuleType("mutant")
     monkeypatch.setitem(sys.modules, "mutant", mutant)
     exec(source.replace(right, wrong).replace("cache=True, ", ""), mutant.__dict__)
-    monkeypatch.setattr(sentence_documents, "resample_by_proposals", mutant.resample_by_proposals)
+    monkeypatch.setattr(sentence_lda, "resample_by_proposals", mutant.resample_by_proposals)
     with pytest.raises(AssertionError):
         test_a_document_draws_from_its_exact_posterior("uneven alpha", False, "mh")
 
@@ -158,7 +157,7 @@ def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
     model = SentenceLDA(n_topics=3)
     state = model.start(documents.vocabulary, np.random.default_rng(0))
     whole = counts_of(model, state, documents, {})
-    monkeypatch.setattr(draws, "_CHUNK", 30)
+    monkeypatch.setattr(counting, "_CHUNK", 30)
     np.testing.assert_array_equal(counts_of(model, state, documents, {}), whole)
     query = PerPerson(model.query(state))
     persons = np.random.default_rng(1).integers(0, 9, 30)

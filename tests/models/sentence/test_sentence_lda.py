@@ -8,10 +8,9 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments
 from securetm.mechanisms.slot_noise import SlotNoise
-from securetm.models.gibbs.lda import LDA
+from securetm.models.lda.lda import LDA
+from securetm.models.lda.sentence_lda import SentenceDocuments, SentenceLDA
 from securetm.models.model_errors import NoSentences
-from securetm.models.sentence.sentence_documents import SentenceDocuments
-from securetm.models.sentence.sentence_lda import SentenceLDA
 from tests.models.trained_by_hand import counts_of, rounds
 
 from .planted import SAMPLERS, WORDS, planted

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.models.gibbs.draws import NEVER, Assignments
 from securetm.models.given_documents import as_documents
+from securetm.models.lda.counting import NEVER, Assignments
+from securetm.models.lda.sentence_lda import SentenceDocuments, SentenceLDA
 from securetm.models.model_errors import NoSentences
-from securetm.models.sentence.sentence_documents import SentenceDocuments
-from securetm.models.sentence.sentence_lda import SentenceLDA
 from tests.models.trained_by_hand import rounds
 
 from .planted import WORDS, planted

@@ -14,11 +14,10 @@ import pytest
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.models.additivity import check_additive
 from securetm.models.model_errors import BrokenTorchModule, NotImported, NoTorchModule, OtherTorchModule, RowsDepend
-from securetm.models.row_trial import check_rows
-from securetm.models.torch_module import alone
-from securetm.models.torch_module.torch_module import TorchModule
+from securetm.models.neural import torch_module
+from securetm.models.neural.torch_module import TorchModule
+from securetm.models.trials import check_additive, check_rows
 from securetm.settings import CommandLineText
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws
@@ -142,7 +141,7 @@ def test_a_failing_document_counts_as_none() -> None:
 
 
 def test_a_network_that_answers_otherwise_the_second_time_keeps_within_the_clip(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alone, "_ROOM", 0)  # so that no gradient is kept, and each is computed twice
+    monkeypatch.setattr(torch_module, "_ROOM", 0)  # so that no gradient is kept, and each is computed twice
     model = around(networks.GrowsLouder)
     state = model.start(VOCABULARY, np.random.default_rng(0))
     clipped_sum = ClippedRowSum(model.query(state).terms, radius=1.0)

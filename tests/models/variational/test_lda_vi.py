@@ -14,12 +14,11 @@ from scipy.special import gammaln
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
-from securetm.models.gibbs.lda_kernels import Bags
+from securetm.models.bags import Bags
 from securetm.models.given_documents import BagOfWords, as_documents
+from securetm.models.lda.lda_vi import DocumentBounds, VariationalLDA, _digamma, lengths_of
 from securetm.models.noisy_counts import NoisedCounts
 from securetm.models.quality import top_words
-from securetm.models.variational.lda_vi import DocumentBounds, VariationalLDA
-from securetm.models.variational.lda_vi_kernels import digamma, lengths_of
 
 WORDS = 60
 VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
@@ -54,7 +53,7 @@ def after(model: VariationalLDA, rounds: int, documents: Any, seed: int = 0) -> 
 
 def test_digamma_is_that_of_scipy() -> None:
     places = np.concatenate([np.geomspace(1e-9, 1e9, 200), np.linspace(0.1, 12, 200)])
-    np.testing.assert_allclose([digamma(x) for x in places], scipy_digamma(places), rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose([_digamma(x) for x in places], scipy_digamma(places), rtol=1e-11, atol=1e-12)
 
 
 def bound_of(counts: Array, gamma: Array, alpha: float, log_chances: Array) -> float:

@@ -10,9 +10,9 @@ import pytest
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.federation.questions import PerPerson
-from securetm.models.additivity import check_additive
-from securetm.models.queries import HeldOut
-from securetm.models.variational.lda_vi import VariationalLDA
+from securetm.models.lda.lda_vi import VariationalLDA
+from securetm.models.questions.model_quality import HeldOut
+from securetm.models.trials import check_additive
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
 from securetm.testing.query_laws import QueryLaws

@@ -1,0 +1,347 @@
+"""FedNMF: parties factorise their own documents by gradient steps and answer with the difference of their weights.
+
+It is Algorithm 1 of Si et al. (2022), with and without mutual information. It is not a federation and knows no privacy. Its
+answer is one row of a whole party: `nmf` is the factorisation whose answer is a row for each document.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numba import njit
+
+from securetm.contracts import Answer, Array, Memory, Public, State
+from securetm.errors import BrokenPromise, check_setting
+from securetm.models.bags import Bags
+from securetm.models.batches import shuffled
+from securetm.models.fixed_order import add_product, add_product_transposed
+from securetm.models.gradients import EpochsQuery, ServerOptimiser
+from securetm.models.nmf import FactoredTopics, of_length_one, random_topics
+
+FIRST, SECOND = 32, 256  # units of the critic's two hidden layers
+
+
+def product(left: Array, right: Array) -> Array:
+    """left @ right."""
+    out = np.zeros((len(left), right.shape[1]), left.dtype)
+    add_product(left, right, out)
+    return out
+
+
+def product_transposed(left: Array, right: Array) -> Array:
+    """left @ right.T."""
+    out = np.zeros((len(left), len(right)), left.dtype)
+    add_product_transposed(left, right, out)
+    return out
+
+
+@dataclass(frozen=True)
+class CriticShape:
+    """The places of a critic's layers in a flat vector."""
+
+    words: int
+    topics: int
+
+    @property
+    def parts(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Names and shapes of the layers, in the order of the flat vector."""
+        return (
+            ("words", (self.words, FIRST)), ("topics", (self.topics, FIRST)), ("first_bias", (FIRST,)),
+            ("inner", (FIRST, SECOND)), ("second_bias", (SECOND,)), ("out", (SECOND, 1)), ("out_bias", (1,)),
+        )  # fmt: skip
+
+    @property
+    def size(self) -> int:
+        """Weights in all."""
+        return sum(math.prod(shape) for _, shape in self.parts)
+
+    def views(self, flat: Array) -> dict[str, Array]:
+        """Each layer as a view into the flat vector."""
+        ends = itertools.accumulate((math.prod(shape) for _, shape in self.parts), initial=0)
+        cuts = itertools.pairwise(ends)
+        return {name: flat[first:end].reshape(shape) for (name, shape), (first, end) in zip(self.parts, cuts, strict=True)}
+
+    def fresh(self, rng: np.random.Generator) -> Array:
+        """Weights to begin with, by Glorot's rule; biases are zero."""
+        flat = np.zeros(self.size, np.float32)
+        for name, layer in self.views(flat).items():
+            if not name.endswith("bias"):
+                bound = math.sqrt(6.0 / sum(layer.shape))
+                layer[...] = rng.uniform(-bound, bound, layer.shape)
+        return flat
+
+
+@dataclass(frozen=True)
+class WordRows:
+    """Some documents as lists of words and their weights."""
+
+    bags: Bags
+    weights: Array  # float32, one for each word of each document
+    rows: Array  # which documents
+
+    def times(self, table: Array) -> Array:
+        """These documents' rows of words, times a table with a row for each word."""
+        return _gathered(self.bags, self.weights, self.rows, table)
+
+    def transposed_times(self, right: Array, words: int) -> Array:
+        """The transpose of these documents' rows of words, times a table with a row for each document."""
+        out = np.zeros((words, right.shape[1]), right.dtype)
+        _scatter(self.bags, self.weights, self.rows, right, out)
+        return out
+
+    def subtract_from(self, table: Array) -> None:
+        """Subtracts these documents' rows of words from a table of documents x words."""
+        _subtract(self.bags, self.weights, self.rows, table)
+
+
+@dataclass(frozen=True)
+class Smile:
+    """The bound on a batch, and its gradients in the critic's weights and in the topic weights."""
+
+    value: float
+    critic: Array
+    topics: Array
+
+
+def smile(shape: CriticShape, flat: Array, documents: WordRows, topics: Array, tau: float) -> Smile:
+    """The bound on a batch of two documents or more; `topics` are their topic weights."""
+    layer, count = shape.views(flat), len(topics)
+    of_words = documents.times(layer["words"])
+    of_topics = product(topics, layer["topics"]) + layer["first_bias"]
+    first = np.maximum((of_words[:, None, :] + of_topics[None, :, :]).reshape(count * count, FIRST), 0)
+    second = np.maximum(product(first, layer["inner"]) + layer["second_bias"], 0)
+    scores = (product(second, layer["out"]) + layer["out_bias"]).reshape(count, count).astype(np.float64)
+    value, slopes = bound(scores, tau)
+    out = slopes.astype(np.float32).reshape(-1, 1)
+    back = np.where(second > 0, out * layer["out"].T, np.float32(0))
+    inner = np.where(first > 0, product_transposed(back, layer["inner"]), np.float32(0)).reshape(count, count, FIRST)
+    by_document, by_topics = inner.sum(axis=1), inner.sum(axis=0)
+    gradient = np.empty_like(flat)
+    part = shape.views(gradient)
+    part["words"][...] = documents.transposed_times(by_document, shape.words)
+    part["topics"][...] = product(np.ascontiguousarray(topics.T), by_topics)
+    part["first_bias"][...] = by_topics.sum(axis=0)
+    part["inner"][...] = product(np.ascontiguousarray(first.T), back)
+    part["second_bias"][...] = back.sum(axis=0)
+    part["out"][...] = product(np.ascontiguousarray(second.T), out)
+    part["out_bias"][...] = out.sum(axis=0)
+    return Smile(value, gradient, product_transposed(by_topics, layer["topics"]))
+
+
+def bound(scores: Array, tau: float) -> tuple[float, Array]:
+    """The bound and its slope in each score: row i is document i, column j the topic weights of document j.
+
+    A document's score beside its own topic weights counts up to tau, too. The authors leave it without a limit: then the critic
+    grows until its numbers overflow, and the bound with it.
+    """
+    count, own = len(scores), np.eye(len(scores), dtype=bool)
+    each = np.where(own, 0.0, np.exp(np.clip(scores, -tau, tau)))
+    slopes = np.where(np.abs(scores) < tau, -each / each.sum(), 0.0)
+    slopes[own] = (scores[own] < tau) / count
+    value = np.minimum(scores[own], tau).mean() - math.log(each.sum() / (count * (count - 1)))
+    return float(value), slopes
+
+
+@njit(cache=True)
+def _gathered(bags: Any, weights: Array, rows: Array, table: Array) -> Array:
+    ends, words, _ = bags
+    out = np.zeros((len(rows), table.shape[1]), table.dtype)
+    for row in range(len(rows)):
+        for i in range(ends[rows[row]], ends[rows[row] + 1]):
+            for z in range(table.shape[1]):
+                out[row, z] += weights[i] * table[words[i], z]
+    return out
+
+
+@njit(cache=True)
+def _scatter(bags: Any, weights: Array, rows: Array, right: Array, out: Array) -> None:
+    ends, words, _ = bags
+    for row in range(len(rows)):
+        for i in range(ends[rows[row]], ends[rows[row] + 1]):
+            for z in range(right.shape[1]):
+                out[words[i], z] += weights[i] * right[row, z]
+
+
+@njit(cache=True)
+def _subtract(bags: Any, weights: Array, rows: Array, table: Array) -> None:
+    ends, words, _ = bags
+    for row in range(len(rows)):
+        for i in range(ends[rows[row]], ends[rows[row] + 1]):
+            table[row, words[i]] -= weights[i]
+
+
+_MINE = "fednmf/"  # in the party's memory, beside what others keep there
+_PULL = 30.0  # the longest gradient of the mutual information in a document's topic weights, times the batch's documents
+_MOST = np.float32(1e6)  # a larger weight of a word in a topic is clamped: a coordinator may send anything
+
+
+@dataclass(frozen=True)
+class FedNMF(ServerOptimiser, FactoredTopics):
+    """Topics that fit all parties' documents, learned by epochs of gradient steps at each party.
+
+    The loss of a batch is the mean squared distance of its documents from what their topic weights give, less
+    `mutual_information` times the SMILE bound on the mutual information of the two. One step moves topics, the documents' topic
+    weights and the critic, all from the same point; what would be negative becomes 0. Topic weights stay in the party's memory.
+    A document that is new begins with the weights that are nearest to it.
+
+    No step can make numbers grow without bound: none is longer than the curvature of the squared distance allows, and the
+    gradients of the mutual information are clipped.
+    """
+
+    weighting: str = "counts"  # of a document's words: counts, log (of 1 + count) or l2 (counts over the length of their row)
+    mutual_information: float = 0.1  # lambda, its weight in the loss; 0: no critic is learned or sent
+    tau: float = 5.0  # the critic's scores are clipped to -tau..tau where a document meets others' topic weights
+    local_epochs: int = 5  # at each party in a round
+    batch: int = 16  # documents in a step
+    learning_rate: float = 0.3  # of a step of topics and topic weights
+    critic_rate: float = 0.05  # of a step of the critic
+    name: ClassVar[str] = "fednmf"
+    federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
+    federated_rounds: ClassVar[int] = 50
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_setting(self, "mutual_information", 0 <= self.mutual_information < np.inf, "must be 0 or above, and finite")
+        check_setting(self, "tau", 0 < self.tau <= 50, "must be above 0 and at most 50")
+        check_setting(self, "local_epochs", self.local_epochs >= 1, "must be at least 1")
+        check_setting(self, "batch", self.batch >= 1, "must be at least 1")
+        check_setting(self, "learning_rate", 0 < self.learning_rate < np.inf, "must be positive and finite")
+        check_setting(self, "critic_rate", 0 < self.critic_rate <= 1, "must be above 0 and at most 1")
+
+    # ---- contracts.TopicModel ----
+
+    @property
+    def starts_public(self) -> bool:
+        """True."""
+        return True
+
+    def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """Random topics and a random critic, from the public seed."""
+        topics = random_topics(self.n_topics, len(vocabulary), rng).astype(np.float32).ravel()
+        critic = CriticShape(len(vocabulary), self.n_topics).fresh(rng) if self.mutual_information else topics[:0]
+        weights = np.concatenate([topics, critic])
+        return {"weights": weights, "step": np.zeros(1, dtype=np.int64), **self.server_moments(weights)}
+
+    def started(self, vocabulary: Sequence[str], public: Public, rng: np.random.Generator) -> State:
+        """The public topics beside a random critic. No answer has noise, so nothing else of them is kept."""
+        fresh = self.start(vocabulary, rng)
+        topics = of_length_one(public.topics, self.n_topics).astype(np.float32).ravel()
+        return {**fresh, "weights": np.concatenate([topics, fresh["weights"][len(topics) :]])}
+
+    def query(self, state: State) -> EpochsQuery:
+        """The next question: the difference of each party's weights after its own epochs."""
+        return EpochsQuery(self, state)
+
+    def update(self, state: State, answer: Answer) -> State:
+        """The state after one mean difference, by the server's optimiser; no topic has a negative weight."""
+        after = {**state, "step": state["step"] + 1}
+        count = float(answer.total["documents"][0]) if answer.total else 0.0
+        if answer.total is None or count <= 0:
+            return after
+        moved = self.server_step(state, answer.total["difference"] / count)
+        return {**after, **moved, "weights": self.projected(moved["weights"])}
+
+    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
+        """The weights, without the moments of the server's optimiser."""
+        return {name: state[name] for name in ("weights", "step")}
+
+    def factor(self, state: State) -> Array:
+        """The topics of the state, each of length 1."""
+        return of_length_one(self.split(state["weights"])[0], self.n_topics)
+
+    def frequencies(self, state: State) -> Array:
+        """The mean of all topics: what else the parties' words are is not asked."""
+        mean: Array = self.topics(state).mean(axis=0)
+        return mean
+
+    # ---- for the query ----
+
+    def split(self, weights: Array) -> tuple[Array, Array]:
+        """Topics (topics x words) and the critic's weights, as views; the vocabulary's size follows from their number."""
+        none, one = (0, 0) if not self.mutual_information else (CriticShape(n, self.n_topics).size for n in (0, 1))
+        words, left = divmod(len(weights) - none, self.n_topics + one - none)
+        if words < 1 or left:
+            raise BrokenPromise("weight vector", len(weights), none + max(words, 1) * (self.n_topics + one - none))
+        return weights[: self.n_topics * words].reshape(self.n_topics, words), weights[self.n_topics * words :]
+
+    def step(self, weights: Array, documents: WordRows, topic_weights: Array) -> None:
+        """One step on a batch: changes the weights and the batch's topic weights in place."""
+        topics, flat = self.split(weights)
+        count, rate = len(topic_weights), self.learning_rate
+        residual = product(topic_weights, topics)
+        documents.subtract_from(residual)
+        half = np.float32(2.0 / count)
+        for_topics = product(np.ascontiguousarray(topic_weights.T), residual) * half
+        for_weights = product_transposed(residual, topics) * half
+        # The trace of a curvature is at least its largest value: no step overshoots by more than it came.
+        topics_rate = min(rate, count / (2.0 * float(np.square(topic_weights).sum()) + 1e-30))
+        weights_rate = min(rate, count / (2.0 * float(np.square(topics).sum()) + 1e-30))
+        if self.mutual_information and count > 1:
+            found = smile(CriticShape(topics.shape[1], self.n_topics), flat, documents, topic_weights, self.tau)
+            for_weights -= np.float32(self.mutual_information) * _clipped_rows(found.topics, _PULL / count)
+            flat += np.float32(self.critic_rate) * _clipped_rows(found.critic[None, :], 1.0)[0]
+        np.maximum(topics - np.float32(topics_rate) * for_topics, 0, out=topics)
+        np.maximum(topic_weights - np.float32(weights_rate) * for_weights, 0, out=topic_weights)
+
+    def trained(self, state: State, documents: Any, memory: Memory, rng: np.random.Generator) -> Array:
+        """The weights after the local epochs of one party. The documents' topic weights go on from those in memory."""
+        weights = self.projected(state["weights"])
+        topics = self.split(weights)[0]
+        held = self.read(documents, topics.shape[1])
+        nearest = self.factored(of_length_one(topics, self.n_topics), held)
+        kept = TopicWeights.recalled(memory, held.names(documents.keys), nearest.topics.astype(np.float32))
+        values = nearest.weights.astype(np.float32)
+        for rows in shuffled(len(documents), self.batch, self.local_epochs, rng):
+            found = kept.weights[rows]
+            self.step(weights, WordRows(held.bags, values, rows), found)
+            kept.weights[rows] = found
+        kept.keep(memory)
+        return weights
+
+    def projected(self, weights: Array) -> Array:
+        """A copy of the weights, finite and clamped, without a negative one in a topic."""
+        found: Array = np.clip(np.nan_to_num(weights), -_MOST, _MOST).astype(np.float32)
+        topics = self.split(found)[0]
+        np.maximum(topics, 0, out=topics)
+        return found
+
+
+@dataclass(frozen=True)
+class TopicWeights:
+    """The topic weights of a party's documents, by the documents' names. They stay in its memory."""
+
+    names: Array
+    weights: Array
+
+    @classmethod
+    def recalled(cls, memory: Memory, names: Array, fresh: Array) -> Self:
+        """The weights of these documents: those in the memory, and `fresh` ones of documents that are new."""
+        known = memory.get(_MINE + "names", names[:0])
+        if len(known) and memory[_MINE + "weights"].shape[1] == fresh.shape[1]:
+            order = np.argsort(known, kind="stable")
+            place = order[np.minimum(np.searchsorted(known[order], names), len(order) - 1)]
+            met = known[place] == names
+            fresh[met] = memory[_MINE + "weights"][place[met]]
+        return cls(names, fresh)
+
+    def keep(self, memory: Memory) -> None:
+        """Stores these weights in the memory, beside those of documents that took no part this time."""
+        known = memory.get(_MINE + "names", self.names[:0])
+        others = ~np.isin(known, self.names)
+        if others.any():
+            memory[_MINE + "weights"] = np.concatenate([self.weights, memory[_MINE + "weights"][others]])
+        else:
+            memory[_MINE + "weights"] = self.weights
+        memory[_MINE + "names"] = np.concatenate([self.names, known[others]])
+
+
+def _clipped_rows(rows: Array, most: float) -> Array:
+    """Rows that are no longer than `most`; one that is not finite becomes zero."""
+    lengths = np.sqrt(np.square(rows, dtype=np.float64).sum(axis=1, keepdims=True))
+    scales = np.where(np.isfinite(lengths), np.minimum(1.0, most / np.maximum(lengths, 1e-300)), 0.0)
+    return np.where(scales > 0, rows * scales, 0.0).astype(np.float32)

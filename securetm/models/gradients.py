@@ -1,0 +1,179 @@
+"""Models that learn by gradients: what they ask (a sum over one batch, or the difference of weights after local epochs), and
+how the holder of their state steps: Adam, SGD, FedAvg, FedAdam, FedYogi, FedAdagrad (Reddi et al. 2021).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numba import njit
+
+from securetm.contracts import Array, Block, ClippedSum, Losses, Memory, State, Terms, Unit
+from securetm.errors import NotFound, check_setting
+
+
+class LearnsByEpochs(Protocol):
+    """A model that a party can train by itself. Its state has one flat array of weights."""
+
+    def trained(self, state: State, documents: Any, memory: Memory, rng: np.random.Generator) -> Array:
+        """The weights after the local epochs of one party."""
+
+
+class LearnsByGradients(Protocol):
+    """A model whose loss has a gradient for each document. Its state has one flat array of weights."""
+
+    @property
+    def batch(self) -> int:
+        """Documents of each party in a step."""
+
+    def losses_of(self, state: State, documents: Any) -> Losses:
+        """The losses of these documents."""
+
+
+@dataclass(frozen=True)
+class StepQuery:
+    """Asks for the sum of the documents' gradients at the current weights. The party has drawn the batch already."""
+
+    model: LearnsByGradients
+    state: State
+
+    @property
+    def terms(self) -> Terms:
+        """One row per document: its gradient and a one."""
+        layout = (Block("gradient", self.state["weights"].shape), Block("documents", (1,)))
+        return Terms(layout, batch=self.model.batch, bits=_bits(self.state))
+
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """Adds the gradient of each given document. Their noise is public, so neither memory nor rng is used."""
+        if count := len(documents):
+            ones = np.ones((count, 1), dtype=self.state["weights"].dtype)
+            clipped_sum.add_losses(self.model.losses_of(self.state, documents), owners=np.arange(count), beside=ones)
+
+
+@dataclass(frozen=True)
+class EpochsQuery:
+    """Asks each party to train by itself and to answer with the difference of its weights, as one row (FedAvg)."""
+
+    model: LearnsByEpochs
+    state: State
+
+    @property
+    def terms(self) -> Terms:
+        """One row per party: its difference times its number of documents, and that number."""
+        layout = (Block("difference", self.state["weights"].shape), Block("documents", (1,)))
+        return Terms(layout, unit=Unit.PARTY, bits=_bits(self.state))
+
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
+        """Batches are shuffled by the rng."""
+        if count := len(documents):
+            difference = self.model.trained(self.state, documents, memory, rng) - self.state["weights"]
+            row = np.append(count * difference, difference.dtype.type(count))
+            clipped_sum.add(row[None, :], owners=np.zeros(1, dtype=np.int64))
+
+
+def _bits(state: State) -> int:
+    return 8 * state["weights"].dtype.itemsize
+
+
+SGD, ADAM, AVERAGE, YOGI, ADAGRAD = "sgd", "adam", "average", "yogi", "adagrad"
+OPTIMISERS = (ADAM, SGD)
+BETA2 = 0.999
+TINY = 1e-8
+
+
+# Python's division raises on zero, and that check would prevent vectorisation: hence numpy's error model.
+@njit(cache=True, fastmath={"nsz", "contract", "reassoc"}, error_model="numpy")
+def _adam(weights: Array, gradient: Array, scale: Any, first: Array, second: Array, rates: Any) -> None:
+    beta1, keep1, beta2, keep2, rate, spread, tiny = rates
+    for i in range(len(weights)):
+        g = gradient[i] * scale
+        first[i] = beta1 * first[i] + keep1 * g
+        second[i] = beta2 * second[i] + keep2 * g * g
+        weights[i] -= rate * first[i] / (np.sqrt(second[i]) * spread + tiny)
+
+
+def optimiser_moments(optimiser: str, weights: Array) -> dict[str, Array]:
+    """The optimiser's moments at the start."""
+    if optimiser not in OPTIMISERS:
+        raise NotFound("optimiser", optimiser, OPTIMISERS)
+    return {"first": np.zeros_like(weights), "second": np.zeros_like(weights)} if optimiser == ADAM else {}
+
+
+def optimiser_step(
+    weights: Array,
+    gradient: Array,
+    count: float,
+    memory: State,
+    number: int,
+    rate: float,
+    beta1: float,
+    in_place: bool = False,
+) -> tuple[Array, dict[str, Array]]:
+    """Weights and moments after step `number` (1, 2, ...) along gradient / count. SGD has no moments."""
+    if not memory:
+        return (weights - rate / count * gradient).astype(weights.dtype, copy=False), {}  # an opened sum may be wider
+    first, second = memory["first"], memory["second"]
+    if not in_place:
+        weights, first, second = weights.copy(), first.copy(), second.copy()
+    real = weights.dtype.type
+    corrected = rate / (1.0 - beta1**number)
+    spread = 1.0 / math.sqrt(1.0 - BETA2**number)
+    rates = tuple(real(x) for x in (beta1, 1.0 - beta1, BETA2, 1.0 - BETA2, corrected, spread, TINY))
+    _adam(weights, np.ascontiguousarray(gradient, dtype=weights.dtype), real(1.0 / count), first, second, rates)
+    return weights, {"first": first, "second": second}
+
+
+SERVER_STEPS = (AVERAGE, ADAM, YOGI, ADAGRAD)
+MOMENTS = ("server_first", "server_second")
+_ADAPTIVE_RATE = 1e-2
+_MOST = 1e15  # a larger difference of one weight is clamped, so that its square is finite in single precision
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOptimiser:
+    """Settings of a model whose parties answer with differences of weights. The model derives from it before `Estimator`."""
+
+    server: str = AVERAGE  # average, adam, yogi or adagrad: the step along the parties' mean difference of weights
+    server_rate: float = 0.0  # of that step; 0: 1 for average, 0.01 for the others
+    server_beta1: float = 0.9  # how much of the first moment a round keeps
+    server_beta2: float = 0.99  # how much of the second moment a round keeps (adam, yogi)
+    server_tau: float = 1e-3  # added to the root of the second moment
+
+    def __post_init__(self) -> None:
+        super().__post_init__()  # type: ignore[misc]  # of `Estimator`
+        check_setting(self, "server", self.server in SERVER_STEPS, f"must be one of {SERVER_STEPS}")
+        check_setting(self, "server_rate", 0 <= self.server_rate < np.inf, "must be positive, or 0 for the usual one")
+        check_setting(self, "server_beta1", 0 <= self.server_beta1 < 1, "must be at least 0 and below 1")
+        check_setting(self, "server_beta2", 0 <= self.server_beta2 < 1, "must be at least 0 and below 1")
+        check_setting(self, "server_tau", 0 < self.server_tau < np.inf, "must be positive and finite")
+
+    def server_moments(self, weights: Array) -> dict[str, Array]:
+        """The moments at the start: none of the differences is known, and the second moment is tau squared."""
+        if self.server == AVERAGE:
+            return {}
+        return dict(zip(MOMENTS, (np.zeros_like(weights), np.full_like(weights, self.server_tau**2)), strict=True))
+
+    def server_step(self, state: State, difference: Array) -> dict[str, Array]:
+        """The weights and moments after one step along the mean difference; `state` stays as it is."""
+        weights = state["weights"]
+        rate = self.server_rate or (1.0 if self.server == AVERAGE else _ADAPTIVE_RATE)
+        if self.server == AVERAGE:
+            return {"weights": weights + (rate * difference).astype(weights.dtype)}
+        bounded = np.clip(difference, -_MOST, _MOST).astype(weights.dtype)
+        first = self.server_beta1 * state[MOMENTS[0]] + (1.0 - self.server_beta1) * bounded
+        second = self._second(state[MOMENTS[1]], bounded * bounded)
+        stepped = weights + rate * first / (np.sqrt(second) + self.server_tau)
+        return {"weights": stepped, **dict(zip(MOMENTS, (first, second), strict=True))}
+
+    def _second(self, before: Array, squares: Array) -> Array:
+        """The second moment after one round."""
+        new = 1.0 - self.server_beta2
+        after: Array = before + squares  # Adagrad's
+        if self.server == ADAM:
+            after = self.server_beta2 * before + new * squares
+        if self.server == YOGI:
+            after = before - new * squares * np.sign(before - squares)
+        return after

@@ -1,0 +1,191 @@
+"""What all models share whose topics are counts of words: settings, smoothed topics, topic shares and likelihoods of documents.
+
+It asks nothing of documents: each model has a question of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from securetm.contracts import Array, Public, State
+from securetm.errors import BrokenPromise, check_setting
+from securetm.models.bags import BagDocuments, Completion
+from securetm.models.estimator import Estimator
+from securetm.models.noisy_counts import NoisedCounts, behind_noise, noised_fit, stand_above, told_to_parties
+from securetm.models.public_knowledge import public_fits, without_public
+
+EARLIER, WEIGHT = "earlier", "earlier_weight"  # arrays of a state; parties do not get them
+_MOST_EARLIER = 1e12
+_SPREAD = 0.1  # shape of the noise that makes new topics differ: the smaller, the fewer words stand out
+
+
+def earlier_counts(state: State) -> Array | float:
+    """The counts that an update adds to those of the documents; 0 where the training began anew."""
+    return state[WEIGHT][0] * state[EARLIER] if EARLIER in state else 0.0
+
+
+def started_from(earlier: Array, topics: int, rng: np.random.Generator) -> Mapping[str, Array]:
+    """The arrays of a state that goes on from these counts. Topics beyond theirs begin as noise around word frequencies.
+
+    Counts are clamped, since they come out of a file.
+    """
+    known = np.clip(np.nan_to_num(np.asarray(earlier, dtype=np.float64), nan=0.0), 0.0, _MOST_EARLIER)
+    new = known.mean(axis=0) * rng.gamma(_SPREAD, 1.0 / _SPREAD, (topics - len(known), known.shape[1]))
+    return {
+        "counts": np.concatenate([known, new]),
+        EARLIER: np.concatenate([known, np.zeros(new.shape)]),
+        WEIGHT: np.ones(1),
+    }
+
+
+def without_earlier(state: State) -> State:
+    """The state without what it keeps of an earlier model."""
+    return {name: array for name, array in state.items() if name not in (EARLIER, WEIGHT)}
+
+
+def earlier_fit(state: State, topics: int, words: int) -> bool:
+    """Whether a state has an earlier model's counts and their weight with the shapes that such a table gives, or neither."""
+    like = {EARLIER: (topics, words), WEIGHT: (1,)}
+    found = {name: state[name].shape for name in like if name in state}
+    return found in ({}, like) and all(state[name].dtype == np.float64 for name in found)
+
+
+_UNSEEN = 0.5  # uses more than were found (Krichevsky and Trofimov 1981): no word is impossible
+_SUREST = 1.0 - 1e-6  # of the shares as they were found: no topic excludes a word
+_TINY = 1e-12
+
+
+def likely_shares(counts: Array) -> Array:
+    """Topics x words, summing to one: how often a use of any word is one of this word under this topic.
+
+    Words have their totals. A word's shares of topics lie as far from those of all words as they were found, times what is not
+    explained by chance (James and Stein 1961): so many uses, drawn from the shares of all words, would lie apart by one less
+    than the number of topics, over the number of uses, in squares over the shares.
+    """
+    found = np.clip(np.nan_to_num(counts, nan=0.0), 0.0, _MOST)
+    uses = found.sum(axis=0)
+    topics = found.sum(axis=1) + _TINY
+    usual = (topics / topics.sum())[:, None]
+    apart = np.where(uses > 0, found / np.maximum(uses, _TINY) - usual, 0.0)
+    squares = (np.square(apart) / usual).sum(axis=0)
+    by_chance = (len(found) - 1) / np.maximum(uses, _TINY)
+    believed = np.clip(1.0 - by_chance / np.maximum(squares, _TINY), 0.0, _SUREST)
+    joint: Array = (uses + _UNSEEN) * (usual + believed * apart)
+    joint /= joint.sum()
+    return joint
+
+
+MOST_TOPICS = 1 << 16  # a draw's topic is kept in two bytes
+_LEAST, _MOST = 1e-9, 1e15  # a count that noise left is clamped to that range
+_FIRM = 100.0  # counts of a word in a topic of a public start, on average: so many that eta hardly moves its shares
+
+
+@dataclass(frozen=True)
+class CountedTopics(Estimator):
+    """A model whose state holds counts of words in topics; its fields are public settings."""
+
+    gains_topics: ClassVar[bool] = True
+
+    n_topics: int = 50  # of the shared model
+    alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
+    eta: float = 0.01  # of a topic's words
+    threads: int = 1  # changes nothing but the time it takes
+    deviations: float = 2.0  # changes nothing: earlier plans name it. Estimates know their noise
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_setting(self, "n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
+        check_setting(self, "alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
+        check_setting(self, "eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
+        check_setting(self, "threads", self.threads >= 1, "must be at least 1")
+        check_setting(self, "deviations", 0 <= self.deviations < math.inf, "must be 0 or above, and finite")
+
+    @property
+    def starts_public(self) -> bool:
+        """True."""
+        return True
+
+    @abstractmethod
+    def smoothed(self, state: State) -> Array:
+        """The counts of a state with eta added. They are clamped: a malicious coordinator may send anything."""
+
+    def found_counts(self, state: State) -> Array:
+        """The counts of a state as they are."""
+        self._check_topics(state["counts"])
+        return state["counts"]
+
+    @abstractmethod
+    def folding(self, state: State) -> tuple[Array, int]:
+        """The prior of each topic in a document, and the most passes over a document, for `infer`."""
+
+    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
+        """The counts to answer about: no noised sums, no earlier model's counts, no public knowledge."""
+        return without_public(without_earlier(told_to_parties(state)))
+
+    def fits(self, state: State, words: int) -> bool:
+        """Also of a state that keeps noised sums for the end, goes on from an earlier model, or began with public topics."""
+        kept = all(fit(state, self.n_topics, words) for fit in (noised_fit, earlier_fit, public_fits))
+        return kept and super().fits(without_public(without_earlier(told_to_parties(state))), words)
+
+    def started(self, vocabulary: Sequence[str], public: Public, rng: np.random.Generator) -> State:
+        """The public topics as counts, which the first sum replaces. Estimates from noised sums read what is public."""
+        return {**self.start(vocabulary, rng), "counts": public.counts(_FIRM), **public.arrays()}
+
+    def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """The earlier counts, as a prior of the same topics; further topics begin as noise around word frequencies."""
+        return {**self.start(vocabulary, rng), **started_from(earlier["counts"], self.n_topics, rng)}
+
+    def weighing_earlier(self, state: State, weight: float) -> State:
+        """The earlier counts times the weight are added to every sum of counts."""
+        return {**state, WEIGHT: np.full(1, float(weight))} if WEIGHT in state else state
+
+    def topics(self, state: State) -> Array:
+        """Each topic's words: its counts, smoothed by eta; where sums had noise, the likely counts behind it, as they are."""
+        noised = NoisedCounts.kept_in(state) is not None
+        counts = np.clip(state["counts"], _LEAST, _MOST) if noised else self.smoothed(state)
+        shares: Array = counts / counts.sum(axis=1, keepdims=True)
+        return shares
+
+    def above_noise(self, state: State) -> Array | None:
+        """Which counts of the last noised sum stand above its noise; None where no sum had any."""
+        noised = NoisedCounts.kept_in(state)
+        return None if noised is None else stand_above(noised.counts, np.sqrt(noised.variance))
+
+    def infer(self, state: State, documents: Any) -> Array:
+        """Each document's topic shares under the shared topics, without random draws (CVB0 with fixed topics)."""
+        by_word = self._by_word(state)
+        return BagDocuments.of(documents.counts, len(by_word)).shares(by_word, *self.folding(state), self.threads)
+
+    def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
+        """The log-likelihood of each document's unseen words, given its seen words and how large topics are."""
+        by_word, found = self._predicting(state)
+        alpha = self.folding(state)[0]
+        sizes = alpha if np.ptp(alpha) > 0 else found  # a learned alpha knows how large topics are
+        prior = Completion.around(by_word, sizes, float(alpha.sum()))
+        shares = prior.shares(by_word, BagDocuments.of(seen.counts, len(by_word)), self.threads)
+        return BagDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
+
+    def _predicting(self, state: State) -> tuple[Array, Array]:
+        """Words x topics by which other words are predicted, and topics' sizes.
+
+        Counts behind noise are likely ones already. Where words were noised at home, how often one occurs tells little of how
+        sure its topics are.
+        """
+        if behind_noise(state):
+            return self._by_word(state), self.smoothed(state).sum(axis=1)
+        joint = likely_shares(self.found_counts(state))
+        sizes = joint.sum(axis=1)
+        return np.ascontiguousarray((joint / sizes[:, None]).T), sizes
+
+    def _by_word(self, state: State) -> Array:
+        return np.ascontiguousarray(self.topics(state).T)
+
+    def _check_topics(self, counts: Array) -> None:
+        if len(counts) != self.n_topics:
+            raise BrokenPromise("table of topics", len(counts), self.n_topics)

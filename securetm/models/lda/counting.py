@@ -1,0 +1,296 @@
+"""What LDA and SentenceLDA share: topics are counts of words, and every round each document draws its topics anew.
+
+A token of LDA, or a sentence of SentenceLDA, is a draw. All draws stay at the party; only the sum over documents leaves.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import Answer, Array, Block, ClippedSum, Domain, Memory, Rows, State, Terms
+from securetm.errors import check_setting
+from securetm.models.batches import chunks, with_zero
+from securetm.models.document_noise import starts_of
+from securetm.models.lda.counted_topics import CountedTopics, earlier_counts
+from securetm.models.noisy_counts import likely_after, noised_at_home
+
+NEVER = -2  # the step of a document that no state can have counted
+_MINE = "draws/"  # in the party's memory, beside what others keep there
+_DRAWS = 0  # the stream of a document's noise
+_CHUNK = 1 << 20  # words whose rows are added at a time, so that memory does not grow with the corpus
+
+
+class RoundFacts(NamedTuple):
+    """The weights of one round's draws, and what is known of each document, as the kernels read them."""
+
+    noise: Array  # where each document's stream of public noise begins
+    known: Array  # which documents have topics already
+    counted: Array  # which of them are in the table
+    shared: Array  # the table, vocabulary x topics
+    totals: Array  # of each topic
+    alpha: Array
+    eta: float
+    smoothing: float  # eta of all words together
+
+
+@dataclass(frozen=True)
+class CountTable:
+    """The weights of one round's draws: counts of words in topics, never below zero, and the priors."""
+
+    counts: Array  # float64, topics x words
+    alpha: Array  # of the Dirichlet prior of a document's topics, one for each
+    eta: float  # of a topic's words
+    step: int
+    seed: int
+
+    @property
+    def topics(self) -> int:
+        """The number of topics."""
+        return int(self.counts.shape[0])
+
+    @property
+    def words(self) -> int:
+        """The number of words."""
+        return int(self.counts.shape[1])
+
+    @cached_property
+    def by_word(self) -> Array:
+        """Words x topics, each count with eta added: a draw reads whole rows of it."""
+        return np.ascontiguousarray(self.counts.T + self.eta)
+
+    @cached_property
+    def totals(self) -> Array:
+        """The sum of each topic's counts, without eta."""
+        whole: Array = self.counts.sum(axis=1)
+        return whole
+
+    def noise(self, names: Array) -> Array:
+        """Where each document's stream of public noise begins. It depends on the name: two documents may have one key."""
+        return starts_of(self.seed, self.step, names, _DRAWS)
+
+    def facts(self, old: Assignments, shared: Array) -> RoundFacts:
+        """The facts of this round for a kernel that reads the table in the form `shared`."""
+        of_documents = (self.noise(old.names), old.known(), old.counted(self.step))
+        return RoundFacts(*of_documents, shared, self.totals, self.alpha, self.eta, self.eta * self.words)
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """The topic of every draw of some documents, and at which step each document's counts were last given."""
+
+    names: Array
+    steps: Array
+    draw_ends: Array
+    topics: Array
+
+    @classmethod
+    def remembered(cls, memory: Memory) -> Self:
+        """The assignments in the party's memory; none at first."""
+        if _MINE + "names" not in memory:
+            return cls(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.uint16))
+        return cls(*(memory[_MINE + part] for part in ("names", "steps", "draw_ends", "topics")))
+
+    def recall(self, draw_ends: Array, names: Array) -> Assignments:
+        """The topics of these documents, in their order. A new document has the step `NEVER` and topic 0 everywhere."""
+        if np.array_equal(names, self.names):  # as in most rounds
+            return Assignments(names, self.steps, draw_ends, self.topics)
+        topics = np.zeros(int(draw_ends[-1]), dtype=np.uint16)
+        steps = np.full(len(names), NEVER, dtype=np.int64)
+        if len(self.names) and len(names):
+            order = np.argsort(self.names, kind="stable")
+            place = order[np.minimum(np.searchsorted(self.names[order], names), len(order) - 1)]
+            met = np.flatnonzero(self.names[place] == names)
+            steps[met] = self.steps[place[met]]
+            topics[_places(draw_ends, met)] = self.topics[_places(self.draw_ends, place[met])]
+        return Assignments(names, steps, draw_ends, topics)
+
+    def known(self) -> Array:
+        """Which documents have topics already."""
+        met: Array = self.steps != NEVER
+        return met
+
+    def counted(self, step: int) -> Array:
+        """Which documents are in that step's table: those that gave their counts a round before."""
+        included: Array = self.steps == step - 1
+        return included
+
+    def keep(self, memory: Memory, fresh: Assignments) -> None:
+        """Stores the fresh topics in the party's memory, and keeps those of documents that took no part this time."""
+        again = np.array_equal(self.names, fresh.names)
+        others = np.flatnonzero(~np.isin(self.names, fresh.names)) if not again else np.zeros(0, dtype=np.int64)
+        lengths = np.concatenate([np.diff(fresh.draw_ends), np.diff(self.draw_ends)[others]])
+        memory[_MINE + "names"] = np.concatenate([fresh.names, self.names[others]])
+        memory[_MINE + "steps"] = np.concatenate([fresh.steps, self.steps[others]])
+        memory[_MINE + "draw_ends"] = with_zero(np.cumsum(lengths))
+        memory[_MINE + "topics"] = np.concatenate([fresh.topics, self.topics[_places(self.draw_ends, others)]])
+
+
+@dataclass(frozen=True)
+class SampledDocuments(ABC):
+    """A party's documents in the form that one model draws topics from."""
+
+    draw_ends: Array  # where each document's draws begin, and where the last one's end
+
+    def __len__(self) -> int:
+        return len(self.draw_ends) - 1
+
+    @property
+    def lengths(self) -> Array:
+        """Running sums of words by document: the cost of drawing topics and of adding rows."""
+        return self.draw_ends
+
+    @abstractmethod
+    def names(self, keys: Array) -> Array:
+        """The name under which each document's topics are remembered."""
+
+    @abstractmethod
+    def redrawn(self, table: CountTable, old: Assignments, sweeps: int, threads: int) -> Array:
+        """The topic of every draw after so many sweeps. A document's topics depend on no other document."""
+
+    @abstractmethod
+    def counted(self, topics: Array, table: CountTable) -> Array:
+        """How often each word has each topic in all these documents together: topics x words."""
+
+    @abstractmethod
+    def rows(self, documents: Array, topics: Array, table: CountTable) -> Rows:
+        """The topic-word counts of some documents, one row each."""
+
+    def chunks(self, persons: Array | None) -> Iterator[Array]:
+        """The documents whose rows are added at a time. All documents of a person are in one chunk."""
+        return chunks(self.lengths, persons, _CHUNK)
+
+    def add_rows(
+        self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None, beside: Any = None
+    ) -> None:
+        """Adds each document's counts to a clipped sum, as one row that ends with the document's row of `beside`."""
+        for documents in self.chunks(persons):
+            rows = self.rows(documents, topics, table)
+            clipped_sum.add(rows if beside is None else sparse.hstack([rows, beside[documents]], format="csr"), documents)
+
+
+def _places(ends: Array, documents: Array) -> Array:
+    """The places of these documents' draws, one after the other."""
+    lengths = np.diff(ends)[documents]
+    shift = np.repeat(ends[documents] - np.cumsum(lengths) + lengths, lengths)
+    return shift + np.arange(len(shift))
+
+
+MOST_COUNTED = 1e12  # no corpus gives a larger count, and products of larger numbers would not be finite
+PASSES = 100  # of folding in, where a document's topics do not settle earlier
+
+
+@dataclass(frozen=True)
+class Counting(CountedTopics):
+    """A model whose answer is a sum over documents of the counts of their drawn topics.
+
+    In a round each document draws its topics anew, `sweeps` times, given the shared counts of the round before and its own, and
+    gives its new counts. It learns of the other documents' draws a round later, as processors do in approximate distributed LDA
+    (Newman et al. 2009); here each document is a processor. So given the state no document's counts depend on another document,
+    nor on who holds it: a federation learns what one machine would, count for count.
+    """
+
+    sweeps: int = 2  # of draws over all words in a round
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_setting(self, "sweeps", self.sweeps >= 1, "must be at least 1")
+
+    @abstractmethod
+    def read(self, documents: Any, words: int) -> SampledDocuments:
+        """The documents in the form that this model draws topics from, over a vocabulary of so many words."""
+
+    # ---- contracts.TopicModel ----
+
+    def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """A state without counts: the first draws of each document, from the seed, make topics differ."""
+        return {
+            "counts": np.zeros((self.n_topics, len(vocabulary))),
+            "alpha": np.full(self.n_topics, self.alpha),
+            "eta": np.full(1, self.eta),
+            "step": np.zeros(1, dtype=np.int64),
+            "seed": rng.integers(0, 2**64, 1, dtype=np.uint64),
+        }
+
+    def query(self, state: State) -> CountsQuery:
+        """The next question: how often each word has each topic after every document has drawn its topics again."""
+        return CountsQuery(self, state)
+
+    def update(self, state: State, answer: Answer) -> State:
+        """The state after one sum: its counts with noise removed. A noised sum is also kept as it came."""
+        after = {**state, "step": state["step"] + 1}
+        if not answer.total:
+            return after
+        counts = np.asarray(answer.total["counts"], dtype=np.float64)
+        earlier = earlier_counts(state)
+        found = likely_after(state, counts, answer.deviation, state["counts"] - earlier)
+        return {**after, **found, **noised_at_home(answer), "counts": found["counts"] + earlier}
+
+    def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """Also with the priors that were learned."""
+        state = super().going_on(earlier, vocabulary, rng)
+        alpha = np.concatenate([earlier["alpha"], state["alpha"][len(earlier["alpha"]) :]])
+        return {**state, "alpha": alpha, "eta": earlier["eta"]}
+
+    def smoothed(self, state: State) -> Array:
+        """The counts of a state with eta added."""
+        table = self.table(state)
+        return table.counts + table.eta
+
+    def found_counts(self, state: State) -> Array:
+        """The shared counts, or those of the topics that are held."""
+        return self.table(state).counts
+
+    def folding(self, state: State) -> tuple[Array, int]:
+        """The learned alpha, and 100 passes."""
+        return self.table(state).alpha, PASSES
+
+    # ---- for the query ----
+
+    def table(self, state: State) -> CountTable:
+        """The shared counts, clamped: a malicious coordinator may send negative or huge numbers."""
+        self._check_topics(state["counts"])
+        alpha, eta = (bounded(state[name], 1.0 / MOST_COUNTED) for name in ("alpha", "eta"))
+        return CountTable(bounded(state["counts"]), alpha, float(eta[0]), int(state["step"][0]), int(state["seed"][0]))
+
+    def redrawn(self, table: CountTable, held: SampledDocuments, old: Assignments) -> Assignments:
+        """The topic of every draw after this round's sweeps."""
+        topics = held.redrawn(table, old, self.sweeps, self.threads)
+        return replace(old, steps=np.full(len(held), table.step), topics=topics)
+
+
+@dataclass(frozen=True)
+class CountsQuery:
+    """Asks how often each word has each topic in all documents together, after they have drawn their topics again."""
+
+    model: Counting
+    state: State
+
+    @property
+    def terms(self) -> Terms:
+        """One row per document: whole numbers whose sum is its number of words. A mechanism bounds that number."""
+        return Terms((Block("counts", self.state["counts"].shape),), domain=Domain.INTEGER)
+
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """Draws use public noise per document, not the rng. The topics stay in the party's memory."""
+        table = self.model.table(self.state)
+        held, before = self.model.read(documents, table.words), Assignments.remembered(memory)
+        fresh = self.model.redrawn(table, held, before.recall(held.draw_ends, held.names(documents.keys)))
+        before.keep(memory, fresh)
+        held.add_rows(fresh.topics, table, clipped_sum, documents.persons, self.beside(held, fresh, table, documents))
+
+    def beside(self, held: SampledDocuments, fresh: Assignments, table: CountTable, documents: Any) -> Any:  # noqa: ARG002
+        """What each document gives beside its counts, as a sparse row: here nothing."""
+        return None
+
+
+def bounded(numbers: Array, least: float = 0.0) -> Array:
+    """Numbers of a state, which may be forged, clamped to the range of counts and priors."""
+    found: Array = np.clip(np.nan_to_num(numbers, nan=0.0), least, MOST_COUNTED)
+    return found

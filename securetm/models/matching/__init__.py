@@ -1,1 +1,0 @@
-"""Topics of each party's own, and how a coordinator matches them. No secure sum takes part."""

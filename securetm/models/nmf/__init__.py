@@ -1,1 +1,0 @@
-"""Topics by non-negative factorisation of word counts, by sums over documents or by gradient steps at the parties."""

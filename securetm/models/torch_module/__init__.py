@@ -1,1 +1,0 @@
-"""Topic models around networks that other people wrote in torch: their contract, and how they are trained. No kernels."""

@@ -1,1 +1,0 @@
-"""LDA by mean-field updates, which draws nothing."""
