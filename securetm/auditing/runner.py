@@ -1,15 +1,16 @@
 """Carries out audit plans: every trial first on the unprotected baseline, then on runs that claim protection.
 
-A plan is carried out on runs that are made for it, on a recorded run, or as far as kept evidence is missing or stale.
+A plan is carried out on a recorded run, or on runs that are made for it; then only as far as kept evidence is missing or stale.
 """
 
 from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace as with_changes
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
@@ -33,14 +34,15 @@ from securetm.auditing.evidence import (
     write_evidence,
     write_refusals,
 )
-from securetm.auditing.given_run import Unfinished, audit_of_run, check_finished
-from securetm.auditing.leakage_errors import NothingToAttack
+from securetm.auditing.given_run import Unfinished, audit_of_run, check_finished, crew_of
 from securetm.auditing.plans import ROUNDS, AuditPlan, Trial, count_of_tests, of_epsilon, read_audit_plan
 from securetm.auditing.record import Audit, Finding, RefusalRecord
 from securetm.auditing.refusals import tried_below_minimum, tried_violations
 from securetm.auditing.runs import Demonstrations, check_runs, place_for
 from securetm.auditing.trials import attack_texts, findings, how_again, is_for, left_out
 from securetm.auditing.verdicts import with_baseline
+from securetm.block_answers import IN_PROCESS
+from securetm.errors import Mistake
 from securetm.federation.folder import RunFolder, reopen
 from securetm.plans.profiles import read_profile
 from securetm.settings import require
@@ -52,41 +54,38 @@ def audit(
     plan: str | Path | AuditPlan,
     run: str | Path | None = None,
     *,
+    evidence: Path | None = None,
     keep: Path | None = None,
     stages: Stages | None = None,
-    whole: AuditPlan | None = None,
     minutes: float | None = None,
     kept: Unfinished | None = None,
     workers: int = 0,
 ) -> Audit:
     """Carries out a plan. Without `run` it makes its own runs; with one, it tries that run and baselines of its documents.
 
-    Trials on a given run begin with what takes least, and none begins that would end after so many `minutes`; `kept` holds
-    what an interrupted audit of it found. So many `workers` make them (0: one for each core, at most four). `keep` is a folder
-    for the runs that are made; without one they are deleted. `whole` is the plan of which this one is a piece: tests of an
-    epsilon are corrected for the whole plan, and refusals are tried elsewhere.
+    `evidence` is a folder of kept results: what is there and fresh is not made again, and what is made is kept there at once.
+    `keep` is a folder for the runs that are made; without one they are deleted. Trials on a given run begin with what takes
+    least, and none begins that would end after so many `minutes`; `kept` holds what an interrupted audit of it found. So many
+    `workers` make the trials (0: one, and of a given run one for each core, at most four).
     """
     plan = plan if isinstance(plan, AuditPlan) else read_audit_plan(plan)
-    begun, given = time.perf_counter(), reopen(Path(run)) if run is not None else None
-    trials = tuple(trial for trial in plan.trials if given is None or is_for(trial, given))
-    if given is not None:
-        if not trials:
-            raise NothingToAttack(plan.name, f"the model {given.agreement.plan.model.name} of {given.path}")
-        check_finished(given)
-    if whole is None:
-        check_plan(plan, given)
-    if given is not None:
-        return audit_of_run(plan, given, trials, keep, stages or Unwatched(), minutes, kept, workers, begun)
-    with place_for(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
-        runs = Demonstrations(place, stages or Unwatched())
-        tests = count_of_tests(trials if whole is None else whole.trials)
-        found = tuple(finding for trial in trials for finding in findings(trial, runs, None, tests))
-        below, moved = (plan.refusals, plan.moves) if whole is None else ((), ())
-        refused = tuple(one for name in below for one in tried_below_minimum(name, {}, place, stages or Unwatched()))
-        refused += tuple(one for name in moved for one in tried_violations(name, runs))
-    seconds = time.perf_counter() - begun
-    untried, again = left_out(plan, trials), how_again(plan)
-    return Audit(plan.name, plan.title, "demonstration", found, untried, seconds, __version__, again, refused, today())
+    begun, stages = time.perf_counter(), stages or Unwatched()
+    if run is None:
+        check_plan(plan)
+        return _on_own_runs(plan, evidence, keep, stages, workers or 1, begun)
+    given = reopen(Path(run))
+    trials = tuple(trial for trial in plan.trials if is_for(trial, given))
+    if not trials:
+        raise Mistake(
+            "no attack of the plan {plan!r} is made for the model {model} of {path}",
+            hint="choose another plan, or leave --run away: then the audit makes the runs that it needs",
+            plan=plan.name,
+            model=given.agreement.plan.model.name,
+            path=str(given.path),
+        )
+    check_finished(given)
+    check_plan(plan, given)
+    return audit_of_run(plan, given, trials, keep, stages, minutes, kept, workers, begun)
 
 
 def check_plan(plan: AuditPlan, given: RunFolder | None = None) -> None:
@@ -112,101 +111,129 @@ def _check(trial: Trial) -> None:
             attack.allowed(trial.measure, budget)  # raises the reason if it cannot test this claim
 
 
-# ---- evidence: what is missing or stale is carried out, kept, and joined with the rest ------------------------------
+# ---- runs of its own: in pieces that share no run, so that each can be kept before the next begins, and made anywhere ----
 
 
-def renewed(plan: AuditPlan, folder: Path, carry_out: Callable[[AuditPlan], Audit]) -> Iterator[Audit]:
-    """Carries out the missing and stale parts of a plan, and keeps each piece before the next begins.
+@dataclass(frozen=True)
+class Piece:
+    """Trials that share runs, or one profile whose parties must refuse what the plan lists."""
 
-    After an interruption it continues where it stopped. It yields the audits that it carries out.
-    """
-    for piece in pieces(remaining(plan, read_all_evidence(folder))):
-        done = carry_out(piece)
-        keep(done, folder, plan)
-        yield done
+    place: str  # below the folder of runs that are kept
+    trials: tuple[Trial, ...] = ()
+    profile: str = ""
+
+    @property
+    def timed(self) -> bool:
+        """Whether an attack reads a clock, which must not tell what other pieces this machine works on."""
+        return any(trial.network for trial in self.trials)
 
 
-def pieces(plan: AuditPlan) -> tuple[AuditPlan, ...]:
-    """The plan in parts that share no run, so that each can be carried out and kept before the next begins."""
+def pieces(trials: Iterable[Trial], profiles: Iterable[str] = ()) -> tuple[Piece, ...]:
+    """The trials that share runs together, and each profile whose refusals are tried."""
     parts: dict[str, list[Trial]] = {}
-    for trial in plan.trials:
+    for trial in trials:
         parts.setdefault(repr((sorted(trial.run.items(), key=str), trial.canaries)), []).append(trial)
-    return tuple(with_changes(plan, trials=tuple(trials)) for trials in parts.values())
+    places = [f"part-{number}" for number in range(1, len(parts) + 1)] if len(parts) > 1 else [""]
+    tried = (Piece(place, tuple(part)) for place, part in zip(places, parts.values(), strict=False))
+    return (*tried, *(Piece(f"refusals/{profile}", profile=profile) for profile in profiles))
 
 
-def keep(audit: Audit, folder: Path, whole: AuditPlan | None = None) -> None:
-    """Keeps the findings of an audit with the kept ones of other trials.
+@dataclass
+class _OnOwnRuns:
+    """Makes the runs of a piece, and its findings or refusals of them: the same in whichever process and order."""
 
-    `whole` is the plan of which the audit is a piece: results of trials that this plan no longer has are dropped.
-    """
-    found: dict[tuple[str, str], list[Finding]] = {}
-    for finding in audit.findings:
-        found.setdefault((finding.run.profile, finding.run.model), []).append(to_keep(finding))
-    before = {(kept.profile, kept.model): kept.findings for kept in read_all_evidence(folder)}
-    listed = None if whole is None else trials_by_hash(whole).keys()
-    for (profile, model), new in found.items():
-        made = {_trial(one) for one in new}
-        others = [one for one in before.get((profile, model), ()) if _trial(one) not in made]
-        kept = [one for one in others if listed is None or _trial(one) in listed]
-        write_evidence(Evidence(profile, model, audit.plan, (*kept, *new)), folder)
+    plan: AuditPlan
+    keep: Path | None
+    stages: Stages
+    corpora: dict[str, Any] = field(default_factory=dict)  # the parties' documents, by their source
 
-
-def _trial(finding: Finding) -> str:
-    return finding.attempt.bound.get(TRIAL, "")
+    def __call__(self, piece: Piece) -> tuple[Finding, ...] | KeptRefusals:
+        own = None if self.keep is None else self.keep / piece.place
+        with place_for(own) as place, threadpool_limits(1):  # threads of linear algebra wait for themselves on busy cores
+            runs = Demonstrations(place, self.stages, corpora=self.corpora)
+            if piece.profile:
+                return _refusals(piece.profile, self.plan, runs)
+            tests = count_of_tests(self.plan.trials)
+            return tuple(finding for trial in piece.trials for finding in findings(trial, runs, None, tests))
 
 
-# ---- refusals ------------------------------------------------------------------------------------------------------
-
-
-def renew_refusals(plan: AuditPlan, folder: Path, place: Path, stages: Stages) -> tuple[str, ...]:
-    """Tries the missing and stale refusals, keeps each profile's before the next begins, and returns these profiles.
-
-    Runs are made in `place`. Kept refusals of profiles that the plan no longer names are deleted.
-    """
-    for old in read_all_refusals(folder):
-        if old.plan == plan.name and not lists_with(old.profile, plan):
-            (folder / FOLDER / old.name).unlink()
-    again = due_refusals(plan, folder)
-    if again:
-        stages.stage("what parties refuse", len(again))
-    for done, profile in enumerate(again, start=1):
-        write_refusals(_tried(profile, plan, place / profile), folder)
-        stages.step(done)
-    return again
-
-
-def _tried(profile: str, plan: AuditPlan, place: Path) -> KeptRefusals:
+def _refusals(profile: str, plan: AuditPlan, runs: Demonstrations) -> KeptRefusals:
     bound, begun, listed = refusals_bound_to(profile), time.perf_counter(), lists_with(profile, plan)
-    quiet = Unwatched()  # the stages of single runs would hide the progress of the whole
-    with threadpool_limits(1):
-        below = tried_below_minimum(profile, {}, place, quiet) if BELOW in listed else ()
-        runs = Demonstrations(place, quiet)
-        violations = tried_violations(profile, runs) if VIOLATIONS in listed else ()
+    below = tried_below_minimum(profile, {}, runs.place, runs.stages) if BELOW in listed else ()
+    violations = tried_violations(profile, runs) if VIOLATIONS in listed else ()
     seconds = round(time.perf_counter() - begun, 1)
     return KeptRefusals(profile, plan.name, listed, (*below, *violations), seconds, today(), platform.python_version(), bound)
 
 
-# ---- what was kept and what is new, as one audit -------------------------------------------------------------------
-
-
-def whole_audit(
-    plan: AuditPlan,
-    made: Iterable[Audit],
-    kept: Iterable[Evidence],
-    refusals: Iterable[KeptRefusals] = (),
-    tried_now: Iterable[str] = (),
-) -> Audit:
-    """Every result of the plan: a new one if there is one, else the kept one. Refusals of `tried_now` are new."""
-    audits, tried = tuple(made), {one.profile: one for one in refusals}
-    new = [tried[profile] for profile in tried_now]
-    every = (*(one for evidence in kept for one in evidence.findings), *(one for audit in audits for one in audit.findings))
+def _on_own_runs(plan: AuditPlan, folder: Path | None, keep: Path | None, stages: Stages, workers: int, begun: float) -> Audit:
+    """What is missing or stale is made, and kept piece by piece; every result of the plan is in the audit."""
+    kept: tuple[Evidence, ...] = ()
+    refused: dict[str, KeptRefusals] = {}
+    due: tuple[str, ...] = tuple(dict.fromkeys((*plan.refusals, *plan.moves)))
+    if folder is not None:
+        _drop_refusals(plan, folder)
+        kept, due = read_all_evidence(folder), due_refusals(plan, folder)
+        refused = {one.profile: one for one in read_all_refusals(folder)}
+    made: list[Finding] = []
+    todo = pieces(remaining(plan, kept).trials, due)
+    for done in _made(todo, plan, keep, stages, workers):
+        if isinstance(done, KeptRefusals):
+            refused[done.profile] = done
+            if folder is not None:
+                write_refusals(done, folder)
+        else:
+            made += done
+            if folder is not None:
+                keep_findings(done, plan, folder)
+    every = (*(one for evidence in kept for one in evidence.findings), *made)
     found = {(_trial(one), one.run.profile): one for one in every}  # a new result replaces a kept one
-    findings = tuple(finding for trial in plan.trials for finding in _of_trial(trial, found))
-    refused = tuple(_refused(plan, tried, {one.profile for one in new}))
-    seconds = sum(audit.seconds for audit in audits) + sum(one.seconds for one in new)
-    day = max((*(audit.made for audit in audits), *(one.date for one in new)), default="")
-    untried, again = left_out(plan, plan.trials), how_again(plan)
-    return Audit(plan.name, plan.title, "demonstration", findings, untried, seconds, __version__, again, refused, day)
+    whole = tuple(finding for trial in plan.trials for finding in _of_trial(trial, found))
+    refusals = tuple(_in_order(plan, refused, due))
+    untried, again, day = left_out(plan, plan.trials), how_again(plan), today() if todo else ""
+    seconds = time.perf_counter() - begun
+    return Audit(plan.name, plan.title, "demonstration", whole, untried, seconds, __version__, again, refusals, day)
+
+
+def _made(
+    todo: tuple[Piece, ...], plan: AuditPlan, keep: Path | None, stages: Stages, workers: int
+) -> Iterator[tuple[Finding, ...] | KeptRefusals]:
+    """The results of the pieces as they come. In this process it shows the stages of each run, else how many are over."""
+    alone = len(todo) if workers == 1 else sum(piece.timed for piece in todo)
+    in_order = sorted(todo, key=lambda piece: not piece.timed)
+    yield from IN_PROCESS.map(_OnOwnRuns(plan, keep, stages), in_order[:alone])
+    if rest := in_order[alone:]:
+        crew = crew_of(min(workers, len(rest)))
+        stages.stage("trials that share runs, in several processes", len(rest))
+        try:
+            for number, done in enumerate(crew.map(_OnOwnRuns(plan, keep, Unwatched()), rest), start=1):
+                yield done
+                stages.step(number)
+        finally:
+            crew.close()
+
+
+def _drop_refusals(plan: AuditPlan, folder: Path) -> None:
+    """Deletes kept refusals of profiles that the plan no longer names."""
+    for old in read_all_refusals(folder):
+        if old.plan == plan.name and not lists_with(old.profile, plan):
+            (folder / FOLDER / old.name).unlink()
+
+
+def keep_findings(made: Iterable[Finding], plan: AuditPlan, folder: Path) -> None:
+    """Keeps findings with the kept ones of other trials; results of trials that the plan no longer has are dropped."""
+    found: dict[tuple[str, str], list[Finding]] = {}
+    for finding in made:
+        found.setdefault((finding.run.profile, finding.run.model), []).append(to_keep(finding))
+    before = {(kept.profile, kept.model): kept.findings for kept in read_all_evidence(folder)}
+    listed = trials_by_hash(plan).keys()
+    for (profile, model), new in found.items():
+        again = {_trial(one) for one in new}
+        others = (one for one in before.get((profile, model), ()) if _trial(one) in listed - again)
+        write_evidence(Evidence(profile, model, plan.name, (*others, *new)), folder)
+
+
+def _trial(finding: Finding) -> str:
+    return finding.attempt.bound.get(TRIAL, "")
 
 
 def _of_trial(trial: Trial, found: Mapping[tuple[str, str], Finding]) -> tuple[Finding, ...]:
@@ -217,7 +244,7 @@ def _of_trial(trial: Trial, found: Mapping[tuple[str, str], Finding]) -> tuple[F
     return with_baseline(tuple(replace(one, about=replace(one.about, **texts)) for one in results))
 
 
-def _refused(plan: AuditPlan, tried: Mapping[str, KeptRefusals], new: set[str]) -> Iterator[RefusalRecord]:
+def _in_order(plan: AuditPlan, tried: Mapping[str, KeptRefusals], new: Iterable[str]) -> Iterator[RefusalRecord]:
     """The refusals in the order of an audit: first all runs below a minimum, then all protocol violations."""
     wanted = [*((name, True) for name in plan.refusals), *((name, False) for name in plan.moves)]
     for profile, below in wanted:

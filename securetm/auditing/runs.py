@@ -48,7 +48,7 @@ class Demonstrations:
     stages: Stages
     made: dict[str, RunFolder] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)  # profile -> why no baseline of a given run could be trained under it
-    _corpora: dict[str, Mapping[str, Corpus]] = field(default_factory=dict)
+    corpora: dict[str, Mapping[str, Corpus]] = field(default_factory=dict)  # by their source
 
     def run(
         self,
@@ -103,9 +103,9 @@ class Demonstrations:
     def _documents(self, plan: Plan) -> Mapping[str, Corpus]:
         """The parties' documents. Runs with the same source share them."""
         source = json.dumps([_plain(vars(plan.corpus)), _plain(vars(plan.tokeniser)), plan.seed])
-        if source not in self._corpora:
-            self._corpora[source] = {name: corpus.gathered() for name, corpus in corpora_of(plan, self.stages).items()}
-        return self._corpora[source]
+        if source not in self.corpora:
+            self.corpora[source] = {name: corpus.gathered() for name, corpus in corpora_of(plan, self.stages).items()}
+        return self.corpora[source]
 
 
 @contextmanager

@@ -18,9 +18,7 @@ from securetm.errors import BadSetting, NoSuchPath
 
 if TYPE_CHECKING:
     from securetm.auditing.given_run import Unfinished
-    from securetm.auditing.plans import AuditPlan
     from securetm.auditing.record import Audit
-    from securetm.stages import Stages
 
 WHOLE, MINUTES = "full", 2.0  # the plan and the time of an audit of which only the run is named
 
@@ -44,7 +42,7 @@ def audit(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, max=64, help="With --run: so many processes; one for each core, at most 4, where it is not given."),
+        typer.Option(min=1, max=64, help="So many processes; without it one, and with --run one for each core, at most 4."),
     ] = None,
     keep: Annotated[
         Path | None, typer.Option(help="Keep the runs that the audit makes in this folder, which must be empty or new.")
@@ -76,12 +74,13 @@ def audit(
     _refuse_of_foreign(model, members, non_members, canaries_in, canaries_out, text, epsilon)
     if evidence is not None and run is not None:
         raise typer.BadParameter("evidence is of runs that the audit makes itself: leave one of --run and --evidence away")
-    plan, minutes = _chosen(plan, run, minutes, workers)
+    plan, minutes = _chosen(plan, run, minutes)
     if plan.endswith(".toml") and not Path(plan).is_file():
         raise NoSuchPath(plan)
     check_places(html, markdown)
     _check_folders(evidence, keep)
     with _reporting_interruption(evidence, keep, run):
+        from securetm.auditing.runner import audit as carried_out
         from securetm.reports.audit_file import write_record
         from securetm.reports.audit_report import show_audit
         from securetm.reports.progress import Bars
@@ -92,7 +91,9 @@ def audit(
             kept = None if run is None else _kept_of(plan, run, minutes, at_home(examples))
             if kept:
                 to.print(_goes_on(kept), markup=False)
-            found = _carried_out(plan, run, evidence, keep, bars, (minutes, kept, workers))
+            found = carried_out(
+                plan, run, evidence=evidence, keep=keep, stages=bars, minutes=minutes, kept=kept, workers=workers or 0
+            )
     if evidence is not None:
         to.print(_how_many_kept(found, plan, evidence), markup=False)
     show_audit(found, at_home(examples), results(json))
@@ -114,47 +115,13 @@ def _refuse_of_foreign(*given: object) -> None:
         )
 
 
-def _chosen(plan: str, run: Path | None, minutes: float | None, workers: int | None) -> tuple[str, float | None]:
+def _chosen(plan: str, run: Path | None, minutes: float | None) -> tuple[str, float | None]:
     """The plan and the time: of a run alone, every attack that two minutes allow."""
     if run is None and not plan:
         raise typer.BadParameter("Missing argument 'plan': name one, such as quick, or a run with --run")
     if run is None and minutes is not None:
         raise typer.BadParameter("--minutes is for a run that is named with --run")
-    if run is None and workers is not None:
-        raise typer.BadParameter("--workers is for a run that is named with --run")
     return (plan, minutes) if plan else (WHOLE, MINUTES if minutes is None else minutes)
-
-
-def _carried_out(
-    name: str,
-    run: Path | None,
-    evidence: Path | None,
-    keep: Path | None,
-    bars: Stages,
-    of_run: tuple[float | None, Unfinished | None, int | None],
-) -> Audit:
-    """The audit. With a folder of evidence, it carries out in pieces what is missing there, and adds what was kept."""
-    from securetm.auditing.evidence import read_all_evidence, read_all_refusals
-    from securetm.auditing.plans import read_audit_plan
-    from securetm.auditing.runner import audit as carried_out
-    from securetm.auditing.runner import check_plan, renew_refusals, renewed, whole_audit
-    from securetm.auditing.runs import place_for
-
-    plan, (minutes, kept, workers) = read_audit_plan(name), of_run
-    if evidence is None:
-        return carried_out(plan, run, keep=keep, stages=bars, minutes=minutes, kept=kept, workers=workers or 0)
-    check_plan(plan)
-    made: list[Audit] = []
-
-    def carry_out(piece: AuditPlan) -> Audit:
-        own = None if keep is None else keep / f"part-{len(made) + 1}"  # pieces may have runs of one name
-        return carried_out(piece, keep=own, stages=bars, whole=plan)
-
-    for piece in renewed(plan, evidence, carry_out):
-        made.append(piece)  # noqa: PERF402 - the next piece counts those that are there
-    with place_for(None if keep is None else keep / "refusals") as place:
-        again = renew_refusals(plan, evidence, place, bars)
-    return whole_audit(plan, made, read_all_evidence(evidence), read_all_refusals(evidence), again)
 
 
 def _kept_of(plan: str, run: Path, minutes: float | None, examples: int) -> Unfinished:

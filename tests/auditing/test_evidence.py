@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace as with_fields
 
 from securetm.auditing import evidence as kept_results
+from securetm.auditing import runner
 from securetm.auditing.bindings import bound_to, trial_hash
 from securetm.auditing.evidence import (
     FORMAT,
@@ -33,8 +33,8 @@ from securetm.auditing.evidence import (
 )
 from securetm.auditing.leakage_errors import DamagedEvidence
 from securetm.auditing.plans import AuditPlan, Trial, corrected, count_of_tests, read_audit_plan
-from securetm.auditing.record import Audit, Measured
-from securetm.auditing.runner import audit, keep, pieces, renewed
+from securetm.auditing.record import Audit, Finding, Measured
+from securetm.auditing.runner import audit, keep_findings, pieces
 from securetm.auditing.verdicts import NOT_REFUTED
 from securetm.errors import NotFound
 from securetm.federation.soundness import check
@@ -114,7 +114,7 @@ def folder(small: tuple[AuditPlan, Audit], tmp_path: Path, monkeypatch: pytest.M
     """What was kept of it, with that plan on the shelf."""
     plan, found = small
     monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: plan)
-    keep(found, tmp_path)
+    keep_findings(found.findings, plan, tmp_path)
     assert sorted(path.name for path in tmp_path.glob("*.json")) == ["masked--prodlda.json", "open--prodlda.json"]
     return tmp_path
 
@@ -146,29 +146,25 @@ def test_no_word_of_a_document_is_kept(small: tuple[AuditPlan, Audit], folder: P
     assert not [word for word in words if word in text]
 
 
-def test_what_was_kept_before_is_replaced_and_what_was_not_tried_again_stays(
+def test_what_was_kept_before_is_replaced_what_was_not_tried_again_stays_and_what_is_no_longer_tried_goes(
     small: tuple[AuditPlan, Audit], folder: Path
 ) -> None:
     plan, found = small
-    keep(found, folder)
-    assert [len(kept.findings) for kept in read_all_evidence(folder)] == [1, 1]
     harder = replace(plan.trials[0], effort={"rounds": 1, "documents": 10})
-    keep(_of_trial(found, trial_hash(harder)), folder)
-    assert [len(kept.findings) for kept in read_all_evidence(folder)] == [2, 2]
+    more = replace(plan, trials=(*plan.trials, harder))
+    for made, listed, kept in (
+        (found.findings, plan, [1, 1]),
+        (_of_trial(found, harder), more, [2, 2]),
+        (found.findings, more, [2, 2]),
+        (found.findings, plan, [1, 1]),
+    ):
+        keep_findings(made, listed, folder)
+        assert [len(evidence.findings) for evidence in read_all_evidence(folder)] == kept
 
 
-def _of_trial(found: Audit, trial: str) -> Audit:
+def _of_trial(found: Audit, trial: Trial) -> tuple[Finding, ...]:
     """The same findings as another trial would have given them."""
-    findings = (changed(one, bound={**one.attempt.bound, "trial": trial}) for one in found.findings)
-    return with_fields(found, findings=tuple(findings))
-
-
-def test_what_the_whole_plan_no_longer_tries_is_dropped(small: tuple[AuditPlan, Audit], folder: Path) -> None:
-    plan, found = small
-    keep(_of_trial(found, "0" * 64), folder)
-    assert [len(kept.findings) for kept in read_all_evidence(folder)] == [2, 2]
-    keep(found, folder, plan)
-    assert [len(kept.findings) for kept in read_all_evidence(folder)] == [1, 1]
+    return tuple(changed(one, bound={**one.attempt.bound, "trial": trial_hash(trial)}) for one in found.findings)
 
 
 @pytest.mark.parametrize(
@@ -221,34 +217,39 @@ def test_where_the_baseline_is_stale_all_is_tried_again(small: tuple[AuditPlan, 
     assert remaining(small[0], read_all_evidence(folder)).trials == small[0].trials
 
 
-def test_an_interrupted_audit_goes_on_where_it_was(small: tuple[AuditPlan, Audit], tmp_path: Path) -> None:
+def test_an_interrupted_audit_goes_on_where_it_was(
+    small: tuple[AuditPlan, Audit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan, found = small
     other = replace(plan.trials[0], run={**plan.trials[0].run, "seed": 5})
     longer = replace(plan, trials=(*plan.trials, other))
-    asked: list[AuditPlan] = []
+    asked: list[Trial] = []
 
-    def interrupted(piece: AuditPlan) -> Audit:
-        asked.append(piece)
+    def interrupted(trial: Trial, *_: object) -> tuple[Finding, ...]:
+        asked.append(trial)
         if len(asked) == 2:
             raise KeyboardInterrupt
-        return _of_trial(found, trial_hash(piece.trials[0]))
+        return _of_trial(found, trial)
 
+    monkeypatch.setattr(runner, "findings", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        list(renewed(longer, tmp_path, interrupted))
-    whole = list(renewed(longer, tmp_path, interrupted))
-    assert [piece.trials for piece in asked] == [plan.trials, (other,), (other,)]
-    assert whole == [_of_trial(found, trial_hash(other))]
-    assert list(renewed(longer, tmp_path, interrupted)) == []
-    assert len(asked) == 3
+        audit(longer, evidence=tmp_path)
+    for _ in range(2):
+        whole = audit(longer, evidence=tmp_path)
+        assert [one.attempt.bound["trial"] for one in whole.findings[::2]] == [trial_hash(one) for one in longer.trials]
+    assert asked == [*plan.trials, other, other]
+    assert all(one.run.kept for one in whole.findings)
+    assert whole.made == ""  # nothing was made now
 
 
 def test_pieces_share_no_run_and_lose_no_trial() -> None:
     plan = read_audit_plan("quick")
-    parts = pieces(plan)
-    runs = [[tuple(sorted(map(str, trial.run.items()))) for trial in part.trials] for part in parts]
+    parts = pieces(plan.trials, ("masked",))
+    runs = [[tuple(sorted(map(str, trial.run.items()))) for trial in part.trials] for part in parts if not part.profile]
     assert all(len(set(one)) == 1 for one in runs)
-    assert len({one[0] for one in runs}) == len(runs)
+    assert len({one[0] for one in runs}) == len(runs) == len(parts) - 1
     assert sorted(trial_hash(t) for part in parts for t in part.trials) == sorted(trial_hash(t) for t in plan.trials)
+    assert len({part.place for part in parts}) == len(parts)
 
 
 def test_another_profile_in_the_list_does_not_make_a_trial_another() -> None:
@@ -299,8 +300,8 @@ def test_a_result_that_was_corrected_for_fewer_tests_than_there_are_now_is_stale
 
 
 def test_for_how_many_tests_a_result_was_corrected_is_kept(small: tuple[AuditPlan, Audit], tmp_path: Path) -> None:
-    _, found = small
-    keep(with_fields(found, findings=tuple(changed(one, tests=7) for one in found.findings)), tmp_path)
+    plan, found = small
+    keep_findings((changed(one, tests=7) for one in found.findings), plan, tmp_path)
     assert [one.attempt.tests for kept in read_all_evidence(tmp_path) for one in kept.findings] == [7, 7]
 
 

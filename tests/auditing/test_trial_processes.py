@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from securetm.auditing.runner import audit
 from securetm.auditing.trials import is_for, new_secret
 from tests.repeatable import drawn_from
 
-from .conftest import Recorded
+from .conftest import Recorded, write_plan
 
 ATTACKS = (
     "rare_words",
@@ -94,3 +95,13 @@ def test_no_time_for_shadow_models_is_said_by_the_worker_that_measured_one(recor
 
 def _is_membership(trial: Trial) -> bool:
     return trial.attack == "membership" and not any((trial.canaries, trial.without, trial.liars))
+
+
+def test_runs_of_its_own_show_the_same_in_two_processes(documents_file: Path, tmp_path: Path) -> None:
+    plan = read_audit_plan(write_plan(tmp_path / "small.toml", documents_file, profiles=["open"], batch=25))
+    other = replace(plan.trials[0], run={**plan.trials[0].run, "seed": 5})
+    longer = replace(plan, trials=(*plan.trials, other))
+    alone, beside = (audit(longer, workers=workers, keep=tmp_path / str(workers)).findings for workers in (1, 2))
+    assert [one.outcome.measured for one in alone] == [one.outcome.measured for one in beside]
+    assert [one.attempt for one in alone] == [one.attempt for one in beside]
+    assert sorted(path.name for path in (tmp_path / "2").iterdir()) == ["part-1", "part-2"]
