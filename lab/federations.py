@@ -13,7 +13,7 @@ from typing import Any
 from securetm.contracts import State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation.run_result import spent_by
+from securetm.federation.simulation.result import spent_by
 from securetm.federation.simulation.simulation import train
 from securetm.federation.transcript import Transcript
 from securetm.plans.agreement import Agreement

@@ -41,7 +41,7 @@ from securetm.contracts import Budget
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
 from securetm.federation.folder import RunFolder
-from securetm.federation.simulation.run_result import spent_by
+from securetm.federation.simulation.result import spent_by
 from securetm.federation.simulation.simulation import train
 from securetm.stages import Unwatched
 from securetm.threats import read_threat_model

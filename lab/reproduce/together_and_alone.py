@@ -19,8 +19,8 @@ from securetm.contracts import Memory
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.federation.folder import reopen
+from securetm.federation.party.alone import held_out_likelihood, trained_on
 from securetm.federation.party.documents import PartyDocuments
-from securetm.federation.party.local_training import held_out_likelihood, trained_on
 from securetm.federation.simulation.simulation import documents_of, federate
 from securetm.models.quality import perplexity
 from securetm.runs.finished import FinishedRun

@@ -41,8 +41,7 @@ from securetm.block_answers import IN_PROCESS
 from securetm.contracts import Engine, State
 from securetm.corpus.corpus import Corpus
 from securetm.engines.local_pool import LocalPool
-from securetm.federation.file_digests import ADDED, check_all, is_bound, read_digests
-from securetm.federation.folder import RESULT, RunFolder, reopen
+from securetm.federation.folder import ADDED, RESULT, RunFolder, check_all, is_bound, read_digests, reopen
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.running_errors import DamagedStore

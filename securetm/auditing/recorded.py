@@ -30,7 +30,7 @@ from securetm.contracts import Adversary, Budget, State
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN
 from securetm.federation.running_errors import DamagedStore
-from securetm.federation.simulation.run_result import spent_by
+from securetm.federation.simulation.result import spent_by
 from securetm.federation.store import read_arrays
 from securetm.federation.transcript import Transcript
 from securetm.plans.profiles import claims_of, cohort_of

@@ -30,8 +30,8 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
 from securetm.errors import Refused, SecuretmError
 from securetm.federation.budget.witness import BudgetGuard, head_of
-from securetm.federation.coordinator.common_words import tell_words
 from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.words import tell_words
 from securetm.federation.document_minimum import fewest_left
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.words import message_of

@@ -41,7 +41,7 @@ def adapt(
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import results, screen
     from securetm.reports.topics import moved_table
-    from securetm.runs.adapted_model import adapted_to, check_free_folder, write_adapted
+    from securetm.runs.adapted import adapted_to, check_free_folder, write_adapted
     from securetm.runs.finished import FinishedRun
 
     require((corpus is None) != (party is None), "securetm adapt", "--corpus", None, "give --corpus FILE or --party NAME")
@@ -62,7 +62,7 @@ def adapt(
 
 def _documents(finished: FinishedRun, corpus: Path | None, text: str | None, party: str | None, stages: Stages) -> PartyCorpus:
     """The documents of the file, or of the party in a simulation's folder."""
-    from securetm.runs.topics_by_date import documents_in
+    from securetm.runs.finished import documents_in
 
     if corpus is not None:
         return finished.read(corpus, text, stages=stages)

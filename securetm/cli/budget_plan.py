@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from securetm.accounting.calculator.planned_runs import Before, Often, OneLedger, PlannedRuns
     from securetm.cli.budget_profile import ProfileQuestion
     from securetm.contracts import Budget
-    from securetm.federation.budget.run_spending import RunSpending
+    from securetm.federation.budget.prices import RunSpending
     from securetm.plans.agreement import Agreement
 
 _WORDS = ("once", "public")
@@ -149,8 +149,7 @@ class _OneRun:
     @staticmethod
     def of(asked: ProfileQuestion) -> _OneRun:
         from securetm.errors import BadSetting
-        from securetm.federation.budget.prices import with_words_noise
-        from securetm.federation.budget.run_spending import RunSpending
+        from securetm.federation.budget.prices import RunSpending, with_words_noise
         from securetm.plans.schema import hides_documents
 
         own = asked.budget("--profile", "securetm budget plan")
@@ -176,7 +175,7 @@ class _OneRun:
         """How often one can train so that each model is of use; nothing where nobody says how many documents there are."""
         from securetm.cli.budget_often import RunsOfUse
         from securetm.corpus.word_vectors import installed_vectors
-        from securetm.federation.simulation.run_forecast import forecast_with
+        from securetm.federation.budget.forecast import forecast_with
 
         documents, each = asked.people.documents, asked.documents_each()
 
@@ -190,7 +189,7 @@ class _OneRun:
 
     def use(self, asked: ProfileQuestion, length: float) -> Callable[[float], str]:
         """Whether the model of one run will be of use, by its noise."""
-        from securetm.federation.simulation.run_forecast import forecast_with
+        from securetm.federation.budget.forecast import forecast_with
         from securetm.reports.forecast import before_a_run
 
         documents, each = asked.people.documents, asked.documents_each()

@@ -113,7 +113,7 @@ def _opened(path: Path) -> FinishedRun | Path:
 
 def _topics_of(opened: FinishedRun | Path) -> JudgedTopics:
     from securetm.quality.given_topics import read_topics
-    from securetm.runs.evaluated_run import judged_run
+    from securetm.runs.finished import judged_run
 
     return read_topics(opened) if isinstance(opened, Path) else judged_run(opened)
 
@@ -125,7 +125,7 @@ def _documents(
     import numpy as np
 
     from securetm.corpus.readers import read_corpus
-    from securetm.runs.evaluated_run import NO_DOCUMENTS, documents_of_run, held_out_rows
+    from securetm.runs.finished import NO_DOCUMENTS, documents_of_run, held_out_rows
 
     first = opened[0]
     if corpus is not None:

@@ -140,7 +140,7 @@ def _joined(joining: Joining, stop: threading.Event, at: tuple[Path | None, int]
 
 def _carrier(joining: Joining, status: JoinStatus, socket: Path | None, mode: int, party: PacedParty) -> Carrier:
     """What brings requests to the party: a connection to the coordinator, or a socket on this machine."""
-    from securetm.federation.flower.socket_carrier import SocketCarrier
+    from securetm.federation.flower.party_socket import SocketCarrier
     from securetm.federation.network.dialing import Dialer
     from securetm.federation.network.events import Agreed
 

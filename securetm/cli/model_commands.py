@@ -16,8 +16,7 @@ from securetm.settings import require
 if TYPE_CHECKING:
     from securetm.corpus.corpus import PartyCorpus
     from securetm.federation.topic_labels import TopicLabels
-    from securetm.runs.finished import FinishedRun
-    from securetm.runs.topics_by_date import TopicsByDate
+    from securetm.runs.finished import FinishedRun, TopicsByDate
 
 Run = Annotated[Path, typer.Argument(help="The folder of a finished run.", autocompletion=completion.run_folders)]
 
@@ -186,7 +185,7 @@ def _held(
     given: tuple[Path | None, str | None, str | None],
 ) -> dict[str, PartyCorpus]:
     """The documents in the run's folder or of a file, by whose they are; none where they are not asked for."""
-    from securetm.runs.topics_by_date import documents_in
+    from securetm.runs.finished import documents_in
 
     file, text, date = given
     if period is None and not documents:
@@ -201,7 +200,7 @@ def _held(
 def _over_time(finished: FinishedRun, held: dict[str, PartyCorpus], period: str | None) -> TopicsByDate | None:
     """The topics by date, of these documents; nothing where they are not asked for."""
     from securetm.corpus.dates import PERIODS
-    from securetm.runs.topics_by_date import topics_by_date
+    from securetm.runs.finished import topics_by_date
 
     if period is None:
         return None

@@ -190,7 +190,7 @@ def _run(
 
     to, (chosen, workers) = screen(), _computing(*computing)
     with _getting_ready(to, json):
-        from securetm.federation.budget.word_threshold import check_words, in_words
+        from securetm.federation.budget.words_needed import check_words, in_words
         from securetm.federation.document_minimum import delta_said, units_of
         from securetm.federation.folder import begin, reopen
         from securetm.federation.simulation.simulation import execute
@@ -315,16 +315,16 @@ def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, PartyCorpu
 
 def _say_what_to_expect_of_a_list(plan: Plan, corpora: Mapping[str, PartyCorpus], to: Console) -> None:
     """Says how many words of a language's public list can be expected, given only how many documents there are."""
-    from securetm.federation.budget.list_fit import expected_words, in_words
+    from securetm.federation.budget.words_needed import expected_in_words, expected_words
 
     expected = expected_words(plan.vocabulary, plan.tokeniser, sum(map(len, corpora.values())))
     if expected is not None:
-        to.print(in_words(expected, plan.vocabulary.file), markup=False)
+        to.print(expected_in_words(expected, plan.vocabulary.file), markup=False)
 
 
 def _say_forecast(agreement: Agreement, parties: int, to: Console) -> None:
     """Says whether the model of a run under a budget will be of use, from its plan alone."""
-    from securetm.federation.simulation.run_forecast import forecast_of, why_no_forecast
+    from securetm.federation.budget.forecast import forecast_of, why_no_forecast
     from securetm.plans.schema import hides_documents
     from securetm.reports.forecast import before_a_run
 

@@ -86,9 +86,8 @@ def compare(
     """
     from securetm.reports.runs import comparison_tables, paired_sentences
     from securetm.reports.terminal import results
+    from securetm.runs.compare import paired_runs, side_by_side
     from securetm.runs.kept_runs import found_run
-    from securetm.runs.paired_runs import paired_runs
-    from securetm.runs.side_by_side import side_by_side
 
     paths = [found_run(name, place) for name in names]
     compared = side_by_side(paths)

@@ -40,8 +40,7 @@ def serve(
 
     keep_out_of_core_dumps()
     chosen = read_plan(plan, plan_settings(set_ or []))  # a mistake in it is told at once; what follows takes seconds to load
-    from securetm.federation.coordinator.coordinator_files import CoordinatorFiles
-    from securetm.federation.coordinator.operating import operated
+    from securetm.federation.coordinator.operating import CoordinatorFiles, operated
     from securetm.reports.federation import show_warnings
     from securetm.reports.statement.write import write_release
 
@@ -78,8 +77,7 @@ def _terminated_like_ctrl_c() -> Iterator[None]:
 @contextmanager
 def _shown(choice: CoordinatorChoice, serving: Serving, *, dashboard: bool) -> Iterator[None]:
     """Shows how the run stands: metrics, status page, and the terminal."""
-    from securetm.federation.coordinator.local_pages import LocalPages
-    from securetm.federation.coordinator.metrics import metrics_page
+    from securetm.federation.coordinator.pages import LocalPages, metrics_page
     from securetm.reports.federation import status_pages
     from securetm.reports.terminal import screen
 

@@ -1,6 +1,6 @@
-"""The questions that a plan allows, by name. Both roles make them from the same plan, so only the name travels.
+"""The questions that a plan allows, by name, and the parties that each is asked of. Both roles make them from the same plan.
 
-The state that a question is about comes from the coordinator and is checked here against the plan.
+So only the name travels. The state that a question is about comes from the coordinator and is checked here against the plan.
 """
 
 from __future__ import annotations
@@ -225,3 +225,26 @@ def _checked_top(state: State, words: int, topics: int) -> Array:
     if top.shape[0] > topics or top.min(initial=0) < 0 or top.max(initial=0) >= words:
         raise BadState("the list of top words names words that are not in the vocabulary")
     return top
+
+
+def asked_of(members: tuple[str, ...], agreement: Agreement, question: str, number: int) -> tuple[str, ...]:
+    """Returns the parties of that round, in roster order: all, except in the training of a plan that names a number."""
+    size = cohort_size(len(members), agreement)
+    if question != TRAIN or size == len(members):
+        return members
+    seed = agreement.plan.seed
+    drawn = sorted(members, key=lambda member: digest([seed, "cohort", number, member]))[:size]
+    return tuple(member for member in members if member in drawn)
+
+
+def is_fixed(agreement: Agreement) -> bool:
+    """Whether a party holds the coordinator to the parties that the plan and its seed name for each round.
+
+    A coordinator that may depart from the protocol would choose cohorts that differ in one party, and subtract their sums.
+    """
+    return bool(agreement.plan.federation.cohort) or agreement.profile.hides_from_active
+
+
+def cohort_size(parties: int, agreement: Agreement) -> int:
+    """Returns how many parties a training round is asked of."""
+    return min(agreement.plan.federation.cohort or parties, parties)

@@ -5,7 +5,7 @@ The profile's own mechanisms and aggregation admit or refuse each question that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -15,9 +15,10 @@ import numpy as np
 
 from securetm.contracts import Profile, State, Unit
 from securetm.errors import Unsound
+from securetm.federation.budget.prices import calibrated
 from securetm.federation.budget.witness import quorum
-from securetm.federation.client_sampling import cohort_size
-from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions, before_training
+from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions, before_training, cohort_size
+from securetm.federation.serving_errors import UnitNotInPlan
 from securetm.models.model_errors import CouplesDocuments, EmbeddingsWithoutNoise
 from securetm.models.trials import check_additive
 from securetm.plans.agreement import Agreement, agree
@@ -191,3 +192,21 @@ def _refusals(agreement: Agreement, parties: int) -> Iterator[tuple[str, Unsound
 def _of_some_words(agreement: Agreement) -> tuple[Questions, State]:
     """Returns the questions of a run over some words, and the state that its training starts from."""
     return Questions(agreement, _SOME_WORDS), agreement.model.start(_SOME_WORDS, np.random.default_rng(0))
+
+
+def agreed_apart(plan: Plan, members: Collection[str]) -> Agreement:
+    """Returns the agreement on this plan among these parties, with the noise that its budget calls for.
+
+    A simulation sees whether documents name persons. A role on its own does not, so the plan must say whom a budget protects.
+    """
+    agreement = agree(plan)
+    needed = agreement.profile.minimum_parties
+    if len(members) < needed:
+        raise TooFewForProfile(len(members), needed, plan.profile)
+    check_answerable(agreement, len(members))
+    check_floor(agreement, len(members))
+    for name in plan.model.settings.get("topics_at", {}):
+        require(name in members, "[model]", "topics_at", name, known=tuple(members))
+    if agreement.budget is not None and agreement.unit is not Unit.WORD and not plan.privacy.unit:
+        raise UnitNotInPlan(plan.profile)
+    return calibrated(agreement, len(members))

@@ -12,9 +12,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Misuse
 from securetm.federation.store import write_json
-from securetm.federation.topic_label_errors import BadLabels
+
+
+class BadLabels(Misuse):
+    """{path} cannot be used as labels of these topics: {problem}"""
+
+    path: str
+    problem: str
+    hint = (
+        'correct the file; it is written {{"labels": {{"0": "weather"}}}}, with topics counted from 0 as in --json, '
+        "and `securetm topics RUN --label 1=weather` writes it"
+    )
+
 
 LABELS = "labels.json"
 LONGEST = 100  # characters of a label

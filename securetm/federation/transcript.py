@@ -7,13 +7,16 @@ an interruption, their first messages are dropped. Their bytes still count, beca
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
-from securetm.contracts import Message
+from securetm.contracts import Answer, Message
 from securetm.federation.store import SqliteStore
+from securetm.stages import Stages
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS messages (at INTEGER PRIMARY KEY AUTOINCREMENT, serial INTEGER NOT NULL, channel TEXT NOT NULL,
@@ -131,3 +134,72 @@ class Recorded:
         """Ends the parties and writes queued messages."""
         self.parties.close()
         self.transcript.close()
+
+
+@dataclass
+class RecordingWatch:
+    """Records opened answers and shows progress while the coordinator works."""
+
+    recorded: Recorded
+    stages: Stages
+    title: str = ""  # of the stage of training
+    _total: int = 0
+
+    def round_begins(self, serial: int) -> None:
+        """Messages belong to this round from now on."""
+        self.recorded.serial = serial
+
+    def opened(self, serial: int, answer: Answer) -> None:
+        """Records the total, where contents are recorded."""
+        if self.recorded.transcript.with_content and answer.total is not None:
+            opened = b"".join(block.tobytes() for block in answer.total.values())
+            self.recorded.transcript.record(serial, TOTAL, "coordinator", "coordinator", opened)
+
+    def trained(self, done: int, total: int) -> None:
+        """Shows progress. How many rounds there are may follow from the number of documents, so the first one tells it."""
+        if total != self._total:
+            self.stages.stage(self.title, total)
+            self._total = total
+        self.stages.step(done)
+
+
+_EVERY = 1.0  # seconds between two writes
+
+
+@dataclass
+class WorkTimer:
+    """Passes progress on, and writes now and then how long the run has taken."""
+
+    transcript: Transcript
+    stages: Stages
+    _begun: float = field(default_factory=time.perf_counter)
+    _noted: float = 0.0
+    _part: int = 0
+
+    def __enter__(self) -> Self:
+        self._part = self.transcript.begin_part()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        self._note()
+        self.transcript.close()
+
+    def stage(self, title: str, total: int) -> None:
+        """A stage begins, with so many steps."""
+        self._note()
+        self.stages.stage(title, total)
+
+    def step(self, done: int) -> None:
+        """So many steps of the stage are done."""
+        if not self._noted or time.perf_counter() - self._noted > _EVERY:
+            self._note()
+        self.stages.step(done)
+
+    def seconds(self) -> float:
+        """Returns the time of all parts, up to now."""
+        self._note()
+        return self.transcript.seconds()
+
+    def _note(self) -> None:
+        self._noted = time.perf_counter()
+        self.transcript.note_part(self._part, self._noted - self._begun)

@@ -15,7 +15,7 @@ from typing import Any
 from securetm.auditing.record import STANDING, Audit, Curve, Finding, Measured, record, with_findings
 from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, VERDICTS, clopper_pearson, possible_verdicts
 from securetm.errors import SecuretmError
-from securetm.federation.file_digests import bind, check
+from securetm.federation.folder import bind, check
 from securetm.foreign_text import json_text, printable
 from securetm.reports.files import NotAnAudit, make_private, write_report
 from securetm.settings import require

@@ -19,8 +19,8 @@ from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.public_words import language_code
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.errors import BadSetting
+from securetm.federation.budget.forecast import forecast_of, why_no_forecast
 from securetm.federation.questions import JOINT
-from securetm.federation.simulation.run_forecast import forecast_of, why_no_forecast
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.forecast import Forecast, ForecastSetting, Verdict, forecast, setting_under
 from securetm.plans.forecast.best_settings import best_settings
@@ -300,7 +300,7 @@ def _made(answers: Answers, profile: Profile, notes: PlanNotes, best: Forecast |
     agreement = _agreed(text)
     if answers.trainings == 1 or not hides_documents(profile.budget):
         return _Made(text, agreement, best)
-    from securetm.federation.budget.run_spending import noise_for_runs  # with the accountant, which one training does not need
+    from securetm.federation.budget.prices import noise_for_runs  # with the accountant, which one training does not need
 
     noise = noise_for_runs(agreement, dealt_out(answers, profile), answers.trainings)
     text = plan_text(answers, profile, replace(notes, noise=noise), setting)
@@ -363,7 +363,7 @@ def _epsilon_of_one(answers: Answers, profile: Profile, notes: PlanNotes) -> flo
     epsilon, delta = epsilon_for(answers, profile, notes), delta_for(answers, profile.budget.delta)
     if answers.trainings == 1:
         return epsilon
-    from securetm.federation.budget.run_spending import epsilon_of_one
+    from securetm.federation.budget.prices import epsilon_of_one
 
     return epsilon_of_one(Budget(answers.unit, epsilon, delta), answers.trainings)
 

@@ -16,9 +16,8 @@ from securetm.contracts import Origin, OriginKind, Unit
 from securetm.reports.forecast import after_a_run
 from securetm.reports.terminal import titled
 from securetm.reports.topics import noise_said, with_marks
+from securetm.runs.compare import COMPARED, SEED, PairedRuns, SeedFigure, SideBySide
 from securetm.runs.kept_runs import KeptRun
-from securetm.runs.paired_runs import PairedRuns
-from securetm.runs.side_by_side import COMPARED, SEED, SeedFigure, SideBySide
 from securetm.wording import counted, listed, upward, upward_figure
 
 _SETTINGS = {

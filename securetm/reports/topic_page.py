@@ -13,8 +13,7 @@ from scipy.special import xlogy
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Array, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.federation.file_digests import RUN
-from securetm.federation.folder import RESULT, result_of
+from securetm.federation.folder import RESULT, RUN, result_of
 from securetm.federation.party.result import REPORT
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.store import read_json
@@ -25,8 +24,7 @@ from securetm.reports.files import write_report
 from securetm.reports.pages import page
 from securetm.reports.runs import of_use
 from securetm.reports.topics import MARK, NOT_TESTED, UNSURE, meaning
-from securetm.runs.finished import FinishedRun
-from securetm.runs.topics_by_date import TopicsByDate
+from securetm.runs.finished import FinishedRun, TopicsByDate
 from securetm.version import __version__
 from securetm.wording import counted, upward, upward_figure
 

@@ -15,7 +15,7 @@ from securetm.contracts import Array
 from securetm.foreign_text import csv_text
 from securetm.reports.files import StandardOutput, write_report
 from securetm.reports.terminal import titled
-from securetm.runs.topics_by_date import TopicsByDate
+from securetm.runs.finished import TopicsByDate
 from securetm.wording import counted
 
 MARK = "?"

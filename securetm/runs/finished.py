@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from securetm.contracts import Array, Origin, State, TopicModel
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import Corpus, PartyCorpus
+from securetm.corpus.dates import all_periods, periods_of
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.data_frames import library
-from securetm.errors import NotFound
-from securetm.federation.file_digests import RUN, check, is_bound
-from securetm.federation.folder import RESULT, RunFolder, reopen
+from securetm.errors import BadSetting, NotFound
+from securetm.federation.folder import RESULT, RUN, RunFolder, check, is_bound, reopen
+from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.result import REPORT
 from securetm.federation.release import MODEL, released_model
 from securetm.federation.running_errors import ChangedFile, DamagedStore, NotARun
+from securetm.federation.simulation.simulation import documents_of
 from securetm.federation.sources import embed_of
 from securetm.federation.store import read_json
 from securetm.federation.topic_labels import TopicLabels
@@ -33,6 +35,7 @@ from securetm.plans.profiles import model_class
 from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import Plan
 from securetm.private_files import check_private
+from securetm.quality.judged_topics import JudgedTopics
 from securetm.stages import Stages, Unwatched
 
 
@@ -240,3 +243,96 @@ def _check_together(folder: RunFolder, model: Any, vocabulary: tuple[str, ...]) 
     words = folder.words.read_bytes() if folder.words.is_file() else b""
     if words != "\n".join(vocabulary).encode():
         raise ChangedFile(str(folder.words), f"its words are not those of {folder.model.name}")
+
+
+@dataclass(frozen=True, eq=False)
+class TopicsByDate:
+    """The mean share of every topic in the documents of every period. Documents without a known word count nowhere."""
+
+    period: str  # year, month or day
+    periods: tuple[str, ...]  # in order, such as 2026-11; those between without a document too
+    documents: Array  # periods: how many documents there are, int64
+    shares: Array  # periods x topics, rows sum to one; not a number where a period has no document
+
+    def table(self) -> dict[str, Any]:
+        """Returns it ready for JSON, with null where a period has no document."""
+        rows = [None if not n else np.round(row, 6).tolist() for n, row in zip(self.documents, self.shares, strict=True)]
+        return {"period": self.period, "periods": list(self.periods), "documents": self.documents.tolist(), "shares": rows}
+
+
+def topics_by_date(learned: LearnedModel, corpora: Mapping[str, PartyCorpus], period: str = "month") -> TopicsByDate:
+    """Returns the topics of these documents by date. `corpora` are named by whose they are, for the place of a wrong date."""
+    shares, periods = [np.zeros((0, len(learned.components_)))], list[str]()
+    for name, corpus in corpora.items():
+        found = periods_of(corpus.dates, period, name)  # of all documents, so that the place counts all of them
+        for places, known in corpus.project(learned.vocabulary).parts():
+            kept = np.flatnonzero(known.lengths() > 0)
+            shares.append(np.asarray(learned.model.infer(learned.state, known.select(kept))))
+            periods += [found[row] for row in places[kept]]
+    ordered = all_periods(periods, period)
+    place_of = {one: place for place, one in enumerate(ordered)}
+    rows = np.array([place_of[one] for one in periods], dtype=np.int64)
+    sums = np.zeros((len(ordered), len(learned.components_)))
+    np.add.at(sums, rows, np.concatenate(shares))
+    counts = np.bincount(rows, minlength=len(ordered))
+    means = np.full(sums.shape, np.nan)
+    np.divide(sums, counts[:, None], out=means, where=counts[:, None] > 0)
+    return TopicsByDate(period, tuple(ordered), counts, means)
+
+
+def documents_in(run: FinishedRun, party: str | None = None) -> dict[str, PartyCorpus]:
+    """Returns the documents that lie in the folder of a simulation, of every party or of one. No other run has any there."""
+    if not (run.folder / RUN).is_file():
+        raise BadSetting("", "--corpus", None, "only the folder of a simulation holds documents")
+    folder = reopen(run.folder)
+    if party is not None and party not in folder.members:
+        raise NotFound("party", party, folder.members)
+    names = [name for name in folder.members if party in (None, name)]
+    if not all(folder.documents(name).is_file() for name in names):
+        raise BadSetting("", "--corpus", None, "the folder of this run holds no documents")
+    return {name: documents_of(folder, name) for name in names}
+
+
+NO_DOCUMENTS = "needs documents, and the folder of this run holds none: --corpus FILE"
+
+
+def judged_run(run: FinishedRun) -> JudgedTopics:
+    """The topics of the run's model."""
+    return JudgedTopics.of_model(run.name, run.model, run.state, run.vocabulary)
+
+
+def documents_of_run(run: FinishedRun) -> Corpus | None:
+    """The documents of all parties of a simulation, over all their words; None where the folder holds none."""
+    try:
+        held = documents_in(run)
+    except BadSetting:  # no simulation, or its documents were taken away
+        return None
+    found: dict[str, Corpus] = {name: corpus.gathered() for name, corpus in held.items() if len(corpus)}
+    columns = ("labels", "embeddings")  # the others play no part, and may be there at some parties only
+    kept = [name for name in columns if all(getattr(corpus, name) is not None for corpus in found.values())]
+    bare = dict.fromkeys(("labels", "embeddings", "parties", "dates", "texts"))
+    chosen = [replace(one, **{**bare, **{name: getattr(one, name) for name in kept}}) for one in found.values()]
+    return Corpus.concat(chosen, name=run.name) if chosen else None
+
+
+def held_out_keys(run: FinishedRun) -> tuple[Array, Array]:
+    """The keys of the documents that the run trained on, and of those that it held out, as its parties divide them."""
+    agreement, parts = reopen(run.folder).agreement, []
+    for corpus in documents_in(run).values():
+        documents = PartyDocuments(corpus)
+        documents.adopt(run.vocabulary, agreement)
+        parts.append(documents)
+    return tuple(np.concatenate([_keys(getattr(one, name)) for one in parts]) for name in ("train", "held_out"))  # type: ignore[return-value]
+
+
+def _keys(documents: Any) -> Array:
+    return np.asarray(documents.keys, dtype=np.uint64)
+
+
+def held_out_rows(documents: Corpus, runs: list[FinishedRun]) -> Array:
+    """The rows that the first run held out, and that no other run whose documents are known trained on."""
+    kept = np.isin(documents.keys, held_out_keys(runs[0])[1])
+    for other in runs[1:]:
+        if documents_of_run(other) is not None:
+            kept &= ~np.isin(documents.keys, held_out_keys(other)[0])
+    return np.flatnonzero(kept)

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from securetm.errors import BadSetting, CannotWrite, SecuretmError
-from securetm.federation.coordinator.served_folder import LOG
-from securetm.federation.file_digests import KEPT, RUN, check
-from securetm.federation.folder import LEDGERS, RESULT, alone_in, result_of
-from securetm.federation.party.finishing import WORDS
+from securetm.federation.coordinator.serving import LOG
+from securetm.federation.folder import KEPT, LEDGERS, RESULT, RUN, alone_in, check, result_of
+from securetm.federation.party.party import WORDS
 from securetm.federation.party.result import REPORT
 from securetm.federation.release import RELEASE
 from securetm.federation.running_errors import DamagedStore, NotARun, RunHoldsLedgers

@@ -11,8 +11,7 @@ from pathlib import Path
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.ledger import SeenHead
 from securetm.federation.budget.witness import remembered
-from securetm.federation.file_digests import RUN
-from securetm.federation.folder import RESULT, reopen
+from securetm.federation.folder import RESULT, RUN, reopen
 from securetm.federation.paying_errors import NoLedgerThere
 from securetm.federation.store import COMMON, SqliteStore, read_json
 from securetm.private_files import copy_private

@@ -16,7 +16,7 @@ from typing import Any
 from securetm.contracts import Profile
 from securetm.corpus.corpus import PartyCorpus
 from securetm.credentials.member_names import COORDINATOR
-from securetm.federation.coordinator.served_folder import LOG
+from securetm.federation.coordinator.serving import LOG
 from securetm.federation.folder import begin, reopen
 from securetm.federation.party.joining import documents_of
 from securetm.federation.release import MODEL

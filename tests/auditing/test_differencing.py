@@ -16,9 +16,9 @@ from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.contracts import Answer
 from securetm.entropy import OperatingSystem
-from securetm.federation.coordinator.common_words import new_words, tell_words
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.training import start
+from securetm.federation.coordinator.words import new_words, tell_words
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import COHERENCE, JOINT, TRAIN
 from securetm.federation.running_errors import PartyRefused

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.federation.simulation.run_forecast import forecast_of
+from securetm.federation.budget.forecast import forecast_of
 from securetm.plans.agreement import agree
 from securetm.plans.reading import plan_from_tables
 from securetm.reports.budget import MOST_RIGHT, right_guesses

@@ -11,7 +11,7 @@ import pytest
 from securetm.accounting.calculator.persons import People
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.errors import BadSetting
-from securetm.federation.simulation.run_forecast import forecast_of, forecast_record, why_no_forecast
+from securetm.federation.budget.forecast import forecast_of, forecast_record, why_no_forecast
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.forecast import Verdict
 from securetm.plans.forecast.best_settings import MODELS, OTHERS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.federation.file_digests import KEPT
+from securetm.federation.folder import KEPT
 from securetm.reports.statement import sources as report_sources
 
 from .conftest import Said, securetm

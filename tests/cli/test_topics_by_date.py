@@ -10,8 +10,7 @@ import pytest
 
 import securetm as package
 from securetm.corpus.corpus import Corpus
-from securetm.runs.finished import FinishedRun
-from securetm.runs.topics_by_date import documents_in, topics_by_date
+from securetm.runs.finished import FinishedRun, documents_in, topics_by_date
 
 from .conftest import SMALL, Said, securetm
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from securetm.accounting.ledger import Ledger
-from securetm.federation.remote_agreement import agreed_apart
+from securetm.federation.soundness import agreed_apart
 from securetm.federation.store import CoordinatorStore
 from securetm.plans.origins import accepted_as
 from securetm.plans.reading import read_plan

@@ -18,8 +18,8 @@ from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Answer
 from securetm.entropy import OperatingSystem
 from securetm.errors import TooFewParties
-from securetm.federation.coordinator.attendance import Attendance, NewSessionWanted
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
+from securetm.federation.coordinator.rounds import Attendance, NewSessionWanted
 from securetm.federation.folder import RunFolder
 from securetm.federation.party.party import Party
 from securetm.federation.running_errors import PartiesMissing

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from securetm.federation.coordinator.served_folder import LOG
+from securetm.federation.coordinator.serving import LOG
 from securetm.federation.coordinator.training import rounds_kept
 from securetm.federation.party.home import _NAMES, _SECRET
 from securetm.private_files import writing

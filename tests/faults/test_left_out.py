@@ -10,10 +10,10 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation.coordinator import training
-from securetm.federation.coordinator.attendance import Attendance
 from securetm.federation.coordinator.coordinator import Trained
+from securetm.federation.coordinator.rounds import Attendance
 from securetm.federation.folder import begin
-from securetm.federation.party.learner import learned_in
+from securetm.federation.party.state import learned_in
 from securetm.federation.store import CoordinatorStore, PartyStore
 from securetm.sessions.session_errors import SurvivorsMissing
 

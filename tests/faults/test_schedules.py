@@ -9,7 +9,7 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation.coordinator import training
-from securetm.federation.coordinator.attendance import Attendance
+from securetm.federation.coordinator.rounds import Attendance
 from securetm.federation.folder import begin
 from securetm.federation.party.answering import Answering
 

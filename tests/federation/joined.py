@@ -13,11 +13,11 @@ from typing import Any
 
 from securetm.credentials.roster_file import read_roster
 from securetm.entropy import OperatingSystem
-from securetm.federation.coordinator.attendance import Attendance
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
+from securetm.federation.coordinator.rounds import Attendance
 from securetm.federation.party.joining import Joining, Tell, join, prepare, tell_nobody
 from securetm.federation.party.status import JoinStatus
-from securetm.federation.remote_agreement import agreed_apart
+from securetm.federation.soundness import agreed_apart
 from securetm.federation.store import CoordinatorStore
 from securetm.plans.agreement import agree
 from securetm.plans.origins import accepted_as

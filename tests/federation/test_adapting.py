@@ -13,8 +13,7 @@ import pytest
 import securetm
 from securetm.contracts import Memory
 from securetm.corpus.corpus import Corpus
-from securetm.federation.party.adapting import STAGES, adapt, rounds_of_adapting
-from securetm.federation.party.local_training import trained_on
+from securetm.federation.party.alone import STAGES, adapt, rounds_of_adapting, trained_on
 from securetm.federation.simulation.simulation import federate
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.lda_vi import VariationalLDA

@@ -10,9 +10,9 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.federation.coordinator.common_words import new_words, tell_words, words_of_before
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.training import TrainingPhase
+from securetm.federation.coordinator.words import new_words, tell_words, words_of_before
 from securetm.federation.folder import begin, reopen
 from securetm.federation.party.answering import Answering
 from securetm.federation.questions import TRAIN

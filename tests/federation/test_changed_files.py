@@ -14,8 +14,7 @@ import pytest
 import securetm
 from securetm.corpus.corpus import Corpus
 from securetm.errors import SecuretmError
-from securetm.federation.file_digests import KEPT, RUN, check_all
-from securetm.federation.folder import begin, reopen, result_of
+from securetm.federation.folder import KEPT, RUN, begin, check_all, reopen, result_of
 from securetm.federation.running_errors import ChangedFile, DamagedStore, Interrupted
 from securetm.federation.simulation.simulation import execute
 from securetm.reports.audit_file import read_record, write_record

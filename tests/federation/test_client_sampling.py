@@ -12,13 +12,12 @@ from securetm.accounting.ledger import Ledger
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation.budget.prices import bill_of, calibrated
-from securetm.federation.client_sampling import asked_of
 from securetm.federation.coordinator import rounds
 from securetm.federation.folder import begin, reopen
-from securetm.federation.questions import TRAIN
-from securetm.federation.remote_agreement import agreed_apart
+from securetm.federation.questions import TRAIN, asked_of
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation.simulation import execute
+from securetm.federation.soundness import agreed_apart
 from securetm.federation.store import CoordinatorStore, read_arrays
 from securetm.federation.wire import wire
 from securetm.plans.agreement import agree

@@ -9,8 +9,7 @@ import pytest
 
 from securetm.accounting.ledger import Ledger
 from securetm.corpus.corpus import Corpus
-from securetm.federation.file_digests import check_all
-from securetm.federation.folder import RunFolder, begin
+from securetm.federation.folder import RunFolder, begin, check_all
 from securetm.federation.simulation.simulation import execute, make_party
 from securetm.stages import Unwatched
 

@@ -13,7 +13,7 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
-from securetm.federation.coordinator.epochs import rounds_of
+from securetm.federation.coordinator.coordinator import rounds_of
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation.simulation import execute
 from securetm.models.neural.prodlda import ProdLDA

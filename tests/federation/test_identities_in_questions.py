@@ -12,8 +12,8 @@ from securetm.accounting.ledger import Ledger
 from securetm.contracts import Array, Cohort
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
+from securetm.federation.party.kept import read_stored
 from securetm.federation.party.party import Party
-from securetm.federation.party.stored_answer import read_stored
 from securetm.federation.questions import JOINT, TRAIN
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.store import PartyStore

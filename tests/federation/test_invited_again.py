@@ -12,8 +12,8 @@ from securetm.aggregation.masked.messages import HEADER_SIZE, Kind, Place, read_
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.federation.coordinator.common_words import tell_words
 from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.words import tell_words
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import TRAIN
 from securetm.federation.round_identity import preparation_identity

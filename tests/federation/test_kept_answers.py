@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from securetm.contracts import Answer, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.federation.coordinator.common_words import agree_on_words, tell_words
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.training import start
+from securetm.federation.coordinator.words import agree_on_words, tell_words
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.party import Party
 from securetm.federation.questions import TRAIN

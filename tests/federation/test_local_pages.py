@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import pytest
 
-from securetm.federation.coordinator import local_pages
-from securetm.federation.coordinator.local_pages import MOST_CLIENTS, LocalPages
+from securetm.federation.coordinator import pages as local_pages
+from securetm.federation.coordinator.pages import MOST_CLIENTS, LocalPages
 from securetm.federation.serving_errors import PortInUse
 
 HERE = b"Host: localhost\r\n"

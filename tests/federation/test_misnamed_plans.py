@@ -12,8 +12,7 @@ from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, NeedsSum
-from securetm.federation.file_digests import RUN
-from securetm.federation.folder import begin
+from securetm.federation.folder import RUN, begin
 from securetm.federation.running_errors import NoWordKnown
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check_answerable

@@ -20,7 +20,7 @@ from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.folder import begin
 from securetm.federation.party import answering
 from securetm.federation.party.answering import Answering
-from securetm.federation.party.kept_answer import KeptAnswer
+from securetm.federation.party.kept import KeptAnswer
 from securetm.federation.party.paid_question import PaidQuestion
 from securetm.federation.questions import TRAIN
 from securetm.federation.running_errors import PartyRefused

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from securetm.federation.budget.planned_spending import PlannedSpending
-from securetm.federation.budget.prices import calibrated
+from securetm.federation.budget.prices import PlannedSpending, calibrated
 from securetm.plans.agreement import agree
 from securetm.plans.reading import plan_from_tables
 

@@ -13,7 +13,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.public_words import frequent_words
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
-from securetm.federation.budget.list_fit import asked_about, expected_words, in_words
+from securetm.federation.budget.words_needed import asked_about, expected_words, in_words
 from securetm.federation.simulation.simulation import federate
 from securetm.plans.agreement import agree
 from securetm.plans.reading import read_plan

@@ -14,9 +14,9 @@ from securetm.corpus import word_vectors
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.vector_errors import BadVectors, NotInstalled, OtherVectors, VectorsKnowNoWord
 from securetm.errors import BadSetting
-from securetm.federation.coordinator.common_words import KEPT_AS
+from securetm.federation.beginning import Beginning
 from securetm.federation.coordinator.training import CHECKPOINT
-from securetm.federation.data_free import Beginning
+from securetm.federation.coordinator.words import KEPT_AS
 from securetm.federation.folder import begin
 from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.refusal_errors import BadState

@@ -11,7 +11,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import execute
-from securetm.runs.adapted_model import adapted_to, write_adapted
+from securetm.runs.adapted import adapted_to, write_adapted
 from securetm.runs.finished import FinishedRun, load, model_of
 from securetm.stages import Unwatched
 

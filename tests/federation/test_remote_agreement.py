@@ -10,9 +10,8 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation.folder import begin
-from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.serving_errors import UnitNotInPlan
-from securetm.federation.soundness import check_plan, check_survivors
+from securetm.federation.soundness import agreed_apart, check_plan, check_survivors
 from securetm.plans.profiles import cohort_of
 from securetm.profile_errors import TooFewForProfile
 

@@ -12,16 +12,14 @@ from typing import Any
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.budget.planned_spending import PlannedSpending
+from securetm.federation.budget.prices import PlannedSpending
 from securetm.federation.coordinator import training
-from securetm.federation.coordinator.event_log import EventLog
-from securetm.federation.coordinator.served_folder import LOG, served_folder
-from securetm.federation.coordinator.serving import Serving
-from securetm.federation.coordinator.standing import Standing
+from securetm.federation.coordinator.serving import LOG, Serving, served_folder
+from securetm.federation.coordinator.standing import EventLog, Standing
 from securetm.federation.folder import RESULT, RunFolder, begin
-from securetm.federation.remote_agreement import agreed_apart
 from securetm.federation.serving_errors import AnotherPlanThere, NoProgress, Stopped, TooFewCame
 from securetm.federation.simulation.simulation import execute
+from securetm.federation.soundness import agreed_apart
 from securetm.federation.store import CoordinatorStore
 from securetm.plans.schema import CoordinatorChoice, Plan
 from securetm.runs.finished import FinishedRun

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from securetm.federation.coordinator import event_log
-from securetm.federation.coordinator.event_log import EVENTS, LONGEST_FACT, EventLog
-from securetm.federation.coordinator.metrics import metrics_page
-from securetm.federation.coordinator.standing import AWAY, CONNECTED, OTHERS, TRAINING, Standing
+from securetm.federation.coordinator import standing as event_log
+from securetm.federation.coordinator.pages import metrics_page
+from securetm.federation.coordinator.standing import AWAY, CONNECTED, EVENTS, LONGEST_FACT, OTHERS, TRAINING, EventLog, Standing
 
 
 @pytest.fixture

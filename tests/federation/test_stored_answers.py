@@ -10,7 +10,7 @@ import pytest
 from securetm.aggregation.vectors import pack_vector
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Block, Domain, Terms
-from securetm.federation.party.stored_answer import read_stored, stored
+from securetm.federation.party.kept import read_stored, stored
 from securetm.federation.simulation.parties import Workers
 from securetm.federation.wire.wire import MOST_BYTES
 

@@ -13,9 +13,9 @@ from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import Refused, TooFewParties
-from securetm.federation.coordinator.common_words import new_words, tell_words, words_of_before
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.training import start
+from securetm.federation.coordinator.words import new_words, tell_words, words_of_before
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import HELD_OUT, JOINT, TRAIN
 from securetm.federation.running_errors import PartyRefused

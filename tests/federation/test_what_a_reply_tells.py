@@ -19,8 +19,8 @@ from securetm.contracts import Answer, RoundContext, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, CountsNotWhole, Malformed, SecuretmError
-from securetm.federation.coordinator.common_words import new_words, tell_words
 from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.words import new_words, tell_words
 from securetm.federation.folder import begin, reopen
 from securetm.federation.party.answering import Answering
 from securetm.federation.party.documents import read_in

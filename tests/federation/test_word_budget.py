@@ -26,7 +26,7 @@ from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
 from securetm.federation.budget.prices import bill_of, calibrated
 from securetm.federation.folder import RunFolder, begin, reopen
-from securetm.federation.party.kept_noise import KeptNoise
+from securetm.federation.party.kept import KeptNoise
 from securetm.federation.paying_errors import DeltaTooLarge, DrawnUnpaid
 from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation.simulation import execute

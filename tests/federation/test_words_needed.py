@@ -10,7 +10,7 @@ import pytest
 
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.corpus.corpus import Corpus
-from securetm.federation.budget.word_threshold import needed_by
+from securetm.federation.budget.words_needed import needed_by
 from securetm.federation.paying_errors import NoWordCanBeFound, TooFewWordsFound
 from securetm.federation.simulation.simulation import federate
 from securetm.mechanisms.word_selection import WordSelection

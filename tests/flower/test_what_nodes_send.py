@@ -15,7 +15,8 @@ import json, sys
 from flwr.app import ConfigRecord, Context, Error, Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
 from securetm.errors import SecuretmError
-from securetm.federation.flower import client_app, flower_message, node_mail, server_app, simulation_app
+from securetm.federation.flower import client_app, flower_message, server_app, simulation_app
+from securetm.federation.flower import nodes as node_mail
 
 TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1
 

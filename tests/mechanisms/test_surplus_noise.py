@@ -13,7 +13,7 @@ from securetm.aggregation.masked.messages import Kind
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import PART, Answer, Array, Block, Cohort, Domain, RoundContext, Terms
 from securetm.entropy import OperatingSystem
-from securetm.federation.party.kept_answer import KeptAnswer
+from securetm.federation.party.kept import KeptAnswer
 from securetm.federation.store import PartyStore
 from securetm.mechanisms.noise_shares import LEAST_PART, NoiseShares
 from securetm.mechanisms.surplus_noise import sizes_of, variances_of

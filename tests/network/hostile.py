@@ -20,8 +20,7 @@ from securetm.errors import Malformed
 from securetm.federation.network import network_pb2 as pb
 from securetm.federation.network.dialing import channel_options
 from securetm.federation.network.frames import CHUNK, METHOD, frames_of, packed, unpacked
-from securetm.federation.network.handshake import make_hello
-from securetm.federation.network.tls import channel_credentials
+from securetm.federation.network.handshake import channel_credentials, make_hello
 
 from .at_work import LARGEST, answered
 from .meeting import AGREED, Meeting

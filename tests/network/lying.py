@@ -15,8 +15,7 @@ import grpc
 
 from securetm.federation.network import network_pb2 as pb
 from securetm.federation.network.frames import CHUNK, frames_of, packed, rejected, unpacked
-from securetm.federation.network.handshake import make_welcome
-from securetm.federation.network.tls import server_credentials
+from securetm.federation.network.handshake import make_welcome, server_credentials
 
 from .at_work import LARGEST
 from .meeting import PATIENCE, Meeting

@@ -14,12 +14,11 @@ import grpc
 import pytest
 
 from securetm.federation.network import hub as hub_module
-from securetm.federation.network.admission import Admission
 from securetm.federation.network.dialing import channel_options
 from securetm.federation.network.frames import METHOD, unpacked
+from securetm.federation.network.handshake import Admission, channel_credentials
 from securetm.federation.network.network_errors import CannotListen, Closing, HubClosed, OldTls, SpoolFull, TooSlow, WrongFrame
 from securetm.federation.network.spool import Spool, SpoolRoom
-from securetm.federation.network.tls import channel_credentials
 
 from .meeting import AGREED, PATIENCE, Events, Meeting, Parties, free_port
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from securetm.federation.coordinator.local_pages import LocalPages
+from securetm.federation.coordinator.pages import LocalPages
 from securetm.federation.coordinator.standing import AWAY, FINISHED, WAITING, PartyStanding
 from securetm.reports.federation import MOST_PARTIES, Dashboard, picture, status_page, status_pages
 

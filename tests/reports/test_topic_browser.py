@@ -13,7 +13,7 @@ import pytest
 
 from securetm.federation.topic_labels import TopicLabels
 from securetm.reports.topic_page import DocumentsBehind, TopicDocument, write_topic_page
-from securetm.runs.topics_by_date import TopicsByDate
+from securetm.runs.finished import TopicsByDate
 
 from .browser import BROWSER, Tab, browser
 from .topics_shown import HOSTILE, shown

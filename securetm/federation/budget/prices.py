@@ -1,6 +1,6 @@
-"""Computes what questions spend of a budget, before any document is read. It spends nothing itself.
+"""What questions and whole runs spend of a budget, before any document is read.
 
-Parties, the calibration of the noise and the calculator all use the same function.
+Parties, the calibration of the noise, the calculator and the coordinator's public figures all use the same function.
 """
 
 from __future__ import annotations
@@ -8,17 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from securetm.accounting.calculator.composed_report import Spends
+from securetm.accounting.calculator.planned_runs import Before, OneLedger, Spending
 from securetm.accounting.calibration import noise_for
+from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Mechanism, Unit
 from securetm.errors import BadSetting
-from securetm.federation.client_sampling import cohort_size
-from securetm.federation.questions import JOINT, PAIRS, TRAIN, Questions, before_training
+from securetm.federation.origins import before_in_trial
+from securetm.federation.questions import JOINT, PAIRS, TRAIN, Questions, before_training, cohort_size
 from securetm.models.trials import check_additive
 from securetm.plans.agreement import Agreement
 from securetm.plans.origins import check_units
@@ -150,3 +154,103 @@ def _finest(agreement: Agreement, parties: int) -> float:
         else:
             break
     return noise
+
+
+_ANY = 100.0  # a noise, where it does not matter which
+
+
+@dataclass(frozen=True)
+class RunSpending:
+    """One run, whose noise is still open."""
+
+    agreement: Agreement
+    parties: int
+
+    @property
+    def words_are_paid(self) -> bool:
+        """Whether the parties find the words, and pay for them in the first run."""
+        return self.bill(_ANY).words is not None
+
+    def spending(self) -> Spending:
+        """What a run spends at a noise. Words that the parties find are paid for once, in the first run."""
+        words = self.bill(_ANY).words
+        return Spending(self._rounds, (words,) if words else ())
+
+    def possible(self, noise: float) -> bool:
+        """Whether the profile can draw so little noise."""
+        try:
+            self.bill(noise)
+        except BadSetting as refusal:
+            if refusal.name != "noise_multiplier":
+                raise
+            return False
+        return True
+
+    def bill(self, noise: float) -> Bill:
+        """What the whole run spends at this noise."""
+        return bill_of(self.agreement.with_privacy(noise=noise), self.parties)
+
+    def _rounds(self, noise: float) -> Spends:
+        bill = self.bill(noise)
+        assert bill.round is not None  # the budget is that of documents or persons
+        return (*((bill.start,) if bill.start else ()), replace(bill.round, count=bill.rounds))
+
+
+def noise_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
+    """The least noise of a round with which so many runs over the same documents fit into the agreement's budget."""
+    run = RunSpending(with_words_noise(agreement), parties)
+    assert agreement.budget is not None
+    return OneLedger(agreement.budget, run.spending(), Before()).least_noise(runs, run.possible)
+
+
+def epsilon_of_one(budget: Budget, runs: int) -> float:
+    """What each of so many runs spends, if it were the only one. Rounds of Gaussian noise are as one round of less noise."""
+    from dp_accounting import GaussianDpEvent
+
+    one = Spending(lambda noise: (Spend(GaussianDpEvent(noise)),))
+    noise = OneLedger(budget, one, Before()).least_noise(runs, lambda _: True)
+    return total(one.at(noise), ALONE * budget.delta).epsilon
+
+
+_STEPS = 100  # of a run: composing losses takes longer than a round, so the answers are counted up to the next step
+
+
+@dataclass(frozen=True)
+class PlannedSpending:
+    """What a party has spent at most after so many answers of the training.
+
+    The questions before the training are counted from the beginning, whether they were asked already or not.
+    """
+
+    agreement: Agreement
+    parties: int
+
+    def __hash__(self) -> int:
+        return hash((self.agreement.digest, self.parties))
+
+    def after(self, answers: int) -> dict[str, Any] | None:
+        """Returns epsilon and delta for each unit; nothing where there is no budget. It never says too little."""
+        budget = self.agreement.budget
+        if budget is None:
+            return None
+        rounds = self.agreement.plan.training.rounds
+        step = max(1, rounds // _STEPS)
+        counted = min(-(-answers // step) * step, max(rounds, answers))
+        epsilon = _epsilon(self, counted)
+        spent = {"unit": budget.unit.value, "epsilon": epsilon, "delta": budget.delta, "budget": budget.epsilon}
+        before = before_in_trial(self.agreement)  # at most: whose documents the earlier runs read, the ledgers know
+        return before.added_to(spent) if before.entries else spent
+
+    @cached_property
+    def bill(self) -> Bill:
+        """The bill of the whole run."""
+        return bill_of(self.agreement, self.parties)
+
+
+@lru_cache(maxsize=4)
+def _epsilon(spending: PlannedSpending, answers: int) -> float:
+    budget = spending.agreement.budget
+    assert budget is not None
+    bill = replace(spending.bill, rounds=answers, round=spending.bill.round if answers else None)
+    spends = bill.spends()
+    return total(spends, ALONE * budget.delta).epsilon if spends else 0.0

@@ -7,27 +7,47 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from securetm.contracts import Answer, State
 from securetm.errors import SecuretmError
-from securetm.federation.coordinator.common_words import agree_on_words, recall_words, tell_words, words_of_before
-from securetm.federation.coordinator.epochs import followed
 from securetm.federation.coordinator.rounds import Rounds
 from securetm.federation.coordinator.training import BEST, CHECKPOINT, Stopping, TrainingPhase, start
+from securetm.federation.coordinator.words import agree_on_words, recall_words, tell_words, words_of_before
 from securetm.federation.party.words import message_of
-from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS
+from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS, TRAIN, Questions, cohort_size
 from securetm.federation.refusal_errors import QuestionNotAllowed
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.wire import wire
 from securetm.models.quality import diversity, top_words
 from securetm.models.questions.model_quality import npmi_from_answer, perplexity_from_answer
+from securetm.plans.agreement import Agreement
+from securetm.plans.schema import TrainingChoice
 from securetm.sessions.session_errors import SurvivorsMissing
+
+
+def followed(questions: Questions, state: State, members: Sequence[str], documents: int) -> TrainingChoice:
+    """Returns the plan's [training] with the number of rounds that its epochs are, at most those that it allows."""
+    choice = questions.agreement.plan.training
+    if not choice.epochs:
+        return choice
+    batch = questions.make(TRAIN, questions.shown(TRAIN, state, members[0])).terms.batch
+    return replace(choice, rounds=min(choice.rounds, rounds_of(questions.agreement, batch, len(members), documents)))
+
+
+def rounds_of(agreement: Agreement, batch: int, parties: int, documents: int) -> int:
+    """Returns how many rounds read every training document as often as the plan says. A batch of 0 is all documents."""
+    choice, model = agreement.plan.training, agreement.model
+    if not batch:
+        return max(1, math.ceil(choice.epochs / model.epochs_per_round))
+    trained_on = documents * (1 - choice.held_out)
+    return max(1, math.ceil(choice.epochs * trained_on / (batch * cohort_size(parties, agreement))))
+
 
 ENDED, HANDED_OUT = "ended", "handed out"  # in the coordinator's store: what it ended with, who has the finished model
 

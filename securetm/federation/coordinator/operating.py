@@ -1,30 +1,59 @@
-"""Opens what a coordinator needs to serve: its run folder, its standing, and the network. It closes them again.
+"""Opens what a coordinator needs to serve: its keys and roster, its run folder, its standing, and the network.
 
-Keys and roster come from whoever calls it, so that no passphrase passes here.
+Whoever calls it asks for a passphrase.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
-from securetm.federation.budget.planned_spending import PlannedSpending
-from securetm.federation.coordinator.coordinator_files import CoordinatorFiles
-from securetm.federation.coordinator.event_log import EventLog
-from securetm.federation.coordinator.served_folder import LOG, served_folder
-from securetm.federation.coordinator.serving import Serving
-from securetm.federation.coordinator.standing import Standing
+from securetm.credentials.acceptance import KEYS, check_accepted
+from securetm.credentials.authority import AUTHORITY, authority_pem
+from securetm.credentials.diagnosis import check_own, now_utc
+from securetm.credentials.key_files import Keys, Passphrase
+from securetm.credentials.member_names import COORDINATOR
+from securetm.credentials.roster import FederationRoster
+from securetm.credentials.roster_file import read_roster
+from securetm.data_homes import data_home
+from securetm.federation.budget.prices import PlannedSpending
+from securetm.federation.coordinator.serving import LOG, Serving, served_folder
+from securetm.federation.coordinator.standing import EventLog, Standing
 from securetm.federation.document_minimum import check_delta_announced
 from securetm.federation.folder import RunFolder
 from securetm.federation.network.events import Agreed
 from securetm.federation.network.hub import Hub
 from securetm.federation.network.spool import SpoolRoom
-from securetm.federation.remote_agreement import agreed_apart
-from securetm.federation.soundness import check_survivors
-from securetm.plans.schema import ALL, Plan
+from securetm.federation.soundness import agreed_apart, check_survivors
+from securetm.plans.schema import ALL, CoordinatorChoice, Plan
+from securetm.settings import require
+
+
+@dataclass(frozen=True)
+class CoordinatorFiles:
+    """A coordinator's own files."""
+
+    keys: Keys
+    roster: FederationRoster
+    authorities: tuple[bytes, ...]  # certificates in PEM: one, or none
+
+    @classmethod
+    def read(
+        cls, choice: CoordinatorChoice, beside: Path, passphrase_of: Callable[[Path], Passphrase | None]
+    ) -> CoordinatorFiles:
+        """Reads the files that [coordinator] of the plan in that folder names."""
+        folder = beside / choice.keys if choice.keys else data_home() / COORDINATOR / KEYS
+        problem = f"must be the folder `{KEYS}` of the coordinator's home"
+        require(folder.name == KEYS, "[coordinator]", "keys", choice.keys, problem)
+        roster = read_roster(beside / choice.roster)
+        check_accepted(folder.parent, roster)
+        keys = Keys.open(folder, passphrase_of(folder))
+        check_own(COORDINATOR, keys, roster, now_utc())
+        return cls(keys, roster, (authority_pem(folder.parent),) if (folder.parent / AUTHORITY).is_dir() else ())
+
 
 _SPOOL = "spool"  # in the run's folder: replies that are not whole yet
 

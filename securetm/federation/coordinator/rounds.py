@@ -1,8 +1,4 @@
-"""How the coordinator asks: one question of all parties at a time, through one session of the aggregation.
-
-It trusts no reply. The phases of a run decide what is asked and what the answer is used for (`common_words.py`, `training.py`,
-`coordinator.py`).
-"""
+"""How the coordinator asks: one question of all parties at a time, through one session of the aggregation."""
 
 from __future__ import annotations
 
@@ -26,14 +22,12 @@ from securetm.contracts import (
     State,
     Terms,
 )
-from securetm.errors import Malformed, Refused, TooFewParties, WrongSession
-from securetm.federation.client_sampling import asked_of
-from securetm.federation.coordinator.attendance import FORGOT, Attendance, NewSessionWanted
+from securetm.errors import Malformed, Refused, TooFewParties, UnknownRound, WrongSession
 from securetm.federation.coordinator.countersigning import Countersigning
 from securetm.federation.document_minimum import documents_held
 from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
-from securetm.federation.questions import Questions
-from securetm.federation.refusal_errors import OutOfTurn
+from securetm.federation.questions import Questions, asked_of
+from securetm.federation.refusal_errors import NotInvited, OutOfTurn
 from securetm.federation.round_identity import compile_question, preparation_identity
 from securetm.federation.running_errors import PartiesMissing, PartyRefused
 from securetm.federation.store import CoordinatorStore, named
@@ -41,6 +35,37 @@ from securetm.federation.transcript import Parties
 from securetm.federation.wire import wire
 from securetm.federation.wire.limits import largest_reply
 from securetm.plans.agreement import Agreement
+
+# Refusals of a party that was started anew.
+FORGOT = frozenset(kind.__name__ for kind in (NotInvited, WrongSession, UnknownRound))
+
+
+class NewSessionWanted(Exception):
+    """Ends a session at a kept round, because parties are there that are not in it. The run goes on with them."""
+
+
+@dataclass(frozen=True)
+class Attendance:
+    """How many of the parties that were asked must answer. A wave with fewer answers ends the session, and settles nothing."""
+
+    everyone: bool = False
+    fewest: int = 0  # where not everyone must; 0: as many as the aggregation needs
+
+    @property
+    def goes_on_without(self) -> bool:
+        """Whether the run goes on without parties that took part before, and takes them in again when they come."""
+        return self.fewest > 0
+
+    def counts_as_missing(self, refusal: str) -> bool:
+        """Whether a party with this refusal is only missing. Any other refusal ends the run, unless it goes on with fewer."""
+        return self.goes_on_without or refusal in FORGOT
+
+    def check(self, asked: Collection[str], answered: Collection[str]) -> None:
+        """Refuses to go on with too few answers."""
+        missing = [member for member in asked if member not in answered]
+        if missing and (self.everyone or len(answered) < min(self.fewest, len(asked))):
+            raise PartiesMissing(", ".join(missing))
+
 
 ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
 _BY_PARTY = "the party itself refused"

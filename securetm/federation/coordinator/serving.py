@@ -1,39 +1,145 @@
 """A coordinator that serves parties which come and go: it waits for them, and runs session after session to the model.
 
-Every session goes on from the last checkpoint, in this process or in the next one over the same folder. It opens no socket and
-reads no keys: whoever starts it brings the carrier.
+Every session goes on from the last checkpoint, in this process or in the next one over the same folder. That folder is read
+like the one of a simulated run; what only parties know is not there, and null in its result.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from securetm.contracts import State
+from securetm.contracts import Origin, State
 from securetm.entropy import OperatingSystem
 from securetm.errors import TooFewParties
-from securetm.federation.coordinator.attendance import Attendance, NewSessionWanted
+from securetm.federation.beginning import Beginning, moved_since
 from securetm.federation.coordinator.coordinator import HANDED_OUT, Coordinator, Trained
-from securetm.federation.coordinator.served_folder import origin_of_served
-from securetm.federation.coordinator.served_result import served_result
+from securetm.federation.coordinator.rounds import Attendance, NewSessionWanted
 from securetm.federation.coordinator.standing import FINISHED, HANDING_OUT, STOPPED, WAITING, Observed, Standing, StandingWatch
 from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
-from securetm.federation.file_digests import bind_all, check
-from securetm.federation.folder import RESULT, RunFolder, alone_in, result_of
-from securetm.federation.recording_watch import RecordingWatch
+from securetm.federation.folder import (
+    KEPT,
+    LEDGERS,
+    RESULT,
+    RUN,
+    RunFolder,
+    alone_in,
+    bind,
+    bind_all,
+    check,
+    check_free,
+    reopen,
+    result_of,
+    write_record,
+)
+from securetm.federation.origins import before_by_name, facts_of, product_of, run_between_organisations
 from securetm.federation.release import release
 from securetm.federation.running_errors import PartiesMissing
-from securetm.federation.serving_errors import NoProgress, Stopped, TooFewCame
-from securetm.federation.store import CoordinatorStore, json_bytes, write_bytes
-from securetm.federation.transcript import Parties, Recorded, Transcript
-from securetm.federation.work_time import WorkTimer
+from securetm.federation.serving_errors import AnotherPlanThere, NoProgress, Stopped, TooFewCame
+from securetm.federation.store import CoordinatorStore, json_bytes, read_json, write_bytes
+from securetm.federation.transcript import Parties, Recorded, RecordingWatch, Transcript, WorkTimer
+from securetm.models.noisy_counts import top_words_above_noise
+from securetm.models.quality import named_topics
+from securetm.plans.agreement import Agreement
 from securetm.plans.schema import ALL, CoordinatorChoice
+from securetm.private_files import private_folder
 from securetm.sessions.session_errors import SurvivorsMissing, TooFewDocuments
 from securetm.stages import Unwatched
+
+LOG = "serve.jsonl"
+
+
+def served_folder(
+    path: Path, agreement: Agreement, federation: str, keys: Mapping[str, bytes], *, with_content: bool = False
+) -> RunFolder:
+    """Opens the run in this folder if it is of the same federation and agreement; makes a new one if there is none.
+
+    Members and their keys are those of the present roster: a party may have come, left, or changed its keys.
+    """
+    if not (path / KEPT).is_file() or not (path / RUN).is_file():
+        return _begun(path, agreement, federation, keys, with_content)
+    folder = reopen(path, str(agreement.plan.model.settings.get("module", "")))
+    same = {
+        "plan": folder.agreement.digest == agreement.digest,
+        "profile": folder.agreement.profile.digest == agreement.profile.digest,
+        "federation": read_json(path / RUN).get("federation") == federation,
+    }
+    for what, fits in same.items():
+        if not fits:
+            raise AnotherPlanThere(str(path), what)
+    return replace(folder, agreement=agreement, members=tuple(keys), keys=dict(keys))
+
+
+def origin_of_served(folder: RunFolder) -> Origin:
+    """The origin of what this federation learned: no party spends more than the run's budget."""
+    run = run_between_organisations(str(read_json(folder.path / RUN)["federation"]), folder.agreement)
+    return product_of(folder.agreement, run, folder.members)
+
+
+def _begun(path: Path, agreement: Agreement, federation: str, keys: Mapping[str, bytes], with_content: bool) -> RunFolder:
+    if not (path / "coordinator").exists():  # killed before it had begun
+        (path / RUN).unlink(missing_ok=True)
+    check_free(path)
+    private_folder(path)
+    name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
+    folder = RunFolder(path, agreement, tuple(keys), with_content, dict(keys), name, path / LEDGERS)
+    write_record(folder, {"federation": federation})
+    bind(path, [path / RUN])
+    return folder
+
+
+UNKNOWN = (
+    "useful", "baseline", "control", "alone", "shared_at_party", "adapted_at_party", "topics_alone", "comparison", "prevalence",
+    "documents", "source", "dropped", "not_finite",
+)  # fmt: skip
+
+
+def served_result(
+    folder: RunFolder, trained: Trained, timer: WorkTimer, spent: Callable[[int], Mapping[str, Any] | None]
+) -> dict[str, Any]:
+    """Returns what the coordinator may know of a finished run. Where parties keep the model, it has no topics."""
+    model, plan = folder.agreement.model, folder.agreement.plan
+    seen = trained.rounds > 0 and folder.agreement.profile.aggregation.opened_by == "coordinator"
+    up, down = timer.transcript.traffic()
+    return {
+        "run": folder.path.resolve().name,
+        "directory": str(folder.path),
+        "model": plan.model.name,
+        "profile": plan.profile,
+        "parties": list(folder.members),
+        "rounds": trained.rounds,
+        "topics": named_topics(model.topics(trained.state), trained.vocabulary) if seen else [],
+        "above_noise": top_words_above_noise(model, trained.state) if seen else None,
+        **(model.findings(trained.state) if seen else {}),
+        "start": Beginning.of(folder.agreement, trained.vocabulary if seen else ()).facts(len(trained.vocabulary)),
+        "moved": moved_since(folder.agreement, trained.state if seen else {}, trained.vocabulary),
+        "quality": {name: value for name, value in trained.quality.items() if value == value},
+        "quality_by_simulation": [],
+        "stopped": trained.stopped,
+        "epochs": plan.training.epochs,
+        **dict.fromkeys(UNKNOWN),
+        "spent": [_spent(folder, name, spent(trained.rounds)) for name in folder.members],
+        "origins": facts_of(folder.agreement, origin_of_served(folder)),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(timer.seconds(), 2),
+        "bytes_up": up,
+        "bytes_down": down,
+    }
+
+
+def _spent(folder: RunFolder, name: str, planned: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What this run spent of one party's budget by its plan, with what it started from; the party's ledger is not here."""
+    if planned is None:
+        return {"party": name, "unit": "document", "epsilon": None, "delta": None}
+    own = {**planned, **planned.get("own", {})}
+    return before_by_name(folder.agreement, name).added_to({"party": name, **own})
+
 
 _PAUSE = 1.0  # seconds before another session, after one without a round
 _LONGEST_PAUSE = 30.0

@@ -1,4 +1,4 @@
-"""How a served run stands: public facts for the log, the metrics, the dashboard and the status page. It decides nothing.
+"""How a served run stands: public facts for the log, the metrics, the dashboard and the status page.
 
 Who takes part, when, and how many bytes pass are visible anyway. How long one party took is not kept: it shows roughly how many
 documents were drawn.
@@ -6,18 +6,86 @@ documents were drawn.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
 
 from securetm.contracts import Answer
-from securetm.federation.coordinator.event_log import EventLog
 from securetm.federation.declining import in_words
-from securetm.federation.recording_watch import RecordingWatch
-from securetm.federation.transcript import Parties
+from securetm.federation.transcript import Parties, RecordingWatch
+from securetm.private_files import make_folder, private_file
+
+Fact = str | int | float | None
+EVENTS: Mapping[str, tuple[str, ...]] = {
+    "started": ("run", "address", "round"),
+    "connected": ("party",),
+    "left": ("party", "reason"),
+    "rejected": ("party", "refusal"),
+    "waiting": ("missing", "seconds"),
+    "session": ("session", "parties"),
+    "session_ended": ("session", "reason", "missing"),
+    "round": ("round", "of", "survivors", "seconds", "bytes_up", "bytes_down"),
+    "kept": ("round",),
+    "refused": ("party", "refusal"),
+    "trained": ("rounds", "stopped"),
+    "handed_out": ("party",),
+    "finished": ("rounds", "seconds"),
+    "stopped": ("round", "reason"),
+    "failed": ("error",),
+}
+LONGEST_FACT = 200  # characters
+_FULL = 16 << 20  # bytes of the log; then it becomes the older of two
+
+
+@dataclass
+class EventLog:
+    """Writes events to a file for its owner alone, and to a second stream where one is given."""
+
+    path: Path
+    beside: TextIO | None = None
+    _alone: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        make_folder(self.path.parent)
+        private_file(self.path)
+
+    def write(self, event: str, **facts: Fact) -> None:
+        """Writes one event with all its facts."""
+        line = json.dumps(
+            {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, **_checked(event, facts)}
+        )
+        with self._alone, suppress(OSError):  # a full disk stops no thread of the network; stores name it
+            if self.path.stat().st_size + len(line) > _FULL:
+                self.path.replace(self.path.with_name(self.path.name + ".1"))
+                private_file(self.path)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+            if self.beside is not None:
+                self.beside.write(line + "\n")
+                self.beside.flush()
+
+
+def _checked(event: str, facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    """Returns the facts in their order; a text is cut."""
+    if set(facts) != set(EVENTS[event]):
+        raise TypeError(f"{event} has the facts {', '.join(EVENTS[event])}")
+    return {name: _short(facts[name]) for name in EVENTS[event]}
+
+
+def _short(fact: Fact) -> Fact:
+    if isinstance(fact, str):
+        return fact[:LONGEST_FACT]
+    if fact is None or isinstance(fact, int | float):
+        return fact
+    raise TypeError("a fact of an event is a text or a number")
+
 
 AWAY, CONNECTED, ASKED, ANSWERED = "away", "connected", "asked", "answered"
 WAITING, TRAINING, HANDING_OUT, FINISHED, STOPPED = "waiting", "training", "handing out", "finished", "stopped"

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from securetm.contracts import Answer, State
-from securetm.federation.coordinator.attendance import NewSessionWanted
-from securetm.federation.coordinator.rounds import Rounds
+from securetm.federation.coordinator.rounds import NewSessionWanted, Rounds
 from securetm.federation.paying_errors import NoBudgetLeft
 from securetm.federation.questions import HELD_OUT, PAIRS, TRAIN, before_training
 from securetm.federation.running_errors import Diverged

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from securetm.contracts import Entropy
 from securetm.credentials.purposes import Purpose, is_signed, purposed
-from securetm.errors import Malformed
+from securetm.errors import Malformed, Refused
 from securetm.federation.flower.flower_errors import NotIntroduced, OtherRoster, ReplayedMessage, UnprovenName
 from securetm.sessions.sealing import TAG, public_key, shared_secret
 
@@ -166,3 +166,35 @@ class PartyEnd:
 
 def _signature(identity: bytes, purpose: Purpose, *fields: bytes) -> bytes:
     return Ed25519PrivateKey.from_private_bytes(identity).sign(purposed(purpose, *fields))
+
+
+@dataclass(frozen=True)
+class SealedParty:
+    """One party and its end of the channel."""
+
+    end: PartyEnd
+    answer: Callable[[bytes], bytes | memoryview]  # of the party, to what was sealed
+    most: Callable[[], int]  # bytes that the party reads of one request now
+
+    def handle(self, message: bytes) -> bytes:
+        """Answers an offer or a sealed request. A message that the relay changed or repeats is refused, without effect."""
+        try:
+            if message[:2] == bytes((VERSION, OFFER)):
+                return self.end.answer(message)
+            return self.end.seal(bytes(self.answer(self.end.unseal(message))))
+        except Refused as refusal:
+            return bytes((VERSION, REFUSED)) + type(refusal).__name__.encode()
+
+    def most_bytes(self) -> int:
+        """The bytes of the longest message that it reads now."""
+        return max(LONGEST_OFFER, self.most() + OVERHEAD)
+
+
+def refusal_in(reply: bytes) -> str:
+    """The name of the refusal that a reply is, or nothing. Nobody signed it: it says no more than that the channel is gone."""
+    if reply[:2] != bytes((VERSION, REFUSED)):
+        return ""
+    name = reply[2:66].decode("ascii", "replace")
+    if not name.isidentifier():
+        raise Malformed("a node", "its refusal has no name")
+    return name

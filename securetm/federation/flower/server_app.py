@@ -18,17 +18,12 @@ from flwr.serverapp import Grid, ServerApp
 from securetm.credentials.key_errors import PassphraseNeeded
 from securetm.credentials.key_files import Passphrase, are_encrypted
 from securetm.entropy import OperatingSystem
-from securetm.federation.coordinator.coordinator_files import CoordinatorFiles
-from securetm.federation.coordinator.operating import standing_of
-from securetm.federation.coordinator.served_folder import served_folder
-from securetm.federation.coordinator.serving import Serving
+from securetm.federation.coordinator.operating import CoordinatorFiles, standing_of
+from securetm.federation.coordinator.serving import Serving, served_folder
 from securetm.federation.document_minimum import check_delta_announced
-from securetm.federation.flower.bound_nodes import BoundNodes
 from securetm.federation.flower.flower_errors import BadFlowerSetting
-from securetm.federation.flower.flower_parties import FlowerParties
-from securetm.federation.flower.greeter import Greeter
-from securetm.federation.flower.node_mail import NodeMail
-from securetm.federation.remote_agreement import agreed_apart
+from securetm.federation.flower.nodes import BoundNodes, FlowerParties, Greeter, NodeMail
+from securetm.federation.soundness import agreed_apart
 from securetm.plans.reading import read_plan
 
 app = ServerApp()

@@ -17,8 +17,7 @@ from pathlib import Path
 from securetm.entropy import OperatingSystem
 from securetm.federation.flower.flower_errors import PartyNotReached
 from securetm.federation.flower.party_socket import Door, opened, serve
-from securetm.federation.flower.sealed_channel import PartyEnd
-from securetm.federation.flower.sealed_party import SealedParty
+from securetm.federation.flower.sealed_channel import PartyEnd, SealedParty
 from securetm.federation.folder import RunFolder, reopen
 from securetm.federation.party.party import Party
 from securetm.federation.simulation.simulation import make_party

@@ -15,14 +15,10 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from securetm.entropy import OperatingSystem
-from securetm.federation.file_digests import RUN
-from securetm.federation.flower.bound_nodes import BoundNodes
 from securetm.federation.flower.flower_errors import BadFlowerSetting
-from securetm.federation.flower.flower_parties import FlowerParties
-from securetm.federation.flower.greeter import LOOKS, Greeter
-from securetm.federation.flower.node_mail import NodeMail
+from securetm.federation.flower.nodes import LOOKS, BoundNodes, FlowerParties, Greeter, NodeMail
 from securetm.federation.flower.simulated_parties import held, roster_digest
-from securetm.federation.folder import RunFolder, begin, reopen
+from securetm.federation.folder import RUN, RunFolder, begin, reopen
 from securetm.federation.network.events import NobodyWatches
 from securetm.federation.running_errors import PartiesMissing
 from securetm.federation.simulation.simulation import execute

@@ -23,7 +23,7 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, error_classes
 from securetm.federation.network.events import Agreed, NetworkEvents, NobodyWatches
 from securetm.federation.network.frames import CHUNK, LARGEST_FRAME, METHOD, NONCE, Incoming, frames_of, packed, unpacked
-from securetm.federation.network.handshake import is_welcome, make_hello
+from securetm.federation.network.handshake import channel_credentials, diagnosed, is_welcome, make_hello
 from securetm.federation.network.network_errors import (
     AlreadyConnected,
     CertificateNotAccepted,
@@ -37,7 +37,6 @@ from securetm.federation.network.network_errors import (
     WrongFrame,
     WrongWelcome,
 )
-from securetm.federation.network.tls import channel_credentials, diagnosed
 
 FINISHED = "Finished"  # the reason that a party is told when the run has ended
 AGAIN = frozenset(kind.__name__ for kind in (AlreadyConnected, Closing, TooSlow, WrongFrame))  # the party dials again

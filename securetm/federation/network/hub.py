@@ -1,6 +1,6 @@
 """The coordinator's end of the network: a grpc server in a thread of its own, where the parties of the roster connect.
 
-It decides who may connect, and carries whole messages. It reads none of them. The coordinator itself stays in its own thread.
+It decides who may connect, and carries whole messages. The coordinator itself stays in its own thread.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import contextlib
 import hashlib
 import logging
 import threading
-from collections.abc import Collection, Coroutine, Mapping
+import time
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,11 +29,11 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, SecuretmError
 from securetm.federation import at_work
 from securetm.federation.network import network_pb2 as pb
-from securetm.federation.network.admission import Admission
 from securetm.federation.network.connections import Asked, Connected, Seat
 from securetm.federation.network.door import Door
 from securetm.federation.network.events import Agreed, NetworkEvents, NobodyWatches
 from securetm.federation.network.frames import EPOCH, LARGEST_FRAME, NONCE, packed, rejected, unpacked
+from securetm.federation.network.handshake import Admission, server_credentials
 from securetm.federation.network.network_errors import (
     AlreadyConnected,
     CannotListen,
@@ -42,9 +44,54 @@ from securetm.federation.network.network_errors import (
     TooSlow,
     WrongFrame,
 )
-from securetm.federation.network.network_parties import NetworkParties
-from securetm.federation.network.spool import SpoolRoom
-from securetm.federation.network.tls import server_credentials
+from securetm.federation.network.spool import Spool, SpoolRoom
+
+
+@dataclass(frozen=True)
+class NetworkParties:
+    """All parties of a hub. A party that is not connected is waited for until the wave's deadline."""
+
+    members: tuple[str, ...]
+    deadline: float  # seconds, for a request and its reply
+    begin: Callable[[Mapping[str, bytes], int], dict[str, Asked]]
+    withdraw: Callable[[Mapping[str, Asked]], None]
+    present: Callable[[], frozenset[str]]
+    arrivals: dict[str, float] = field(default_factory=dict)  # seconds after its request, of each reply of the last wave
+
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
+        """Sends the requests, and yields the replies that came in time, in the order of the roster."""
+        begun = time.monotonic()
+        end = begun + self.deadline
+        self.arrivals.clear()
+        wave = self.begin(requests, most)
+        for name, asked in wave.items():
+            asked.reply.add_done_callback(self._noting(name, begun))
+        try:
+            for name in self.members:
+                if name in wave and (spool := _waited(wave[name], end)) is not None:
+                    del wave[name]
+                    yield name, spool.take()
+        finally:
+            self.withdraw(wave)
+
+    def _noting(self, name: str, begun: float) -> Callable[[Future[Any]], None]:
+        """Returns what notes the time when a reply is whole."""
+
+        def note(_: Future[Any]) -> None:
+            self.arrivals[name] = time.monotonic() - begun
+
+        return note
+
+    def close(self) -> None:
+        """Does nothing: the hub outlives the sessions, and whoever opened it closes it."""
+
+
+def _waited(asked: Asked, end: float) -> Spool | None:
+    try:
+        return asked.reply.result(max(0.0, end - time.monotonic()))
+    except TooLate:
+        return None
+
 
 FINISHED = "Finished"  # the reason that a party is told when the run has ended
 _HELLO_SECONDS = 10.0

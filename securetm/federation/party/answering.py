@@ -18,14 +18,12 @@ from securetm.contracts import Cohort, Mechanism, Message, Noised, Query, RoundC
 from securetm.corpus.corpus import PartyCorpus
 from securetm.errors import CohortTooSmall, NotInCohort
 from securetm.federation.budget.prices import spend_of
-from securetm.federation.client_sampling import asked_of, is_fixed
 from securetm.federation.document_minimum import check_batch, check_demands
-from securetm.federation.party.kept_answer import KeptAnswer
+from securetm.federation.party.kept import KeptAnswer, read_stored, stored
 from securetm.federation.party.paid_question import PaidQuestion
 from securetm.federation.party.session import Awaited, JoinedSession
 from securetm.federation.party.state import PartyState
-from securetm.federation.party.stored_answer import read_stored, stored
-from securetm.federation.questions import HELD_OUT, JOINT, PAIRS, TRAIN
+from securetm.federation.questions import HELD_OUT, JOINT, PAIRS, TRAIN, asked_of, is_fixed
 from securetm.federation.refusal_errors import (
     AlreadyAnswered,
     AnotherSample,

@@ -1,13 +1,13 @@
 """A party of a real federation: everything that can be checked before the first connection, and then the run to its end.
 
-It makes the same party as a simulation does, out of the organisation's own files. It opens no socket itself: whoever calls it
-brings the carrier.
+It makes the same party as a simulation does, out of the organisation's own files. Whoever calls it brings the carrier.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from securetm.accounting.ledger import Ledger
 from securetm.block_answers import IN_PROCESS
-from securetm.contracts import Engine, Least, Unit
+from securetm.contracts import Engine, Least, OriginKind, StartingInput, Unit
 from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.opening import open_corpus
 from securetm.credentials.acceptance import KEYS, check_accepted
@@ -25,7 +25,7 @@ from securetm.credentials.key_files import Keys, Passphrase
 from securetm.credentials.roster import FederationRoster
 from securetm.credentials.roster_file import read_roster
 from securetm.entropy import OperatingSystem
-from securetm.errors import SecuretmError
+from securetm.errors import BadSetting, SecuretmError
 from securetm.federation.budget.ledgers import LedgersOfDocuments, own_budget, runs_in
 from securetm.federation.budget.witness import TAG
 from securetm.federation.declining import reason_of
@@ -40,23 +40,68 @@ from securetm.federation.document_minimum import (
     units_of,
 )
 from securetm.federation.joining_errors import LeftEarly, NotAllowedHere
-from securetm.federation.origins import run_between_organisations
-from securetm.federation.party.accepted_inputs import check_accepted_inputs, check_ledgers_hold, check_most_epsilon
+from securetm.federation.origins import before_in_ledger, run_between_organisations
 from securetm.federation.party.home import PartyHome
 from securetm.federation.party.party import Party
 from securetm.federation.party.reply_times import PacedParty, SystemClock
 from securetm.federation.party.result import keep_result, spent
 from securetm.federation.party.state import PartyWatch
 from securetm.federation.questions import HELD_OUT, TRAIN, before_training
-from securetm.federation.remote_agreement import agreed_apart
+from securetm.federation.release import MODEL, RELEASE
+from securetm.federation.soundness import agreed_apart
 from securetm.federation.sources import Shown, WatchedEmbed, check_brought, embed_of, named_for
 from securetm.plans.agreement import Agreement
+from securetm.plans.origins import accepted_as, entries_of
 from securetm.plans.party_file import PartyFile, PolicyChoice
 from securetm.plans.profiles import cohort_of
 from securetm.plans.reading import read_plan
 from securetm.settings import read_toml
 from securetm.stages import Stages
 from securetm.wording import counted, downward, upward
+
+
+def check_accepted_inputs(agreement: Agreement, policy: PolicyChoice, home: Path) -> None:
+    """Refuses an input that is public or paid for by somebody's word only, unless the party's policy accepts it."""
+    for one in agreement.inputs if agreement.budget is not None else ():
+        if not (_is_built_in(one) or _is_own(one, home) or accepted_as(one) in policy.inputs):
+            says = "the plan says that it is" if one.declared else "it says of itself that it is"
+            problem = f"rests on somebody's word: {says} {one.origin.in_words()}"
+            not_in = (
+                " and if your documents took part in none of its runs that your ledgers do not hold"
+                if one.origin.entries
+                else ""
+            )
+            instead = f'if you believe it{not_in}, write inputs = ["{accepted_as(one)}"] under [policy] of PARTY.toml'
+            raise BadSetting("[origins]", one.setting, repr(one.shown), problem, instead=instead)
+
+
+def check_ledgers_hold(agreement: Agreement, party: str, runs: Collection[str]) -> None:
+    """Refuses to start from a run that names this party, and that none of its ledgers holds: what it spent would be lost."""
+    for entry in entries_of(agreement.inputs):
+        if entry.run not in runs and not entry.simulated and party in entry.parties:
+            problem = f"comes from the run {entry.run}, in which {party} took part, and no ledger of this home holds it"
+            instead = "put the ledgers of that run back into this home; without them nobody knows what was spent"
+            raise BadSetting("[training]", "continue_from", "a model", problem, instead=instead)
+
+
+def check_most_epsilon(agreement: Agreement, policy: PolicyChoice, runs: Collection[str]) -> None:
+    """Refuses a run that would spend more than the policy allows, with what its documents had spent in what it starts from."""
+    before = before_in_ledger(agreement, runs).epsilon
+    epsilon = before + (agreement.budget.epsilon if agreement.budget else 0.0)
+    if before and 0 < policy.most_epsilon < epsilon:
+        raise NotAllowedHere(
+            "epsilon =", upward(epsilon), "plan with what it starts from", f"{downward(policy.most_epsilon)} and less"
+        )
+
+
+def _is_built_in(one: StartingInput) -> bool:
+    return one.origin.kind is OriginKind.PUBLIC and not one.declared and not one.digest
+
+
+def _is_own(one: StartingInput, home: Path) -> bool:
+    """Whether this party itself wrote that very file when a training had ended, with its origin in it."""
+    kept = home.glob(f"data/*/runs/*/{RELEASE}/{MODEL}")
+    return bool(one.digest) and any(hashlib.sha256(path.read_bytes()).hexdigest() == one.digest for path in kept)
 
 
 class Carrier(Protocol):

@@ -16,11 +16,10 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.contracts import State
-from securetm.federation.moved_topics import moved_since
+from securetm.federation.beginning import moved_since
 from securetm.federation.origins import before_in_ledger, facts_of, product_of
-from securetm.federation.party.finishing import WORDS
-from securetm.federation.party.local_training import judge, keep_figures, kept_figures
-from securetm.federation.party.party import Party
+from securetm.federation.party.alone import judge, keep_figures, kept_figures
+from securetm.federation.party.party import WORDS, Party
 from securetm.federation.release import released_model
 from securetm.federation.store import read_arrays, write_json
 from securetm.federation.topic_labels import LABELS, TopicLabels

@@ -1,13 +1,12 @@
 """Compares each party's own model with the shared one, on the party's documents and on those of all parties.
 
-Only a simulation has the documents of all parties. A party computes its other figures itself and keeps them in its own store.
-Large corpora are sampled, so that the comparison takes no longer than the training.
+Only a simulation can, since it plays all roles. None of these figures is an answer to anybody's question.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,27 +14,108 @@ import numpy as np
 
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import PartyCorpus
+from securetm.federation.beginning import Beginning
 from securetm.federation.coordinator.coordinator import Trained
-from securetm.federation.data_free import Beginning
 from securetm.federation.folder import RunFolder
-from securetm.federation.party.adapting import adapt, rounds_of_adapting
-from securetm.federation.party.documents import PartyDocuments
-from securetm.federation.party.local_training import (
+from securetm.federation.party.alone import (
+    adapt,
     held_out_likelihood,
     judge,
     keep_figures,
     kept_figures,
     prevalence,
+    rounds_of_adapting,
     train_alone,
 )
+from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.party import Party
 from securetm.federation.questions import COHERENCE, TOP_WORDS, TRAIN
-from securetm.federation.simulation.usefulness import Predicted, judged, of_whole_texts
-from securetm.federation.simulation.whole_figures import frequencies, npmi_everywhere
 from securetm.federation.store import read_arrays, read_json, write_arrays, write_json
-from securetm.models.quality import diversity, mean_per_word, top_words
+from securetm.models.quality import distinct_words, diversity, mean_per_word, npmi_of_topics, top_words
 from securetm.models.stored_model import read_any, write_model
 from securetm.stages import Stages
+
+_ALIKE = 0.005  # nats per word: no topic model is made for half a percent of perplexity
+_FEW = 10  # documents: an interval of fewer is wrong too often
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """For each held-out document of one party: the log-likelihoods of its unseen words, and how many there are."""
+
+    model: Array
+    frequencies: Array
+    words: Array
+    each: float  # how many documents each stands for
+
+
+def judged(parties: Sequence[Predicted], vocabulary: int) -> dict[str, Any]:
+    """Returns the verdict `useful`: whether the model surely predicts better than word frequencies; None if that is open."""
+    columns = ("model", "frequencies", "words")
+    model, alone, words = (np.concatenate([getattr(one, name) for one in parties]) for name in columns)
+    weights = np.concatenate([np.full(len(one.words), one.each) for one in parties])
+    if not words.sum():
+        return {"useful": None, "baseline": None}
+    uniform = -np.log(vocabulary) * words
+    gain, guess = (mean_per_word(model - other, words, weights) for other in (alone, uniform))
+    perplexities = {
+        name: _finite(float(np.exp(-mean_per_word(found, words, weights)[0])))
+        for name, found in (("model", model), ("word_frequencies", alone))
+    }
+    facts = {**perplexities, "uniform": float(vocabulary), "documents": int((words > 0).sum()), "words": int(words.sum())}
+    interval = {name: _finite(value) for name, value in zip(("value", "low", "high"), gain, strict=True)}
+    baseline = {**facts, "gain": {**interval, "unit": "nats per word"}, "worse_than_uniform": not guess[2] >= 0}
+    return {"useful": _verdict(gain, int((words > 0).sum())), "baseline": baseline}
+
+
+def of_whole_texts(useful: dict[str, Any]) -> dict[str, Any]:
+    """Returns the verdict on a model that reads embeddings: these were made of whole texts, unseen words included.
+
+    Its perplexity is too low to say that the model is of use. Where it is no better even so, the model is of no use.
+    """
+    if useful["baseline"] is None:
+        return useful
+    verdict = None if useful["useful"] else useful["useful"]
+    return {"useful": verdict, "baseline": {**useful["baseline"], "from_whole_texts": True}}
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _verdict(gain: tuple[float, float, float], documents: int) -> bool | None:
+    """Returns the verdict, or None for too few documents. A model with infinite perplexity is of no use."""
+    value, low, high = gain
+    if not np.isfinite(value):
+        return False
+    if documents < _FEW:
+        return None
+    if low > 0:
+        return True
+    return False if high < 0 or max(-low, high) < _ALIKE else None
+
+
+def npmi_everywhere(top: Array, corpora: Iterable[PartyCorpus]) -> Array:
+    """Each topic's mean NPMI over pairs of its top words, by the documents of all these corpora that hold both words."""
+    words, place = distinct_words(top)
+    together, total = np.zeros((len(words), len(words)), dtype=np.int64), 0
+    for corpus in corpora:
+        for _, documents in corpus.parts():
+            present = documents.counts[:, words].astype(bool).astype(np.int64)
+            together += (present.T @ present).toarray()
+            total += len(documents)
+    return npmi_of_topics(place, together, total)
+
+
+def frequencies(corpora: Sequence[PartyCorpus]) -> Array:
+    """The share of each word in all these documents. Each count is raised by one, so that no word is impossible."""
+    totals = np.ones(len(corpora[0].vocabulary))
+    for corpus in corpora:
+        for _, documents in corpus.parts():
+            totals += np.asarray(documents.counts.sum(axis=0)).ravel()
+    shares: Array = totals / totals.sum()
+    return shares
+
 
 ADAPTED = "adapted.safetensors"  # in the party's folder; beside it, how it was chosen
 MOST_TRAINED = 10_000  # documents from which a party learns alone

@@ -18,21 +18,19 @@ from securetm.contracts import Engine
 from securetm.corpus.corpus import Corpus, PartyCorpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.budget.ledgers import own_budget
-from securetm.federation.budget.word_threshold import check_words
+from securetm.federation.budget.words_needed import check_words
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
 from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
-from securetm.federation.file_digests import bind_all, check
-from securetm.federation.folder import RESULT, RunFolder, alone_in, begin, result_of
+from securetm.federation.folder import RESULT, RunFolder, alone_in, begin, bind_all, check, result_of
 from securetm.federation.party.failure_log import failures_in
-from securetm.federation.party.learner import learned_in
 from securetm.federation.party.party import Party
+from securetm.federation.party.state import learned_in
 from securetm.federation.paying_errors import LedgerExhausted, NoBudgetLeft
-from securetm.federation.recording_watch import RecordingWatch
 from securetm.federation.release import release
 from securetm.federation.running_errors import Interrupted, PartyFailed
 from securetm.federation.simulation.comparison import compare
 from securetm.federation.simulation.parties import InProcess, Workers
-from securetm.federation.simulation.run_result import origin_of_run, summary
+from securetm.federation.simulation.result import origin_of_run, summary
 from securetm.federation.soundness import check_floor
 from securetm.federation.store import (
     COMMON,
@@ -42,8 +40,7 @@ from securetm.federation.store import (
     json_bytes,
     write_bytes,
 )
-from securetm.federation.transcript import Parties, Recorded, Transcript
-from securetm.federation.work_time import WorkTimer
+from securetm.federation.transcript import Parties, Recorded, RecordingWatch, Transcript, WorkTimer
 from securetm.models.quality import diversity, top_words
 from securetm.plans.agreement import agree
 from securetm.plans.reading import read_plan

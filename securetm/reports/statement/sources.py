@@ -24,8 +24,7 @@ from securetm.auditing.recorded import MESSAGES
 from securetm.auditing.regulators import bears_on
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
 from securetm.contracts import Budget, Profile
-from securetm.federation.file_digests import ADDED, RUN, check_all, is_bound, read_digests
-from securetm.federation.folder import VERSION, RunFolder, reopen, result_of
+from securetm.federation.folder import ADDED, RUN, VERSION, RunFolder, check_all, is_bound, read_digests, reopen, result_of
 from securetm.federation.party.result import REPORT
 from securetm.federation.release import MODEL, RELEASE, TOPICS, released_model
 from securetm.federation.running_errors import DamagedStore, NotARun

@@ -8,7 +8,7 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, State
 from securetm.corpus.public_words import ranked_words
-from securetm.federation.budget.word_threshold import needed_by
+from securetm.federation.budget.words_needed import needed_by
 from securetm.federation.coordinator.rounds import Rounds
 from securetm.federation.party.words import check_countable, chosen, message_of
 from securetm.federation.paying_errors import TooFewWordsFound

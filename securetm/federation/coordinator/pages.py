@@ -1,7 +1,7 @@
-"""A small read-only web server for an operator: it answers GET with pages made on demand, and nothing else.
+"""A small read-only web server for an operator, and the page of metrics for Prometheus.
 
-It gives every connection little time and few bytes, and takes few at once, so that slow or many clients stop nothing. It knows
-no page's content.
+It gives every connection little time and few bytes, and takes few at once, so that slow or many clients stop nothing. No figure
+of one party depends on documents: how long a party took is not among them.
 """
 
 from __future__ import annotations
@@ -9,13 +9,19 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import TracebackType
 from typing import Self
 
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
+
+from securetm.federation.coordinator.standing import AWAY, Facts
 from securetm.federation.serving_errors import PortInUse
 
 Page = tuple[str, bytes]  # its type, and what is in it
@@ -128,3 +134,45 @@ def _packed(
         *more,
     )
     return "\r\n".join((*lines, "", "")).encode() + (b"" if head else content)
+
+
+class FactsCollector(Collector):
+    """Turns a snapshot of the facts into metrics."""
+
+    def __init__(self, facts: Callable[[], Facts]) -> None:
+        self._facts = facts
+
+    def collect(self) -> Iterator[Metric]:
+        """Yields every metric."""
+        facts = self._facts()
+        yield _gauge("rounds", "Rounds of training that led to the present model.", facts.done)
+        yield _gauge("rounds_planned", "Most rounds of the plan.", facts.of)
+        yield _gauge("sessions", "Sessions that this process began.", facts.session)
+        yield CounterMetricFamily("securetm_waves", "Waves of messages to the parties.", facts.waves)
+        yield _gauge("parties", "Parties of the roster.", len(facts.parties))
+        here = sum(party.state != AWAY for party in facts.parties.values())
+        yield _gauge("parties_connected", "Parties that are connected.", here)
+        yield _gauge("survivors", "Parties over which the last answer was opened.", len(facts.survivors))
+        if facts.seconds_per_round is not None:
+            yield _gauge("seconds_per_round", "Mean over the last rounds.", facts.seconds_per_round)
+        carried = CounterMetricFamily("securetm_bytes", "Bytes of messages that passed.", labels=["direction"])
+        carried.add_metric(["up"], facts.bytes_up)
+        carried.add_metric(["down"], facts.bytes_down)
+        yield carried
+        refused = CounterMetricFamily("securetm_refusals", "Refusals by their name.", labels=["name"])
+        for name, times in sorted(facts.refusals.items()):
+            refused.add_metric([name], times)
+        yield refused
+        if facts.epsilon is not None:
+            yield _gauge("epsilon", "Spent of each unit's budget by the plan, at most.", float(facts.epsilon["epsilon"]))
+
+
+def metrics_page(facts: Callable[[], Facts]) -> Callable[[], tuple[str, bytes]]:
+    """Returns a page with these metrics as they are when it is asked for."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(FactsCollector(facts))
+    return lambda: (CONTENT_TYPE_LATEST, generate_latest(registry))
+
+
+def _gauge(name: str, what: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"securetm_{name}", what, value)

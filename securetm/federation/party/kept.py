@@ -1,11 +1,12 @@
-"""The last answer to each question that a budget paid for. Asked again, it is the same released value, and costs nothing.
+"""What a party keeps of what it paid for: its last answer to each question, and noise that it draws once.
 
-One file for each question, on disk before the answer leaves. What the model remembers after the answer is in it, so that the
-next answer follows from this one.
+Asked again, it gives the same released value, which costs nothing. All of it is on disk before an answer leaves.
 """
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,10 @@ from typing import Self
 
 import numpy as np
 
-from securetm.contracts import PART, Array, State
+from securetm.accounting.ledger import Ledger
+from securetm.aggregation.vectors import pack_vector, unpack_vector, wire_type
+from securetm.contracts import PART, Array, State, Store, Terms
+from securetm.federation.paying_errors import DrawnUnpaid
 from securetm.federation.store import PartyStore, read_arrays, write_arrays
 
 _VECTOR, _MEMORY, _SURPLUS = "vector", "memory/", "surplus"
@@ -68,3 +72,54 @@ def _memory_in(arrays: State) -> dict[str, Array]:
 
 def _file(store: PartyStore, question: str) -> Path:
     return store.folder / f"kept-{question}.safetensors"
+
+
+_FAST = 1  # zeros deflate at any level
+
+
+def stored(vector: State, terms: Terms) -> bytes:
+    """Returns the bytes to keep. Those of a vector without a fixed length stay as they are."""
+    whole = pack_vector(vector, terms)
+    short = whole if terms.ragged else zlib.compress(whole, _FAST)
+    return min(whole, short, key=len)  # of two as long the vector itself: that is how its length is read
+
+
+def read_stored(kept: bytes, terms: Terms, owner: str) -> State:
+    """Returns the vector in these bytes: bytes that have its length are the vector itself, as earlier versions kept it."""
+    length = terms.size * wire_type(terms).itemsize
+    whole = kept if terms.ragged or len(kept) >= length else zlib.decompressobj().decompress(kept, length)
+    return unpack_vector(whole, terms, owner)
+
+
+_PAID = struct.Struct(">32sQ32s")  # which ledger, how many entries it had, and the digest that commits to them
+_DRAWN = "drawn once: "  # in the store, beside what the party signed of other ledgers
+
+
+@dataclass
+class KeptNoise:
+    """A lasting store (contracts.RoundContext) that takes and returns only noise that this ledger paid for."""
+
+    store: Store
+    ledger: Ledger
+    paid: bool = False  # whether the answer under way was charged for noise that is drawn once
+
+    def get(self, key: str) -> bytes | None:
+        """Returns what was drawn under that name. Refuses if the ledger was put back to before the payment."""
+        stored = self.store.get(self._name(key))
+        if stored is None:
+            return None
+        ledger, count, head = _PAID.unpack(stored[: _PAID.size])
+        if ledger != self.ledger.identity:  # another ledger paid for it
+            return None
+        self.ledger.check_against(count, head)
+        return stored[_PAID.size :]
+
+    def put(self, key: str, value: bytes) -> None:
+        """Writes the noise to disk before it returns, bound to the entry that paid for it."""
+        if not self.paid:
+            raise DrawnUnpaid()
+        count, head = self.ledger.head
+        self.store.put(self._name(key), _PAID.pack(self.ledger.identity, count, head) + value)
+
+    def _name(self, key: str) -> str:
+        return f"{_DRAWN}{self.ledger.identity.hex()} {key}"

@@ -1,24 +1,28 @@
-"""How many documents a word needs to be found behind noise. Refuses corpora in which no word can be.
+"""How many words a corpus of so many documents can give: of a language's public list, and behind noise.
 
-It reads only how many documents there are. A simulation uses it, which holds all corpora, before anything is asked or charged.
-A party tells nobody how many documents it has.
+Both read only how many documents there are, before anything is asked or charged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import ceil, sqrt
 
 import numpy as np
 
 from securetm.contracts import Cohort, NamingThreshold, Profile
 from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.public_words import USUAL_LENGTH, ExpectedWords, expected, public_shares
+from securetm.errors import BadSetting
 from securetm.federation.paying_errors import NoWordCanBeFound
 from securetm.federation.questions import JOINT
 from securetm.models.questions.word_sums import ROUNDS, USUAL_WORDS, WordSums, required
 from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import cohort_of, count_of_parties, words_in_sums
+from securetm.plans.schema import TokeniserChoice, VocabularyChoice
 from securetm.route import compile_route
+from securetm.wording import counted
 
 _LISTED, _RANK = 300_000, 10_000  # words that are looked up in a sum, and the place among them of a word that is asked about
 _FOUND = 2.33  # deviations above the threshold at which 99 of 100 are found
@@ -71,3 +75,39 @@ def in_words(needed: NamingThreshold) -> str:
         f"words are chosen behind noise: one that is in {about}{needed.found_from:,} documents of {needed.whose} is found in "
         f"99 of 100 selections, one in fewer than {about}{needed.threshold:,} by luck only"
     )
+
+
+def expected_words(
+    choice: VocabularyChoice, tokeniser: TokeniserChoice, documents: int, length: float = USUAL_LENGTH
+) -> ExpectedWords | None:
+    """Returns what can be expected of a language's list; None where the list is no language's."""
+    code, made = choice.language, tokeniser.make()
+    listed = choice.public_words(made) if code else None
+    if code is None or listed is None:
+        return None
+    return expected(public_shares(listed, code, made), documents, length, choice.min_documents)
+
+
+def expected_in_words(found: ExpectedWords, language: str) -> str:
+    """Returns the sentence that the user reads before anything is spent."""
+    occur, often = round(found.occurring), round(found.frequent)
+    return (
+        f"Of {found.listed:,} frequent words of the language {language}, {occur:,} can be expected in {found.documents:,} "
+        f"documents of {found.length:g} words on any subject, {often:,} of them in {counted(found.least, 'document')} or more; "
+        "documents on one subject have fewer."
+    )
+
+
+def asked_about(language: str, words: int, documents: int | None, length: float) -> tuple[ExpectedWords, str]:
+    """Returns what the calculator says of a language's list: the numbers, and the sentence."""
+    where, usual = "securetm budget profile", VocabularyChoice()
+    choice = replace(usual, source="file", file=language, max_words=words)
+    if choice.language is None:
+        raise BadSetting(where, "--vocabulary", language, "is no language of which there is a list (english, german, de)")
+    if documents is None:
+        raise BadSetting(where, "--vocabulary", language, "needs the number of documents of all parties (--documents N)")
+    if length <= 0:
+        raise BadSetting(where, "--document-length", f"{length:g}", "must be above 0")
+    found = expected_words(choice, TokeniserChoice(), documents, length)
+    assert found is not None
+    return found, expected_in_words(found, language)

@@ -15,20 +15,19 @@ from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
 from securetm.contracts import Origin, Unit
 from securetm.corpus.dropped import NOT_AGREED
+from securetm.federation.beginning import moved_since
+from securetm.federation.budget.forecast import forecast_record
 from securetm.federation.coordinator.coordinator import Trained
-from securetm.federation.file_digests import RUN
-from securetm.federation.folder import RunFolder
-from securetm.federation.moved_topics import moved_since
+from securetm.federation.folder import RUN, RunFolder
 from securetm.federation.origins import before_in_ledger, before_in_trial, facts_of, product_of
+from securetm.federation.party.alone import kept_figures
 from securetm.federation.party.failure_log import lost_in
-from securetm.federation.party.local_training import kept_figures
 from securetm.federation.simulation.comparison import Comparison, PartyFigures
-from securetm.federation.simulation.run_forecast import forecast_record
 from securetm.federation.store import (
     PartyStore,
     read_json,
 )
-from securetm.federation.work_time import WorkTimer
+from securetm.federation.transcript import WorkTimer
 from securetm.models.noisy_counts import top_words_above_noise
 from securetm.models.quality import named_topics
 

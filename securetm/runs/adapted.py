@@ -1,7 +1,6 @@
 """A party's own adapted model in a folder of its own, which is read like the folder in which a finished model landed.
 
-Everything in it was made of the party's own documents, so it is as secret as these. Nothing of it was sent, and nothing of it
-may leave: there is no `release/` in it.
+Everything in it was made of the party's own documents, so it is as secret as these, and there is no `release/` in it.
 """
 
 from __future__ import annotations
@@ -15,20 +14,27 @@ import numpy as np
 
 from securetm.contracts import Origin
 from securetm.corpus.corpus import PartyCorpus
-from securetm.errors import CannotWrite
+from securetm.errors import CannotWrite, Misuse
+from securetm.federation.beginning import moved
 from securetm.federation.folder import check_free
-from securetm.federation.moved_topics import moved
-from securetm.federation.party.adapting import Adapted, adapt, rounds_of_adapting
-from securetm.federation.party.finishing import WORDS
+from securetm.federation.party.alone import Adapted, adapt, rounds_of_adapting
+from securetm.federation.party.party import WORDS
 from securetm.federation.party.result import REPORT, VERSION
 from securetm.federation.release import MODEL
 from securetm.federation.store import write_bytes, write_json
 from securetm.models.quality import named_topics, perplexity_with_interval
 from securetm.models.stored_model import write_model
 from securetm.private_files import private_folder
-from securetm.runs.adapting_errors import TooFewToAdapt
 from securetm.runs.finished import FinishedRun
 from securetm.stages import Stages
+
+
+class TooFewToAdapt(Misuse):
+    """{documents:document has|documents have} a word that the model knows: too few to adapt it and to see whether that helps"""
+
+    documents: int
+    hint = "give more documents; is the text column the right one (--text COLUMN)?"
+
 
 _TITLE = "adapting the topics"
 
