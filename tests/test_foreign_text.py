@@ -27,7 +27,7 @@ from securetm.reports.federation import status_page
 from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html
 from securetm.reports.progress import Bars
-from securetm.reports.terminal import Screen, show_document
+from securetm.reports.terminal import Screen
 from securetm.reports.topics import topics_csv
 from securetm.runs.federation_result import FederationResult
 from tests.reports.audits import AUDIT, finding
@@ -81,7 +81,7 @@ def paper() -> Document:
 
 def paper_on_a_screen(_: object) -> str:
     out = StringIO()
-    show_document(paper(), Screen(file=out, width=80, highlight=False))
+    Screen(file=out, width=80, highlight=False).print(paper())
     return out.getvalue()
 
 

@@ -117,15 +117,14 @@ def _of_run(
     json: bool,
 ) -> bool:
     """Writes the page to sign, and returns whether a promise was broken."""
+    from securetm.reports.document import Paragraph
     from securetm.reports.statement.write import check_released, write_signed_report
-    from securetm.reports.terminal import results, screen, show_document
+    from securetm.reports.terminal import results, screen, show
 
     signer = _signer(home, passphrase_file)
     check_released(run)
     made = write_signed_report(run, html, pdf, markdown, away(examples))
-    show_document(made.sheet, results(json))
-    results(json).print()
-    show_document(made.paper, results(json))
+    show((made.sheet, Paragraph(""), made.paper), results(json))
     to = screen()
     for what, path in made.files:
         to.print(f"{what}: {path}", markup=False)

@@ -94,7 +94,7 @@ def compare(
     firsts = [next(path for path in paths if path.resolve().name == group.runs[0]) for group in compared.groups]
     tested = paired_runs(firsts[0], firsts[1:]) if paired and len(firsts) > 1 else []
     to = results(json)
-    to.print(comparison_tables(compared))
+    to.print(*comparison_tables(compared), sep="\n")
     for sentence in paired_sentences(tested):
         to.print(sentence, markup=False)
     if json:

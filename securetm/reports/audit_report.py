@@ -9,10 +9,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 
 from securetm.auditing import record
 from securetm.auditing.record import Audit, Example, Finding, Measured
@@ -75,7 +75,7 @@ from securetm.reports.document import (
 from securetm.reports.files import write_report
 from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html
-from securetm.reports.terminal import rich_table, show_list
+from securetm.reports.terminal import rich_table, show
 from securetm.threats import CHANNELS, read_threat_model, threat_model_names
 from securetm.wording import counted, upward
 
@@ -133,7 +133,7 @@ def counts_table(audit: Audit) -> Table:
         "attack succeeds there. What no profile claims is open, and not broken, where an attack succeeds."
     )
     columns = ("number of findings", *(f"{MARKS[one]} {one}" for one in STANDINGS))
-    return Table(columns, tuple(rows), caption, numeric=frozenset(range(1, len(columns))))
+    return Table(columns, tuple(rows), caption, numeric=range(1, len(columns)))
 
 
 def meaning_table() -> Table:
@@ -165,22 +165,30 @@ def examples_table(finding: Finding, examples: int) -> Table:
 
 def show_audit(audit: Audit, examples: int, to: Console) -> None:
     """Prints verdicts, reasons, examples, the summary, refusals and what was not tried."""
-    to.print(f"[bold]{escape(audit.title)}[/bold]")
+    show(_on_screen(audit, examples), to)
+
+
+def _on_screen(audit: Audit, examples: int) -> Iterator[Any]:
+    numbered = list(enumerate(audit.findings, start=1))
+    yield Paragraph(audit.title, "strong")
     for adversary, several in by_adversary(audit).items():
-        to.print(rich_table(replace(findings_table(several), title=f"Seen by {adversary}"), box=SIMPLE_HEAD))
-    for number, finding in enumerate(audit.findings, start=1):
+        yield _shown(findings_table(several), f"Seen by {adversary}")
+    for place, finding in numbered:
         if finding.outcome.verdict != REFUTED:
-            to.print(f"{number}. {standing(finding)}: {escape(finding.outcome.why)}.")
-    for number, finding in enumerate(audit.findings, start=1):
+            yield Paragraph(f"{place}. {standing(finding)}: {finding.outcome.why}.")
+    for place, finding in numbered:
         if finding.leaked and examples and (finding.outcome.verdict == REFUTED or finding.outcome.measured.hits):
-            title = f"{number}. Recovered under {finding.run.profile} by {finding.about.title.lower()}"
-            to.print(rich_table(replace(examples_table(finding, examples), title=title), box=SIMPLE_HEAD, show_lines=True))
-    to.print(rich_table(replace(counts_table(audit), caption=""), box=SIMPLE_HEAD))
-    style = "bold red" if audit.refuted_claims else "bold"
-    to.print(f"[{style}]{escape(headline(audit))}[/{style}] {CAUTION}")
-    show_list("What the parties refused", [_refusal(*map(str, row)) for row in refusals_table(audit).rows], to)
-    show_list("Not tried", audit.not_tried, to)
-    to.print(f"{counted(len(audit.findings), 'finding')} in {audit.seconds:.0f} s.")
+            title = f"{place}. Recovered under {finding.run.profile} by {finding.about.title.lower()}"
+            yield _shown(examples_table(finding, examples), title, show_lines=True)
+    yield _shown(replace(counts_table(audit), caption=""))
+    yield Paragraph((Words(headline(audit), "danger" if audit.refuted_claims else "strong"), f" {CAUTION}"))
+    yield from items([_refusal(*map(str, row)) for row in refusals_table(audit).rows], "What the parties refused")
+    yield from items(audit.not_tried, "Not tried")
+    yield Paragraph(f"{counted(len(audit.findings), 'finding')} in {audit.seconds:.0f} s.")
+
+
+def _shown(table: Table, title: str = "", **style: Any) -> Any:
+    return rich_table(replace(table, title=title), title_style="bold", box=SIMPLE_HEAD, **style)
 
 
 def _refusal(profile: str, least: str, attempt: str, became: str) -> str:

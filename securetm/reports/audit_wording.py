@@ -15,7 +15,6 @@ MARKS = {BROKEN: "■", OPEN: "◧", HELD: "□", NOT_TESTED: "–"}  # they sta
 _MOST_REASONS = 3
 _LEAST = 1e-6  # a smaller share is written as "under" this one, not as 0
 SHARE, EPSILON, NUMBER = "share", "epsilon", "number"  # the scales on which a measure is drawn and written
-
 MEANING = {
     BROKEN: "the attack succeeded at what the profile claims to prevent: the claim does not hold as it was used here",
     OPEN: "the attack succeeded at what nobody claims to prevent; baselines are such, and must be open",

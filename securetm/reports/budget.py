@@ -22,7 +22,6 @@ from securetm.reports.terminal import rich_table
 from securetm.wording import upward, upward_figure, upward_share
 
 MOST_RIGHT = 0.99  # of guesses whether somebody was in it: a budget that allows more hardly limits anything
-
 _MOST_WHOLE = 4  # whole epsilons with which guesses can be right that often, and no more often: e^5 is above 99
 
 
@@ -54,7 +53,6 @@ def of_100(right: float) -> str:
 
 
 WIDEST = 110  # a longer line is hard to read
-
 _NO_GDP = "The Gaussian (GDP) approximation is not offered: it understates what is spent."
 
 

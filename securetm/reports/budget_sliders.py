@@ -119,4 +119,4 @@ def _fixed() -> Table:
         "Epsilon per document, or per person where rows are of persons. For k documents with rows of their own, read the line "
         "of the noise over k."
     )
-    return Table(columns, rows, caption, numeric=frozenset(range(1, len(columns))))
+    return Table(columns, rows, caption, numeric=range(1, len(columns)))

@@ -42,20 +42,18 @@ from securetm.plans.reading import plan_from_tables
 from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
 from securetm.reports.budget import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
 from securetm.reports.committed_costs import ProfileCost, by_cost, cost_of
+from securetm.reports.document import items
 from securetm.reports.forecast import before_a_run, chance_said, forecast_said
 from securetm.reports.profiles import explain
 from securetm.reports.statement.questions import plain_claim
-from securetm.reports.terminal import show_list, titled
+from securetm.reports.terminal import show, titled
 from securetm.settings import require
 from securetm.threats import Gap
 from securetm.wording import counted, listed, upward, upward_figure
 
 _LEAST_DELTA = 1e-12
-
 _WORDS_ONCE = "# The first run finds the words, and pays for them; the others take its list (--vocabulary), or pay again."
-
 MOST_EPSILON = 1_000
-
 _STARTS = {
     PLAIN: ('start = "plain"',),
     BY_MOMENTS: ('start = "moments"',),
@@ -234,9 +232,7 @@ def _amount(value: float) -> str:
 
 
 _REPORT = "`securetm report`"
-
 _NOBODY_PROMISES = "nothing promises it, and "  # how a reason begins that says why it matters
-
 _WHO: Mapping[str, str] = {COORDINATOR: "the coordinator", PARTY: "other parties", READER: "whoever gets the model"}
 
 
@@ -499,7 +495,7 @@ def _show_none(facts: Mapping[str, Any], to: Console) -> None:
     to.print(Text("No profile promises all of that.", style="bold red"))
     to.print(Text(facts["asked"]))
     said = [f"{one['change']}: then {one['profile']}" for one in facts["changes"]]
-    show_list("One of these would have to change", said, to)
+    show(items(said, "One of these would have to change"), to)
     if not said:
         to.print("No single change, pair or three of changes is enough: ask for less.")
 
@@ -520,7 +516,7 @@ def _show_chosen(facts: Mapping[str, Any], to: Console) -> None:
         of_use = facts["forecast"]["verdict"] == Verdict.OF_USE.value
         to.print(Text(facts["forecast"]["said"], style="" if of_use else "bold yellow"))
     not_kept = [f"accepted: “{one['claim']}” may fail: {one['reason']}" for one in facts["accepted"]]
-    show_list("What it does not protect", [*not_kept, *facts["out_of_scope"]], to)
+    show(items([*not_kept, *facts["out_of_scope"]], "What it does not protect"), to)
 
 
 def _show_cost(facts: Mapping[str, Any], to: Console) -> None:

@@ -5,7 +5,7 @@ Whoever composes a report fills these in, and adds no markup; how a block looks 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,7 @@ class Items:
     """A list of sentences or parts of sentences."""
 
     items: tuple[Line, ...]
+    title: str = ""  # in a terminal
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,9 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
     title: str = ""
-    kind: str = ""  # "facts": names and texts without a head, and a caption for screen readers; "matrix"; "matrix many"
-    numeric: frozenset[int] = frozenset()  # columns that stand to the right
+    kind: str = ""  # "facts": names and texts without a head, and a caption for screen readers; "matrix"; "lines" between rows
+    numeric: Collection[int] = ()  # columns that stand to the right
+    whole: Collection[int] = ()  # columns that are never broken
     upright: int = 0  # a narrow terminal puts all columns but so many first ones into one, below each other; 0: none
     shares: tuple[float, ...] = ()  # of the width of a sheet, for each column
 
@@ -197,7 +199,7 @@ def table_of(found: ReportTable) -> Table:
         place for place in range(len(found.columns)) if all(isinstance(row[place], int | float | None) for row in found.rows)
     )
     rows = tuple(tuple(cell(value) for value in row) for row in found.rows)
-    return Table(found.columns, rows, found.caption, found.title, numeric=frozenset(numeric))
+    return Table(found.columns, rows, found.caption, found.title, numeric=tuple(numeric))
 
 
 def cell(value: Any) -> str:
@@ -234,9 +236,9 @@ def paragraphs(texts: Iterable[str], kind: str = "") -> tuple[Paragraph, ...]:
     return tuple(Paragraph(text, kind) for text in texts if text)
 
 
-def items(sentences: Sequence[Line]) -> tuple[Items, ...]:
+def items(sentences: Sequence[Line], title: str = "") -> tuple[Items, ...]:
     """A list, or nothing where there is no sentence."""
-    return (Items(tuple(sentences)),) if sentences else ()
+    return (Items(tuple(sentences), title),) if sentences else ()
 
 
 def in_comment(marks: tuple[str, ...]) -> str:

@@ -8,16 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Column, Table
 
 from securetm.quality.control_topics import CONTROLS
 from securetm.quality.evaluation import FREQUENCIES, Compared, Evaluation, Row
-from securetm.reports.terminal import show_list, titled
+from securetm.reports.document import Cell, Paragraph, Table, Words, items
+from securetm.reports.terminal import show
 from securetm.wording import counted
 
 _ARROWS = {"higher": "↑", "lower": "↓", "": ""}
-
 _SAID = (
     "↑: higher is better, ↓: lower is. Random topics and clusters of the word vectors "
     "alone saw no document: what they reach is no merit of a model."
@@ -26,45 +24,40 @@ _SAID = (
 
 def show_evaluation(found: Evaluation, documents: str, to: Console) -> None:
     """Every figure beside its controls, the comparison with another model, and what is not there and why."""
-    measured = [row for row in found.rows if row.measured is not None]
-    to.print(f"{counted(len(found.topics), 'topic')} of {escape(found.topics.name)}, judged {documents}")
-    to.print(figures_table(measured))
-    if found.compared:
-        to.print(compared_table([one for one in found.compared if not one.needs]))
     missing = [(row.needs, row.title) for row in found.rows if row.needs]
     missing += [(one.needs, f"difference of {one.title}") for one in found.compared if one.needs]
     reasons = dict.fromkeys(why for why, _ in missing)
-    show_list("Not measured", [f"{', '.join(title for w, title in missing if w == why)}: {why}" for why in reasons], to)
+    not_measured = [f"{', '.join(title for other, title in missing if other == why)}: {why}" for why in reasons]
+    compared = [compared_table([one for one in found.compared if not one.needs])] if found.compared else []
+    judged = Paragraph(f"{counted(len(found.topics), 'topic')} of {found.topics.name}, judged {documents}")
+    figures = figures_table([row for row in found.rows if row.measured is not None])
+    show((judged, figures, *compared, *items(not_measured, "Not measured")), to)
 
 
 def figures_table(measured: Sequence[Row]) -> Table:
     """A row for each figure, and a column for each control."""
     controls = [name for name in CONTROLS if any(name in row.controls for row in measured)]
-    columns = [Column("figure", no_wrap=True), *(Column(h, justify="right", no_wrap=True) for h in ("value", "95 % interval"))]
-    columns += [Column(name.replace(" ", "\n"), justify="right", no_wrap=True) for name in controls]
-    table = titled("", *columns, Column("range", overflow="fold"), caption=_SAID)
+    rows: list[tuple[str, ...]] = []
     for row in measured:
-        beside = [_figure(row.controls.get(name)) for name in controls]
+        beside = (_figure(row.controls.get(name)) for name in controls)
         value = _figure(row.measured.value) if row.measured else ""
-        table.add_row(escape(row.title), value, _ends(row), *beside, f"{_ARROWS[row.better]} {_short(row.range)}")
+        rows.append((row.title, value, _ends(row), *beside, f"{_ARROWS[row.better]} {_short(row.range)}"))
         if FREQUENCIES in row.controls:
-            table.add_row(f"  {FREQUENCIES}", _figure(row.controls[FREQUENCIES]), "", *[""] * len(controls), "")
-    return table
+            rows.append((f"  {FREQUENCIES}", _figure(row.controls[FREQUENCIES]), "", *[""] * len(controls), ""))
+    columns = ("figure", "value", "95 % interval", *(name.replace(" ", "\n") for name in controls), "range")
+    return Table(columns, tuple(rows), _SAID, numeric=range(1, len(columns) - 1), whole=range(len(columns) - 1))
 
 
 def compared_table(rows: Sequence[Compared]) -> Table:
     """The differences of two models on the same documents."""
-    heads = ("", "this", "other", "difference", "chance", "documents")
-    columns = (Column(head, justify="right" if head else "left", overflow="fold") for head in heads)
     caption = "Paired bootstrap over documents. A difference is sure (bold) where its interval leaves zero out."
-    table = titled("Difference of the two on the same documents", *columns, caption=caption)
+    cells: list[tuple[Cell, ...]] = []
     for one in rows:
-        apart = one.difference
-        said = f"{apart.value:+.3g} [{apart.low:+.3g}, {apart.high:+.3g}]"
-        mine, other = _figure(one.mine), _figure(one.other)
-        difference = f"[bold]{escape(said)}[/bold]" if apart.sure else escape(said)
-        table.add_row(escape(one.title), mine, other, difference, f"{apart.chance:.3f}", f"{one.documents:,}")
-    return table
+        apart, own, other = one.difference, _figure(one.mine), _figure(one.other)
+        said = Words(f"{apart.value:+.3g} [{apart.low:+.3g}, {apart.high:+.3g}]", "strong" if apart.sure else "")
+        cells.append((one.title, own, other, (said,), f"{apart.chance:.3f}", f"{one.documents:,}"))
+    columns, title = ("", "this", "other", "difference", "chance", "documents"), "Difference of the two on the same documents"
+    return Table(columns, tuple(cells), caption, title, numeric=range(1, 6))
 
 
 def _short(ends: str) -> str:
@@ -89,31 +82,20 @@ _MB = 1 << 20
 
 
 def show_manifest(facts: Mapping[str, Any], to: Console) -> None:
-    """One row for each figure."""
-    from rich.table import Table
-
-    table = Table(title=f"Corpus {facts['name']} in {facts['folder']}", show_header=False, title_justify="left")
-    for title, value in _rows(facts):
-        table.add_row(title, value)
-    to.print(table)
-
-
-def _rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a corpus on disk holds: one row for each figure."""
     left_out = f" ({facts['left_out']:,} without a word are left out)" if facts["left_out"] else ""
-    files = f"{facts['shards']:,} of {facts['bytes'] / _MB:,.1f} MB together"
     blocks = f"{facts['blocks']:,} of {facts['block_documents']:,} documents; the largest takes"
-    settings = ", ".join(f"{name} = {value}" for name, value in facts["tokeniser"].items())
-    verified = [("compared", "every byte is as it was written")] if facts.get("verified") else []
-    return [
+    rows = (
         ("documents", f"{facts['documents']:,}{left_out}"),
         ("words", f"{facts['words']:,} different, {facts['tokens']:,} in all"),
         ("columns", ", ".join(facts["columns"]) or "none but the text"),
         ("blocks", f"{blocks} {facts['largest_block_bytes'] / _MB:,.1f} MB"),
-        ("files", files),
-        ("tokeniser", settings),
+        ("files", f"{facts['shards']:,} of {facts['bytes'] / _MB:,.1f} MB together"),
+        ("tokeniser", ", ".join(f"{name} = {value}" for name, value in facts["tokeniser"].items())),
         ("digest", facts["digest"]),
-        *verified,
-    ]
+        *([("compared", "every byte is as it was written")] if facts.get("verified") else []),
+    )
+    show([Table(("", ""), rows, title=f"Corpus {facts['name']} in {facts['folder']}", kind="facts")], to)
 
 
 MOST_NAMES = 8  # in one sentence

@@ -34,16 +34,16 @@ from securetm.federation.coordinator.standing import (
 from securetm.federation.declining import in_words
 from securetm.federation.party.status import JoinStatus
 from securetm.foreign_text import printable
+from securetm.reports import document
+from securetm.reports.document import Paragraph, Words
 from securetm.reports.files import StandardOutput
 from securetm.reports.pages import page
 from securetm.reports.runs import MOST_TOPICS
-from securetm.reports.terminal import results, screen, titled
+from securetm.reports.terminal import results, screen, show
 from securetm.wording import counted, downward, upward, upward_figure
 
 MARKS: Mapping[str, str] = {AWAY: "○", CONNECTED: "●", ASKED: "…", ANSWERED: "✓"}
-
 STATES: Mapping[str, str] = {AWAY: "away", CONNECTED: "connected", ASKED: "asked", ANSWERED: "answered"}
-
 PHASES: Mapping[str, str] = {
     WAITING: "Waiting for parties",
     TRAINING: "Training",
@@ -51,7 +51,6 @@ PHASES: Mapping[str, str] = {
     FINISHED: "Finished",
     STOPPED: "Stopped",
 }
-
 COLUMNS = ("party", "state", "last round", "sent", "received", "last refusal")
 
 
@@ -112,11 +111,8 @@ def time_in_words(seconds: float) -> str:
 
 
 _COLOURS = {AWAY: "yellow", CONNECTED: "green", ASKED: "cyan", ANSWERED: "bold green"}
-
 _NARROW = 90  # characters: below, what was sent and received is left out
-
 _RATE = 2  # times a second
-
 MOST_PARTIES = 25  # shown at once
 
 
@@ -153,10 +149,9 @@ def picture(facts: Mapping[str, Any], width: int) -> RenderableType:
 def show_served(result: Mapping[str, Any], to: Console) -> None:
     """The end of a run, as far as a coordinator may know it."""
     if result["topics"]:
-        table = titled("Topics of the shared model", Column("", justify="right"), Column("top words", overflow="fold"))
-        for number, words in enumerate(result["topics"][:MOST_TOPICS], start=1):
-            table.add_row(str(number), escape(" ".join(words[:7])))
-        to.print(table)
+        rows = enumerate(result["topics"][:MOST_TOPICS], start=1)
+        words = tuple((str(number), " ".join(words[:7])) for number, words in rows)
+        show([document.Table(("", "top words"), words, title="Topics of the shared model", numeric=(0,))], to)
     for name, value in result["quality"].items():
         to.print(f"{name}: {value:,.3g}")
     up, down = size_in_words(result["bytes_up"]), size_in_words(result["bytes_down"])
@@ -213,17 +208,14 @@ def status_pages(facts: Callable[[], Mapping[str, Any]]) -> Mapping[str, Callabl
 
 
 _PER_LINE = 4  # groups of a fingerprint
-
-_STYLES = {"came": "green", "left": "red", "revoked": "bold red", "identity changed": "bold red", "TLS key changed": "yellow"}
+_STYLES = {"came": "good", "left": "bad", "revoked": "danger", "identity changed": "danger", "TLS key changed": "hint"}
 
 
 def show_fingerprints(found: Mapping[str, Any], json: bool) -> None:
     """Fingerprints of keys, certificates and rosters, with notes on what ends soon."""
-    heads = (Column("what", overflow="fold"), Column("of", overflow="fold"), Column("fingerprint", no_wrap=True), "until")
-    table = titled(escape(found["of"]), *heads, show_lines=True)
-    for row in found["fingerprints"]:
-        table.add_row(escape(row["what"]), escape(row["name"]), in_lines(row["fingerprint"]), row["until"])
-    results(json).print(table)
+    rows = tuple((row["what"], row["name"], in_lines(row["fingerprint"]), row["until"]) for row in found["fingerprints"])
+    heads = ("what", "of", "fingerprint", "until")
+    show([document.Table(heads, rows, title=found["of"], kind="lines", whole=(2,))], results(json))
     show_warnings(found["warnings"])
 
 
@@ -236,16 +228,23 @@ def in_lines(fingerprint: str) -> str:
 def show_changes(new: FederationRoster, old: FederationRoster | None, lines: Sequence[RosterChange], to: Console) -> None:
     """What a roster changes, and its fingerprint."""
     before = f"accepted here: {old.version}" if old else "none was accepted here before"
-    heads = ("member", "change", Column("fingerprint of its identity", no_wrap=True), "certificate until")
-    title = f"Roster {new.version} of federation {escape(new.federation)} ({before})"
-    table = titled(title, *heads, caption=f"The coordinator listens on {escape(new.address)}.")
-    for line in lines:
-        shown = "" if line.what == STAYS else in_lines(line.identity)
-        name = f"{line.name}\nholds {line.holds:,} or more" if line.holds else line.name
-        table.add_row(escape(name), line.what, shown, line.until, style=_STYLES.get(line.what))
-    to.print(table)
-    to.print("[bold]Fingerprint of this roster[/bold], to compare with the other members by telephone:")
-    to.print(in_lines(new.fingerprint))
+    title = f"Roster {new.version} of federation {new.federation} ({before})"
+    heads = ("member", "change", "fingerprint of its identity", "certificate until")
+    rows = tuple(
+        tuple((Words(cell, _STYLES.get(line.what, "")),) for cell in cells)
+        for line in lines
+        for cells in [
+            (
+                f"{line.name}\nholds {line.holds:,} or more" if line.holds else line.name,
+                line.what,
+                "" if line.what == STAYS else in_lines(line.identity),
+                line.until,
+            )
+        ]
+    )
+    table = document.Table(heads, rows, f"The coordinator listens on {new.address}.", title, whole=(2,))
+    told = (Words("Fingerprint of this roster", "strong"), ", to compare with the other members by telephone:")
+    show((table, Paragraph(told), Paragraph(in_lines(new.fingerprint))), to)
 
 
 def show_request(facts: Mapping[str, Any], json: bool) -> None:
@@ -272,7 +271,6 @@ _TOLD = {  # each event in words
     "refused": "refused what the coordinator asked, which is told {name} and no more: {reason} ({hint})",
     "failed": "failed here, and the coordinator is told nothing: {name}: {reason} ({hint})",
 }
-
 _ROUND_EVERY = 10.0  # seconds between two plain lines about answers
 
 

@@ -17,7 +17,8 @@ from securetm.plans.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALON
 from securetm.plans.forecast.usefulness_forecast import LENGTHS, Band, Forecast, Verdict, tried_as
 from securetm.plans.schema import MOMENTS, NO_VECTORS
 from securetm.reports.budget import WIDEST
-from securetm.reports.terminal import titled
+from securetm.reports.document import Table, Words
+from securetm.reports.terminal import STYLES, rich_table
 from securetm.wording import counted, listed
 
 _VERDICTS = {
@@ -76,7 +77,6 @@ _STARTS = {
     BY_MOMENTS: (f"--start {MOMENTS}",),
     BY_MOMENTS_ALONE: (f"--start {MOMENTS}", f"--vectors {NO_VECTORS}"),
 }
-
 LIST_OF_YOURS = "WORDS.txt"  # a public list, one word a line, in the place of a language
 
 
@@ -102,8 +102,7 @@ def run_to_type(
 
 
 _COLUMNS = ("model", "rounds", "nats a word over frequencies", "share of F1 without noise", "chance of use", "forecast")
-
-_STYLES = {Verdict.OF_USE: "bold green", Verdict.NOT_OF_USE: "bold red", Verdict.CANNOT_SAY: "bold yellow"}
+_STYLES = {Verdict.OF_USE: "fine", Verdict.NOT_OF_USE: "danger", Verdict.CANNOT_SAY: "alarm"}
 
 
 def show_forecast(chosen: ForecastChoice, to: Console, warnings: Sequence[str] = (), run: str = "") -> None:
@@ -111,15 +110,19 @@ def show_forecast(chosen: ForecastChoice, to: Console, warnings: Sequence[str] =
     asked, width = chosen.asked, min(to.width, WIDEST)
     told = f"\n\n{chance_said(asked)}{forecast_said(asked)}"
     verdict = Text.assemble(
-        f"{setting_said(asked)}\n\n", ("Forecast: ", ""), (asked.verdict.value, _STYLES[asked.verdict]), told
+        f"{setting_said(asked)}\n\n", ("Forecast: ", ""), (asked.verdict.value, STYLES[_STYLES[asked.verdict]]), told
     )
     to.print(Panel(verdict, title=Text("Will it be of use?", style="bold"), title_align="left", padding=(1, 2), width=width))
-    table = titled("The same with each model", *_COLUMNS)
-    for one in chosen.each:
-        bands = (_range(one.held_out), _range(one.classification), _chance(one))
-        verdict = Text(one.verdict.value, style=_STYLES[one.verdict])
-        table.add_row(tried_as(one.setting), f"{one.setting.rounds or '?'}", *bands, verdict)
-    to.print(table, width=width)
+    rows = tuple(
+        (
+            tried_as(one.setting),
+            f"{one.setting.rounds or '?'}",
+            *(_range(one.held_out), _range(one.classification), _chance(one)),
+            (Words(one.verdict.value, _STYLES[one.verdict]),),
+        )
+        for one in chosen.each
+    )
+    to.print(rich_table(Table(_COLUMNS, rows, title="The same with each model")), width=width)
     for sentence in warnings:
         to.print(f"! {sentence}", markup=False, width=width, style="yellow")
     for sentence in (*notes(chosen), *((f"That run: {run}",) if run else ())):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Column
-from rich.text import Text
 
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.aggregation import AGGREGATIONS
@@ -27,7 +24,8 @@ from securetm.plans.agreement import begins_public
 from securetm.plans.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile, words_in_sums
 from securetm.registries import OURS, Registry, unreadable_packages
 from securetm.reports.committed_costs import ProfileCost, cost_of, frontier_says
-from securetm.reports.terminal import show_list, titled
+from securetm.reports.document import Block, Cell, Paragraph, Table, Words, items, paragraphs
+from securetm.reports.terminal import show
 from securetm.threats import read_threat_model
 from securetm.wording import counted, listed, upward, upward_figure
 
@@ -72,58 +70,40 @@ def unusable_parts() -> list[dict[str, str]]:
 
 def show_parts(facts: Mapping[str, Any], unusable: list[dict[str, str]], to: Console) -> None:
     """One row for each kind, where a part of another package is named with its package; then what cannot be used."""
-    from rich.markup import escape
-    from rich.table import Column
+    rows = tuple(
+        (
+            kind.replace("_", " "),
+            ", ".join(one["name"] + ("" if one["package"] == OURS else f" (of {one['package']})") for one in parts),
+        )
+        for kind, parts in facts.items()
+    )
+    said = [f"Not usable, of the package {one['package']}: {one['problem']}." for one in unusable]
+    show((Table(("kind", "parts"), rows, kind="lines", whole=(0,)), *paragraphs(said, "hint")), to)
 
-    from securetm.reports.terminal import titled
 
-    table = titled("", Column("kind", no_wrap=True), Column("parts", overflow="fold"), show_lines=True)
-    for kind, parts in facts.items():
-        names = (one["name"] + ("" if one["package"] == OURS else f" (of {one['package']})") for one in parts)
-        table.add_row(kind.replace("_", " "), escape(", ".join(names)))
-    to.print(table)
-    for one in unusable:
-        to.print(f"Not usable, of the package {one['package']}: {one['problem']}.", style="yellow", markup=False)
-
+# ---- what a profile means --------------------------------------------------------------------------------------------
 
 _SUMMED = "in any sum but that of held-out likelihoods, those of parties that help the coordinator included"
-
 _CHOSEN = "held by the parties of any sum; secret coins choose fewer of them for each"
-
 _CLEAR = "every answer of every party in the clear: word frequencies, gradients, held-out likelihood"
-
 _SEALED = "that a party answered, and how many bytes; each answer looks like random numbers"
-
 _NOISED = "every answer of every party with that party's noise in it: sums over its documents, round by round"
-
 _TOTAL = "the exact sum over all parties of each answer, round by round"
-
 _NOISED_TOTAL = "the sum over all parties of each answer with their noise in it, round by round"
-
 _LEDGERS = "how often each party spent of its budget, and for which question"
-
 _OWNERS = "which party uses which words (a union vocabulary; a public word list avoids it)"
-
 _UNION = "every word of every party and in how many documents it occurs, not whose it is"
-
 _WEIGHTS = "the shared weights, round by round"
-
 _SHARED = ("the agreed list of words", "the shared model")
-
 _SELECTED = "words that enough documents of a party use, with noised counts, not whose they are"
-
 _FOUND = "in about how many documents of all parties together a word of a public list occurs, with noise"
-
 _BOUNDED = (
     "what many documents have in common: noise bounds what is told of any one document or person, not of a party's subjects",
     "how many rounds there were, who took part and when, and how often each ledger was charged",
     "more of a person who has documents with several parties, or of a document that has copies",
 )
-
 _MADE_OF_NOISE = "every answer of every party, made of words with noise in their place: no exact word, but exact lengths"
-
 _NOISED_BEFORE = "the sum over all parties of each answer, made of words with noise in their place, round by round"
-
 _PARTIAL = (
     "whole documents: the noise hides one word occurrence, and a document is as many of them; somebody who knows most of one "
     "finds out whether it is there",
@@ -131,7 +111,6 @@ _PARTIAL = (
     "what many documents have in common, and words that one document, or one person, repeats",
     "how many rounds there were, who took part and when, and whether a party's documents changed since an earlier run",
 )
-
 _STILL = (
     "a sum hides who, not what: a word that a single document of all parties uses is in the total, and words that occur in "
     "one document only are linked by it",
@@ -141,12 +120,10 @@ _STILL = (
     "the same question asked twice, of parties and of all parties but one, would show that one: what does not depend on the "
     "model is therefore answered once",
 )
-
 _UNKEPT = (
     "nothing, for no question is answered: the budget is one of single words, no part of this profile adds noise to them, and "
     "so no differential privacy is given to anything"
 )
-
 _UNBOUNDED = (
     "nothing here is differentially private: who gets the model, or a total, may find out whether a document was in it",
 )
@@ -304,57 +281,54 @@ def _spent_by_word(budget: Budget) -> str:
 
 def show_explanation(facts: Mapping[str, Any], to: Console) -> None:
     """What a profile means: who sees what, what protects it, what is spent, and what still shows."""
-    to.print(Text(f"{facts['profile']}: {facts['title']}", style="bold"))
-    if facts["danger"]:
-        to.print(Text(facts["danger"], style="bold red"))
-    heads = ("who", "sees", "what protects it")
-    table = titled("", *(Column(head, overflow="fold") for head in heads), show_lines=True)
+    show(_explanation(facts), to)
+
+
+def _explanation(facts: Mapping[str, Any]) -> Iterator[Block]:
+    threats, parties, documents = facts["threat_model"], facts["minimum_parties"], facts["minimum_documents"]
+    rows: list[tuple[Cell, ...]] = []
     for view in facts["views"]:
-        protection = "\n".join(view["protected_by"]) or "[bold red]nothing[/bold red]"
-        table.add_row(view["role"], "\n".join(f"• {escape(seen)}" for seen in view["sees"]), protection)
-    to.print(table)
-    to.print(f"[bold]Spent:[/bold] {escape(facts['spent'])}")
-    to.print(f"[bold]Threat model:[/bold] {facts['threat_model']['name']}: {escape(facts['threat_model']['title'])}")
-    show_list("What it still shows", facts["still_shows"], to)
-    to.print(f"[bold]Training begins[/bold] {escape(facts['start'])}.")
-    if facts["recommended"]:
-        to.print(f"[bold]Model to take[/bold]: {escape(facts['recommended'])}.")
-    parties, documents = facts["minimum_parties"], facts["minimum_documents"]
+        protection = "\n".join(view["protected_by"]) or (Words("nothing", "danger"),)
+        rows.append((view["role"], "\n".join(f"• {seen}" for seen in view["sees"]), protection))
+    others = [f"{one['kind']} {one['name']}, of {one['package']}" for one in facts["parts"] if one["package"] != OURS]
     least = f"{counted(parties, 'party', 'parties')}, {counted(documents, 'document')} {facts['minimum_counts']}"
-    to.print(f"[bold]Least:[/bold] {least}")
-    show_list("Knowingly accepted", [f"not “{part['claim']}”: {part['reason']}" for part in facts["accepted"]], to)
-    show_list("Out of scope", facts["out_of_scope"], to)
-    others = [part for part in facts["parts"] if part["package"] != OURS]
-    show_list("Parts of other packages", [f"{one['kind']} {one['name']}, of {one['package']}" for one in others], to)
-    show_list("Audits that try it", facts["audits"], to)
-    _show_gaps(facts["gaps"], facts["threat_model"]["name"], to)
+    yield Paragraph(f"{facts['profile']}: {facts['title']}", "strong")
+    yield from paragraphs((facts["danger"],), "danger")
+    yield Table(("who", "sees", "what protects it"), tuple(rows), kind="lines")
+    yield Paragraph((Words("Spent:", "strong"), f" {facts['spent']}"))
+    yield Paragraph((Words("Threat model:", "strong"), f" {threats['name']}: {threats['title']}"))
+    yield from items(facts["still_shows"], "What it still shows")
+    yield Paragraph((Words("Training begins", "strong"), f" {facts['start']}."))
+    if facts["recommended"]:
+        yield Paragraph((Words("Model to take", "strong"), f": {facts['recommended']}."))
+    yield Paragraph((Words("Least:", "strong"), f" {least}"))
+    yield from items([f"not “{one['claim']}”: {one['reason']}" for one in facts["accepted"]], "Knowingly accepted")
+    yield from items(facts["out_of_scope"], "Out of scope")
+    yield from items(others, "Parts of other packages")
+    yield from items(facts["audits"], "Audits that try it")
+    yield _gaps(facts["gaps"], threats["name"])
 
 
 def show_check(facts: Mapping[str, Any], to: Console) -> None:
     """What a profile gives up, against whom it was checked, and every gap."""
-    if facts["danger"]:
-        to.print(Text(f"profile {facts['profile']}: {facts['danger']}", style="bold red"))
     threats = facts["threat_model"]
-    to.print(f"[bold]Threat model:[/bold] {escape(threats['name'])}: {escape(threats['title'])}")
-    if not facts["required"]:
-        to.print("It requires nothing, so nothing is promised.")
-    _show_gaps(facts["gaps"], threats["name"], to)
+    danger = [f"profile {facts['profile']}: {facts['danger']}"] if facts["danger"] else []
+    nothing = "" if facts["required"] else "It requires nothing, so nothing is promised."
+    checked = Paragraph((Words("Threat model:", "strong"), f" {threats['name']}: {threats['title']}"))
+    show((*paragraphs(danger, "danger"), checked, *paragraphs([nothing]), _gaps(facts["gaps"], threats["name"])), to)
 
 
-def _show_gaps(gaps: Sequence[Mapping[str, Any]], threats: str, to: Console) -> None:
+def _gaps(gaps: Sequence[Mapping[str, Any]], threats: str) -> Block:
     """Every gap, or that there is none."""
     if not gaps:
-        to.print(f"[green]No gap:[/green] every claim that the threat model {escape(threats)} requires is made.")
-        return
+        return Paragraph((Words("No gap:", "good"), f" every claim that the threat model {threats} requires is made."))
     heads = ("claim", "adversary", "reason", "hint")
-    table = titled("Gaps", *(Column(head, overflow="fold") for head in heads), header_style="bold red", show_lines=True)
-    for gap in gaps:
-        table.add_row(*(escape(str(gap[head])) for head in heads))
-    to.print(table)
+    return Table(heads, tuple(tuple(str(gap[head]) for head in heads) for gap in gaps), title="Gaps", kind="lines")
 
+
+# ---- several side by side --------------------------------------------------------------------------------------------
 
 _ALL = "the coordinator and all parties"
-
 _SEALED_CHANNEL = "sealed"
 
 
@@ -509,8 +483,6 @@ def _under(cost: ProfileCost) -> str:
     return "" if cost.measured_under == cost.profile else f" (under {cost.measured_under})"
 
 
-_DIFFERS, _SAME = "≠", " "
-
 _QUESTION, _LEAST = 18, 22  # characters for a question, and at least for an answer
 
 
@@ -519,11 +491,9 @@ def show_comparison(facts: Mapping[str, Any], to: Console) -> None:
     each = max((to.width - _QUESTION - 8) // (_LEAST + 3), 1)
     for first in range(0, len(facts["profiles"]), each):
         names = facts["profiles"][first : first + each]
-        heads = (Column(""), Column("", width=_QUESTION, overflow="fold"), *(Column(name, overflow="fold") for name in names))
-        table = titled("", *heads, show_lines=True)
+        rows: list[tuple[Cell, ...]] = []
         for row in facts["rows"]:
-            mark = _DIFFERS if row["differs"] else _SAME
-            style = "bold" if row["differs"] else ""
-            table.add_row(mark, row["question"], *(Text(row["answers"][name], style=style) for name in names))
-        to.print(table)
-    to.print(f"{_DIFFERS}: not the same under all of them.")
+            mark, kind = ("≠", "strong") if row["differs"] else (" ", "")
+            rows.append((mark, row["question"], *((Words(row["answers"][name], kind),) for name in names)))
+        show([Table(("", "", *names), tuple(rows), kind="lines")], to)
+    show([Paragraph("≠: not the same under all of them.")], to)

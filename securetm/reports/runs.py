@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
-from rich.markup import escape
-from rich.table import Column, Table
-from rich.text import Text
+from rich.console import Console
 
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Origin, OriginKind, Unit
+from securetm.reports.document import Block, Cell, Line, Paragraph, Table, Words, paragraphs
 from securetm.reports.forecast import after_a_run
-from securetm.reports.terminal import titled
+from securetm.reports.terminal import show
 from securetm.reports.topics import noise_said, with_marks
 from securetm.runs.compare import COMPARED, SEED, PairedRuns, SeedFigure, SideBySide
 from securetm.runs.kept_runs import KeptRun
@@ -116,7 +114,7 @@ def _for_short_texts(result: Mapping[str, Any], private: bool) -> str:
 def start_said(result: Mapping[str, Any]) -> str:
     """Which topics the training began at, and what they are worth by themselves; nothing where that is as ever."""
     told, control = result.get("start"), result.get("control")
-    if told is None:  # a run of an earlier version
+    if told is None:
         return ""
     if told.get("vectors"):
         known = f"{told['words_known']:,} of {counted(told['words'], 'word')} known"
@@ -153,65 +151,52 @@ def comparison_said(result: Mapping[str, Any]) -> str:
     return f"{took}: it learned alone from a sample of at most {told['training_documents']:,} documents, judged on {judged}."
 
 
-_SHADES = " ▁▂▃▄▅▆▇█"
+# ---- one run -------------------------------------------------------------------------------------------------------
 
 MOST_TOPICS = 20  # topics of the shared model; those with the largest share at any party come first
-
 PER_PARTY = 3  # topics shown of each party's own model
-
 MOST_ALONE = 10  # parties whose own topics are shown
-
 MOST_NAMED = 3  # parties named for a strong topic
-
 STRONG = 5  # per cent of a party's documents; a topic with a smaller share is not called strong
-
 LEAST_WORDS = 34  # characters for a topic's words
-
 _EDGE = 3  # characters between two columns
+_SHADES = " ▁▂▃▄▅▆▇█"
 
 
 def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
     """Whether the model is of use, its topics, the spend, and what the federation was worth to each party."""
+    show(_run(result, danger, to.width), to)
+
+
+def _run(result: Mapping[str, Any], danger: str, width: int) -> Iterator[Block]:
+    useful = result.get("useful") is not False
     if result["rounds"]:
-        to.print(Text(of_use(result), style="bold" if result.get("useful") is not False else "bold yellow"))
-        _show_topics(result, to)
+        yield Paragraph(of_use(result), "strong" if useful else "alarm")
+        yield from paragraphs((after_a_run(result), start_said(result)))
+        yield shared_topics(result, width)
+        yield from paragraphs([matched_topics(result["matched"])] if "matched" in result else [])
+        if result["topics_alone"]:
+            yield own_topics(result)
+        yield quality(result)
     if any(spent["epsilon"] is not None for spent in result["spent"]):
-        _show_spending(result, to)
+        yield spending(result)
+        yield from paragraphs(origins_said(result))
+        if result["stopped"] == "budget":
+            yield _stopped(result)
     if danger:
-        to.print(Text(f"profile {result['profile']}: {danger}", style="bold red"))
-    up, down = result["bytes_up"] / 1e6, result["bytes_down"] / 1e6
+        yield Paragraph(f"profile {result['profile']}: {danger}", "danger")
     rounds = counted(result["rounds"], "round")
     if result.get("epochs") and result["stopped"] == "rounds":
         cut = f"Stopped after {rounds}, the most that the plan allows, before its {result['epochs']:g} epochs"
-        to.print(f"[yellow]{cut}: --rounds allows more.[/yellow]")
-    to.print(f"{rounds} in {result['seconds']:.0f} s; {_sent(up)} from the parties, {_sent(down)} to them.")
-    if compared := comparison_said(result):
-        to.print(compared)
+        yield Paragraph(f"{cut}: --rounds allows more.", "hint")
+    up, down = (_sent(result[way] / 1e6) for way in ("bytes_up", "bytes_down"))
+    yield Paragraph(f"{rounds} in {result['seconds']:.0f} s; {up} from the parties, {down} to them.")
+    yield from paragraphs((comparison_said(result),))
     if result["rounds"]:
-        to.print(
-            f"What may leave is in [bold]{escape(result['directory'])}/release[/bold], with a statement; nothing else may."
-        )
-        invited = "" if result.get("useful") is False else f"; next: securetm topics {escape(result['directory'])}"
-        to.print(f"Kept in [bold]{escape(result['directory'])}[/bold]{invited}")
-
-
-def _show_spending(result: Mapping[str, Any], to: Console) -> None:
-    to.print(spending(result))
-    for sentence in origins_said(result):
-        to.print(Text(sentence))
-    if result["stopped"] == "budget":
-        to.print(_stopped(result))
-
-
-def _show_topics(result: Mapping[str, Any], to: Console) -> None:
-    for said in filter(None, (after_a_run(result), start_said(result))):
-        to.print(Text(said))
-    to.print(shared_topics(result, to.width))
-    if "matched" in result:
-        to.print(matched_topics(result["matched"]))
-    if result["topics_alone"]:
-        to.print(own_topics(result))
-    to.print(quality(result))
+        folder = result["directory"]
+        release = Words(f"{folder}/release", "strong")
+        yield Paragraph(("What may leave is in ", release, ", with a statement; nothing else may."))
+        yield Paragraph(("Kept in ", Words(folder, "strong"), f"; next: securetm topics {folder}" if useful else ""))
 
 
 def matched_topics(said: Mapping[str, Any]) -> str:
@@ -228,128 +213,110 @@ def matched_topics(said: Mapping[str, Any]) -> str:
 
 def shared_topics(result: Mapping[str, Any], width: int = 80) -> Table:
     """The shared topics. Each party has a column with a bar if there is room; else one column names the strong parties."""
-    shown = min(MOST_TOPICS, len(result["topics"]))
-    title = f"Topics of the shared model ({shown} of {len(result['topics'])})"
-    table = titled(title, Column("", justify="right", no_wrap=True), Column("top words", overflow="fold"))
-    parties = result["parties"]
-    shares = [result["prevalence"][name] for name in parties]
-    order = sorted(range(len(result["topics"])), key=lambda topic: -max(row[topic] for row in shares))[:MOST_TOPICS]
-    each = [[row[topic] for row in shares] for topic in order]
-    for_bars = len(parties) * (_EDGE + max(2, len(str(len(parties)))))
-    cells = (_bars if 2 * _EDGE + LEAST_WORDS + for_bars <= width else _strong)(table, parties, each)
-    above = result.get("above_noise")  # a run of an earlier version does not say it
-    for number, more in zip(order, cells, strict=True):
-        words = with_marks(result["topics"][number][:7], above and above[number])
-        table.add_row(str(number + 1), words, *more)
+    bars: dict[int, tuple[str, ...]]
+    parties, topics, above = result["parties"], result["topics"], result.get("above_noise")
+    shares = list(zip(*(result["prevalence"][name] for name in parties), strict=True))  # of each topic, by party
+    order = sorted(range(len(topics)), key=lambda topic: -max(shares[topic]))[:MOST_TOPICS]
+    if 2 * _EDGE + LEAST_WORDS + len(parties) * (_EDGE + max(2, len(str(len(parties))))) <= width:
+        heads = tuple(str(number) for number in range(1, len(parties) + 1))
+        legend = ", ".join(f"{number} {name}" for number, name in enumerate(parties, start=1))
+        caption = f"How much of its documents each party finds a topic takes, kept in its own store: {legend}."
+        most = max(max(shares[topic]) for topic in order)
+        bars = {topic: tuple(2 * _SHADES[round(8 * share / max(most, 1e-9))] for share in shares[topic]) for topic in order}
+    else:
+        heads = ("strong at",)
+        caption = (
+            f"Strong at a party: the topic takes {STRONG}\N{NO-BREAK SPACE}% of its documents or more, and twice the average "
+            f"of all {len(parties)} parties, each of which found its own share. No name: it is strong at none."
+        )
+        bars = {topic: (_strong_at(parties, shares[topic]),) for topic in order}
     noised = any(spent["epsilon"] is not None for spent in result.get("spent", ()))
-    table.caption = f"{table.caption} {noise_said(above and [above[number][:7] for number in order], noised)}".rstrip()
-    return table
-
-
-def _bars(table: Table, parties: Sequence[str], topics: Sequence[Sequence[float]]) -> list[tuple[str, ...]]:
-    """A column for each party; a bar shows a topic's share of its documents, as that party computed it."""
-    for number in range(1, len(parties) + 1):
-        table.add_column(str(number), justify="center", no_wrap=True)
-    legend = ", ".join(f"{number} {escape(name)}" for number, name in enumerate(parties, start=1))
-    table.caption = f"How much of its documents each party finds a topic takes, kept in its own store: {legend}."
-    most = max(map(max, topics))
-    return [tuple(_bar(share, most) for share in row) for row in topics]
-
-
-def _strong(table: Table, parties: Sequence[str], topics: Sequence[Sequence[float]]) -> list[tuple[str, ...]]:
-    """One column with the parties at which a topic's share is far above the average; there may be none."""
-    table.add_column("strong at", overflow="fold", max_width=32)
-    table.caption = (
-        f"Strong at a party: the topic takes {STRONG}\N{NO-BREAK SPACE}% of its documents or more, and twice the average of "
-        f"all {len(parties)} parties, each of which found its own share. No name: it is strong at none."
-    )
-    return [(_strong_at(parties, row),) for row in topics]
+    said = noise_said(above and [above[topic][:7] for topic in order], noised)
+    words: dict[int, Line] = {topic: with_marks(topics[topic][:7], above and above[topic]) for topic in order}
+    rows: tuple[tuple[Cell, ...], ...] = tuple((str(topic + 1), (words[topic],), *bars[topic]) for topic in order)
+    whole = range(2, 2 + len(heads)) if heads[0] == "1" else ()
+    title = f"Topics of the shared model ({len(order)} of {len(topics)})"
+    return Table(("", "top words", *heads), rows, f"{caption} {said}".rstrip(), title, numeric=(0,), whole=(0, *whole))
 
 
 def _strong_at(parties: Sequence[str], shares: Sequence[float]) -> str:
+    """The parties at which a topic's share is far above the average; there may be none."""
     least = max(STRONG / 100, 2 * sum(shares) / len(shares))
     strong = [place for place in sorted(range(len(shares)), key=lambda place: -shares[place]) if shares[place] >= least]
     more = f" and {len(strong) - MOST_NAMED} more" if len(strong) > MOST_NAMED else ""
-    return escape(", ".join(parties[place] for place in strong[:MOST_NAMED]) + more)
+    return ", ".join(parties[place] for place in strong[:MOST_NAMED]) + more
 
 
 def own_topics(result: Mapping[str, Any]) -> Table:
     """A few topics that each party finds alone, for the first parties."""
-    columns = (Column("party", overflow="fold"), Column(f"{PER_PARTY} of its own topics", overflow="fold"))
     alone = list(result["topics_alone"].items())
     more = f"and {len(alone) - MOST_ALONE} more parties: topics_alone with --json" if len(alone) > MOST_ALONE else ""
-    table = titled("What each party finds alone", *columns, caption=more)
-    for name, topics in alone[:MOST_ALONE]:
-        table.add_row(escape(name), "\n".join(escape(" ".join(words[:8])) for words in topics[:PER_PARTY]), end_section=True)
-    return table
+    rows = ((name, "\n".join(" ".join(words[:8]) for words in topics[:PER_PARTY])) for name, topics in alone[:MOST_ALONE])
+    heads = ("party", f"{PER_PARTY} of its own topics")
+    return Table(heads, tuple(rows), more, "What each party finds alone", kind="lines")
 
 
 def quality(result: Mapping[str, Any]) -> Table:
     """The quality of each party's own model beside that of the shared one, and of that one adapted to its documents."""
     heads = ("own:\nalone", "\nshared", "\nadapted", "everybody's:\nalone", "\nshared", "NPMI")
-    columns = (Column(head, justify="right", overflow="fold", no_wrap=True) for head in heads)
     simulated = "known to the simulation only, since nothing pays for asking"
     source = simulated if result.get("quality_by_simulation") else "answers to the coordinator's questions"
-    alone = (
-        "Own documents: each party's own figures. Alone on everybody's: only a simulation can know. NPMI: of each party's own "
-        f"model, and below of the shared one.{_adapted_said(result)}"
+    adapted, whole = result.get("adapted_at_party", {}), result["quality"]
+    own = max((one["own_topics"] for one in adapted.values()), default=0)
+    beside = f", with up to {counted(own, 'topic')} of its own beside the shared ones" if own else ""
+    went_on = f" Adapted: the shared model after the party went on with it on its own documents{beside}; nothing is sent."
+    caption = (
+        f"All parties: {source}. Own documents: each party's own figures. Alone on everybody's: only a simulation can know. "
+        f"NPMI: of each party's own model, and below of the shared one.{went_on if adapted else ''}"
     )
-    title, caption = "Quality: held-out perplexity, lower is better", f"All parties: {source}. {alone}"
-    table, whole = titled(title, Column("", overflow="fold"), *columns, caption=caption), result["quality"]
+    rows: list[tuple[Cell, ...]] = []
     for name in result["parties"]:
-        own_model, shared = result["alone"].get(name, {}), result["shared_at_party"][name]
-        adapted = result.get("adapted_at_party", {}).get(name, {})  # a run of an earlier version has none
-        own = _pair(own_model.get("held_out"), shared["held_out"])
-        _, fitted = _pair(own_model.get("held_out"), adapted.get("held_out"))
-        all_ = _pair(own_model.get("held_out_everywhere"), whole["held_out"])
-        table.add_row(escape(name), *own, fitted, *all_, _figure(own_model.get("npmi"), ".2f"))
-    table.add_section()
-    table.add_row("all parties", "", "", "", "", _figure(whole["held_out"], ",.0f"), _figure(whole["npmi"], ".2f"))
-    return table
+        alone, fitted = result["alone"].get(name, {}), adapted.get(name, {}).get("held_out")
+        here, everywhere = alone.get("held_out"), alone.get("held_out_everywhere")
+        shared = _beside(result["shared_at_party"][name]["held_out"], here), _beside(fitted, here)
+        everybodys = _figure(everywhere, ",.0f"), _beside(whole["held_out"], everywhere)
+        rows.append((name, _figure(here, ",.0f"), *shared, *everybodys, _figure(alone.get("npmi"), ".2f")))
+    rows.append(("all parties", "", "", "", "", _figure(whole["held_out"], ",.0f"), _figure(whole["npmi"], ".2f")))
+    numeric = range(1, 7)
+    title = "Quality: held-out perplexity, lower is better"
+    return Table(("", *heads), tuple(rows), caption, title, numeric=numeric, whole=numeric)
 
 
-def _adapted_said(result: Mapping[str, Any]) -> str:
-    """What adapted means, where any party adapted the model."""
-    adapted = result.get("adapted_at_party", {}).values()
-    if not adapted:
-        return ""
-    own = max(one["own_topics"] for one in adapted)
-    more = f", with up to {counted(own, 'topic')} of its own beside the shared ones" if own else ""
-    return f" Adapted: the shared model after the party went on with it on its own documents{more}; nothing is sent."
+def _beside(shared: float | None, alone: float | None) -> Cell:
+    """A perplexity, which stands out where it is lower than that of the party alone."""
+    better = alone is not None and shared is not None and shared < alone
+    return (Words(_figure(shared, ",.0f"), "good" if better else ""),)
+
+
+def _figure(value: float | None, form: str) -> str:
+    return "–" if value is None or value != value else f"{value:{form}}"
 
 
 def spending(result: Mapping[str, Any]) -> Table:
     """What the run spent of each party's budget, as that party's own ledger counts it."""
     first = result["spent"][0]
-    by_word = first["unit"] == "word"
-    unit = unit_name(Unit(first["unit"]))
+    by_word, unit = first["unit"] == "word", unit_name(Unit(first["unit"]))
     title = f"Spent: epsilon per {unit} at delta = {upward_figure(first['delta'])}, when one is added or removed"
-    heads = ("this run", "of its budget", "all runs", *(_WHOLE if by_word else ()))
-    figures = (Column(head, justify="right", overflow="fold") for head in heads)
-    ends = (Column("", overflow="fold"), Column("accountant", overflow="fold"))
-    because = f" All runs: unbounded, because of {escape(why)}." if (why := first.get("unbounded_because")) else ""
-    caption = _whose(first) + because + (f" {_ONE_WORD}" if by_word else "")
-    table = titled(title, ends[0], *figures, ends[1], caption=caption)
-    for spent in result["spent"]:
-        figures_of = (spent[name] for name in ("epsilon", "budget", "all_runs"))
-        spends = ("unbounded" if figure is None else upward(figure) for figure in figures_of)
-        whole = _of_documents(spent["per_document"]) if by_word else ()
-        table.add_row(escape(spent["party"]), *spends, *whole, spent["accountant"])
-    return table
-
-
-def _whose(spent: Mapping[str, Any]) -> str:
-    """Whether the budget is a trial's own, or that of the documents for all runs."""
-    beside = f"{escape(spent['ledger'])} and beside it."
-    if not spent.get("trial"):  # a run of an earlier version has no such entry, and its ledgers outlive it
-        return f"Kept for all runs over these documents: {beside}"
-    return (
+    beside = f"{first['ledger']} and beside it."
+    trial = (
         f"A trial's budget, which guards nothing across runs: {beside} With --ledgers FOLDER the budget belongs to the "
         "documents, and what all runs spend of them adds up there."
     )
+    kept = trial if first["trial"] else f"Kept for all runs over these documents: {beside}"
+    because = f" All runs: unbounded, because of {why}." if (why := first.get("unbounded_because")) else ""
+    rows = (
+        (
+            spent["party"],
+            *("unbounded" if spent[name] is None else upward(spent[name]) for name in ("epsilon", "budget", "all_runs")),
+            *(_of_documents(spent["per_document"]) if by_word else ()),
+            spent["accountant"],
+        )
+        for spent in result["spent"]
+    )
+    heads = ("this run", "of its budget", "all runs", *(("its median document", "its 95 % document") if by_word else ()))
+    caption = f"{kept}{because}{f' {_ONE_WORD}' if by_word else ''}"
+    return Table(("", *heads, "accountant"), tuple(rows), caption, title, numeric=range(1, 1 + len(heads)))
 
-
-_WHOLE = ("its median document", "its 95 % document")
 
 _ONE_WORD = (
     "This protects one word occurrence, not a document: a whole document has the epsilon of all its words together, as each "
@@ -367,105 +334,82 @@ def _of_documents(per: Mapping[str, Any] | None) -> tuple[str, str]:
 
 
 def _sent(megabytes: float) -> str:
-    """An amount of data in megabytes, or in kilobytes if it is less than one."""
     return f"{megabytes:,.0f} MB" if megabytes >= 1 else f"{1000 * megabytes:,.0f} kB"
 
 
-def _stopped(result: Mapping[str, Any]) -> str:
+def _stopped(result: Mapping[str, Any]) -> Paragraph:
     """Why the training ended before its last round."""
-    rounds = int(result["rounds"])
-    by_word = any(spent["unit"] == "word" for spent in result["spent"])
-    nothing = _NOT_ONE[by_word].replace("FILE", escape(str(result["spent"][0]["ledger"])))
-    more = "another round would have exceeded the budget; the model so far is kept" if rounds else nothing
-    return f"[bold yellow]Stopped after {counted(rounds, 'round')}:[/bold yellow] {more}."
+    rounds, ledger = int(result["rounds"]), result["spent"][0]["ledger"]
+    nothing = (
+        f"the first would have exceeded the budget, so that nothing was learned. `securetm budget ledger {ledger}` shows what "
+        "earlier runs over these documents spent"
+    )
+    if rounds:
+        why = "another round would have exceeded the budget; the model so far is kept"
+    elif any(spent["unit"] == "word" for spent in result["spent"]):
+        why = (
+            f"{nothing}: their noise serves any run with the same list of words, epsilon and threshold, and anything else "
+            "needs noise of its own, which is charged again"
+        )
+    else:
+        why = f"{nothing}; if it is none, one round costs more than the budget, and needs more noise"
+    return Paragraph((Words(f"Stopped after {counted(rounds, 'round')}:", "alarm"), f" {why}."))
 
 
-_NOTHING = "the first would have exceeded the budget, so that nothing was learned. `securetm budget ledger FILE` shows what "
-
-_NOT_ONE = {
-    False: _NOTHING + "earlier runs over these documents spent; if it is none, one round costs more than the budget, and needs "
-    "more noise",
-    True: _NOTHING + "earlier runs over these documents spent: their noise serves any run with the same list of words, epsilon "
-    "and threshold, and anything else needs noise of its own, which is charged again",
-}
-
-
-def _pair(alone: float | None, shared: float | None) -> tuple[str, str]:
-    better = alone is not None and shared is not None and shared < alone
-    text = _figure(shared, ",.0f")
-    return _figure(alone, ",.0f"), f"[green]{text}[/green]" if better else text
-
-
-def _figure(value: float | None, form: str) -> str:
-    return "–" if value is None or value != value else f"{value:{form}}"
-
-
-def _bar(share: float, most: float) -> str:
-    return _SHADES[round(share / max(most, 1e-9) * (len(_SHADES) - 1))] * 2
-
-
-_INTERVALS = "Mean over seeds ± half of its 95 % interval. Where intervals overlap, a better mean may be chance."
+# ---- several runs --------------------------------------------------------------------------------------------------
 
 _NAMES = {"parties_better_than_alone": "parties better off than alone", "megabytes": "MB sent", "npmi": "NPMI"}
 
 
 def runs_table(runs: Sequence[KeptRun]) -> Table:
     """Two lines for each run; what is unfinished or cannot be read says so."""
-    heads = ("begun\n(UTC)", "parties\nrounds", "perplexity\nNPMI", "epsilon\nper", "size")
-    right = [Column(head, justify="right", no_wrap=True) for head in heads]
-    table = titled("", Column("run\nmodel, profile", overflow="fold"), *right, show_lines=True)
+
+    def shown(value: float | None, form: str) -> str:
+        return "–" if value is None else f"{value:{form}}"
+
+    rows: list[tuple[Cell, ...]] = []
     for run in runs:
-        what = f"[red]cannot be read: {_plain(run.trouble)}[/red]" if run.trouble else f"{run.model}, {_plain(run.profile)}"
-        rounds = _shown(run.rounds, "{:,}") if run.finished or run.trouble else "unfinished"
-        table.add_row(
-            f"[bold]{_plain(run.name)}[/bold]\n{what}",
-            run.begun[:16].replace("T", "\n"),
-            f"{_shown(run.parties, '{:,}')}\n{rounds}",
-            f"{_shown(run.perplexity, '{:,.0f}')}\n{_shown(run.npmi, '{:.3f}')}",
-            "–" if run.epsilon is None else f"{upward(run.epsilon)}\n{run.unit}",
-            f"{run.size / 1e6:,.1f} MB",
+        what = Words(f"cannot be read: {run.trouble}", "bad") if run.trouble else f"{run.model}, {run.profile}"
+        rounds = shown(run.rounds, ",") if run.finished or run.trouble else "unfinished"
+        rows.append(
+            (
+                ((Words(run.name, "strong"), "\n", what),),
+                run.begun[:16].replace("T", "\n"),
+                f"{shown(run.parties, ',')}\n{rounds}",
+                f"{shown(run.perplexity, ',.0f')}\n{shown(run.npmi, '.3f')}",
+                "–" if run.epsilon is None else f"{upward(run.epsilon)}\n{run.unit}",
+                f"{run.size / 1e6:,.1f} MB",
+            )
         )
-    return table
+    heads = ("run\nmodel, profile", "begun\n(UTC)", "parties\nrounds", "perplexity\nNPMI", "epsilon\nper", "size")
+    return Table(heads, tuple(rows), kind="lines", numeric=range(1, 6), whole=range(1, 6))
 
 
-def comparison_tables(compared: SideBySide) -> RenderableType:
+def comparison_tables(compared: SideBySide) -> tuple[Block, ...]:
     """The settings that differ, and the figures of each group."""
-    heads = [_head(number, group.runs) for number, group in enumerate(compared.groups, 1)]
-    settings = titled("Settings that differ", "setting", *heads)
-    for name in compared.differing:
-        settings.add_row(name, *(_value(group.settings.get(name)) for group in compared.groups))
-    settings.add_row(SEED, *(" ".join(map(str, group.seeds)) for group in compared.groups))
-    several = any(len(group.runs) > 1 for group in compared.groups)
-    caption = (
-        "Mean over seeds ± half of its 95 % interval. Where intervals overlap, a better mean may be chance." if several else ""
+    groups = compared.groups
+    heads = (
+        group.runs[0] if len(group.runs) == 1 else f"{number}: {counted(len(group.runs), 'seed')}"
+        for number, group in enumerate(groups, 1)
     )
-    figures = titled("Quality, privacy and cost", "figure", *(Column(head, justify="right") for head in heads), caption=caption)
+    columns = tuple(heads)
+    values = ((name, *(group.settings.get(name) for group in groups)) for name in compared.differing)
+    settings = tuple(tuple("–" if value in (None, "") else str(value) for value in row) for row in values)
+    seeds = (SEED, *(" ".join(map(str, group.seeds)) for group in groups))
+    several = [f"{n}: {', '.join(group.runs)}" for n, group in enumerate(groups, 1) if len(group.runs) > 1]
+    overlap = "Mean over seeds ± half of its 95 % interval. Where intervals overlap, a better mean may be chance."
+    figures: list[tuple[Cell, ...]] = []
     for measure in COMPARED:
         best = compared.best(measure)
-        cells = [_seed_figure(group.figures[measure.name]) for group in compared.groups]
-        marked = [f"[bold]{cell}[/bold]" if place == best else cell for place, cell in enumerate(cells)]
-        figures.add_row(_NAMES.get(measure.name, measure.name), *marked)
-    several_named = [f"{n}: {_plain(', '.join(g.runs))}" for n, g in enumerate(compared.groups, 1) if len(g.runs) > 1]
-    return Group(*several_named, settings, figures)
-
-
-def paired_sentences(tested: Sequence[PairedRuns]) -> list[str]:
-    """What the test over documents says of each pair of runs."""
-    return [_paired(one) for one in tested]
-
-
-def _paired(tested: PairedRuns) -> str:
-    first, other = tested.runs
-    if tested.difference is None:
-        return f"{other} and {first} are not tested over documents; that needs {tested.needs}."
-    apart = tested.difference
-    said = "no difference beyond chance" if not apart.sure else "better" if apart.value > 0 else "worse"
-    ends = f"{apart.value:+.3f} ({apart.low:+.3f} to {apart.high:+.3f}) nats per word"
-    return f"{other} against {first}, on the same {counted(tested.documents, 'held-out document')}: {said}, {ends}."
-
-
-def _head(number: int, runs: Sequence[str]) -> str:
-    return _plain(runs[0]) if len(runs) == 1 else f"{number}: {counted(len(runs), 'seed')}"
+        cells = (_seed_figure(group.figures[measure.name]) for group in groups)
+        marked = ((Words(cell, "strong" if place == best else ""),) for place, cell in enumerate(cells))
+        figures.append((_NAMES.get(measure.name, measure.name), *marked))
+    title, numeric = "Quality, privacy and cost", range(1, 1 + len(columns))
+    return (
+        *paragraphs(several),
+        Table(("setting", *columns), (*settings, seeds), title="Settings that differ"),
+        Table(("figure", *columns), tuple(figures), overlap if several else "", title, numeric=numeric),
+    )
 
 
 def _seed_figure(figure: SeedFigure) -> str:
@@ -478,16 +422,16 @@ def _seed_figure(figure: SeedFigure) -> str:
     return f"{said} ± {(interval[1] - interval[0]) / 2:,.{digits}f}"
 
 
-def _value(value: object) -> str:
-    return "–" if value is None or value == "" else _plain(str(value))
-
-
-def _shown(value: float | None, form: str) -> str:
-    return "–" if value is None else form.format(value)
-
-
-def _plain(text: str) -> str:
-    """Text out of a file, without rich's marks."""
-    from rich.markup import escape
-
-    return escape(text)
+def paired_sentences(tested: Sequence[PairedRuns]) -> list[str]:
+    """What the test over documents says of each pair of runs."""
+    said = []
+    for one in tested:
+        (first, other), apart = one.runs, one.difference
+        if apart is None:
+            said.append(f"{other} and {first} are not tested over documents; that needs {one.needs}.")
+            continue
+        how = "no difference beyond chance" if not apart.sure else "better" if apart.value > 0 else "worse"
+        ends = f"{apart.value:+.3f} ({apart.low:+.3f} to {apart.high:+.3f}) nats per word"
+        documents = counted(one.documents, "held-out document")
+        said.append(f"{other} against {first}, on the same {documents}: {how}, {ends}.")
+    return said

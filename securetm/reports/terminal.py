@@ -1,12 +1,11 @@
-"""Consoles, and the tables and lists that every screen is made of."""
+"""Consoles, and how the blocks of a document look in a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import IO, Any, cast
 
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.markup import escape
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.table import Column
@@ -14,12 +13,29 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from securetm.foreign_text import without_commands
-from securetm.reports.document import Block, Cell, Document, Items, Line, Paragraph, Reply, Table, lines_of, words_of
+from securetm.reports.document import Block, Cell, Document, Items, Line, Paragraph, Reply, Section, Table, lines_of, words_of
 from securetm.reports.files import StandardOutput
+
+STYLES = {
+    "strong": "bold",
+    "danger": "bold red",
+    "alarm": "bold yellow",
+    "hint": "yellow",
+    "note": "dim",
+    "good": "green",
+    "bad": "red",
+    "fine": "bold green",
+    "verdict broken": "bold",
+    "verdict open": "bold",
+}
 
 
 class Screen(Console):
-    """A terminal that ignores control sequences in the text it shows, which may come from any file."""
+    """A terminal that shows blocks of documents, and ignores control sequences in the text, which may come from any file."""
+
+    def print(self, *objects: Any, **style: Any) -> None:
+        """Prints blocks of documents, and whatever else rich can print."""
+        super().print(*map(rendered, objects), **style)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Renders text without control sequences."""
@@ -31,20 +47,41 @@ class Screen(Console):
         raise BrokenPipeError
 
 
-def screen() -> Console:
+def screen() -> Screen:
     """Standard error, for progress and notes on what a command does."""
     return Screen(stderr=True, highlight=False)
 
 
-def results(json: bool = False) -> Console:
+def results(json: bool = False) -> Screen:
     """Standard output, for the results of a command; standard error if JSON alone may stand on standard output."""
     return screen() if json else Screen(file=cast(IO[str], StandardOutput()), highlight=False)
 
 
-def titled(title: str, *columns: Column | str, caption: str = "", **style: Any) -> RichTable:
-    """An empty table with bold heads; title and caption stand on the left."""
-    style = {"header_style": "bold", "title_justify": "left", "caption_justify": "left", **style}
-    return RichTable(*columns, title=title or None, caption=caption or None, **style)
+def rendered(block: Any) -> Any:
+    """A block as rich shows it; anything else as it is. Of a document, what is folded or stands aside is left out."""
+    match block:
+        case Paragraph(text, kind):
+            return line_text(text, STYLES.get(kind, ""))
+        case Items(items, title):
+            head = [Text(f"{title}:", style="bold")] if title else []
+            return Group(*head, *(Padding(line_text(("• ", *words_of(item))), (0, 0, 0, 2)) for item in items))
+        case Reply(question, mark, short, said):
+            return Group(Text.assemble((question, "bold"), f" {short} ", (f"({mark})", "bold")), rendered(Items(said)))
+        case Table():
+            return rich_table(block)
+        case Section(title, blocks):
+            return Group(Text(f"\n{title}", style="bold"), *map(rendered, blocks))
+        case Document():
+            shown = (one for one in block.sections if not (one.folded or one.aside))
+            return Group(Text(block.title, style="bold"), Text(block.subtitle, style="dim"), *map(rendered, shown))
+        case _:
+            return block
+
+
+def show(blocks: Iterable[Block | Document], to: Console) -> None:
+    """Prints one block after another."""
+    for block in blocks:
+        to.print(rendered(block))
 
 
 def rich_table(table: Table, **style: Any) -> RichTable:
@@ -53,18 +90,25 @@ def rich_table(table: Table, **style: Any) -> RichTable:
     heads = (*table.columns[:upright], *filter(None, [", ".join(table.columns[upright:])]))
     columns = (
         Column(
-            escape(name),
+            Text(name),
             justify="right" if place in table.numeric else "left",
-            no_wrap=place < table.upright,
+            no_wrap=place < table.upright or place in table.whole,
             overflow="fold",
         )
         for place, name in enumerate(heads)
     )
-    shown = titled(escape(table.title), *columns, caption=escape(table.caption), **{"title_style": "bold", **style})
+    style = {"show_lines": table.kind == "lines", "show_header": table.kind != "facts", **style}
+    shown = titled(Text(table.title), *columns, caption=Text(table.caption), **style)
     for row in table.rows:
         below = tuple(line for cell in row[upright:] for line in lines_of(cell))
         shown.add_row(*(_cell(one) for one in (*row[:upright], *([below] if below else []))))
     return shown
+
+
+def titled(title: str | Text, *columns: Column | str, caption: str | Text = "", **style: Any) -> RichTable:
+    """An empty table with bold heads; title and caption stand on the left."""
+    style = {"header_style": "bold", "title_justify": "left", "caption_justify": "left", **style}
+    return RichTable(*columns, title=title or None, caption=caption or None, **style)
 
 
 def _cell(cell: Cell) -> Text:
@@ -74,47 +118,5 @@ def _cell(cell: Cell) -> Text:
 
 def line_text(line: Line, style: str = "") -> Text:
     """A line for the terminal."""
-    parts = (
-        (one.text.replace("\N{NO-BREAK SPACE}%", "%"), _KINDS.get(one.kind, style)) for one in words_of(line)
-    )  # rich would break it
-    return Text.assemble(*parts)
-
-
-_KINDS = {"strong": "bold", "verdict broken": "bold", "verdict open": "bold"}
-
-
-def show_list(title: str, sentences: Sequence[str], to: Console) -> None:
-    """A bold title and one line for each sentence; nothing if there are none."""
-    if sentences:
-        to.print(f"[bold]{title}:[/bold]")
-    for sentence in sentences:
-        to.print(f"  • {escape(sentence)}")
-
-
-def show_document(document: Document, to: Console) -> None:
-    """Prints a document, without what is folded or stands aside on its page."""
-    to.print(f"[bold]{escape(document.title)}[/bold]")
-    to.print(document.subtitle, markup=False, style="dim")
-    for section in document.sections:
-        if not (section.folded or section.aside):
-            to.print(f"\n[bold]{escape(section.title)}[/bold]")
-            for block in section.blocks:
-                _show(block, to)
-
-
-def _show(block: Block, to: Console) -> None:
-    match block:
-        case Paragraph(text, kind):
-            to.print(line_text(text, "bold" if kind == "strong" else ""))
-        case Items(items):
-            _show_items(items, to)
-        case Reply(question, mark, short, said):
-            to.print(f"[bold]{escape(question)}[/bold] {escape(short)} [bold]({mark})[/bold]")
-            _show_items(said, to)
-        case Table():
-            to.print(rich_table(block))
-
-
-def _show_items(items: Sequence[Line], to: Console) -> None:
-    for item in items:
-        to.print(Padding(line_text(("• ", *words_of(item))), (0, 0, 0, 2)))
+    parts = ((one.text.replace("\N{NO-BREAK SPACE}%", "%"), STYLES.get(one.kind, style)) for one in words_of(line))
+    return Text.assemble(*parts)  # a space that does not break would break the word before it

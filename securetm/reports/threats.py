@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from glob import escape as escaped
@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Column, Table
-from rich.text import Text
 
 from securetm.auditing.bindings import TRIAL
 from securetm.auditing.evidence import (
@@ -26,20 +23,19 @@ from securetm.auditing.evidence import (
 )
 from securetm.auditing.plans import AuditPlan, Trial, audit_plan_names, read_audit_plan
 from securetm.auditing.record import STANDING, Finding, RefusalRecord, flat
-from securetm.auditing.verdicts import BROKEN, HELD, NOT_REFUTED, NOT_TESTED, OPEN, REFUTED, standing, standing_of
+from securetm.auditing.verdicts import HELD, NOT_REFUTED, NOT_TESTED, REFUTED, standing, standing_of
 from securetm.contracts import Adversary, Claim, Profile, Requirement, ThreatModel, Unit
 from securetm.plans.profiles import cohort_of, count_of_parties, read_profile
 from securetm.reports.audit_wording import CAUTION, figure, ideal
+from securetm.reports.document import Paragraph, Table, Words, paragraphs
 from securetm.reports.profiles import parts_of, promised_of
-from securetm.reports.terminal import titled
+from securetm.reports.terminal import rich_table, show
 from securetm.settings import require
 from securetm.threats import Gap, gaps, read_threat_model, threat_model_names
 from securetm.wording import counted, upward
 
 _CHANGED = " changed since"  # the end of each sentence of auditing/evidence.py about one change
-
 LIES = "lies told to parties"  # the attempt on a claim that parties keep by refusing
-
 _KEPT_BY_REFUSING = ("cannot speak for a party", "cannot show parties different cohorts")
 
 
@@ -117,17 +113,14 @@ def outside_claims(facts: Mapping[str, Any], lies_shown: bool) -> list[str]:
     return sentences
 
 
+Parts = tuple[str | Words, ...]  # of a line
 NEVER = "never tried"
-
 _NAMED = ("model.name", "model.batch", "corpus.parties", "training.rounds")  # settings that a result's own label holds
-
 _ORDER = (REFUTED, NOT_REFUTED, NOT_TESTED)
-
 _SHOWN = (
     *("attack", "title", "setting", "verdict", "why", "claimed", "baseline"),
     *("measure", "unit", "value", "low", "high", "ceiling", "helpers", "epsilon"),
 )
-
 _shipped = cache(read_threat_model)
 
 
@@ -323,138 +316,114 @@ def _attempt(one: _KeptResult) -> dict[str, Any]:
 
 def show_threats(facts: Mapping[str, Any], to: Console) -> None:
     """A table for each adversary, what is accepted, and one sentence on how the profile stands."""
-    to.print(Text(f"{facts['profile']}: {facts['title']}", style="bold"))
+    show(_on_screen(facts), to)
+
+
+def _on_screen(facts: Mapping[str, Any]) -> Iterator[Any]:
+    yield Paragraph(f"{facts['profile']}: {facts['title']}", "strong")
+    required = []
     for threats in facts["threat_models"]:
         own = "its threat model" if threats["own"] else "another threat model"
-        to.print(f"\n[bold]{escape(threats['name'])}[/bold], {own}: {escape(threats['title'])}")
+        yield Paragraph(("\n", Words(threats["name"], "strong"), f", {own}: {threats['title']}"))
         for adversary in threats["adversaries"]:
-            _show_adversary(adversary, to)
-        for promised in (True, False):
-            if accepted := [one for one in threats["accepts"] if one["promised"] is promised]:
-                to.print(_accepts(accepted, promised=promised))
-    required = (wanted for threats in facts["threat_models"] for one in threats["adversaries"] for wanted in one["required"])
-    for sentence in outside_claims(facts["refusals"], any(wanted["lies"] for wanted in required)):
-        to.print(sentence, markup=False)
-    to.print(_sentence(facts))
-    to.print(CAUTION)
+            required += adversary["required"]
+            yield _adversary(adversary)
+        promised = [((f"“{one['claim']}”",), one) for one in threats["accepts"] if one["promised"]]
+        accepted = [((f"“{one['claim']}”: {one['reason']}",), one) for one in threats["accepts"] if not one["promised"]]
+        if promised:
+            yield _table("Not required, and promised by this profile all the same", "claim", promised)
+        if accepted:
+            yield _table("Knowingly accepted that this may not hold", "claim, and the reason", accepted)
+    yield from paragraphs(outside_claims(facts["refusals"], any(one["lies"] for one in required)))
+    yield _sentence(facts)
+    yield Paragraph(CAUTION)
 
 
-def _show_adversary(adversary: Mapping[str, Any], to: Console) -> None:
+def _adversary(adversary: Mapping[str, Any]) -> Any:
     helpers = adversary["colludes_with_parties"]
     helped = f", helped by {counted(helpers, 'party', 'parties')}" if helpers else ""
     name = f"{adversary['adversary'].capitalize()} ({adversary['behaviour']}{helped})"
     who = f"{name}, sees: {', '.join(adversary['sees'])}"
     if not adversary["required"]:
-        to.print(f"{escape(who)}. Nothing is required against it.")
-        return
-    table = _empty(who, "required, and who claims it")
-    for wanted in adversary["required"]:
-        _rows(table, "\n".join(_asked(wanted)), _results(wanted))
-    to.print(table)
+        return Paragraph(f"{who}. Nothing is required against it.")
+    return _table(who, "required, and who claims it", [(_asked(one), one) for one in adversary["required"]])
 
 
-def _accepts(accepts: Sequence[Mapping[str, Any]], *, promised: bool) -> Table:
-    """What the threat model would do without: promised by this profile all the same, or knowingly accepted that it may fail."""
-    if promised:
-        table = _empty("Not required, and promised by this profile all the same", "claim")
-    else:
-        table = _empty("Knowingly accepted that this may not hold", "claim, and the reason")
-    for one in accepts:
-        _rows(table, escape(f"“{one['claim']}”" + ("" if promised else f": {one['reason']}")), _results(one))
+def _table(title: str, asked: str, rows: Sequence[tuple[Parts, Mapping[str, Any]]]) -> Any:
+    """What is asked, and what tried it; two columns, wide enough for names of attacks at eighty characters."""
+    cells = tuple(((first,), (_results(one),)) for first, one in rows)
+    table = rich_table(Table((asked, "what tried it, and how that ended"), cells, title=title, kind="lines"), expand=True)
+    table.columns[0].ratio, table.columns[1].ratio = 2, 4
     return table
 
 
-def _empty(title: str, asked: str) -> Table:
-    """Two columns, wide enough for names of attacks at eighty characters."""
-    ended = Column("what tried it, and how that ended", overflow="fold", ratio=4)
-    return titled(escape(title), Column(asked, overflow="fold", ratio=2), ended, expand=True)
-
-
-def _rows(table: Table, first: str, results: Sequence[str]) -> None:
-    """One row for each result. `first` stands in the first row only."""
-    for number, result in enumerate(results, start=1):
-        table.add_row(first if number == 1 else "", result, end_section=number == len(results))
-
-
-def _asked(wanted: Mapping[str, Any]) -> tuple[str, str]:
+def _asked(wanted: Mapping[str, Any]) -> Parts:
     unit = f" per {wanted['unit']}" if wanted["unit"] else ""
-    alike = dict.fromkeys((one["by"], one["colluding"]) for one in wanted["claimed_by"])
-    said = ["claimed by " + escape(_promise(by, helpers, wanted["claimed_by"])) for by, helpers in alike]
-    gap = ["[bold red]GAP:[/bold red] " + escape(wanted["gap"])] if wanted["gap"] else []
-    return escape(f"“{wanted['claim']}”{unit}"), "\n".join([*said, *gap])
+    promises: dict[tuple[str, int], list[str]] = {}
+    for one in wanted["claimed_by"]:
+        promises.setdefault((one["by"], one["colluding"]), []).extend([one["unit"]] if one["unit"] else [])
+    said = (f"\nclaimed by {_promise(by, helpers, units)}" for (by, helpers), units in promises.items())
+    gap = ("\n", Words("GAP:", "danger"), f" {wanted['gap']}") if wanted["gap"] else ()
+    return f"“{wanted['claim']}”{unit}", *said, *gap
 
 
-def _promise(by: str, helpers: int, among: Sequence[Mapping[str, Any]]) -> str:
-    """The promise of one part, with all its units."""
-    units = [one["unit"] for one in among if (one["by"], one["colluding"]) == (by, helpers) and one["unit"]]
+def _promise(by: str, helpers: int, units: Sequence[str]) -> str:
     whose = f", per {' or '.join(units)}" if units else ""
     helped = {0: "if no party helps", 1: "even if one party helps"}.get(helpers, f"even if {helpers} parties help")
     return f"{by}{whose}, {helped}"
 
 
-def _results(asked: Mapping[str, Any]) -> list[str]:
+def _results(asked: Mapping[str, Any]) -> Parts:
     """Each attack with its result below it, then the attacks that plans would still run."""
     done = [_tried(one, asked["tried_by"]) for one in asked["tried_by"]]
-    done += [_with_age(f"{LIES}\n{_shown(one[STANDING])}{escape(lies_in_words(one))}", one["stale"]) for one in asked["lies"]]
+    done += [(f"{LIES}\n", _verdict(one), lies_in_words(one), *_stale(one)) for one in asked["lies"]]
     plans: dict[str, list[str]] = {}
     for one in asked["planned"]:
         plans.setdefault(one["attack"], []).append(one["plan"])
-    waiting = [escape(f"{attack} (plan {', '.join(names)}): no result is kept") for attack, names in plans.items()]
-    return done + waiting or [NEVER]
+    done += [(f"{attack} (plan {', '.join(names)}): no result is kept",) for attack, names in plans.items()]
+    return tuple(part for place, one in enumerate(done or [(NEVER,)]) for part in (*(("\n",) if place else ()), *one))
 
 
-def _tried(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
+def _tried(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> Parts:
     """The attack with its title; below it the verdict with its figures, and what changed since."""
-    title = escape(f": {one['title']}") if one["title"] else ""
-    figure = escape(f": {one['shown']} {one['measure']}{_ideal(one)}, {one['date']}")
-    why = escape(f"; {one['why']}") if one["verdict"] == NOT_TESTED else ""
-    return _with_age(f"[bold]{escape(_name(one, among))}[/bold]{title}\n{_shown(one[STANDING])}{figure}{why}", one["stale"])
-
-
-def _ideal(one: Mapping[str, Any]) -> str:
-    """Beside a failure, what an attacker who is never wrong would have reached, and against which epsilon it was."""
-    if one[STANDING] != HELD:
-        return ""
-    at = f", at epsilon {upward(one['epsilon'])}" if one["epsilon"] is not None else ""
-    return f"; {one['ideal']}{at}" if one["ideal"] else at
-
-
-def _with_age(text: str, reasons: Sequence[str]) -> str:
-    return f"{text}\n[dim]{escape(stale_in_words(reasons))}[/dim]" if reasons else text
-
-
-def _name(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
-    """The attack and the model with their settings; with the run's whole setting if two results differ in that alone."""
     helped = f", {one['helpers']} helping" if one["helpers"] else ""
     alike = [other for other in among if (other["attack"], other["model"]) == (one["attack"], one["model"])]
-    whole = one["setting"] if len(alike) > 1 else ""
+    whole = one["setting"] if len(alike) > 1 else ""  # where two results differ in that alone
     told = [f"{name.removeprefix('model.')} = {value}" for name, value in one["settings"].items()]
-    said = "; ".join(part for part in (whole, ", ".join(part for part in told if part not in whole)) if part)
-    return f"{one['attack']}, {one['model']}{helped}" + (f" ({said})" if said else "")
+    said = "; ".join(filter(None, (whole, ", ".join(part for part in told if part not in whole))))
+    name = f"{one['attack']}, {one['model']}{helped}" + (f" ({said})" if said else "")
+    title = f": {one['title']}" if one["title"] else ""
+    at = f", at epsilon {upward(one['epsilon'])}" if one["epsilon"] is not None else ""
+    could = (f"; {one['ideal']}{at}" if one["ideal"] else at) if one[STANDING] == HELD else ""
+    why = f"; {one['why']}" if one["verdict"] == NOT_TESTED else ""
+    figure = f": {one['shown']} {one['measure']}{could}, {one['date']}{why}"
+    return Words(name, "strong"), f"{title}\n", _verdict(one), figure, *_stale(one)
 
 
-def _shown(standing: str) -> str:
-    return f"[bold]{standing}[/bold]" if standing in (BROKEN, OPEN) else standing
+def _verdict(one: Mapping[str, Any]) -> Words:
+    return Words(one[STANDING], f"verdict {one[STANDING]}")
 
 
-def _sentence(facts: Mapping[str, Any]) -> Text:
+def _stale(one: Mapping[str, Any]) -> Parts:
+    return (Words(f"\n{stale_in_words(one['stale'])}", "note"),) if one["stale"] else ()
+
+
+def _sentence(facts: Mapping[str, Any]) -> Paragraph:
     """How the profile stands against its own threat model."""
     own = facts["threat_models"][0]
     if facts["refusals"].get("not_held"):
-        named = "; ".join(facts["refusals"]["not_held"])
-        return Text(f"NOT HELD: parties should have refused {named}.", style="bold red")
+        return Paragraph(f"NOT HELD: parties should have refused {'; '.join(facts['refusals']['not_held'])}.", "danger")
     if facts["refuted_claims"]:
         named = ", ".join(f"“{claim}”" for claim in facts["refuted_claims"])
-        return Text(f"Broken by our own attacks: {named}, which this profile claims.", style="bold red")
+        return Paragraph(f"Broken by our own attacks: {named}, which this profile claims.", "danger")
     if own["gaps"]:
-        return Text(
-            f"{counted(own['gaps'], 'gap')}: {own['name']} requires what this profile does not claim.", style="bold red"
-        )
+        gaps = counted(own["gaps"], "gap")
+        return Paragraph(f"{gaps}: {own['name']} requires what this profile does not claim.", "danger")
     asked = [wanted for adversary in own["adversaries"] for wanted in adversary["required"]]
     untried = sum(wanted["result"] in (NEVER, NOT_TESTED) for wanted in asked)
     if not asked:
-        return Text(f"{own['name']} requires nothing of a profile.")
-    return Text(
+        return Paragraph(f"{own['name']} requires nothing of a profile.")
+    return Paragraph(
         f"Every claim that {own['name']} requires is made; {len(asked) - untried} of {len(asked)} were tried{_helped(asked)}, "
         "none broken by these attacks, at the effort and the epsilons of these trials."
     )

@@ -79,15 +79,10 @@ class ShownTopics:
 
 
 STEPS = 20  # from l = 0 to l = 1
-
 START = 12  # l = 0.6, which Sievert and Shirley's readers interpreted best
-
 SHOWN = 20  # words of a topic, at any step
-
 _FINENESS = 1000  # of a logarithm: a tenth of a per cent
-
 _LEAST = 1e-12  # a share below it counts as zero, and its word comes after all others
-
 _ZERO = -1_000_000
 
 
@@ -127,7 +122,6 @@ def candidates(topic: Array, words: Array, shown: int = SHOWN) -> Array:
 
 
 _MOST_WORDS, _LEAST_WORDS = 2000, 400  # of a large vocabulary, the commonest ones; all others count as one word
-
 _MOST_TERMS = 4 * 10**8  # of all divergences together: many topics are compared by fewer words
 
 
@@ -165,9 +159,7 @@ def _fewer_words(topics: Array) -> Array:
 
 
 MOST = 5  # documents of a topic
-
 _WORDS = 30  # of a document
-
 _LEAST_SHARE = 0.1  # of a document: below, a topic is not what it is about
 
 
@@ -373,30 +365,20 @@ def _behind(behind: DocumentsBehind | None) -> dict[str, Any] | None:
 
 
 _MOST_CELLS = 4000  # of the table of topics by party: with more, only the largest topics are in it
-
 _TINTS = 8  # of its cells
-
 _FEW_PARTIES = 12  # by which the topics can be sorted
-
 _IN_LIST = 8  # words of a topic
-
 _NO_TEXT = "This page holds no document. All words in it are from the model's list of words."
-
 _QUOTES = "This page shows words of documents in their order. It is for whoever may read these documents, and for nobody else."
-
 _SHARES = (
     "Shares of topics, and how well the model predicts, were measured on documents, after the training and without noise. No "
     "privacy budget covers them. A page made with --model-only leaves them out."
 )
-
 _MODEL_ONLY = "Everything here follows from the model alone. Whoever has the model knows it already."
-
 _SCALING = (
     "The map shows roots of Jensen-Shannon divergences in two dimensions (classical scaling); some distances are distorted."
 )
-
 _ALONE = "This page asks no server for anything. Labels that you give to topics are lost with it unless you save them."
-
 _RELEVANCE = "Relevance is that of Sievert and Shirley (2014)."
 
 

@@ -8,31 +8,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.markup import escape
-from rich.table import Column, Table
 
 from securetm.contracts import Array
 from securetm.foreign_text import csv_text
+from securetm.reports.document import Cell, Table, Words
 from securetm.reports.files import StandardOutput, write_report
-from securetm.reports.terminal import titled
 from securetm.runs.finished import TopicsByDate
 from securetm.wording import counted
 
 MARK = "?"
-
 UNSURE = "not above the noise"  # what the mark means, where it is read aloud
-
 NOT_TESTED = "Which words stand above the noise is not tested here: that needs the noised counts of words in topics."
-
 Marks = Sequence[Sequence[bool]]
 
 
-def with_marks(words: Sequence[str], above: Sequence[bool] | None) -> str:
-    """Words in rich's markup; those that do not stand above the noise are dim and have a question mark."""
-    if above is None:
-        return escape(" ".join(words))
-    return " ".join(
-        escape(word) if stands else f"[dim]{escape(word)}{MARK}[/dim]" for word, stands in zip(words, above, strict=False)
+def with_marks(words: Sequence[str], above: Sequence[bool] | None) -> tuple[Words, ...]:
+    """Words of a topic; those that do not stand above the noise are dim and have a question mark."""
+    stands = [True] * len(words) if above is None else above
+    return tuple(
+        part
+        for place, (word, sure) in enumerate(zip(words, stands, strict=False))
+        for part in (Words(" " if place else ""), Words(word if sure else f"{word}{MARK}", "" if sure else "note"))
     )
 
 
@@ -56,7 +52,6 @@ def noise_said(above: Marks | None, noised: bool) -> str:
 
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-
 _WIDE = 8  # characters of the longest bar
 
 
@@ -73,18 +68,17 @@ def topics_table(
 
     Words that do not stand above the noise are marked, where that was tested.
     """
-    caption = f"Share: how much of {shares_of} a topic takes. " if shares is not None else ""
-    caption += noise_said(above_noise, noised)
-    heads = "label, and top words" if labels else "top words"
-    table = titled("", Column("", justify="right"), Column(heads, overflow="fold"), caption=caption)
-    if shares is not None:
-        table.add_column("share", no_wrap=True)
-    most = 0.0 if shares is None else float(shares.max())
+    known = shares is not None
+    caption = f"Share: how much of {shares_of} a topic takes. " if known else ""
+    most = float(shares.max()) if shares is not None else 0.0
+    rows: list[tuple[Cell, ...]] = []
     for place, words in enumerate(topics):
-        label = f"[bold]{escape(labels[place])}[/bold]\n" if place in labels else ""
+        label = (Words(f"{labels[place]}\n", "strong"),) if place in labels else ()
+        marked = with_marks(words, None if above_noise is None else above_noise[place])
         share = () if shares is None else (f"{bar(float(shares[place]), most)} {shares[place]:5.1%}",)
-        table.add_row(str(place + 1), label + with_marks(words, None if above_noise is None else above_noise[place]), *share)
-    return table
+        rows.append((str(place + 1), ((*label, *marked),), *share))
+    columns = ("", "label, and top words" if labels else "top words", *(("share",) if known else ()))
+    return Table(columns, tuple(rows), caption + noise_said(above_noise, noised), numeric=(0,), whole=(2,))
 
 
 def bar(share: float, most: float) -> str:
@@ -94,9 +88,7 @@ def bar(share: float, most: float) -> str:
 
 
 _BARS = "▁▂▃▄▅▆▇█"
-
 _NO_DOCUMENT = " "
-
 _LEAST, _BESIDE = 12, 46  # characters of a line of bars at least, and of all else in the table
 
 
@@ -107,27 +99,19 @@ def over_time_table(
     each = merged_periods(over_time, max(_LEAST, width - _BESIDE))
     documents = counted(int(over_time.documents.sum()), "document")
     if not len(each):
-        return titled(f"Topics by {over_time.period}: no document has a known word")
+        return Table((), (), title=f"Topics by {over_time.period}: no document has a known word")
     ends = f"{over_time.periods[0]} to {over_time.periods[-1]}"
     several = -(-len(over_time.periods) // len(each))
     merged = f" A bar stands for {counted(several, over_time.period)}." if several > 1 else ""
     caption = f"A bar is a topic's share of the documents at that time; the highest is its most. No bar: no document.{merged}"
-    bars = Column(ends, no_wrap=True, min_width=len(each))
-    table = titled(
-        f"Topics by {over_time.period}, {documents}",
-        Column("", justify="right"),
-        Column("topic", overflow="fold"),
-        bars,
-        Column("most", justify="right", no_wrap=True),
-        Column("in", no_wrap=True),
-        caption=caption,
-    )
+    rows = []
     for place, words in enumerate(topics):
         peak = int(np.nanargmax(over_time.shares[:, place]))
-        named = escape(labels.get(place) or " ".join(words[:3]))
         most = f"{over_time.shares[peak, place]:.0%}"
-        table.add_row(str(place + 1), named, line_of_bars(each[:, place]), most, over_time.periods[peak])
-    return table
+        named = labels.get(place) or " ".join(words[:3])
+        rows.append((str(place + 1), named, line_of_bars(each[:, place]), most, over_time.periods[peak]))
+    columns, title = ("", "topic", ends, "most", "in"), f"Topics by {over_time.period}, {documents}"
+    return Table(columns, tuple(rows), caption, title, numeric=(0, 3), whole=(2, 3, 4))
 
 
 def merged_periods(over_time: TopicsByDate, most: int) -> Array:
@@ -156,15 +140,18 @@ _CAPTION = (
 
 def moved_table(moved: Sequence[Mapping[str, Any]], topics: Sequence[Sequence[str]], labels: Mapping[int, str]) -> Table:
     """A row for each topic: how far it moved, and which words came and went."""
-    columns = (Column("", justify="right"), Column("topic", overflow="fold"), Column("moved", justify="right"))
-    words = (Column("came", overflow="fold"), Column("gone", overflow="fold"))
-    table = titled("Since the model that this run went on from", *columns, *words, caption=_CAPTION)
-    for row in moved:
-        place = int(row["topic"])
-        named = escape(labels.get(place) or " ".join(topics[place][:3]))
-        far = "new" if row["distance"] is None else f"{row['distance']:.2f}"
-        table.add_row(str(place + 1), named, far, escape(" ".join(row["came"])), escape(" ".join(row["gone"])))
-    return table
+    rows = tuple(
+        (
+            str(row["topic"] + 1),
+            labels.get(row["topic"]) or " ".join(topics[row["topic"]][:3]),
+            "new" if row["distance"] is None else f"{row['distance']:.2f}",
+            " ".join(row["came"]),
+            " ".join(row["gone"]),
+        )
+        for row in moved
+    )
+    title = "Since the model that this run went on from"
+    return Table(("", "topic", "moved", "came", "gone"), rows, _CAPTION, title, numeric=(0, 2))
 
 
 _NO_LABELS: Mapping[int, str] = {}
@@ -179,17 +166,14 @@ def documents_table(
     labels: Mapping[int, str] = _NO_LABELS,
 ) -> Table:
     """The strongest topics of the first documents; documents that are `unknown` have none."""
-    columns = (Column("", justify="right"), Column("strongest topics", overflow="fold"))
-    more = f"the first {most}; all of them with --json" if len(shares) > most else ""
-    table = titled(f"Topics of {counted(len(shares), 'document')}", *columns, caption=more)
-    for number, row in enumerate(shares[:most], start=1):
-        if number - 1 in unknown:
-            table.add_row(str(number), "none: it has no word that the model knows")
-            continue
+    rows = []
+    for number, row in enumerate(shares[:most]):
         order = sorted(range(len(row)), key=lambda topic: -row[topic])[:best]
-        named = {t: f"{t + 1}: {escape(labels.get(t) or ' '.join(topics[t]))}" for t in order}
-        table.add_row(str(number), "\n".join(f"{row[t]:5.1%}  {name}" for t, name in named.items()))
-    return table
+        named = (f"{row[topic]:5.1%}  {topic + 1}: {labels.get(topic) or ' '.join(topics[topic])}" for topic in order)
+        said = "none: it has no word that the model knows" if number in unknown else "\n".join(named)
+        rows.append((str(number + 1), said))
+    more = f"the first {most}; all of them with --json" if len(shares) > most else ""
+    return Table(("", "strongest topics"), tuple(rows), more, f"Topics of {counted(len(shares), 'document')}", numeric=(0,))
 
 
 STANDARD_OUTPUT = "-"  # as the name of a file

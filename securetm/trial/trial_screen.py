@@ -15,8 +15,9 @@ from rich.text import Text
 
 from securetm.contracts import Profile
 from securetm.credentials.member_names import COORDINATOR
+from securetm.reports.document import items
 from securetm.reports.runs import shared_topics
-from securetm.reports.terminal import show_list, titled
+from securetm.reports.terminal import show, titled
 from securetm.trial.member_processes import MemberProcess
 from securetm.trial.trial_folder import TrialFolder
 from securetm.trial.trial_run import Event, Show, TrialEnded
@@ -79,12 +80,12 @@ def _states(events: Sequence[Event]) -> dict[str, str]:
 def show_ended(ended: TrialEnded, to: Console) -> None:
     """What came of the trial."""
     trial, profile = ended.trial, ended.profile
-    to.print(shared_topics(ended.result, to.width))
+    show([shared_topics(ended.result, to.width)], to)
     to.print(_exchange(ended))
-    show_list("What nobody saw", _unseen(ended, profile), to)
-    show_list("What is not hidden", _seen(profile), to)
+    show(items(_unseen(ended, profile), "What nobody saw"), to)
+    show(items(_seen(profile), "What is not hidden"), to)
     to.print(_same(ended))
-    show_list("Look around", _places(trial), to)
+    show(items(_places(trial), "Look around"), to)
     to.print(_invitation(trial))
 
 

@@ -6,9 +6,9 @@ import io
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from securetm.reports.runs import own_topics, quality, shared_topics
+from securetm.reports.terminal import Screen
 
 FIVE = ("standard library", "numpy", "scipy", "torch", "scikit-learn")
 MANY = tuple(f"party-{number:03d}" for number in range(1, 101))
@@ -35,7 +35,7 @@ def result(parties: tuple[str, ...]) -> dict[str, Any]:
 
 def shown(table: Any, width: int) -> str:
     out = io.StringIO()
-    Console(file=out, width=width).print(table)
+    Screen(file=out, width=width).print(table)
     return out.getvalue()
 
 

@@ -51,7 +51,6 @@ from securetm.version import __version__
 from securetm.wording import counted, downward_whole, listed, upward, upward_figure
 
 _SEVERAL = (2, 5, 10)  # documents of a person, of which the page says what they spend together
-
 Spent = Sequence[Mapping[str, Any]]  # of each party, as the record of the run has it
 
 
@@ -148,9 +147,7 @@ def _group(epsilon: float, delta: float) -> str:
 
 
 _ROLES = {"the coordinator": "coordinator", "every other party": "party", "whoever gets the model": "model reader"}
-
 _MOST_NAMED = 4
-
 _WITH_REASON = re.compile(r"the attack “(?P<title>.*)” \(\w+\): (?P<why>.+)")  # as auditing/trials.py writes it
 
 
@@ -360,40 +357,32 @@ MEANING = {
     HELD: "what was tried failed, as far as the figure beside it says; another attack, or more effort, might succeed",
     NOT_TESTED: "nothing was learned",
 }
-
 _PLACES = {
     THIS_RUN: "This run",
     SAME_MODEL: "Our own trials of this profile and model",
     OTHER_MODEL: "Beside this, and no answer for this model: our own trials of this profile with another one",
     UNPROTECTED: "Our own trials without any protection, where the finished model is the same, as no noise is in it",
 }
-
 LEFT_UNTRIED = "What was not tried, and why"
-
 TRIED_NOWHERE = "Tried nowhere."
-
 _MASKED = (
     "Masked or encrypted means: to the others what one party sends looks like chance, and only the total over all parties is "
     "opened. Noise is chance that is added to numbers, so that they do not tell who was in them."
 )
-
 ASKED = {  # by opinion 05/2014
     SINGLING_OUT: "records that identify one person can be isolated",
     LINKING: "two records about the same person, or the same group, can be linked",
     INFERENCE: "something about a person can be deduced with significant probability",
 }
-
 _OPINION = (
     "The European Data Protection Board calls a model anonymous if it is insignificantly likely, for every person and with all "
     "means reasonably likely to be used, that personal data of those it learned from are extracted from it, or are obtained by "
     "queries (opinion 28/2024). Earlier guidance asks three questions (opinion 05/2014)."
 )
-
 _MARKS = (
     "A mark is the worst of what was tried on this run, and on this model under this profile. None means safe: “held” says "
     "that what was tried failed, “not tested” that nobody knows."
 )
-
 _LIMITS = (
     "This does not say that the model is anonymous: that is judged case by case, by whoever answers for the data and then by "
     "the authority. The opinion is about the finished model; only those who took part saw the messages. Figures are averages "

@@ -21,7 +21,6 @@ from securetm.threats import read_threat_model
 from securetm.wording import counted, listed
 
 _IN_IT = "of those who were in it, recognised while one in {} others is wrongly said to be"
-
 MEASURES: Mapping[str, str] = {
     "documents recovered exactly": "documents rebuilt with every counted word right",
     "guessed documents that are real": "rebuilt documents that really exist",
@@ -66,7 +65,6 @@ MEASURES: Mapping[str, str] = {
     "promised noise that is missing": "part of the protecting noise that those who work together can take away",
     "deviation of the noise that remains, as a share of the promised one": "protecting noise that remains, as a share",
 }
-
 CLAIMS: Mapping[str, str] = {
     "sees only sums": "is shown totals over several parties, and no single answer; what a total says can be worked out",
     "the total is differentially private": "cannot tell, beyond the stated budget, whether any one {unit} was in it",
@@ -74,24 +72,20 @@ CLAIMS: Mapping[str, str] = {
     "cannot show parties different cohorts": "cannot tell two parties different things about who takes part",
     "the named words are differentially private": "cannot tell, beyond the stated budget, which one document a word is from",
 }
-
 ENDED: Mapping[str, str] = {  # what stands on the page where an attempt is spoken of; the word behind it is that of audits
     BROKEN: "it succeeded, against what is promised (broken)",
     OPEN: "it succeeded, and nobody promised otherwise (open)",
     HELD: "what was tried failed (held)",
 }
-
 COUNTED: Mapping[str, str] = {  # of questions, in the headline
     BROKEN: "broken (an attack did what is promised to be prevented)",
     OPEN: "open (something got out that nobody promised to keep in)",
     HELD: "held (what was tried failed; that is no proof)",
     NOT_TESTED: "not tested (nothing was learned)",
 }
-
 _LIES: Mapping[str, str] = {  # of a coordinator to a party
     "list of survivors": "list of who still takes part",
 }
-
 _REASONS: Mapping[str, str] = {  # how a reason begins, and what it means
     "the attack did not break the baseline": "the attack failed where nothing is protected, too, so its failure shows nothing",
     "there was nothing to try it on": "there was nothing in this run to try it on",
@@ -99,7 +93,6 @@ _REASONS: Mapping[str, str] = {  # how a reason begins, and what it means
     "random numbers reach as much": "guessing does as well, so the figure shows nothing",
     "its interval does not lie above": "guessing may have done as well",
 }
-
 _MOST_UNIT = "document"
 
 
@@ -126,9 +119,7 @@ def plain_lie(attempt: str) -> str:
 
 
 THIS_RUN, SAME_MODEL, OTHER_MODEL = "this run", "same profile and model", "same profile, another model"
-
 UNPROTECTED = "the same model, without protection"  # what a profile without noise hands on is the same
-
 PLACES = (THIS_RUN, SAME_MODEL, UNPROTECTED, OTHER_MODEL)  # what comes first is said first
 
 
@@ -260,17 +251,11 @@ class SignedReport:
 
 
 COORDINATOR, PARTY, READER = "coordinator", "party", "model reader"
-
 PROMISED = "promised"
-
 _ABOUT_LIES = ("cannot speak for a party", "cannot show parties different cohorts")  # promises that say nothing of reading
-
 _TWO = 2
-
 _TOGETHER = "Two who work together"
-
 _TWO_MEANS = "This is about two parties that tell each other, or the coordinator, all that they know."
-
 _HELP = {0: "", 1: ", even if one party helps"}
 
 
@@ -463,16 +448,13 @@ _WHERE = {
     SAME_MODEL: "in our trials of this profile and model",
     UNPROTECTED: "in our trials of this model without protection",
 }
-
 _UNLEARNED = {  # by whether it was tried at another epsilon, and on another version of the software
     (False, False): "Nothing was learned by trying",
     (False, True): "What was tried was tried on another version of the software",
     (True, False): "What was tried was tried at another epsilon",
     (True, True): "What was tried was tried at another epsilon, or on another version of the software",
 }
-
 _IS_IT = {BROKEN: "yes, against what is promised", OPEN: "yes, in part"}  # answers to "can somebody …?"
-
 _WHAT_IF = {BROKEN: "then a promise is broken", OPEN: "then something gets out that nobody promised to keep in"}
 
 
@@ -521,11 +503,8 @@ def _sentence_of(text: str) -> str:
 
 
 _WITHHOLD = "Do not hand over this model, and stop the training"
-
 _AMONG = "Hand over this model only to people who may read the documents"
-
 _CONDITIONS = "Hand over this model if the conditions below are met"
-
 _NOTHING = "Nothing that was tried speaks against handing over this model"
 
 

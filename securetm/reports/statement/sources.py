@@ -53,7 +53,6 @@ from securetm.reports.threats import refusal_facts
 from securetm.wording import counted
 
 _BARE = "open"  # the profile without protection
-
 _SAME = 0.01  # epsilons that differ by less are the same claim: noise is calibrated to about that
 
 
@@ -305,7 +304,6 @@ def _of_party(path: Path) -> ReportSources:
 
 
 _WHO = {"coordinator": "the coordinator", "party": "another party", READER: "whoever gets the model"}
-
 _ORDER = tuple(reversed(_WHO))  # a model is released, so its readers come first
 
 

@@ -21,19 +21,14 @@ from securetm.threats import read_threat_model
 from securetm.wording import counted, downward_whole, listed, upward, upward_figure
 
 FORMAT = 1
-
 _SEVERAL = (2, 5)  # documents of a person, of which the statement says what they spend together
-
 _MOST_NAMED = 14
-
 _ROUNDS = "rounds"  # that were agreed before: no look at documents ends the training
-
 _NEIGHBOURS = {
     Unit.WORD: "Two sets of documents are neighbours if another word stands in one place of one document.",
     Unit.DOCUMENT: "Two sets of documents are neighbours if one of them has one document more, whatever is in it.",
     Unit.PERSON: "Two sets of documents are neighbours if one of them has one person's documents more, whatever is in them.",
 }
-
 _EACH = {Unit.WORD: "word occurrence", Unit.DOCUMENT: "document", Unit.PERSON: "person"}
 
 
@@ -247,12 +242,10 @@ def _of_persons(budget: Budget, epsilon: float, delta: float) -> Iterator[str]:
 
 
 SIGNATURE_LINES = ("Name", "Function", "Place, date", "Signature")
-
 _SIGNS = (
     "I have read this page. I answer for the documents of the organisation that is named below. I know of no run over these "
     "documents that is not counted above, and I agree that the files listed here leave."
 )
-
 ITSELF = "This page loads nothing and sends nothing. Its figures are those of the run's own record."
 _NO_INPUT = "Nothing but the agreed plan."
 

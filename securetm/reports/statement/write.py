@@ -30,9 +30,7 @@ from securetm.reports.statement.statement import Statement, sheet, statement_on
 from securetm.runs.federation_result import FederationResult
 
 STATEMENT = "statement"  # the sheets in `release/`, and the end of the name of the statement's file elsewhere
-
 HTML, PDF, MARKDOWN = ".html", ".pdf", ".md"
-
 _SHEETS = {HTML: "The page", PDF: "The PDF", MARKDOWN: "The text"}
 
 
