@@ -13,42 +13,32 @@ from securetm.errors import NotFound
 from securetm.settings import require
 from securetm.stages import Stages
 
-REPRODUCTIONS: Mapping[str, str] = {
+REPRODUCTIONS: Mapping[str, str] = {  # the module, and its function where that is not `reproduce`
     "adapted-ngrams": "reproduce.adapted_ngrams",
     "additive-prodlda": "reproduce.additive_prodlda",
     "common-vocabulary": "reproduce.common_vocabulary",
     "default-model": "reproduce.default_model",
     "documents-curve": "reproduce.documents_curve",
     "fednmf-small": "reproduce.fednmf_small",
-    "lda-frontier": "reproduce.lda_frontier",
     "iftm": "reproduce.iftm",
+    "lda-frontier": "reproduce.noise_frontiers:lda_frontier",
     "one-run-audits": "reproduce.one_run_audits",
-    "rounds-rule": "fits.rounds",
-    "rounds-without-vectors": "fits.rounds_without_vectors",
-    "settings-rule": "fits.settings",
-    "start-rule": "fits.start",
     "private-frontier": "reproduce.private_frontier",
-    "privacy-utility": "reproduce.privacy_utility",
+    "privacy-utility": "reproduce.noise_frontiers:privacy_utility",
+    "rounds-rule": "fits.rounds_and_starts:rounds_rule",
+    "rounds-without-vectors": "fits.rounds_and_starts:rounds_without_vectors",
+    "settings-rule": "fits.settings",
+    "start-rule": "fits.rounds_and_starts:start_rule",
     "together-and-alone": "reproduce.together_and_alone",
     "usefulness-forecast": "fits.forecast_trials",
 }
 BENCHES: Mapping[str, str] = {
     name: f"bench.{name.replace('-', '_')}"
     for name in (
-        "correlated-noise",
-        "dp",
-        "federation",
-        "he",
-        "lda",
-        "neural",
-        "noise",
-        "private",
-        "private-mh",
-        "prodlda",
-        "scale",
+        "correlated-noise", "dp", "federation", "he", "lda", "neural", "noise", "private", "private-mh", "prodlda", "scale",
         "sum",
     )
-}
+}  # fmt: skip
 KINDS = {"reproduction": ("reproduce", REPRODUCTIONS), "bench": ("bench", BENCHES)}
 
 
@@ -62,7 +52,8 @@ def measure(
     function, known = KINDS[kind]
     if name not in known:
         raise NotFound(kind, name, tuple(sorted(known)))
-    run: Callable[..., dict[str, Any]] = getattr(import_module(f"lab.{known[name]}"), function)
+    module, _, named = known[name].partition(":")
+    run: Callable[..., dict[str, Any]] = getattr(import_module(f"lab.{module}"), named or function)
     for size, value in (sizes or {}).items():
         require(size in signature(run).parameters, f"{kind} {name}", f"--{size}", value, "is no size of this one")
     with looking_in(data):

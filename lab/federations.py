@@ -12,6 +12,7 @@ from typing import Any
 
 from securetm.contracts import State, TopicModel
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.partitions import equal
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.result import spent_by
 from securetm.federation.simulation.simulation import train
@@ -38,6 +39,11 @@ class FederationForm:
         """Its plan. `model` has the model's name and the settings that do not depend on the form."""
         training |= {"rounds": self.rounds}
         return {"profile": self.profile, "model": {**model, **self.model}, "training": training, "privacy": dict(self.privacy)}
+
+
+def dealt_out(corpus: Corpus, parties: int) -> dict[str, Corpus]:
+    """Its documents among so many parties, as many to each."""
+    return {f"party {n + 1}": part for n, part in enumerate(equal(corpus, parties, seed=0).values())}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What all measurements share: progress, the clock, rows beside a peer, drawn documents and the record. It measures nothing."""
+"""What all measurements share: progress, the clock, turns, rows beside a peer or a limit, drawn documents and the record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -69,12 +69,50 @@ def fastest(work: Callable[[], object], repeats: int = REPEATS) -> float:
     return min(seconds(work) for _ in range(repeats))
 
 
+def least_by_turns(works: Mapping[T, Callable[[], float]], turns: int, step: Callable[[], None]) -> dict[T, float]:
+    """The least figure of each piece of work. They take turns, so that a busy machine slows all of them."""
+    least = dict.fromkeys(works, float("inf"))
+    for _ in range(turns):
+        for name, work in works.items():
+            least[name] = min(least[name], work())
+            step()
+    return least
+
+
+def epochs_by_turns(
+    fit: Callable[[Callable[[Any], None]], object], theirs: Callable[[], float]
+) -> tuple[list[float], list[float]]:
+    """Seconds of each of our epochs and of theirs, which run between two of ours, while ours wait in their own callback."""
+    ours: list[float] = []
+    others: list[float] = []
+    begun = time.perf_counter()
+
+    def take_turns(_: Any) -> None:
+        nonlocal begun
+        ours.append(time.perf_counter() - begun)
+        others.append(theirs())
+        begun = time.perf_counter()
+
+    fit(take_turns)
+    return ours, others
+
+
+def figure(case: str, ours: float, unit: str, digits: int = 3, **facts: Any) -> Row:
+    """A row with our figure."""
+    return {"case": case, "ours": round(ours, digits), "unit": unit, **facts}
+
+
 def beside(
     case: str, ours: float, theirs: float, unit: str, peer: str, *, digits: int = 3, ratio: float | None = None
 ) -> Row:  # fmt: skip
     """A row with our figure and the peer's. `ratio` says how many times better ours is; unless given, less is better."""
-    figures = {"ours": round(ours, digits), "unit": unit, "peer": peer, "theirs": round(theirs, digits)}
-    return {"case": case, **figures, "ratio": round(theirs / ours if ratio is None else ratio, 3)}
+    better = theirs / ours if ratio is None else ratio
+    return figure(case, ours, unit, digits, peer=peer, theirs=round(theirs, digits), ratio=round(better, 3))
+
+
+def within(limit: float, share: float, digits: int = 3, **facts: Any) -> Row:
+    """What a row says of its limit: the limit, and the share of it that is reached."""
+    return {"limit": round(limit, digits), "of_limit": round(share, 3), **facts}
 
 
 def record(bench: str, rows: Sequence[Row], *, missing: Sequence[str] = (), packages: Sequence[str] = (), **facts: Any) -> Row:

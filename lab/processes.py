@@ -1,17 +1,19 @@
-"""Runs one measurement in a process of its own, with limits of time and memory, and says how much memory it took at its peak.
+"""Measurements in a process of their own: how much memory they take at their peak, within limits of time and memory.
 
-The peak is that of the process and of all that it started, together. It measures on Linux only.
+Memory is measured on Linux only.
 """
 
 from __future__ import annotations
 
+import gc
 import json
+import multiprocessing
 import os
 import resource
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,10 +97,10 @@ def finished(command: Sequence[str], seconds: float, mebibytes: int = 0, **envir
     return {**found, "peak_mib": round(max(peak.mebibytes, float(found.get("peak_mib", 0.0))), 1)}
 
 
-def own_peak() -> float:
-    """The peak of this process alone, in MiB."""
+def memory_now(name: str = "VmHWM") -> float:
+    """The memory of this process alone, in MiB: VmRSS is what it holds, VmHWM its peak."""
     lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(lines["VmHWM"].split()[0]) / 1024.0
+    return int(lines[name].split()[0]) / 1024.0
 
 
 def _limit(mebibytes: int) -> None:
@@ -123,3 +125,42 @@ def _read(path: Path) -> str:
         return path.read_text("utf-8")
     except OSError:  # it ended meanwhile
         return ""
+
+
+# ---- one piece of work -----------------------------------------------------------------------------------------------
+
+_CLEAR = Path("/proc/self/clear_refs")
+
+Work = Callable[..., Callable[[], object]]  # prepares itself, and returns what is to be measured
+
+
+def measurable() -> bool:
+    """Whether this system lets a process forget its peak."""
+    return _CLEAR.exists()
+
+
+def peak_mebibytes(work: Work, *about: Any) -> float:
+    """The peak of a piece of work above what its process held before the measured part began.
+
+    A process's peak never falls and imports need more than most work does, so the work says when it begins.
+    """
+    context = multiprocessing.get_context("forkserver")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_measured, args=(theirs, work, *about))
+    child.start()
+    theirs.close()
+    try:
+        peak: float = ours.recv()
+    finally:
+        child.join()
+    return peak
+
+
+def _measured(to: Any, work: Work, *about: Any) -> None:
+    run = work(*about)
+    gc.collect()
+    _CLEAR.write_text("5")  # the kernel forgets the peak so far
+    before = memory_now("VmRSS")
+    run()
+    to.send(memory_now("VmHWM") - before)
+    to.close()

@@ -20,7 +20,7 @@ LOADED = (
     "torch",
     "securetm.accounting.ledger",
     "securetm.cli.run_command",
-    "lab.peaks",
+    "lab.processes",
     "securetm.federation.simulation.simulation",
     "securetm.models.neural.prodlda",
     "tests.federation.played",

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module, util
 
 import numpy as np
 import torch
 
-from lab.measuring import OnProgress, RoleMemory, Row, beside, record, seconds, stepper, zipf_counts
-from lab.peaks import measurable, peak_mebibytes
+from lab.measuring import OnProgress, RoleMemory, Row, beside, least_by_turns, record, seconds, stepper, within, zipf_counts
 from lab.peers.torch_prodlda import TorchProdLDA, drawn, one_thread
+from lab.processes import measurable, peak_mebibytes
 from securetm.clipped_sum import ClippedRowSum, blocks_of
 from securetm.contracts import Cohort, Mechanism, RoundContext, State
 from securetm.entropy import OperatingSystem
@@ -149,22 +150,19 @@ Figures = dict[str, float]
 
 
 def _times(names: list[str], words: int, batch: int, done: Callable[[], None]) -> Figures:
+    def again(step: Step) -> float:
+        step()  # so that no step starts with the caches that another one left
+        return seconds(step) * 1e3
+
     with one_thread(), warnings.catch_warnings():
         steps = {name: _step(name, words, batch) for name in names}
-        best = {name: seconds(step) * 1e3 for name, step in steps.items()}  # compiles
-        for name, step in [*steps.items()] * TURNS:
-            step()  # so that no step starts with the caches that another one left
-            best[name] = min(best[name], seconds(step) * 1e3)
-            done()
-    return best
+        for step in steps.values():
+            step()  # compiles
+        return least_by_turns({name: partial(again, step) for name, step in steps.items()}, TURNS, done)
 
 
 def _peaks(names: list[str], words: int, batch: int, done: Callable[[], None]) -> Figures:
-    peaks = {}
-    for name in names:
-        peaks[name] = peak_mebibytes(_some_steps, name, words, batch)
-        done()
-    return peaks
+    return least_by_turns({name: partial(peak_mebibytes, _some_steps, name, words, batch) for name in names}, 1, done)
 
 
 def _some_steps(name: str, words: int, batch: int) -> Callable[[], object]:
@@ -179,6 +177,6 @@ def _rows(case: str, unit: str, limit: float, figures: Figures) -> list[Row]:
     rows: list[Row] = []
     for name in (CLIPPED, ROUNDED, NOISED):
         row = beside(case % name, figures[name], figures[FREE], unit, f"our own step {FREE}")
-        rows.append({**row, "limit": round(most, 3), "of_limit": round(figures[name] / most, 3)})
+        rows.append(row | within(most, figures[name] / most))
     peers = [name for name in (ALONE, HOOKS, GHOST) if name in figures]
     return rows + [beside(case % NOISED, figures[NOISED], figures[peer], unit, peer) for peer in peers]

@@ -7,14 +7,14 @@ vector it measures the network instead (`network_load.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from lab.bench.network_load import measured
 from lab.federations import begun
-from lab.measuring import OnProgress, Row, beside, record, told
+from lab.measuring import OnProgress, Row, beside, least_by_turns, record, stepper
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
@@ -37,13 +37,12 @@ def bench(parties: int = 10, length: int = 0, on_progress: OnProgress | None = N
     if length:
         rows, missing = measured(parties, length, on_progress)
         return record("federation", rows, missing=missing, parties=parties, length=length, packages=("grpcio",))
-    corpora = _parties(parties)
-    least = dict.fromkeys(product(WAYS, ("masked", "open")), float("inf"))
-    runs = [(way, profile) for way in WAYS for _ in range(REPEATS) for profile in ("masked", "open")]
-    for way, profile in told(runs, on_progress):
-        least[way, profile] = min(least[way, profile], _seconds_per_round(profile, WAYS[way], corpora))
-    figures = {way: (least[way, "masked"], least[way, "open"]) for way in WAYS}
-    rows = [beside(f"masked, {way}", *both, "s per round", "open", digits=4) for way, both in figures.items()]
+    corpora, step = _parties(parties), stepper(len(WAYS) * REPEATS * 2, on_progress)
+    rows = []
+    for way, settings in WAYS.items():
+        works = {profile: partial(_seconds_per_round, profile, settings, corpora) for profile in ("masked", "open")}
+        least = least_by_turns(works, REPEATS, step)
+        rows.append(beside(f"masked, {way}", least["masked"], least["open"], "s per round", "open", digits=4))
     return record("federation", rows, parties=parties)
 
 

@@ -56,9 +56,6 @@ def _our_turn(session: MeasuredSession, vectors: Sequence[Array], number: int) -
     return _figures(sealing.party[0], sealing.coordinator, opening.party[0], sealing.up[0], opening.down[0])
 
 
-# ---- theirs ------------------------------------------------------------------------------------------------------------
-
-
 class _TenSealSums:
     """TenSEAL's vectors with one key for all, as NVFlare's clients and server use them."""
 
@@ -98,9 +95,6 @@ class _TenSealSums:
             held = [self.tenseal.ckks_vector_from(public, part) for part in ciphertexts]
             total = [one + two for one, two in zip(total, held, strict=True)] if total else held
         return sent[0][0], [part.serialize() for part in total]
-
-
-# ---- figures -------------------------------------------------------------------------------------------------------------
 
 
 def _figures(encrypting: float, adding: float, opening: float, up: int, down: int) -> Figures:

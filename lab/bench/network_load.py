@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from lab.measuring import OnProgress, RoleMemory, Row, beside, stepper
 from lab.peers import flower_rounds
+from lab.processes import memory_now
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.entropy import OperatingSystem
@@ -225,10 +226,10 @@ def _make_keys(home: Path, load: Load) -> None:
 def _coordinate(to: Any, home: Path, load: Load) -> None:
     with _hub(home) as hub:
         assert hub.wait_for(load.members, DEADLINE) == frozenset(load.members)
-        before = _mebibytes("VmRSS")
+        before = memory_now("VmRSS")
         coordinator = SummingCoordinator(load, hub.parties(DEADLINE).ask)
         coordinator.run(lambda: to.send(None))
-        to.send((coordinator.seconds, coordinator.setup, coordinator.up, coordinator.down, _mebibytes("VmHWM"), before))
+        to.send((coordinator.seconds, coordinator.setup, coordinator.up, coordinator.down, memory_now(), before))
 
 
 @contextmanager
@@ -267,8 +268,3 @@ def _agreed() -> Any:
     from securetm.federation.network.events import Agreed
 
     return Agreed(bytes(32), bytes(32))
-
-
-def _mebibytes(name: str) -> float:
-    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(lines[name].split()[0]) / 1024

@@ -10,16 +10,16 @@ from __future__ import annotations
 import gzip
 import json
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from lab.measuring import OnProgress, Row, beside, record, stepper
+from lab.measuring import OnProgress, Row, beside, epochs_by_turns, figure, record, stepper
 from lab.peers.topic_models import PeerMissing, PeerProcess
 from lab.peers.torch_prodlda import one_thread
 from lab.research_corpora import FEWEST_WORDS, most_frequent, news, newsgroups_file, read_newsgroups
@@ -62,38 +62,31 @@ def bench(
     return record("neural", rows, missing=missing, packages=("torch", "numpy"), corpus=name)
 
 
-# ---- both by turns -------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class TrainedByTurns:
     """What came of both after the same number of epochs."""
 
     peer: str
-    ours_seconds: tuple[float, ...]  # of each epoch
-    theirs_seconds: tuple[float, ...]
+    our_seconds: float  # of the fastest epoch
+    their_seconds: float
     ours: Array  # topics x words
     theirs: Array
 
 
 def by_turns(documents: Any, epochs: int, seed: int, tick: Tick) -> TrainedByTurns:
-    """Theirs trains an epoch between two of ours, while ours wait in their own callback."""
-    ours: list[float] = []
-    theirs: list[float] = []
+    """Trains both, epoch by epoch."""
     model = CombinedTM(n_topics=TOPICS, batch=BATCH, embedding_size=SIZE, device="cpu")
     model.fit(documents.select(np.arange(min(BATCH, len(documents)))), epochs=1)  # compiles
     with tempfile.TemporaryDirectory() as folder, _peer(Path(folder), documents, seed) as peer:
-        begun = time.perf_counter()
 
-        def take_turns(_: Any) -> None:
-            nonlocal begun
-            ours.append(time.perf_counter() - begun)
-            theirs.append(peer.train(1))
+        def theirs() -> float:
+            took = peer.train(1)
             tick()
-            begun = time.perf_counter()
+            return took
 
-        model.fit(documents, epochs=epochs, seed=seed, on_progress=take_turns)
-        return TrainedByTurns(peer.title, tuple(ours), tuple(theirs), model.components_, peer.topics()[0])
+        fit = partial(model.fit, documents, epochs=epochs, seed=seed)
+        ours, others = epochs_by_turns(lambda turn: fit(on_progress=turn), theirs)
+        return TrainedByTurns(peer.title, min(ours), min(others), model.components_, peer.topics()[0])
 
 
 def _peer(folder: Path, documents: Any, seed: int) -> PeerProcess:
@@ -103,14 +96,11 @@ def _peer(folder: Path, documents: Any, seed: int) -> PeerProcess:
     return PeerProcess(PEER, counts, (embeddings, TOPICS, BATCH, seed), script="ctm_epochs.py")
 
 
-# ---- the rows ------------------------------------------------------------------------------------------------------
-
-
 def _speed(corpus: Corpus, tick: Tick) -> Row:
     drawn = np.random.default_rng(0).standard_normal((len(corpus), SIZE)).astype(np.float32)
     found = by_turns(replace(corpus, embeddings=drawn), TIMED, 0, tick)
     sizes = f"{len(corpus):,} documents, V = {len(corpus.vocabulary):,}, K = {TOPICS}, batch {BATCH}, 1 thread"
-    return beside(f"seconds per epoch: {sizes}", min(found.ours_seconds), min(found.theirs_seconds), "s per epoch", found.peer)
+    return beside(f"seconds per epoch: {sizes}", found.our_seconds, found.their_seconds, "s per epoch", found.peer)
 
 
 def _coherence(learn: Corpus, judge: Corpus, epochs: int, tick: Tick) -> list[Row]:
@@ -133,12 +123,9 @@ def _judged(which: str, pair: Array, peer: str, learn: Corpus, judge: Corpus, ep
     rows = []
     for column, what in enumerate((f"document NPMI of 10 words in {len(judge):,} other documents", "diversity of 25 words")):
         ours, theirs = (float(figure) for figure in pair[:, column])
-        figures = {"ours": round(ours, 4), "unit": what.split(" of ")[0], "peer": peer, "theirs": round(theirs, 4)}
-        rows.append({"case": f"{what}: {of}", **figures, "difference": round(ours - theirs, 4)})
+        facts = {"peer": peer, "theirs": round(theirs, 4), "difference": round(ours - theirs, 4)}
+        rows.append(figure(f"{what}: {of}", ours, what.split(" of ")[0], 4, **facts))
     return rows
-
-
-# ---- the documents -------------------------------------------------------------------------------------------------
 
 
 def _documents(words: int, documents: int | None) -> tuple[Corpus, Corpus]:

@@ -7,14 +7,14 @@ deviation, and the case says so. opendp draws once, ours nine times, of which th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
-from lab.measuring import OnProgress, Row, record, seconds, timed, told
+from lab.measuring import OnProgress, Row, figure, record, seconds, timed, told, within
 from securetm.entropy import OperatingSystem
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, discrete_laplace, rounded_gaussian, skellam
 
@@ -24,8 +24,7 @@ TURNS = 9
 PIECE = 1 << 17
 
 
-@dataclass(frozen=True)
-class SamplerCase:
+class SamplerCase(NamedTuple):
     """One of our samplers, and the scale at which the peer draws the same kind, or a Gaussian of the same deviation."""
 
     title: str
@@ -35,15 +34,16 @@ class SamplerCase:
     each: int  # bytes that nearly every draw takes
 
 
+_BESIDE = "(beside the discrete one)"
 CASES = (
-    SamplerCase("discrete Laplace, scale 8", lambda: discrete_laplace(8.0), "laplace", 8.0, 8),
-    SamplerCase("discrete Laplace, scale 1e6", lambda: discrete_laplace(1e6), "laplace", 1e6, 4),
-    SamplerCase("discrete Gaussian, deviation 8", lambda: discrete_gaussian(8.0), "gaussian", 8.0, 8),
-    SamplerCase("discrete Gaussian, deviation 1e6", lambda: discrete_gaussian(1e6), "gaussian", 1e6, 4),
-    SamplerCase("rounded Gaussian (beside the discrete one), deviation 8", lambda: rounded_gaussian(8.0), "gaussian", 8.0, 8),
-    SamplerCase("rounded Gaussian (beside the discrete one), deviation 1e6", lambda: rounded_gaussian(1e6), "gaussian", 1e6, 4),
-    SamplerCase("Skellam (beside the discrete Gaussian), deviation 8", lambda: skellam(64.0), "gaussian", 8.0, 8),
-    SamplerCase("Skellam (beside the discrete Gaussian), deviation 1e6", lambda: skellam(1e12), "gaussian", 1e6, 8),
+    SamplerCase("discrete Laplace, scale 8", partial(discrete_laplace, 8.0), "laplace", 8.0, 8),
+    SamplerCase("discrete Laplace, scale 1e6", partial(discrete_laplace, 1e6), "laplace", 1e6, 4),
+    SamplerCase("discrete Gaussian, deviation 8", partial(discrete_gaussian, 8.0), "gaussian", 8.0, 8),
+    SamplerCase("discrete Gaussian, deviation 1e6", partial(discrete_gaussian, 1e6), "gaussian", 1e6, 4),
+    SamplerCase(f"rounded Gaussian {_BESIDE}, deviation 8", partial(rounded_gaussian, 8.0), "gaussian", 8.0, 8),
+    SamplerCase(f"rounded Gaussian {_BESIDE}, deviation 1e6", partial(rounded_gaussian, 1e6), "gaussian", 1e6, 4),
+    SamplerCase("Skellam (beside the discrete Gaussian), deviation 8", partial(skellam, 64.0), "gaussian", 8.0, 8),
+    SamplerCase("Skellam (beside the discrete Gaussian), deviation 1e6", partial(skellam, 1e12), "gaussian", 1e6, 8),
 )
 
 
@@ -60,13 +60,8 @@ def _row(case: SamplerCase, draws: int, peer_draws: int, theirs: Any) -> Row:
     ours = [seconds(lambda: sampler.draw(entropy, draws)) for _ in range(TURNS)]
     limit = [seconds(lambda: _bytes_alone(case.each * draws)) for _ in range(TURNS)]
     took, least = median(ours), median(limit)
-    facts = {
-        "limit": round(least, 5),
-        "of_limit": round(least / took, 3),
-        "limit_is": f"their random bytes alone, {case.each} a draw",
-    }
-    row = {"case": f"{case.title}: {draws:,} draws", "ours": round(took, 5), "unit": "s", **facts}
-    row |= {"first_use": round(building, 4)}
+    bytes_alone = within(least, least / took, 5, limit_is=f"their random bytes alone, {case.each} a draw")
+    row = figure(f"{case.title}: {draws:,} draws", took, "s", 5, **bytes_alone, first_use=round(building, 4))
     if not theirs:
         return row
     release = _release(theirs, case)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
+from lab.documents import JudgedDocuments
 from lab.federations import federated
-from lab.judged_documents import JudgedDocuments
-from lab.measuring import OnProgress, Row, record, told
+from lab.measuring import OnProgress, Row, figure, record, told, within
 from lab.reproduce.contenders import FEDERATED, FIRM, PUBLIC, SHIPPED, Contender
-from lab.reproduce.privacy_utility import RATE, SETTINGS
-from lab.reproduce.privacy_utility import ROUNDS as STEPS
+from lab.reproduce.noise_frontiers import RATE, SETTINGS
+from lab.reproduce.noise_frontiers import ROUNDS as STEPS
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.counted_documents import NO_ORDER
 from securetm.corpus.public_words import frequent_words
@@ -42,7 +41,8 @@ class TimedModel:
     contender: Contender
     topics: int = TOPICS
     words: int = WORDS
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    is_limited: bool = False
+    is_cited: bool = False
 
     @property
     def case(self) -> str:
@@ -61,13 +61,11 @@ def bench(on_progress: OnProgress | None = None) -> Row:
 def measured() -> list[TimedModel]:
     """Each contender with the rounds that it is used with, ProdLDA, and one at the size of the published figure."""
     prodlda = {**SETTINGS, "batch": round(RATE * DOCUMENTS / PARTIES)}
-    limited = {"limit": LIMIT}
-    cited = {"peer": CITED, "theirs": CITED_SECONDS}
     shown = {name: one for name, one in FEDERATED.items() if name != FIRM and not one.oracle}
     return [
-        *(TimedModel(name, one, beside=limited if name != SHIPPED else {}) for name, one in shown.items()),
+        *(TimedModel(name, one, is_limited=name != SHIPPED) for name, one in shown.items()),
         TimedModel(PRODLDA, Contender(PRODLDA, prodlda, {}, lambda documents, epsilon: STEPS)),  # noqa: ARG005
-        TimedModel(PUBLIC, FEDERATED[PUBLIC], CITED_TOPICS, CITED_WORDS, cited),
+        TimedModel(PUBLIC, FEDERATED[PUBLIC], CITED_TOPICS, CITED_WORDS, is_cited=True),
     ]
 
 
@@ -85,12 +83,11 @@ def cost_of(one: TimedModel, documents: int) -> Row:
     begun = time.perf_counter()
     run = federated(parties, judged.words, {"profile": PROFILE, **tables}, lambda agreed: contender.changed(agreed, judged))
     seconds = time.perf_counter() - begun
-    row = {"case": one.case, "ours": round(seconds, 2), "unit": "s", **one.beside}
-    if "limit" in row:
-        row["of_limit"] = round(seconds / row["limit"], 3)
-    if "theirs" in row:
-        row["ratio"] = round(row["theirs"] / seconds, 1)
-    return {**row, "rounds": run.rounds, "megabytes": round(run.megabytes, 2), "spent": run.spent}
+    cost = {"rounds": run.rounds, "megabytes": round(run.megabytes, 2), "spent": run.spent}
+    row = figure(one.case, seconds, "s", 2)
+    if one.is_cited:
+        return {**row, "peer": CITED, "theirs": CITED_SECONDS, "ratio": round(CITED_SECONDS / seconds, 1), **cost}
+    return {**row, **(within(LIMIT, seconds / LIMIT) if one.is_limited else {}), **cost}
 
 
 @cache

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lab.judged_documents import per_word
+from lab.documents import per_word
 from lab.measuring import OnProgress, Row, record, stepper, zipf_words
 from lab.research_corpora import news
 from securetm.clipped_sum import ClippedRowSum

@@ -5,18 +5,18 @@ Both run on one thread and take turns epoch by epoch, so that a busy machine slo
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from scipy import sparse
 
-from lab.measuring import OnProgress, Row, beside, record, told, zipf_counts
-from lab.peaks import measurable, peak_mebibytes
+from lab.measuring import OnProgress, Row, beside, epochs_by_turns, figure, record, seconds, told, zipf_counts
 from lab.peers.dense_prodlda import DenseTraining
 from lab.peers.torch_prodlda import one_thread
+from lab.processes import measurable, peak_mebibytes
 from lab.research_corpora import most_frequent, newsgroups_file, read_newsgroups
 from securetm.models.given_documents import BagOfWords, as_documents
 from securetm.models.neural.prodlda import ProdLDA
@@ -43,35 +43,13 @@ def bench(
     return record("prodlda", rows, missing=missing, packages=("torch",), corpus=name)
 
 
-# ---- speed ---------------------------------------------------------------------------------------------------------
-
-
 def _speed(case: str, counts: Any) -> Row:
     with one_thread():
-        ours, theirs = _epochs(as_documents(counts), DenseTraining(counts, seed=0))
+        documents, peer = as_documents(counts), DenseTraining(counts, seed=0)
+        ProdLDA(batch=BATCH).fit(documents.select(np.arange(64)), epochs=1)  # compiles
+        fit = partial(ProdLDA(batch=BATCH).fit, documents, epochs=EPOCHS)
+        ours, theirs = epochs_by_turns(lambda turn: fit(on_progress=turn), lambda: seconds(peer.epoch))
     return beside(f"seconds per epoch: {case}", min(ours), min(theirs), "s per epoch", PEER)
-
-
-def _epochs(documents: BagOfWords, peer: DenseTraining) -> tuple[list[float], list[float]]:
-    """Times of our epochs and theirs in turn: theirs run between two of ours, while ours wait in their own callback."""
-    ours: list[float] = []
-    theirs: list[float] = []
-    ProdLDA(batch=BATCH).fit(documents.select(np.arange(64)), epochs=1)  # compiles
-    begun = time.perf_counter()
-
-    def take_turns(_: Any) -> None:
-        nonlocal begun
-        ours.append(time.perf_counter() - begun)
-        begun = time.perf_counter()
-        peer.epoch()
-        theirs.append(time.perf_counter() - begun)
-        begun = time.perf_counter()
-
-    ProdLDA(batch=BATCH).fit(documents, epochs=EPOCHS, on_progress=take_turns)
-    return ours, theirs
-
-
-# ---- memory --------------------------------------------------------------------------------------------------------
 
 
 def _memory(case: str, counts: Any) -> Row:
@@ -85,7 +63,7 @@ def _growth(case: str, counts: Any) -> Row:
     quarter, whole = (peak_mebibytes(_learn_ours, part) for part in (counts[: counts.shape[0] // 4], counts))
     dense = float(np.prod(counts.shape)) * 4 / 2**20
     facts = {"on_a_quarter": round(quarter, 1), "documents_times_words": round(dense, 1)}
-    return {"case": f"our peak memory, of which documents x words: {case}", "ours": round(whole, 1), "unit": "MiB", **facts}
+    return figure(f"our peak memory, of which documents x words: {case}", whole, "MiB", 1, **facts)
 
 
 def _learn_ours(counts: Any) -> Callable[[], object]:
@@ -98,9 +76,6 @@ def _learn_ours(counts: Any) -> Callable[[], object]:
 def _learn_theirs(counts: Any) -> Callable[[], object]:
     torch.set_num_threads(1)
     return lambda: DenseTraining(counts, seed=0).epoch(MEMORY_STEPS)
-
-
-# ---- documents and the record --------------------------------------------------------------------------------------
 
 
 def _corpora(vocabularies: tuple[int, ...], documents: int | None) -> tuple[str, Iterator[Any]]:

@@ -20,14 +20,14 @@ from lab.bench.scale_cases import (
 )
 from lab.bench.scale_parts import choice, parts
 from lab.measuring import Row
-from lab.processes import own_peak
+from lab.processes import memory_now
 
 _KINDS = {BUILD: built, TEXT: built_from_text, ROUND: answered, PARTS: parts, LARGE: parts, CHOICE: choice}
 
 
 def measured(case: ScaleCase, folder: Path) -> Row:
     """The figures of one case."""
-    return {**_KINDS[case.what](case, folder), "peak_mib": round(own_peak(), 1)}
+    return {**_KINDS[case.what](case, folder), "peak_mib": round(memory_now(), 1)}
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import multiprocessing
 import tracemalloc
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from lab.bench.measured_session import MeasuredSession, WaveCost
-from lab.measuring import OnProgress, Row, fastest, record, seconds, told
+from lab.measuring import OnProgress, Row, fastest, figure, least_by_turns, record, seconds, told, within
 from lab.peers.flower import HOLDERS, NAME, THRESHOLD, compared
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.mask_stream import BLOCK, apply_masks
@@ -39,7 +40,7 @@ def bench(parties: int = 10, length: int = 1_000_000, on_progress: OnProgress | 
     case = f"Shamir, {HOLDERS} holders, threshold {THRESHOLD}"
     steps: Sequence[Callable[[], list[Row]]] = (
         lambda: _expansion(parties, length),
-        lambda: [{"case": f"{case}: {what}", "ours": round(took, 7), "unit": "s"} for what, took in shamir_seconds.items()],
+        lambda: [figure(f"{case}: {what}", took, "s", 7) for what, took in shamir_seconds.items()],
         lambda: _phases(parties, length, leaving=0),
         lambda: _phases(parties, length, leaving=one) if one else [],
         lambda: _memory(length),
@@ -58,17 +59,14 @@ def _expansion(parties: int, length: int) -> list[Row]:
     neighbours, entropy = MaskedSum().geometry(parties).degree, OperatingSystem()
     vector, masks = np.zeros(length, np.uint32), [(entropy.bytes(32), n % 2 == 0) for n in range(neighbours + 1)]
     total = (neighbours + 1) * vector.nbytes
-    ours, limit = [], []
-    for _ in range(3 * REPEATS):
-        ours.append(seconds(lambda: apply_masks(vector, masks)))
-        limit.append(seconds(lambda: _keystream(total)))
-    speed, most = total / min(ours) / 1e9, total / min(limit) / 1e9
+    works = {"ours": lambda: apply_masks(vector, masks), "limit": lambda: _keystream(total)}
+    least = least_by_turns({name: partial(seconds, work) for name, work in works.items()}, 3 * REPEATS, lambda: None)
+    speed, most = total / least["ours"] / 1e9, total / least["limit"] / 1e9
     case = f"mask expansion, {neighbours} neighbours, {length:,} values"
-    alone = f"AES-256-CTR alone on {multiprocessing.cpu_count()} cores"
-    facts = {"limit": round(most, 2), "of_limit": round(speed / most, 3), "limit_is": alone}
+    cipher = within(most, speed / most, 2, limit_is=f"AES-256-CTR alone on {multiprocessing.cpu_count()} cores")
     return [
-        {"case": case, "ours": round(speed, 2), "unit": "GB/s", **facts, "neighbours": neighbours},
-        {"case": f"{case}: one party's masks", "ours": round(min(ours), 6), "unit": "s", "neighbours": neighbours},
+        figure(case, speed, "GB/s", 2, **cipher, neighbours=neighbours),
+        figure(f"{case}: one party's masks", least["ours"], "s", 6, neighbours=neighbours),
     ]
 
 
@@ -138,8 +136,8 @@ def _costs(case: str, waves: Sequence[WaveCost]) -> list[Row]:
     up, down = max(max(wave.up) for wave in waves), max(max(wave.down) for wave in waves)
     of_coordinator = min(wave.coordinator for wave in waves)
     return [
-        {"case": f"{case}: each party", "ours": round(party, 6), "unit": "s", "bytes_up": up, "bytes_down": down},
-        {"case": f"{case}: coordinator", "ours": round(of_coordinator, 6), "unit": "s"},
+        figure(f"{case}: each party", party, "s", 6, bytes_up=up, bytes_down=down),
+        figure(f"{case}: coordinator", of_coordinator, "s", 6),
     ]
 
 
@@ -150,12 +148,9 @@ def _memory(length: int) -> list[Row]:
     """What the coordinator allocates in a round, with few and with more parties."""
     peaks = {parties: _peak(parties, length) for parties in MEMORY_PARTIES}
     few, more = MEMORY_PARTIES
-    rows = [
-        {"case": f"coordinator's peak memory in a round, {parties} parties, {length:,} values", "ours": mib, "unit": "MiB"}
-        for parties, mib in peaks.items()
-    ]
-    growth = {"case": f"coordinator's memory, {more} parties against {few}", "ours": round(peaks[more] / peaks[few], 3)}
-    return [*rows, {**growth, "unit": "times"}]
+    case = f"coordinator's peak memory in a round, {{}} parties, {length:,} values"
+    rows = [figure(case.format(parties), mib, "MiB", 2) for parties, mib in peaks.items()]
+    return [*rows, figure(f"coordinator's memory, {more} parties against {few}", peaks[more] / peaks[few], "times")]
 
 
 def _peak(parties: int, length: int) -> float:

@@ -1,7 +1,7 @@
 """What a forecast of usefulness is fitted to: private models on made-up documents and on corpora, with and without noise.
 
 All documents are in one place and the noise is a plain Gaussian, as under `dp-central`. A trial's words are frequent ones of
-the corpus itself, which is no private choice. What follows from the rows is in `forecast_fit.py`.
+the corpus itself, which is no private choice. What follows from the rows is in `forecast.py`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from lab.fits.forecast_judged import by_chance, by_model, judged, summary
-from lab.fits.forecast_points import GENERAL_WORDS, points_of_frontier, points_of_trials
-from lab.fits.forecast_rule import fit
-from lab.judged_documents import classified, per_word
+from lab.documents import by_frequencies, classified, held_out, vague_vectors
+from lab.fits.forecast import GENERAL_WORDS, by_chance, by_model, fit, judged, points_of_frontier, points_of_trials, summary
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row, committed
 from lab.reproduce.contenders import DELTA, MOMENTS, PLAIN, PUBLIC, STARTED, STARTED_PLAIN
 from lab.research_corpora import FILE, M10, SMS, public_words, read_newsgroups, research_file
 from lab.research_corpora import PUBLIC as FILES
-from securetm.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array, State, TopicModel
+from lab.training import exact_sum, noised
+from lab.training import trained as trained_further
+from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.public_words import frequent_words, public_shares
@@ -52,7 +51,6 @@ _LENGTHS = {SHORT: (5, 10), MIDDLE: (15, 75), LONG: (80, 240), CLEAR: (15, 60)}
 _MIXED = {SHORT: (0.1, 0.05), MIDDLE: (0.3, 0.1), LONG: (0.5, 0.1), CLEAR: (0.1, 0.05)}  # alpha and eta
 _JUDGES = 1_500  # documents that judge a model
 _WITHOUT = 20  # rounds where there is no noise
-_VAGUE = 2.5  # deviations of what blurs the vectors of made-up words: then they know as little as public ones do
 _MOST_SHARE = 0.5  # of documents that a word of a public list is in
 _STARTED = (STARTED, STARTED_PLAIN)  # lda-vi at topics that `moments` finds first
 _OTHERS = 10  # rounds of `lda` and of factors without noise
@@ -88,9 +86,7 @@ class ForecastDocuments:
     @property
     def frequencies(self) -> float:
         """The log-likelihood of a held-out word by word frequencies."""
-        counts = np.asarray(self.train.counts.sum(axis=0)).ravel() + 0.5
-        logs = np.log(counts / counts.sum())
-        return per_word(*self.held.halves(0), lambda _, unseen: unseen.counts @ logs)
+        return by_frequencies(self.train, self.held)
 
 
 def row(key: Key) -> Row:
@@ -100,7 +96,7 @@ def row(key: Key) -> Row:
     model = model_of(trial)
     rounds = rounds_of(trial, len(documents.train), len(documents.train.vocabulary))
     state, deviation = trained(model, documents, trial, rounds)
-    held = per_word(*documents.held.halves(0), lambda seen, unseen: model.log_likelihood(state, seen, unseen))
+    held = held_out(model, state, documents.held)
     return {
         **trial.key(),
         "documents": len(documents.train),
@@ -154,13 +150,8 @@ def trained(model: TopicModel, documents: ForecastDocuments, trial: ForecastTria
     noise = 0.0 if trial.epsilon is None else noise_of_one_round(trial.epsilon, DELTA)
     deviation = noise * (rounds / for_rounds(trial)) ** 0.5 * radius  # Gaussians compose as one
     state = _started(model, documents, trial, rng)
-    for _ in range(rounds):
-        query = model.query(state)
-        summed = ClippedRowSum(query.terms, radius if trial.epsilon is not None else np.inf)
-        query.answer(documents.train, summed, {}, rng)
-        noised = {name: block + rng.normal(0.0, deviation, block.shape) for name, block in summed.blocks().items()}
-        state = model.update(state, Answer(noised, deviation=deviation))
-    return state, deviation
+    within = radius if trial.epsilon is not None else np.inf
+    return trained_further(model, documents.train, state, rounds, within, deviation, rng), deviation
 
 
 def _started(model: TopicModel, documents: ForecastDocuments, trial: ForecastTrial, rng: np.random.Generator) -> State:
@@ -178,12 +169,9 @@ def _asked_first(
 ) -> PublicKnowledge:
     """What the noised answer to the question of `moments` says."""
     before, words = TopicsBefore(trial.topics), documents.train.vocabulary
-    question = before.question(len(words), 0.0)
-    summed = ClippedRowSum(question.terms, LONGEST)
-    question.answer(documents.train, summed, {}, rng)
     noise = noise_of_start(trial.epsilon, DELTA, USUAL_START) if trial.epsilon is not None else 0.0
-    pairs = summed.blocks()["pairs"]
-    return before.found(words, Answer({"pairs": pairs + rng.normal(0.0, noise, pairs.shape)}, deviation=noise), known)
+    exact = exact_sum(before.question(len(words), 0.0), documents.train, rng, LONGEST)
+    return before.found(words, noised(exact, noise, rng), known)
 
 
 # ---- documents ---------------------------------------------------------------------------------------------------------
@@ -202,16 +190,9 @@ def _made_up(name: str, documents: int, words: int) -> ForecastDocuments:
     size = replace(size, documents=documents, validation_documents=_JUDGES, shortest=shortest, longest=longest)
     made = lda_nodes(size, seed=7)
     (train,), (held,), (theta,) = made.train.values(), made.validation.values(), made.validation_theta.values()
-    return ForecastDocuments(train, replace(held, labels=theta.argmax(axis=1)), vectors_of(made.beta), _vague_shares(made.beta))
-
-
-def vectors_of(topics: Array) -> Array:
-    """Word vectors that know vaguely which words go together."""
-    rng = np.random.default_rng(8)
-    vectors = (topics / topics.sum(axis=0)).T @ rng.normal(size=(len(topics), 50)) / 50**0.5
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    found: Array = vectors + _VAGUE * rng.normal(size=vectors.shape) / 50**0.5
-    return found
+    return ForecastDocuments(
+        train, replace(held, labels=theta.argmax(axis=1)), vague_vectors(made.beta), _vague_shares(made.beta)
+    )
 
 
 def _chosen(name: str, documents: int, words: int) -> ForecastDocuments:
@@ -261,7 +242,7 @@ def _vague(words: tuple[str, ...]) -> tuple[Array, Array]:
     places = {word: n for n, word in enumerate(made.train["node-1"].vocabulary)}
     chosen = [places[word] for word in words]
     shares = _vague_shares(made.beta)[chosen]
-    return vectors_of(made.beta)[chosen], shares / shares.sum()
+    return vague_vectors(made.beta)[chosen], shares / shares.sum()
 
 
 def _over_many_words() -> Corpus:

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from lab.judged_documents import JudgedDocuments
+from lab.documents import JudgedDocuments
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.models.lda.lda_vi import VariationalLDA

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 
-from lab.judged_documents import JudgedDocuments
+from lab.documents import JudgedDocuments
 from securetm.contracts import Array
 
 FEWEST_WORDS = 3  # of a document: a third moment needs three words

@@ -9,6 +9,7 @@ decoder that wastes nothing would find for a share of the budget, and what that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,13 +20,14 @@ import numpy as np
 from dp_accounting import GaussianDpEvent
 from scipy import sparse
 
+from lab.documents import JudgedDocuments, by_frequencies, held_out
 from lab.measuring import OnProgress, Row, told
-from lab.reproduce.told_frequencies import OF_WORDS, likelihoods
+from lab.reproduce.contenders import RADIUS
 from lab.research_corpora import FILE, INSTEAD, M10, PUBLIC, SMS, newsgroups_file, research_file
+from lab.training import exact_sum, noised
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.spends import Spend
-from securetm.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array, Cohort, State
+from securetm.contracts import Answer, Array, Cohort, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.partitions import equal
@@ -37,8 +39,11 @@ from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import at_most
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.word_selection import WordSelection
+from securetm.models.public_knowledge import public_knowledge
 from securetm.models.questions.word_sums import CHANCES, OPEN, ROUNDS, Searched, WordSearch, WordSums, required
-from securetm.plans.profiles import cohort_of, read_profile
+from securetm.plans.agreement import agree
+from securetm.plans.profiles import cohort_of, read_profile, rounds_under
+from securetm.plans.reading import plan_from_tables
 from securetm.route import compile_route
 
 PARTIES, DELTA, EPSILONS = 5, 1e-5, (1.0, 3.0, 8.0)
@@ -48,6 +53,8 @@ PROFILES = ("dp-central", "dp-distributed", "fortress")
 NEWS = "20 Newsgroups"
 JUDGED, CHOSEN_ON = {NEWS: FILE, "TagMyNews": PUBLIC[0]}, {"StackOverflow titles": PUBLIC[1], "SMS": SMS, "M10": M10}
 SHARES, DECODED, SOME = (0.1, 0.25), 5.6, 5  # of the budget; deviations that tell a word from 10^8 others; documents
+TOPICS, MOST_WORDS, HELD_OUT = 20, 2_000, 0.1  # of trainings that begin at frequencies which sums told
+OF_WORDS = 0.25  # of epsilon, as runs spend it
 LIGHTER, OF_SHARE = 0.25, 1e-5  # a word whose public share is 16 times this one counts half as much
 
 
@@ -115,7 +122,7 @@ def _told(name: str, collected: Collected, epsilons: Sequence[float], seed: int)
     whole = Corpus.concat(list(collected.parts), name=name)
     for epsilon in epsilons:
         search = _searched(collected, "dp-central", noise_of(OF_WORDS * epsilon), np.random.default_rng(seed))
-        yield {key: _short(value) for key, value in likelihoods(whole, search, epsilon, noise_of, seed).items()}
+        yield {key: _short(value) for key, value in likelihoods(whole, search, epsilon, seed).items()}
 
 
 def _short(value: Any) -> Any:
@@ -236,9 +243,7 @@ def _cells(parts: Sequence[Corpus], about: State) -> Array:
     query = WordSums(about.get(OPEN))
     cells = np.zeros(query.terms.size)
     for part in parts:
-        added = ClippedRowSum(query.terms, 1.0)
-        query.answer(part, added, {}, np.random.default_rng(0))
-        cells += added.vector()
+        cells += exact_sum(query, part, np.random.default_rng(0), 1.0)["cells"]
     return cells
 
 
@@ -252,3 +257,41 @@ def deviation_of(profile: str, noise: float) -> float:
         return float(last.mechanism.total_deviation(last.after) * route.terms.grid)
     assert isinstance(last.mechanism, NoiseShares)
     return float(last.mechanism.noise(last.before, cohort).deviation * PARTIES**0.5 * route.terms.grid)
+
+
+# ---- what word frequencies that sums told are worth in training, beside those of general texts -------------------------
+
+
+def likelihoods(whole: Corpus, search: WordSearch, epsilon: float, seed: int) -> Row:
+    """Log-likelihood of each held-out word by the model that began at either frequencies, and by word frequencies alone.
+
+    A curator finds words in sums with a quarter of epsilon, as the parties do, and trains `lda-vi` over them with the rest.
+    """
+    words, weights, _ = search.words()
+    words = tuple(words[n] for n in np.sort(np.argsort(-weights, kind="stable")[:MOST_WORDS]))
+    tables = {"profile": "dp-central", "model": {"name": "lda-vi", "n_topics": TOPICS}, "privacy": {"epsilon": epsilon}}
+    plan = plan_from_tables({**tables, "vocabulary": {"source": "file", "file": "english"}}, "the experiment's settings")
+    agreement = agree(plan, listed=words)
+    documents = JudgedDocuments(whole, words)
+    known, held = documents.held_back(HELD_OUT, seed)
+    rounds = rounds_under(agreement.profile, len(known), TOPICS, len(words))
+    left = 1 / noise_of(epsilon) ** 2 - 1 / noise_of(OF_WORDS * epsilon) ** 2
+    deviation = math.sqrt(rounds / left) * RADIUS
+    usual = agreement.frequencies(words)
+    begun = {"of_general_texts": usual, "of_sums": search.frequencies(words, usual)}
+    found = {name: _likelihood(agreement.model, known, held, shares, rounds, deviation, seed) for name, shares in begun.items()}
+    alone = by_frequencies(known, held)
+    return {"epsilon": epsilon, "words": len(words), "rounds": rounds, **found, "by_frequencies": alone}
+
+
+def _likelihood(
+    model: TopicModel, known: Corpus, held: Corpus, frequencies: Array | None, rounds: int, deviation: float, seed: int
+) -> float:
+    words, rng, vectors = known.vocabulary, np.random.default_rng(seed + 100), installed_vectors()
+    assert vectors is not None
+    public = public_knowledge(vectors.read(words).matrix(words), TOPICS, frequencies)
+    state = model.started(words, public, np.random.default_rng(0))
+    for number in range(rounds):
+        exact = exact_sum(model.query(state), known, np.random.default_rng(number), RADIUS)
+        state = model.update(state, noised(exact, deviation, rng))
+    return held_out(model, state, held)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from lab.judged_documents import JudgedDocuments
+from lab.documents import JudgedDocuments
 from lab.peers.known_topics import knowing_assignments, knowing_topics
 from lab.peers.spectral_lda import by_spectral_lda
 from lab.peers.threshold_lda_vi import ThresholdLDA

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from lab.documents import per_word
 from lab.federations import federated
-from lab.judged_documents import per_word
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row
 from lab.reproduce.contenders import curve_contenders, shown_as

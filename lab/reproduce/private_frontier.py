@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lab.federations import federated
-from lab.judged_documents import JudgedDocuments
+from lab.documents import JudgedDocuments
+from lab.federations import dealt_out, federated
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row, timed
 from lab.peers.topic_models import PeerMissing
@@ -37,28 +37,25 @@ from lab.reproduce.contenders import (
 )
 from lab.reproduce.frontier_cases import (
     CENTRAL,
+    CORPORA,
     DISTRIBUTED,
     HALF,
     LOCAL,
-    NO_NOISE,
-    PARTIES,
-    FrontierBlock,
-    FrontierCase,
-    chosen,
-)
-from lab.reproduce.frontier_corpora import (
-    CORPORA,
     NEWS,
     NEWS_FEW,
+    NO_NOISE,
+    PARTIES,
     SNIPPETS,
     SNIPPETS_FEW,
     TITLES,
+    FrontierBlock,
+    FrontierCase,
+    chosen,
     documents_of,
     frontier_corpora,
 )
 from lab.reproduce.frontier_findings import found
 from lab.research_corpora import INSTEAD
-from securetm.corpus.partitions import equal
 from securetm.errors import SecuretmError
 
 SEEDS = (0, 1, 2)
@@ -135,9 +132,9 @@ def row(key: Key) -> Row:
 
 def federation_row(case: FrontierCase, tables: Mapping[str, Any], documents: JudgedDocuments) -> Row:
     """One federation with new ledgers: what it predicts, what its first party's ledger says, and what it cost."""
-    parties = {f"party {n + 1}": part for n, part in enumerate(equal(documents.raw, PARTIES, seed=0).values())}
     plan = {"seed": case.seed, "profile": case.profile, **tables}
     changed = FEDERATED[case.model].changed
+    parties = dealt_out(documents.raw, PARTIES)
     run = federated(parties, documents.words, plan, lambda agreement: changed(agreement, documents))
     held = documents.held_back(1 - case.judging, case.seed)[1]
     cost = {"spent": run.spent, "noise": run.plan.privacy.noise, "rounds": run.rounds}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.peaks import measurable, peak_mebibytes
+from lab.processes import measurable, peak_mebibytes
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Malformed
 from securetm.federation.questions import Questions

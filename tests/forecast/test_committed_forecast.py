@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from lab.fits.forecast_judged import by_chance, coverage_said, summary
-from lab.fits.forecast_points import points_of_frontier, points_of_trials
+from lab.fits.forecast import by_chance, coverage_said, points_of_frontier, points_of_trials, summary
 from lab.measuring import committed
 from securetm.plans.forecast.fitted_rule import FILE
 from securetm.plans.forecast.usefulness_forecast import ONE_CORPUS

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import lab
-from lab.reproduce.lda_frontier import DESIGN, FORMS, MODELS, nothing_learned
-from lab.reproduce.noise_frontier import Frontier
+from lab.reproduce.noise_frontiers import DESIGN, FORMS, MODELS, Frontier, nothing_learned
 from securetm.corpus.corpus import Corpus
 
 COMMITTED = Path(lab.__file__).parent / "results" / "reproduce-lda-frontier.json"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.judged_documents import JudgedDocuments
+from lab.documents import JudgedDocuments
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import Row
 from lab.peers.threshold_lda_vi import above_threshold, shrunken
@@ -30,14 +30,14 @@ from lab.reproduce.frontier_cases import (
     DISTRIBUTED,
     EPSILONS,
     LOCAL,
+    NEWS,
     NO_NOISE,
+    TITLES,
     FrontierBlock,
     FrontierCase,
     chosen,
 )
-from lab.reproduce.frontier_corpora import NEWS, TITLES
-from lab.reproduce.frontier_findings import found, means
-from lab.reproduce.frontier_goals import dearer_by, goals_of
+from lab.reproduce.frontier_findings import dearer_by, found, goals_of, means
 from lab.reproduce.private_frontier import beside_row, federation_row, settings_of
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting

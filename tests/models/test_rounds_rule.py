@@ -10,8 +10,10 @@ import pytest
 from dp_accounting import GaussianDpEvent
 
 import lab
-from lab.fits.rounds import fitted, given_up
-from lab.fits.rounds_without_vectors import EACH, PAIRS, PLAIN, ROUNDS
+from lab.fits.rounds_and_starts import EACH_WITHOUT_VECTORS as EACH
+from lab.fits.rounds_and_starts import MORE_ROUNDS as ROUNDS
+from lab.fits.rounds_and_starts import PAIRS, PLAIN, given_up
+from lab.fits.rounds_and_starts import fitted_rounds as fitted
 from lab.fits.settings import USUAL
 from lab.fits.settings import fitted as fitted_settings
 from securetm.accounting.calculator.persons import People

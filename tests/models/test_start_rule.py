@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import lab
-from lab.fits.forecast_points import GENERAL_WORDS
+from lab.fits.forecast import GENERAL_WORDS
 from lab.fits.forecast_trials import MESSAGES, PAPERS, TITLES
 from lab.reproduce.contenders import PUBLIC, STARTED
 from securetm.models.rounds_rule import LEAST_AFTER_PAIRS, MOST_TOTALS, noise_of_one_round, totals_for

@@ -9,7 +9,7 @@ import pytest
 from dp_accounting import GaussianDpEvent
 
 import lab
-from lab.fits.start import fitted
+from lab.fits.rounds_and_starts import fitted_share as fitted
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.models.start_share import USUAL_START, noise_of_start

@@ -1,4 +1,4 @@
-"""Documents that experiments judge topics by, over a public list of words. It trains nothing.
+"""Documents that experiments judge topics by, over a public list of words.
 
 Coherence is measured on documents that nobody trained on: topics fit the pairs of words of the documents that they come from.
 """
@@ -17,6 +17,8 @@ from lab.measuring import Row
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.models.quality import diversity, document_npmi, relevant_words, top_words
+
+VAGUE = 2.5  # deviations of what blurs vectors: such topics predict worse than word frequencies, as those of public vectors do
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +49,9 @@ class JudgedDocuments:
     def predictions(self, model: TopicModel, state: State, held: Corpus) -> Row:
         """What the topics say of documents: likelihood of unseen words, and classification."""
         return {
-            "held_out": per_word(*held.halves(0), lambda seen, unseen: model.log_likelihood(state, seen, unseen)),
+            "held_out": held_out(model, state, held),
             "f1": classified(model.infer(state, self.all), self.labels),
         }
-
-    def by_frequencies(self, known: Corpus, held: Corpus) -> float:
-        """Log-likelihood of each unseen word where every word is as frequent as it is in the known documents."""
-        shares = np.asarray(known.counts.sum(axis=0)).ravel() + 0.5
-        return per_word(*held.halves(0), lambda _, unseen: unseen.counts @ np.log(shares / shares.sum()))
 
 
 def coherence(topics: Array, everything: Corpus, held: Corpus) -> Row:
@@ -75,6 +72,26 @@ def coherence(topics: Array, everything: Corpus, held: Corpus) -> Row:
 def per_word(seen: Corpus, unseen: Corpus, likelihood: Callable[[Corpus, Corpus], Array]) -> float:
     """Log-likelihood of each unseen word, on average."""
     return float(np.sum(likelihood(seen, unseen)) / unseen.counts.sum())
+
+
+def held_out(model: TopicModel, state: State, held: Corpus) -> float:
+    """Log-likelihood of each word of half of each held-out document, given the other half."""
+    return per_word(*held.halves(0), lambda seen, unseen: model.log_likelihood(state, seen, unseen))
+
+
+def by_frequencies(known: Corpus, held: Corpus) -> float:
+    """The same where every word is as frequent as it is in the known documents."""
+    shares = np.asarray(known.counts.sum(axis=0)).ravel() + 0.5
+    return per_word(*held.halves(0), lambda _, unseen: unseen.counts @ np.log(shares / shares.sum()))
+
+
+def vague_vectors(topics: Array) -> Array:
+    """Vectors of made-up words that know as vaguely as public ones which words go together."""
+    rng = np.random.default_rng(8)
+    vectors = (topics / topics.sum(axis=0)).T @ rng.normal(size=(len(topics), 50)) / 50**0.5
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    found: Array = vectors + VAGUE * rng.normal(size=vectors.shape) / 50**0.5
+    return found
 
 
 def classified(shares: Array, labels: Array) -> float:

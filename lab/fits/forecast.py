@@ -1,0 +1,354 @@
+"""The fit of the forecast of usefulness, and how it does: each corpus is judged by a rule that was fitted without it.
+
+Outcomes are those of trials (`forecast_trials.py`) and of the committed frontier. It trains nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from lab.measuring import Row
+from lab.reproduce.contenders import FREQUENCIES, MOMENTS, PLAIN, PUBLIC, RADIUS, STARTED, STARTED_PLAIN
+from lab.reproduce.frontier_cases import NEWS, NEWS_FEW, NO_NOISE, PARTIES, SNIPPETS, SNIPPETS_FEW, TITLES, WORDS
+from securetm.contracts import Array
+from securetm.plans.forecast.fitted_rule import OF_NOISE, OF_WORDS, FittedModel, lesser_of_lines, tables
+from securetm.plans.forecast.forecast_features import LDA_VI, SHORTNESS, features
+from securetm.plans.forecast.forecast_setting import ForecastSetting, under_profile
+from securetm.plans.forecast.usefulness_forecast import COVERS, SLACK, Outlook, Verdict, beyond, outlook
+from securetm.plans.profiles import read_profile
+
+# ---- outcomes ------------------------------------------------------------------------------------------------------------
+
+GENERAL_WORDS = ", words of general English"  # a list that no document of the corpus chose
+MADE_UP = "made-up documents"
+JUDGING = 0.1  # the share of the documents of the frontier that nobody trained on
+_OF_LDA_VI = (PUBLIC, PLAIN, STARTED, STARTED_PLAIN)
+_SIZES = {
+    NEWS: (18_728, 33.5),
+    SNIPPETS: (12_703, 5.8),
+    TITLES: (17_653, 3.7),
+    NEWS_FEW: (1_992, 33.3),
+    SNIPPETS_FEW: (1_986, 5.8),
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One outcome: which model on which corpus, by which features."""
+
+    corpus: str
+    model: str
+    features: Mapping[str, float]
+    held_out: float  # gain over word frequencies
+    classification: float | None  # F1 over that of the same model without noise
+    row: Row
+
+    @property
+    def family(self) -> str:
+        """The corpus that it is a part of."""
+        return _family(self.corpus)
+
+    @property
+    def noised(self) -> bool:
+        """Whether a budget was spent."""
+        return self.row["epsilon"] is not None
+
+
+def _family(corpus: str) -> str:
+    return corpus.removeprefix("2,000 of ").partition(",")[0]
+
+
+def points_of_trials(rows: Sequence[Row]) -> list[Point]:
+    """The outcomes of trials, each beside the same model without noise."""
+    settled = {_alike(row): row["f1"] for row in rows if row["epsilon"] is None}
+    return [_of_trial(row, settled.get(_alike(row))) for row in rows]
+
+
+def _alike(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("corpus", "documents", "model", "words", "topics", "radius", "seed"))
+
+
+def _of_trial(row: Row, settled: float | None) -> Point:
+    radius = 1.0 if row["model"] == MOMENTS else row["radius"]
+    found = _features(row, row["documents"], row["words"], row["length"], row["deviation"] / radius, row["radius"])
+    share = row["f1"] / settled if settled else None
+    return Point(row["corpus"], row["model"], found, row["held_out"] - row["frequencies"], share, row)
+
+
+def points_of_frontier(rows: Sequence[Row]) -> list[Point]:
+    """The outcomes of the committed frontier: whole federations, over words that no document chose."""
+    judged = [row for row in rows if row["judging"] == JUDGING]
+    frequencies = {row["corpus"]: row["held_out"] for row in judged if row["model"] == FREQUENCIES}
+    settled = {(r["corpus"], r["topics"], r["model"]): r["f1"] for r in judged if r["profile"] == NO_NOISE}
+    tried = [row for row in judged if row["model"] in (*_OF_LDA_VI, MOMENTS)]
+    return [_of_frontier(row, frequencies, settled) for row in tried]
+
+
+def _of_frontier(row: Row, frequencies: Mapping[str, float], settled: Mapping[Any, float]) -> Point:
+    documents, length = _SIZES[row["corpus"]]
+    factor = 0.0 if row["profile"] == NO_NOISE else under_profile(read_profile(row["profile"]), PARTIES)
+    found = _features(row, round((1 - JUDGING) * documents), WORDS, length, row["noise"] * factor, RADIUS)
+    without = settled.get((row["corpus"], row["topics"], row["model"]))
+    share = row["f1"] / without if without else None
+    return Point(row["corpus"], row["model"], found, row["held_out"] - frequencies[row["corpus"]], share, row)
+
+
+def _features(row: Row, documents: int, words: int, length: float, deviation: float, radius: float) -> Mapping[str, float]:
+    """What the rule reads of an outcome; `deviation` is over the radius."""
+    model = LDA_VI if row["model"] in _OF_LDA_VI else row["model"]
+    general = row["corpus"].endswith(GENERAL_WORDS)
+    setting = ForecastSetting(
+        documents, 1.0, model=model, general_list=general, words=words, topics=row["topics"], length=length, radius=radius
+    )
+    return features(setting, deviation)
+
+
+# ---- the fit -----------------------------------------------------------------------------------------------------------
+
+HELD_OUT, CLASSIFICATION = "held_out", "classification"
+TAKEN_IN = 0.9  # of the outcomes on corpora left out: few corpora differ less than a new one will, which shall be in COVERS
+FEWEST, FEWEST_CORPORA = 20, 4  # outcomes and corpora of a model; of fewer nothing is forecast
+_FAR = (1 - COVERS) / 2
+_STEPS = 20  # between quantiles that are kept
+_MOST_STEPS = 200  # of the search for the numbers
+_LINES = (*OF_NOISE, *OF_WORDS)
+_BEGIN = {  # a line's level and slopes, of noise and of words, then how sharply the lesser of both counts
+    HELD_OUT: (-0.8, 0.25, *[0.0] * 5, -0.3, 0.1, 0.05, *[0.0] * 4, -2.3),
+    CLASSIFICATION: (0.2, 0.2, *[0.0] * 5, 1.0, *[0.0] * 6, -2.3),
+}
+_FREELY, _FIRMLY, _NOT_AT_ALL = 0.02, 0.3, 1e4  # how the numbers are held to those that the search begins at
+
+
+@dataclass(frozen=True)
+class Form:
+    """Which features the lines read. Which form a rule has is chosen by the corpora that are left out in turn."""
+
+    without: tuple[str, ...] = ()
+
+    @property
+    def held(self) -> Array:
+        """How firmly each number is held."""
+        slopes = [_NOT_AT_ALL if name in self.without else _FIRMLY for name in _LINES]
+        split = len(OF_NOISE)
+        return np.array([_FREELY, *slopes[:split], _FREELY, *slopes[split:], 0.2])
+
+
+FORMS = (Form(without=(SHORTNESS,)), Form())
+
+
+def fitted(points: Sequence[Point], outcome: str, form: Form) -> Array:
+    """The rule's numbers that come nearest to the outcomes; each family of corpora weighs alike.
+
+    Held-out likelihood never falls with a clearer signal.
+    """
+    read, values = tables([point.features for point in points]), np.array([getattr(point, outcome) for point in points])
+    families = [point.family for point in points]
+    weights = np.array([families.count(one) for one in families]) ** -0.5
+    weights *= (len(points) / np.square(weights).sum()) ** 0.5
+    begin, held = np.array(_BEGIN[outcome]), form.held
+    least = np.full(len(begin), -np.inf)
+    if outcome == HELD_OUT:
+        least[[1, 2 + len(OF_NOISE)]] = 0.0
+
+    def away(numbers: Array) -> Array:
+        off: Array = np.concatenate([weights * (lesser_of_lines(numbers, *read) - values), held * (numbers - begin)])
+        return off
+
+    found: Array = least_squares(away, begin, bounds=(least, np.inf), max_nfev=_MOST_STEPS).x
+    return found
+
+
+# ---- corpora left out --------------------------------------------------------------------------------------------------
+
+
+def left_out(points: Sequence[Point], outcome: str, form: Form) -> dict[str, Array]:
+    """How far each outcome under a budget lies above the rule that was fitted without its family, by family."""
+    apart = {}
+    for family in dict.fromkeys(point.family for point in points):
+        others = [point for point in points if point.family != family]
+        mine = [point for point in points if point.family == family and point.noised and _within(point, others)]
+        if mine and others:
+            apart[family] = _apart(fitted(others, outcome, form), mine, outcome)
+    return apart
+
+
+def _within(point: Point, others: Sequence[Point]) -> bool:
+    """Whether a forecast would be made at all: it is not where a feature lies beyond what was tried."""
+    spans = {name: [f(other.features[name] for other in others) for f in (min, max)] for name in point.features}
+    return all(low - SLACK <= point.features[name] <= high + SLACK for name, (low, high) in spans.items())
+
+
+def _apart(numbers: Array, points: Sequence[Point], outcome: str) -> Array:
+    values = np.array([getattr(point, outcome) for point in points])
+    off: Array = values - lesser_of_lines(numbers, *tables([point.features for point in points]))
+    return off
+
+
+def of_texts(apart: Mapping[str, Array]) -> list[Array]:
+    """Those of texts only: made-up documents shape the curve, and differ from each other as texts do not."""
+    return [one for family, one in apart.items() if not family.startswith(MADE_UP)]
+
+
+def ends(apart: Sequence[Array]) -> Row:
+    """The ends of the band, what is sure and what hardly is, and quantiles of all: each family weighs alike."""
+    tails = (1 - TAKEN_IN) / 2
+    below, above, hardly = _quantiles(apart, (tails, 1 - tails, 1 - _FAR))
+    surely = min(below, *(float(one.min()) for one in apart))
+    kept = _quantiles(apart, np.linspace(0, 1, _STEPS + 1))
+    named = {"below": below, "above": above, "surely": surely, "hardly": hardly}
+    return {**{name: round(value, 4) for name, value in named.items()}, "apart": [round(value, 4) for value in kept]}
+
+
+def _quantiles(apart: Sequence[Array], at: Sequence[float] | Array) -> list[float]:
+    values, weights = np.concatenate(apart), np.concatenate([np.full(len(one), 1 / len(one)) for one in apart])
+    order = np.argsort(values)
+    reached = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
+    return [float(one) for one in np.interp(at, reached, values[order])]
+
+
+# ---- the rule ----------------------------------------------------------------------------------------------------------
+
+
+def fit(points: Sequence[Point]) -> Row:
+    """The rule for these points: for each model the numbers of both outcomes, their bands, and what was tried."""
+    each = {name: [point for point in points if point.model == name] for name in dict.fromkeys(p.model for p in points)}
+    models = {name: _fit_one(mine) for name, mine in each.items() if _enough(mine)}
+    return {"corpora": sorted({point.family for point in points}), "covers": COVERS, "models": models}
+
+
+def _enough(points: Sequence[Point]) -> bool:
+    noised = [point for point in points if point.noised and not point.family.startswith(MADE_UP)]
+    return len(noised) >= FEWEST and len({point.family for point in noised}) >= FEWEST_CORPORA
+
+
+def _fit_one(points: Sequence[Point]) -> Row:
+    names = [name for name in points[0].features if name != SHORTNESS]
+    spans = {name: [f(point.features[name] for point in points) for f in (min, max)] for name in names}
+    tried = {name: [round(low, 4), round(high, 4)] for name, (low, high) in spans.items()}
+    return {**{outcome: _curve(points, outcome) for outcome in (HELD_OUT, CLASSIFICATION)}, "tried": tried}
+
+
+def _curve(points: Sequence[Point], outcome: str) -> Row:
+    known = [point for point in points if getattr(point, outcome) is not None and _tells(point, outcome)]
+    each = {form: of_texts(left_out(known, outcome, form)) for form in FORMS}
+    form = min(FORMS, key=lambda one: _missed(each[one]))
+    numbers = [round(float(one), 4) for one in fitted(known, outcome, form)]
+    return {"numbers": numbers, **ends(each[form]), "without": list(form.without), "outcomes": len(known)}
+
+
+def _tells(point: Point, outcome: str) -> bool:
+    """Whether a point tells of an outcome under a budget: words are predicted otherwise from tables without noise."""
+    return point.noised or outcome != HELD_OUT
+
+
+def _missed(apart: Sequence[Array]) -> float:
+    """How far outcomes lie from the rule: the root of the mean square of a corpus, on average over corpora."""
+    return float(np.mean([np.sqrt(np.mean(np.square(one))) for one in apart]))
+
+
+# ---- how it does -------------------------------------------------------------------------------------------------------
+
+_CHANCES = (0.0, 0.1, 0.3, 0.7, 0.9, 1.0)
+_FACTS = ("corpus", "documents", "model", "profile", "epsilon", "words", "topics")
+
+
+def judged(points: Sequence[Point]) -> list[Row]:
+    """What was forecast and what came, for every outcome under a budget on texts.
+
+    Everything that the forecast has was found without the corpus that it is judged on: numbers, features, bands and verdicts.
+    """
+    texts = sorted({point.family for point in points if not point.family.startswith(MADE_UP)})
+    told = list[Row]()
+    for family in texts:
+        models = fit([point for point in points if point.family != family])["models"]
+        mine = [point for point in points if point.family == family and point.noised and point.model in models]
+        told += [_judged(FittedModel.of(models[point.model]), point) for point in mine]
+    return told
+
+
+def _judged(model: FittedModel, point: Point) -> Row:
+    facts = {name: point.row.get(name) for name in _FACTS}
+    came = {HELD_OUT: point.held_out, CLASSIFICATION: point.classification}
+    kept = {f"{name}_came": None if value is None else round(value, 3) for name, value in came.items()}
+    if beyond(point.features, model):
+        nothing = {f"{name}_inside": None for name in came}
+        return {**facts, **kept, **nothing, "verdict": Verdict.CANNOT_SAY.value, "chance": None, "wrongly_of_use": False}
+    told = outlook(point.features, model)
+    wrong = told.verdict is Verdict.OF_USE and point.held_out <= 0
+    said = {"verdict": told.verdict.value, "chance": told.chance, "wrongly_of_use": wrong}
+    return {**facts, **kept, **_bands(told, point), **said}
+
+
+def _bands(told: Outlook, point: Point) -> Row:
+    found = dict[str, Any]()
+    for name in (HELD_OUT, CLASSIFICATION):
+        band, came = getattr(told, name), getattr(point, name)
+        found[name] = [round(one, 3) for one in (band.low, band.middle, band.high)]
+        found[f"{name}_inside"] = None if came is None else bool(band.low <= came <= band.high)
+    return found
+
+
+# ---- tables ------------------------------------------------------------------------------------------------------------
+
+
+def family_of(row: Row) -> str:
+    """The corpus that a judged row's is a part of."""
+    return _family(str(row["corpus"]))
+
+
+def summary(rows: Sequence[Row]) -> list[Row]:
+    """By corpus, and over all of them: how often the outcome lay in its band, and how often "of use" was wrong."""
+    parts = {name: [row for row in rows if family_of(row) == name] for name in dict.fromkeys(map(family_of, rows))}
+    return [{"corpus": name, **_summed(part)} for name, part in {**parts, "all": list(rows)}.items()]
+
+
+def by_model(rows: Sequence[Row]) -> list[Row]:
+    """The same by model."""
+    names = dict.fromkeys(row["model"] for row in rows)
+    return [{"model": name, **_summed([row for row in rows if row["model"] == name])} for name in names]
+
+
+def _summed(rows: Sequence[Row]) -> Row:
+    def share(outcome: str) -> float | None:
+        known = [row[f"{outcome}_inside"] for row in rows if row[f"{outcome}_inside"] is not None]
+        return round(float(np.mean(known)), 3) if known else None
+
+    verdicts = {one.value: sum(row["verdict"] == one.value for row in rows) for one in Verdict}
+    wrong = {
+        "wrongly_of_use": sum(row["wrongly_of_use"] for row in rows),
+        "wrongly_not_of_use": sum(row["verdict"] == Verdict.NOT_OF_USE.value and row["held_out_came"] > 0 for row in rows),
+    }
+    inside = {f"{outcome}_inside": share(outcome) for outcome in (HELD_OUT, CLASSIFICATION)}
+    beyond_tried = sum(row["chance"] is None for row in rows)
+    return {"outcomes": len(rows), **inside, **verdicts, **wrong, "not_tried": beyond_tried}
+
+
+def by_chance(rows: Sequence[Row]) -> list[Row]:
+    """Which share of models was of use, by the chance that the forecast gave them."""
+    found = []
+    for low, high in pairwise(_CHANCES):
+        mine = [row for row in rows if row["chance"] is not None and low <= min(row["chance"], 0.99) < high]
+        if mine:
+            chance = round(float(np.mean([row["chance"] for row in mine])), 2)
+            useful = round(float(np.mean([row["held_out_came"] > 0 for row in mine])), 2)
+            found.append({"chance": chance, "of_use": useful, "outcomes": len(mine)})
+    return found
+
+
+def coverage_said(rows: Sequence[Row]) -> str:
+    """The same in two sentences, for the page that describes the forecast."""
+    *each, told = summary(rows)
+    least = [100 * min(row[f"{name}_inside"] for row in each) for name in (HELD_OUT, CLASSIFICATION)]
+    inside = [100 * told[f"{name}_inside"] for name in (HELD_OUT, CLASSIFICATION)]
+    return (
+        f"Of {told['outcomes']} outcomes under a budget {told['not_tried']} were too far from the others for a forecast; "
+        f"of the rest {inside[0]:.0f} % lay in the first band and {inside[1]:.0f} % in the second (of the worst corpus "
+        f'{least[0]:.0f} and {least[1]:.0f} %). "Of use" was said {told["of use"]} times and was wrong {told["wrongly_of_use"]}'
+        f' times; "not of use" {told["not of use"]} times, wrong {told["wrongly_not_of_use"]} times.'
+    )
