@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from lab.measuring import OnProgress, Row, beside, record, told
-from lab.peers.topic_models import SCIKIT, TOMOTOPY, PeerMissing, PeerProcess
+from lab.peers.other_packages import SCIKIT, TOMOTOPY, PeerMissing, PeerProcess
 from lab.research_corpora import news
 from securetm.contracts import Array
 from securetm.models.estimator import held_back

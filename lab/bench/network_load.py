@@ -23,7 +23,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from lab.measuring import OnProgress, RoleMemory, Row, beside, stepper
-from lab.peers import flower_rounds
+from lab.peers.other_packages import beside_flower, flower_rounds, lacks_of_flower
 from lab.processes import memory_now
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
@@ -147,7 +147,7 @@ def measured(parties: int, length: int, on_progress: OnProgress | None) -> tuple
     step = stepper((1 + is_compared) * ROUNDS + 1, on_progress)
     alone = _in_one_process(load, step) if is_compared else None
     network, peak, before = _over_the_network(load, step)
-    flower = flower_rounds.of_flower(parties, length)
+    flower = flower_rounds(parties, length)
     step()
     ours = median(network.seconds)
     case = f"masked sum over the network, {parties} parties, {length:,} values"
@@ -163,11 +163,11 @@ def measured(parties: int, length: int, on_progress: OnProgress | None) -> tuple
         peer = "the same roles in one process, without a network"
         rows = [beside(f"{case}: a round", ours, median(alone.seconds), "s", peer)]
     rows += [{"case": f"{case}: {what}", "ours": round(value, 3), "unit": unit} for what, (value, unit) in figures.items()]
-    lacking = flower_rounds.lacking(flower, parties)
+    lacking = lacks_of_flower(flower, parties)
     if flower is None or lacking:
         return rows, [lacking]
     whole = (network.setup + sum(network.seconds)) / ROUNDS
-    return rows + flower_rounds.beside_ours(case, flower, whole, network.up / ROUNDS / 1e6, peak), []
+    return rows + beside_flower(case, flower, whole, network.up / ROUNDS / 1e6, peak), []
 
 
 def _in_one_process(load: Load, step: Callable[[], None]) -> SummingCoordinator:

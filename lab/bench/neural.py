@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from lab.measuring import OnProgress, Row, beside, epochs_by_turns, figure, record, stepper
-from lab.peers.topic_models import PeerMissing, PeerProcess
+from lab.peers.other_packages import PeerMissing, PeerProcess
 from lab.peers.torch_prodlda import one_thread
 from lab.research_corpora import FEWEST_WORDS, most_frequent, news, newsgroups_file, read_newsgroups
 from securetm.contracts import Array

@@ -36,8 +36,7 @@ from lab.bench.scale_cases import (
 )
 from lab.keeping import KeptRows
 from lab.measuring import OnProgress, Row, beside, record
-from lab.peers import scripts
-from lab.peers.flower import interpreter
+from lab.peers.other_packages import command, interpreter
 from lab.processes import NotMeasured, NotNow, conditions, finished
 from securetm.engines import ENGINES
 from securetm.errors import SecuretmError
@@ -157,8 +156,7 @@ class ScaleRun:
         _check_here(case)
         if case.what in (ROUND, CHOICE) and case.place != MEMORY and not case.corpus_in(self.folder).is_dir():
             self._ours(ScaleCase(BUILD, case.documents))  # its row was kept by an earlier start
-        command = [sys.executable, "-m", "lab.bench.scale_process", str(self.folder), as_argument(case)]
-        return finished(command, OUR_SECONDS)
+        return finished([sys.executable, "-m", "lab.bench.scale_process", str(self.folder), as_argument(case)], OUR_SECONDS)
 
     def _theirs(self, name: str, size: int) -> Row:
         python = interpreter()
@@ -169,8 +167,7 @@ class ScaleRun:
         if not path.exists():
             _write_tokens(path, size)
         settings = [TOPICS, WORDS, _ALPHA, _ETA, 1, 1]
-        script = Path(scripts.__file__).with_name("lda_at_scale.py")
-        return finished([str(python), str(script), name, str(path), *map(str, settings)], PEER_SECONDS, PEER_MEBIBYTES)
+        return finished(command(python, "lda_at_scale.py", name, path, *settings), PEER_SECONDS, PEER_MEBIBYTES)
 
     def _check_reach(self, name: str, size: int) -> None:
         """Does not begin what the next smaller size shows to be out of reach."""

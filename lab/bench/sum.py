@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from lab.bench.measured_session import MeasuredSession, WaveCost
 from lab.measuring import OnProgress, Row, fastest, figure, least_by_turns, record, seconds, told, within
-from lab.peers.flower import HOLDERS, NAME, THRESHOLD, compared
+from lab.peers.other_packages import FLOWER, HOLDERS, THRESHOLD, flower_masking
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.mask_stream import BLOCK, apply_masks
 from securetm.aggregation.masked.masked_sum import MaskedSum
@@ -45,10 +45,10 @@ def bench(parties: int = 10, length: int = 1_000_000, on_progress: OnProgress | 
         lambda: _phases(parties, length, leaving=one) if one else [],
         lambda: _memory(length),
     )
-    rows = list(against := compared(length, shamir_seconds) or [])
+    rows = list(against := flower_masking(length, shamir_seconds) or [])
     for step in told(steps, on_progress):
         rows += step()
-    return record("sum", rows, missing=[] if against else [NAME], packages=("cryptography",))
+    return record("sum", rows, missing=[] if against else [FLOWER], packages=("cryptography",))
 
 
 # ---- masks and shares ------------------------------------------------------------------------------------------------

@@ -5,15 +5,15 @@ What is known comes from a training without noise on the same documents. So no f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from lab.documents import JudgedDocuments
-from securetm.clipped_sum import ClippedRowSum
+from lab.training import exact_sum
 from securetm.contracts import Answer, Array, State
 from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.plans.agreement import Agreement
@@ -70,13 +70,6 @@ def _true_counts(model: VariationalLDA, documents: JudgedDocuments, share: float
     known = documents.held_back(share, seed)[0]
     state = model.start(known.vocabulary, np.random.default_rng(seed))
     for _ in range(_ROUNDS):
-        state = model.update(state, Answer(_summed(model, state, known, radius)))
+        state = model.update(state, Answer(exact_sum(model.query(state), known, np.random.default_rng(0), radius)))
     found: Array = state["counts"]
     return found
-
-
-def _summed(model: VariationalLDA, state: State, documents: Any, radius: float) -> Mapping[str, Array]:
-    query = model.query(state)
-    total = ClippedRowSum(query.terms, radius)
-    query.answer(documents, total, {}, np.random.default_rng(0))
-    return total.blocks()

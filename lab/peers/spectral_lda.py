@@ -15,10 +15,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from dp_accounting import GaussianDpEvent
 from scipy import sparse
 from scipy.special import ndtri
 
 from lab.documents import JudgedDocuments
+from securetm.accounting.calibration import noise_for
+from securetm.accounting.spends import Spend
 from securetm.contracts import Array
 
 FEWEST_WORDS = 3  # of a document: a third moment needs three words
@@ -66,11 +69,6 @@ class PrivateSpectralLDA:
 
     def _multiplier(self) -> float:
         """The noise multiplier of one Gaussian with the whole budget; half of delta is for the eigenvalue's estimate."""
-        from dp_accounting import GaussianDpEvent
-
-        from securetm.accounting.calibration import noise_for
-        from securetm.accounting.spends import Spend
-
         assert self.epsilon is not None
         return noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], self.epsilon, self.delta / 2, 0.05, 1000.0)
 

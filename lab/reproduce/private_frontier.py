@@ -15,7 +15,7 @@ from lab.documents import JudgedDocuments
 from lab.federations import dealt_out, federated
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row, timed
-from lab.peers.topic_models import PeerMissing
+from lab.peers.other_packages import PeerMissing
 from lab.reproduce.contenders import (
     AGAIN,
     BESIDE,

@@ -13,8 +13,8 @@ import pytest
 import lab
 from lab import research_corpora as newsgroups
 from lab.bench import lda as bench_lda
-from lab.peers import topic_models as lda_peers
-from lab.peers.topic_models import SCIKIT, TOMOTOPY
+from lab.peers import other_packages as lda_peers
+from lab.peers.other_packages import SCIKIT, TOMOTOPY
 
 COMMITTED = Path(lab.__file__).parent / "results" / "bench-lda.json"
 

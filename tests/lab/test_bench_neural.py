@@ -10,7 +10,7 @@ import pytest
 import lab
 from lab import research_corpora as newsgroups
 from lab.bench import neural as bench_neural
-from lab.peers import topic_models as lda_peers
+from lab.peers import other_packages as lda_peers
 
 
 @pytest.fixture(autouse=True)

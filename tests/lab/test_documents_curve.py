@@ -45,6 +45,6 @@ def test_the_cost_of_a_private_training_is_all_of_it() -> None:
 
 
 def test_the_published_figure_is_said_to_be_cited() -> None:
-    cited = [one for one in bench_private.measured() if "peer" in one.beside]
+    cited = [one for one in bench_private.measured() if one.is_cited]
     assert [(one.name, one.topics, one.words) for one in cited] == [(PUBLIC, 5, 3_000)]
-    assert "not measured here" in cited[0].beside["peer"]
+    assert "not measured here" in bench_private.CITED

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lab
-from lab.reproduce.noise_frontiers import DESIGN, FORMS, MODELS, Frontier, nothing_learned
+from lab.reproduce.noise_frontiers import FORMS, LDA, MODELS, Frontier, nothing_learned
 from securetm.corpus.corpus import Corpus
 
 COMMITTED = Path(lab.__file__).parent / "results" / "reproduce-lda-frontier.json"
@@ -25,7 +25,7 @@ def little() -> Frontier:
     corpus = Corpus.from_strings(texts, labels=[str(n % 3) for n in range(600)], name="little")
     words = tuple(sorted(" ".join(SUBJECTS).split()))
     models = {name: {**settings, "n_topics": 3} for name, settings in MODELS.items()}
-    frontier = Frontier(replace(DESIGN, models=models, rounds=4), corpus, len(words))
+    frontier = Frontier(replace(LDA, models=models, rounds=4), corpus, len(words))
     frontier.__dict__["words"] = words  # the list that is found in other corpora, where these lie beside the checkout
     return frontier
 
@@ -73,7 +73,7 @@ def test_rows_are_means_over_the_seeds(little: Frontier) -> None:
 def test_the_committed_frontier_is_whole() -> None:
     result = json.loads(COMMITTED.read_text("utf-8"))
     cases = [(row["model"], row["profile"], row["epsilon"]) for row in result["rows"]]
-    assert cases == DESIGN.cases((1.0, 3.0, 8.0))
+    assert cases == LDA.cases((1.0, 3.0, 8.0))
     assert len(result["runs"]) == result["seeds"] * len(cases)
     paid = [run for run in result["runs"] if run["epsilon"]]
     assert all(0.9 * run["epsilon"] < run["spent"] <= run["epsilon"] for run in paid)
