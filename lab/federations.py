@@ -18,7 +18,7 @@ from securetm.federation.simulation.result import spent_by
 from securetm.federation.simulation.simulation import train
 from securetm.federation.transcript import Transcript
 from securetm.plans.agreement import Agreement
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 

@@ -9,11 +9,11 @@ import math
 import re
 import tomllib
 import types
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from securetm.errors import BadSetting, Misuse, NoSuchPath, NotFound, SettingMistakes, Unreadable, UnreadableToml
 
@@ -44,6 +44,40 @@ def parsed_toml(content: bytes, where: str) -> dict[str, Any]:
         raise UnreadableToml(where, str(problem)) from problem
 
 
+@dataclasses.dataclass(frozen=True)
+class Limit:
+    """What a setting may be beyond its type; it stands in the annotation of the setting."""
+
+    allows: Callable[[Any], bool]
+    said: str = ""  # what follows "it": "must be at least 1"
+    known: tuple[str, ...] = ()  # all values that are allowed, where these can be listed
+
+
+def at_least(least: float) -> Limit:
+    """No value below that one."""
+    return Limit(lambda value: value >= least, f"must be at least {least}")
+
+
+def above(low: float) -> Limit:
+    """Only values above that one."""
+    return Limit(lambda value: value > low, f"must be above {low}")
+
+
+def within(low: float, high: float, said: str = "") -> Limit:
+    """Values between these two, or one of them."""
+    return Limit(lambda value: low <= value <= high, f"must be {said or f'from {low:,} to {high:,}'}")
+
+
+def one_of(*known: str) -> Limit:
+    """One of these names; an empty one among them stands for a setting that is left open."""
+    return Limit(lambda value: value in known, "", tuple(name for name in known if name))
+
+
+def shaped(pattern: str, said: str) -> Limit:
+    """Texts of that form, as a regular expression says it."""
+    return Limit(lambda value: bool(re.fullmatch(pattern, value)), f"must be {said}")
+
+
 class CommandLineText(str):
     """A value typed after --set, where no quotes distinguish a text from a number."""
 
@@ -52,14 +86,14 @@ class CommandLineText(str):
 
 def from_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     """The dataclass `cls` with the settings of one table; missing ones keep their defaults. All mistakes are told at once."""
-    hints = _hints(cast(Hashable, cls))
+    hints = _hints(cast(Any, cls))
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
     mistakes, values = Mistakes(), dict[str, Any]()
     for name, value in table.items():
         with mistakes.kept():
             if name not in fields:
                 raise NotFound(f"{SETTING_OF}{where}", name, tuple(sorted(fields)))
-            values[name] = _converted(value, hints[name], where, name)
+            values[name] = checked_setting(value, hints[name], where, name)
     needed = [name for name, field in fields.items() if field.default is field.default_factory is dataclasses.MISSING]
     for name in needed if table.keys() <= fields.keys() else ():  # else the missing one is probably the misspelt one
         with mistakes.kept():
@@ -92,7 +126,21 @@ def _made(
         return None
 
 
-_hints = cache(get_type_hints)  # evaluating them takes longer than all the rest
+@cache  # evaluating them takes longer than all the rest
+def _hints(cls: Any) -> dict[str, Any]:
+    return get_type_hints(cls, include_extras=True)
+
+
+def checked_setting(value: Any, hint: Any, where: str, name: str) -> Any:
+    """The value as its annotation has it: of that kind, and within every limit. The items of a list keep their own limits."""
+    kind, *limits = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    found = _converted(value, kind, where, name)
+    for limit in limits:
+        require(limit.allows(found), where, name, found, limit.said, limit.known)
+    inner = get_args(kind)[0] if get_origin(kind) is tuple else None
+    if get_origin(inner) is Annotated:
+        found = tuple(checked_setting(item, inner, where, name) for item in found)
+    return found
 
 
 def digest(content: Any) -> bytes:
@@ -139,6 +187,7 @@ def _matching(value: Any, kind: Any) -> Any:
     origin = get_origin(kind) or kind
     if origin is tuple:
         inner = get_args(kind)[0]
+        inner = get_args(inner)[0] if get_origin(inner) is Annotated else inner
         items = [_matching(v, inner) for v in value] if isinstance(value, list | tuple) else [None]
         return None if None in items else tuple(items)
     if origin is float and isinstance(value, int | float) and not isinstance(value, bool):

@@ -32,7 +32,7 @@ from securetm.models.questions.word_sketch import WordSketch
 from securetm.models.questions.word_sums import WordSums
 from securetm.models.questions.words import DocumentFrequencies, WordList
 from securetm.plans.agreement import agree
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 from securetm.route import Route
 from securetm.testing.few_blocks import WAYS, OnShards, routed
 

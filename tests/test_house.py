@@ -42,7 +42,7 @@ GUESSES = {
     "securetm/models/given_documents.py: hasattr(…, 'counts')": MATRIX,
     "securetm/models/given_documents.py: hasattr(…, 'iloc')": FRAME,
     "securetm/models/given_documents.py: hasattr(…, 'keys')": MATRIX,
-    "securetm/plans/reading.py: getattr(…, name)": "a setting that a plan names, which the model's defaults may lack",
+    "securetm/plans/recommend.py: getattr(…, name)": "a setting that a plan names, which the model's defaults may lack",
 }
 
 

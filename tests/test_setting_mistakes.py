@@ -10,7 +10,7 @@ from securetm.credentials.roster_file import read_roster
 from securetm.errors import BadSetting, Misuse, NotFound, SettingMistakes
 from securetm.plans.party_file import PartyFile
 from securetm.plans.profiles import read_profile
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 from securetm.resources import named_toml
 
 from .cli.conftest import securetm

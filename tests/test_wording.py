@@ -98,8 +98,7 @@ TYPED = {
 }
 ESTIMATES = {
     "securetm/reports/committed_costs.py": "the epsilon that a committed figure was measured at",
-    "securetm/models/start_share.py": "a number that it counts with: it shows nothing",
-    "securetm/models/rounds_rule.py": "a number that it counts with: it shows nothing",
+    "securetm/plans/rules.py": "a number that it counts with: it shows nothing",
     "securetm/reports/evaluation.py": "an interval of quality, which bounds nothing",
     "securetm/reports/runs.py": "an interval of quality",
     "securetm/reports/forecast.py": "a forecast of quality, at a budget that was typed, and a command to type",

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from docs.generate.markdown import code, page, table
-from securetm import plans
 from securetm.engines import ENGINES, IN_PROCESS
 from securetm.models import MODELS
+from securetm.plans import schema
 from securetm.plans.party_file import QUESTIONS, DataChoice, LedgerChoice, PartyFile, PolicyChoice
 
 _HEADS = ("setting", "type", "default", "meaning")
@@ -24,8 +24,8 @@ def settings_page() -> str:
         "`securetm run plan.toml` reads these tables. `--set section.name=value` overrides one setting. "
         "A wrong value ends in [`BadSetting`](errors/BadSetting.md), "
         "an unknown name in [`NotFound`](errors/NotFound.md).",
-        *_section("Top level", plans.Plan, ("seed", "profile")),
-        *(part for field in dataclasses.fields(plans.Plan) for part in _table_of(field)),
+        *_section("Top level", schema.Plan, ("seed", "profile")),
+        *(part for field in dataclasses.fields(schema.Plan) for part in _table_of(field)),
         "## [model], by model",
         "`name` chooses the model. The other settings of `[model]` are those of the model. "
         "Where a federation trains with another default than one machine, the table shows the model's own default.",

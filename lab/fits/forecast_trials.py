@@ -36,8 +36,7 @@ from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.moments import LONGEST, Moments, TopicsBefore
 from securetm.models.nmf import NMF
 from securetm.models.public_knowledge import PublicKnowledge, public_knowledge
-from securetm.models.rounds_rule import FROM_PLAIN, FROM_PUBLIC, noise_of_one_round, rounds_for, totals_for
-from securetm.models.start_share import USUAL_START, noise_of_start
+from securetm.plans.rules import USUAL_START, noise_of_one_round, noise_of_start, rounds_for, totals_for
 
 SHORT, MIDDLE, LONG = "made-up documents of 5 to 10 words", "made-up documents of 15 to 75", "made-up documents of 80 to 240"
 CLEAR = "made-up documents of 15 to 60 on clear subjects"
@@ -134,8 +133,7 @@ def rounds_of(trial: ForecastTrial, documents: int, words: int) -> int:
     if trial.epsilon is None:
         return _WITHOUT
     noise = noise_of_one_round(trial.epsilon, DELTA) / for_rounds(trial) ** 0.5
-    rule = FROM_PLAIN if trial.model in (PLAIN, LDA_COUNTS, FACTORS) else FROM_PUBLIC
-    return rounds_for(documents, trial.topics, words, noise, rule)
+    return rounds_for(documents, trial.topics, words, noise, plain=trial.model in (PLAIN, LDA_COUNTS, FACTORS))
 
 
 def for_rounds(trial: ForecastTrial) -> float:

@@ -32,8 +32,15 @@ from securetm.corpus.word_vectors import GLOVE, read_vectors
 from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.moments import LONGEST, TopicsBefore
 from securetm.models.public_knowledge import PublicKnowledge, public_knowledge
-from securetm.models.rounds_rule import noise_of_one_round, rounds_for, rounds_of_signal, signal, totals_for
-from securetm.models.start_share import USUAL_START, noise_of_start
+from securetm.plans.rules import (
+    USUAL_START,
+    noise_of_one_round,
+    noise_of_start,
+    rounds_for,
+    rounds_of_signal,
+    signal,
+    totals_for,
+)
 
 DELTA, RADIUS, TOPICS, WORDS = 1e-5, 2.0, 20, 1_000
 EPSILONS = (1.0, 3.0, 8.0)

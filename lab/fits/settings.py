@@ -17,13 +17,13 @@ from lab.fits.forecast_trials import DOCSTRINGS, MANY, RADIUS, TITLES, TOPICS, W
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row
 from lab.reproduce.contenders import DELTA, PUBLIC
-from securetm.models.rounds_rule import noise_of_one_round, signal
-from securetm.models.words_rule import USUAL_TOPICS, USUAL_WORDS, nearest
+from securetm.plans.rules import WORDS_RULE, nearest, noise_of_one_round, signal
 
 SIZES, EPSILONS = (1_000, 4_000, 12_000), (1.0, 8.0)
 RADII, LISTS, COUNTS = (0.5, 1.0, 2.0, 4.0), (250, 500, 1_000, 2_000), (5, 10, 20, 50)
 SETTINGS: Mapping[str, tuple[float, ...]] = {"radius": RADII, "words": LISTS, "topics": COUNTS}
 USUAL = {"radius": RADIUS, "words": WORDS, "topics": TOPICS}
+_TABLE = (WORDS_RULE.value["usual_topics"], WORDS_RULE.value["usual_words"])  # whose noise the signal is over
 _LONGEST = 4_000  # words, on all of which lists are judged
 
 
@@ -65,7 +65,7 @@ def promise(one: Row) -> float:
 
 def signal_of(one: Row) -> float:
     """How far the documents stand above the noise of one round, with the usual words and topics."""
-    return signal(one["documents"], USUAL_TOPICS, USUAL_WORDS, noise_of_one_round(one["epsilon"], DELTA))
+    return signal(one["documents"], *_TABLE, noise_of_one_round(one["epsilon"], DELTA))
 
 
 def found(rows: Sequence[Row]) -> Row:

@@ -42,8 +42,9 @@ from securetm.mechanisms.word_selection import WordSelection
 from securetm.models.public_knowledge import public_knowledge
 from securetm.models.questions.word_sums import CHANCES, OPEN, ROUNDS, Searched, WordSearch, WordSums, required
 from securetm.plans.agreement import agree
-from securetm.plans.profiles import cohort_of, read_profile, rounds_under
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.profiles import cohort_of, noise_of_whole_budget, read_profile
+from securetm.plans.recommend import plan_from_tables
+from securetm.plans.rules import rounds_for
 from securetm.route import compile_route
 
 PARTIES, DELTA, EPSILONS = 5, 1e-5, (1.0, 3.0, 8.0)
@@ -274,7 +275,7 @@ def likelihoods(whole: Corpus, search: WordSearch, epsilon: float, seed: int) ->
     agreement = agree(plan, listed=words)
     documents = JudgedDocuments(whole, words)
     known, held = documents.held_back(HELD_OUT, seed)
-    rounds = rounds_under(agreement.profile, len(known), TOPICS, len(words))
+    rounds = rounds_for(len(known), TOPICS, len(words), noise_of_whole_budget(agreement.profile))
     left = 1 / noise_of(epsilon) ** 2 - 1 / noise_of(OF_WORDS * epsilon) ** 2
     deviation = math.sqrt(rounds / left) * RADIUS
     usual = agreement.frequencies(words)

@@ -24,9 +24,9 @@ from securetm.contracts import Array, State, TopicModel
 from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.likely_counts import likely_totals
 from securetm.models.public_knowledge import PublicKnowledge
-from securetm.models.rounds_rule import noise_of_one_round
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
+from securetm.plans.rules import noise_of_one_round
 
 _USUAL = 20_000  # documents
 RADIUS = 2.0  # of the clip: in 1,000 words, nine documents of ten have a longer row, so that nearly all weigh alike

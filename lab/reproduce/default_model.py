@@ -14,7 +14,7 @@ from lab.measuring import OnProgress, Row, told
 from securetm.corpus.corpus import PartyCorpus
 from securetm.federation.simulation.simulation import federate
 from securetm.federation.sources import corpora_of
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 from securetm.plans.schema import DEFAULT_MODEL
 from securetm.stages import Unwatched
 

@@ -41,7 +41,7 @@ from lab.reproduce.frontier_cases import (
     TITLES,
     frontier_corpora,
 )
-from securetm.models.rounds_rule import noise_of_one_round
+from securetm.plans.rules import noise_of_one_round
 
 SAME = ("corpus", "topics", "model", "profile", "epsilon", "judging")
 JUDGED = ("f1", "held_out", "npmi_held_out", "diversity", "product", "npmi", "product_all")

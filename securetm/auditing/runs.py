@@ -31,7 +31,7 @@ from securetm.federation.sources import corpora_of
 from securetm.federation.store import write_bytes
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.profiles import read_profile
-from securetm.plans.reading import plan_from_tables, read_plan
+from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.plans.schema import Plan
 from securetm.profile_errors import TooFewForProfile
 from securetm.settings import digest, require

@@ -38,7 +38,7 @@ from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN, before_training
 from securetm.mechanisms.noising import PRIVATE
-from securetm.plans.reading import unusual_settings
+from securetm.plans.recommend import unusual_settings
 from securetm.threats import read_threat_model
 from securetm.wording import counted
 

@@ -22,7 +22,7 @@ from securetm.plans.forecast import Forecast, setting_under
 from securetm.plans.forecast.best_settings import best_settings
 from securetm.plans.forecast.usefulness_forecast import LENGTHS
 from securetm.plans.profiles import cohort_of, count_of_parties, read_profile, words_in_sums
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.plans.schema import USUAL_LANGUAGE, hides_documents, usual_model
 from securetm.reports.forecast import before_a_run, best_said, run_to_type
 from securetm.wording import colluding_parties, counted

@@ -147,7 +147,7 @@ def _tokeniser(settings: dict[str, str]) -> Tokeniser:
 
 
 def _plan(plan: Path, settings: dict[str, str]) -> Plan:
-    from securetm.plans.reading import read_plan
+    from securetm.plans.recommend import read_plan
 
     return read_plan(plan, settings)
 

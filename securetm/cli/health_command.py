@@ -21,7 +21,7 @@ def health(
     """
     from securetm.federation.at_work import check_works
     from securetm.plans.party_file import PartyFile
-    from securetm.plans.reading import read_plan
+    from securetm.plans.recommend import read_plan
     from securetm.reports.terminal import results
     from securetm.settings import read_toml
 

@@ -148,7 +148,7 @@ def run(
 
 def _going_on(run: Path, plan: Path | None, overrides: dict[str, Any]) -> dict[str, Any]:
     """The settings of a run that goes on from a finished one: those of its plan, unless a plan or options say otherwise."""
-    from securetm.plans.reading import settings_to_go_on
+    from securetm.plans.recommend import settings_to_go_on
     from securetm.runs.finished import FinishedRun, model_of
 
     finished = FinishedRun.open(run)
@@ -250,7 +250,7 @@ def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> t
     from securetm.federation.folder import check_free
     from securetm.federation.soundness import check_answerable
     from securetm.plans.agreement import agree
-    from securetm.plans.reading import read_plan
+    from securetm.plans.recommend import read_plan
 
     _check_plan(plan)
     chosen = read_plan(plan, overrides)

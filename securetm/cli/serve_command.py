@@ -36,7 +36,7 @@ def serve(
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc
     from securetm.credentials.secrecy import keep_out_of_core_dumps
-    from securetm.plans.reading import read_plan
+    from securetm.plans.recommend import read_plan
 
     keep_out_of_core_dumps()
     chosen = read_plan(plan, plan_settings(set_ or []))  # a mistake in it is told at once; what follows takes seconds to load

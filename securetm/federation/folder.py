@@ -37,7 +37,7 @@ from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models.stored_model import check_plan_of, write_model
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.plans.schema import Plan
 from securetm.private_files import check_private, private_file, private_folder
 from securetm.profile_errors import TooFewForProfile

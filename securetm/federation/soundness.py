@@ -23,7 +23,7 @@ from securetm.models.model_errors import CouplesDocuments, EmbeddingsWithoutNois
 from securetm.models.trials import check_additive
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.profiles import cohort_of, profile_gaps, read_profile
-from securetm.plans.reading import plan_from_tables, read_plan
+from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.plans.schema import ALL, ModelChoice, Plan, VocabularyChoice
 from securetm.profile_errors import TooFewForProfile
 from securetm.route import compile_route

@@ -19,11 +19,11 @@ from securetm.corpus.vector_errors import VectorsKnowNoWord
 from securetm.corpus.word_vectors import VectorSource, installed_vectors
 from securetm.models.moments import TopicsBefore
 from securetm.models.public_knowledge import PublicKnowledge, public_knowledge
-from securetm.models.start_share import noise_of_start
 from securetm.models.stored_model import origin_of_model, read_any
 from securetm.plans.origins import StartingPlan, check_inputs
 from securetm.plans.profiles import ProfileFile, make_model
-from securetm.plans.schema import MOMENTS, NO_VECTORS, PUBLIC, WITH_PRIVATE, FederationChoice, Plan
+from securetm.plans.rules import noise_of_start
+from securetm.plans.schema import MOMENTS, NO_VECTORS, PUBLIC, Plan
 from securetm.settings import digest, require
 
 
@@ -130,7 +130,7 @@ class Agreement:
 
         A word that the language's list does not know is half as frequent as the rarest that it knows.
         """
-        code = language_code(self.plan.vocabulary.file.removesuffix(WITH_PRIVATE)) or language_code(str(self.stop_words))
+        code = language_code(self.plan.vocabulary.file) or language_code(str(self.stop_words))
         shares = public_shares(vocabulary, code, self.plan.tokeniser.make()) if code else np.zeros(1)
         if not shares.any():
             return None
@@ -155,30 +155,18 @@ class Agreement:
 
     @cached_property
     def digest(self) -> bytes:
-        """The hash of all that the parties agree on: not where documents come from, nor how a coordinator is operated."""
+        """The hash of all that the parties agree on: not where documents come from, nor how a coordinator is operated.
+
+        Of files and models that the plan names, what they hold counts, and not where they lie.
+        """
         public = {name: value for name, value in self.plan.tables().items() if name not in ("corpus", "coordinator")}
-        if self.plan.federation == FederationChoice():  # a plan that says nothing of it keeps the hash that it had
-            del public["federation"]
-        elif not self.plan.federation.parties:
-            del public["federation"]["parties"]
-        public |= {"origins": self.plan.origins.given()}
-        if not self.plan.training.epochs:
-            del public["training"]["epochs"]
-        for name in ("documents", "persons", "document_length", "start", "start_share", "vectors", "vectors_digest"):
-            if not public["training"][name]:  # a plan that says nothing of it keeps the hash that it had
-                del public["training"][name]
-        public["training"].pop("vectors", None)  # the numbers count, not where they lie
-        if self.earlier is None:  # then the plan keeps the hash that it had
-            del public["training"]["continue_from"], public["training"]["earlier_weight"]
-        else:
-            public["training"]["continue_from"] = self.earlier.digest.hex()  # what it learned counts, not where it lies
-        if self.model.embedding_size:
-            public["embeddings"]["model"] = bool(self.plan.embeddings.model)  # the weights count, not where they lie
-        else:  # then the plan keeps the hash that it had
-            del public["embeddings"]
-        public["vocabulary"]["file"] = list(self.words or self.base_words) or ""  # the words count, not where the file lies
-        public["tokeniser"]["stop_words"] = self.stop_words if isinstance(self.stop_words, str) else list(self.stop_words)
-        return digest({name: value for name, value in public.items() if name != "origins" or value})
+        public["training"]["vectors"] = ""  # their digest stands beside it
+        public["training"]["continue_from"] = self.earlier.digest.hex() if self.earlier else ""
+        read = {**public["embeddings"], "model": bool(self.plan.embeddings.model)}  # the weights' digest stands beside it
+        public["embeddings"] = read if self.model.embedding_size else {}
+        public["vocabulary"]["file"] = list(self.words or self.base_words)
+        public["tokeniser"]["stop_words"] = list(self.stop_words) if isinstance(self.stop_words, tuple) else self.stop_words
+        return digest(public)
 
     def with_privacy(self, **settings: Any) -> Self:
         """The same agreement with other settings of its [privacy]; no file is read again."""

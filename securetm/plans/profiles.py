@@ -28,9 +28,7 @@ from securetm.contracts import (
 from securetm.errors import BadSetting
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
-from securetm.models.rounds_rule import FROM_PUBLIC, RoundsRule, noise_of_one_round, rounds_for, totals_for
-from securetm.models.start_rule import asks_first
-from securetm.models.words_rule import words_for
+from securetm.plans.rules import noise_of_one_round
 from securetm.profile_errors import TooFewForProfile
 from securetm.resources import named_toml, toml_names
 from securetm.settings import digest, from_table, placed, read_toml, require, require_at_least
@@ -198,44 +196,8 @@ def cohort_of(profile: Profile, members: tuple[str, ...], **more: Any) -> Cohort
     return Cohort(**{"round_id": b"", "number": 0, **more}, members=members, threshold=threshold, colluding=profile.colluding)
 
 
-def rounds_under(
-    profile: Profile,
-    documents: int,
-    topics: int,
-    words: int,
-    asked_first: float = 0.0,
-    *,
-    parties: int = 0,
-    rule: RoundsRule = FROM_PUBLIC,
-) -> int:
-    """Returns how often to ask for a table of topics and words, by the rule, if there are about so many documents.
-
-    The noise in the sum is that of so many parties with nobody missing; 0: of the fewest that the profile allows. The share
-    `asked_first` of the budget is not theirs: it pays for a question before them.
-    """
-    return rounds_for(documents, topics, words, _noise_under(profile, parties) / math.sqrt(1.0 - asked_first), rule)
-
-
-def totals_under(
-    profile: Profile, documents: int, topics: int, words: int, asked_first: float = 0.0, *, plain: bool, parties: int = 0
-) -> float:
-    """Returns how much words' totals weigh in the first round, by the rule; with the noise as in `rounds_under`."""
-    noise = _noise_under(profile, parties) / math.sqrt(1.0 - asked_first)
-    return totals_for(documents, topics, words, noise, plain=plain, after_pairs=asked_first > 0)
-
-
-def words_under(profile: Profile, documents: int, *, parties: int = 0) -> int:
-    """Returns how many words to list, by the rule, for about so many documents; with the noise as in `rounds_under`."""
-    return words_for(documents, _noise_under(profile, parties))
-
-
-def asks_first_under(profile: Profile, documents: int, length: float, topics: int, words: int, *, parties: int = 0) -> bool:
-    """Returns whether a training on documents of such a length begins at topics of moments, by the rule for short texts."""
-    return asks_first(documents, length, topics, words, _noise_under(profile, parties))
-
-
-def _noise_under(profile: Profile, parties: int) -> float:
-    """The noise of a single round that spends the whole budget."""
+def noise_of_whole_budget(profile: Profile, parties: int = 0) -> float:
+    """The noise in the sum of one round that spends the whole budget, with nobody missing; 0 parties: as few as may be."""
     budget = profile.budget
     assert budget is not None
     return noise_of_one_round(budget.epsilon, budget.delta) * noise_in_sum(profile, parties)

@@ -38,7 +38,7 @@ from securetm.plans.protection_asked import (
     Answers,
     threats_asked,
 )
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
 from securetm.reports.budget import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
 from securetm.reports.committed_costs import ProfileCost, by_cost, cost_of

@@ -32,7 +32,7 @@ from securetm.models.noisy_counts import top_words_above_noise
 from securetm.models.quality import named_topics
 from securetm.models.stored_model import check_plan_of, origin_of_model, read_any, read_tokeniser, write_model
 from securetm.plans.profiles import model_class
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.plans.schema import Plan
 from securetm.private_files import check_private
 from securetm.quality.judged_topics import JudgedTopics

@@ -23,7 +23,7 @@ from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import train
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
 PARTIES = ("east", "north", "south", "west")

@@ -25,7 +25,7 @@ from securetm.federation.sources import corpora_of
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.sampling import ShuffledBatches
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 from securetm.route import Route
 from securetm.stages import Unwatched
 from securetm.testing.few_blocks import StoreOfNothing

@@ -26,7 +26,7 @@ from securetm.credentials.roster_file import write_roster
 from securetm.federation.soundness import check_answerable
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import read_profile
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.private_files import private_folder, writing
 from securetm.stages import Stages
 from securetm.trial.trial_errors import TrialExists

@@ -24,7 +24,7 @@ from securetm.auditing.verdicts import of_each
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import train
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 from tests.cli.conftest import securetm
 

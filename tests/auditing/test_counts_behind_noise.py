@@ -21,7 +21,7 @@ from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import train
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.plans.profiles import read_profile
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.resources import data_folder
 from securetm.stages import Unwatched
 

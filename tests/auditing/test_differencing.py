@@ -27,7 +27,7 @@ from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Recorded, Transcript
 from securetm.federation.wire import wire
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
 from .conftest import write_plan

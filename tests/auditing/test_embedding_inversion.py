@@ -14,7 +14,7 @@ from securetm.auditing.parts.reconstruction_scores import EXACT, PRECISION, RECA
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import train
 from securetm.federation.sources import corpora_of
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 from securetm.stages import Unwatched
 
 from .tried import settings, tried

@@ -36,7 +36,7 @@ from securetm.mechanisms.rotating import Rotation
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.plans.agreement import agree
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 
 from .conftest import PARTIES, adversary
 

@@ -16,7 +16,7 @@ from securetm.auditing.recorded import questions_of, view_of
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import train
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
 from .conftest import PARTIES, adversary, texts

@@ -31,7 +31,7 @@ from securetm.models.given_documents import as_documents
 from securetm.models.neural.neural_lda import NeuralLDA
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import read_profile
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
 from .conftest import PARTIES, adversary, texts

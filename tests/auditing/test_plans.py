@@ -11,7 +11,7 @@ from securetm.auditing.plans import audit_plan_names, read_audit_plan
 from securetm.auditing.recorded import granted_to
 from securetm.auditing.runs import fitting
 from securetm.errors import BadSetting, Misuse, NotFound
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 from securetm.resources import data_folder
 
 from .conftest import adversary

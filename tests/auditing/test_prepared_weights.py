@@ -26,7 +26,7 @@ from securetm.models.fixed_order import add_product
 from securetm.models.neural.cpu_kernels import FusedKernels
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.plans.agreement import agree
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 
 from .conftest import PARTIES, adversary, write_plan
 

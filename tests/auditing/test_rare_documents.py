@@ -38,7 +38,7 @@ from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation.simulation import train
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
 from .conftest import PARTIES, adversary

@@ -22,7 +22,7 @@ from securetm.federation.simulation.simulation import train
 from securetm.models.questions.word_sketch import packed
 from securetm.models.questions.word_sums import CELLS, OPEN, WordSums, opening
 from securetm.plans.agreement import agree
-from securetm.plans.reading import plan_from_tables, read_plan
+from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.stages import Unwatched
 from securetm.testing.query_laws import summed
 

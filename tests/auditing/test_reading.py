@@ -35,7 +35,7 @@ from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import train
 from securetm.federation.store import read_arrays
 from securetm.plans.profiles import profile_names
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
 from .conftest import PARTIES, adversary, texts

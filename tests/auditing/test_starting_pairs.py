@@ -14,7 +14,7 @@ from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.trials import is_for, left_out
 from securetm.auditing.views import AdversaryView, PublicFacts
 from securetm.plans.agreement import agree
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 
 from .conftest import PARTIES, Recorded, adversary
 

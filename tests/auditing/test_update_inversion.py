@@ -21,7 +21,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import train
 from securetm.models.gradients import OPTIMISERS, optimiser_moments, optimiser_step
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
 from .conftest import Recorded, adversary

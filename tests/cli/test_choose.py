@@ -11,7 +11,7 @@ import pytest
 
 from securetm.federation.budget.forecast import forecast_of
 from securetm.plans.agreement import agree
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.reports.budget import MOST_RIGHT, right_guesses
 
 from .conftest import securetm, write_documents

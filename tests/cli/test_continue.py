@@ -13,7 +13,7 @@ from securetm.federation.beginning import moved
 from securetm.federation.folder import reopen
 from securetm.models.lda.counted_topics import EARLIER
 from securetm.plans.agreement import agree
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.runs.finished import FinishedRun
 
 from .conftest import SETTINGS, Said, securetm

@@ -16,7 +16,7 @@ from securetm.plans.agreement import Agreement, agree
 from securetm.plans.forecast import Verdict
 from securetm.plans.forecast.best_settings import MODELS, OTHERS
 from securetm.plans.forecast.forecast_setting import BY_MOMENTS
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.reports.forecast import after_a_run, before_a_run
 
 from .calculated import budget, found

@@ -19,7 +19,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.federation.soundness import agreed_apart
 from securetm.federation.store import CoordinatorStore
 from securetm.plans.origins import accepted_as
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 
 from ..federation.private import public_words
 from .processes import COORDINATOR, FOUND, PRODLDA, Site, until

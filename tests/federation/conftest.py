@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.plans.schema import Plan
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from securetm.federation.soundness import agreed_apart
 from securetm.federation.store import CoordinatorStore
 from securetm.plans.agreement import agree
 from securetm.plans.origins import accepted_as
-from securetm.plans.reading import plan_from_tables, read_plan
+from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.stages import Unwatched
 from securetm.trial.trial_folder import make_trial
 

@@ -11,7 +11,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.coordinator import training
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation.simulation import execute
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
 
 from .. import forking

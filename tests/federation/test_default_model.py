@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from securetm.cli.budget_profile import ProfileQuestion
-from securetm.plans.reading import plan_from_tables, read_plan
+from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.plans.schema import DEFAULT_MODEL, MODEL_UNDER_BUDGET, Plan
 
 

@@ -18,9 +18,8 @@ from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation.simulation import execute
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.plans.agreement import agree
-from securetm.plans.reading import plan_from_tables
-from securetm.plans.schema import MOST_ROUNDS_OF_EPOCHS, FederationChoice, Plan
-from securetm.settings import digest
+from securetm.plans.recommend import MOST_ROUNDS_OF_EPOCHS, plan_from_tables
+from securetm.plans.schema import FederationChoice, Plan
 from securetm.stages import Unwatched
 
 from .conftest import small_plan
@@ -110,12 +109,5 @@ def test_a_plan_of_a_neural_model_gives_epochs_unless_it_gives_rounds() -> None:
     assert (both.epochs, both.rounds) == (2.0, 7)
 
 
-def test_a_plan_without_epochs_keeps_the_hash_that_it_had() -> None:
-    plan = small_plan()
-    before = {name: value for name, value in plan.tables().items() if name not in ("corpus", "coordinator")}
-    del before["federation"], before["embeddings"], before["origins"]  # as it was before a plan could give these
-    added = "epochs documents persons document_length continue_from earlier_weight start start_share vectors vectors_digest"
-    for later in added.split():
-        del before["training"][later]
-    assert agree(plan).digest == digest(before)
+def test_the_epochs_are_agreed_on() -> None:
     assert agree(plan_of()).digest != agree(plan_of(training={"epochs": 4})).digest

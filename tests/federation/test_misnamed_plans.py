@@ -19,7 +19,7 @@ from securetm.federation.soundness import check_answerable
 from securetm.federation.store import read_arrays
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import read_profile
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.plans.schema import VocabularyChoice
 from securetm.resources import data_folder
 from securetm.settings import CommandLineText

@@ -6,7 +6,7 @@ import pytest
 
 from securetm.federation.budget.prices import PlannedSpending, calibrated
 from securetm.plans.agreement import agree
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 
 
 def spending(profile: str = "dp-central", **vocabulary: str) -> PlannedSpending:

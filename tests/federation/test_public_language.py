@@ -16,7 +16,7 @@ from securetm.errors import BadSetting
 from securetm.federation.budget.words_needed import asked_about, expected_words, in_words
 from securetm.federation.simulation.simulation import federate
 from securetm.plans.agreement import agree
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 from securetm.plans.schema import TokeniserChoice, VocabularyChoice
 
 from ..cli.conftest import securetm

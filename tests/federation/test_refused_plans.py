@@ -16,7 +16,7 @@ from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation.simulation import federate
 from securetm.federation.store import write_bytes
 from securetm.plans.agreement import agree
-from securetm.plans.reading import plan_from_tables, read_plan
+from securetm.plans.recommend import plan_from_tables, read_plan
 
 from .conftest import small_plan
 

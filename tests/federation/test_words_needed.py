@@ -15,7 +15,7 @@ from securetm.federation.paying_errors import NoWordCanBeFound, TooFewWordsFound
 from securetm.federation.simulation.simulation import federate
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.plans.agreement import agree
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 from securetm.reports.profiles import explain
 
 DP = {"profile": "dp-local", "privacy.epsilon": 8.0, "model.n_topics": 3, "training.rounds": 2}

@@ -15,7 +15,7 @@ from securetm.federation.folder import begin
 from securetm.federation.party.joining import prepare
 from securetm.federation.simulation.simulation import train
 from securetm.models.tensor_file import unpacked
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 from securetm.stages import Unwatched
 from securetm.trial.trial_folder import TrialFolder, make_trial
 

@@ -10,7 +10,7 @@ import pytest
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import train
 from securetm.federation.sources import corpora_of
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 from securetm.stages import Unwatched
 
 from ..federation.conftest import FIVE, texts

@@ -23,7 +23,7 @@ from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions,
 from securetm.federation.soundness import check_answerable
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.profiles import cohort_of
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.resources import toml_names
 from securetm.route import compile_route
 

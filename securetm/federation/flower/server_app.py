@@ -24,7 +24,7 @@ from securetm.federation.document_minimum import check_delta_announced
 from securetm.federation.flower.flower_errors import BadFlowerSetting
 from securetm.federation.flower.nodes import BoundNodes, FlowerParties, Greeter, NodeMail
 from securetm.federation.soundness import agreed_apart
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 
 app = ServerApp()
 _log = getLogger("flwr")

@@ -24,7 +24,7 @@ from securetm.federation.running_errors import PartiesMissing
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import CoordinatorStore
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 from securetm.sessions.identities import IDENTITY, public_identity
 from securetm.stages import Unwatched
 

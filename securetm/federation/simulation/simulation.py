@@ -43,7 +43,7 @@ from securetm.federation.store import (
 from securetm.federation.transcript import Parties, Recorded, RecordingWatch, Transcript, WorkTimer
 from securetm.models.quality import diversity, top_words
 from securetm.plans.agreement import agree
-from securetm.plans.reading import read_plan
+from securetm.plans.recommend import read_plan
 from securetm.private_files import check_private
 from securetm.stages import Stages, Unwatched
 

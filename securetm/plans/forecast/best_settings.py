@@ -8,10 +8,10 @@ from itertools import product
 from math import log2
 from typing import Any
 
-from securetm.models.words_rule import LISTS
 from securetm.plans.forecast.forecast_features import LDA_VI, MOMENTS
 from securetm.plans.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN, PUBLIC, ForecastSetting
 from securetm.plans.forecast.usefulness_forecast import LENGTHS, Forecast, Verdict, documents_needed, forecast, forecast_at
+from securetm.plans.rules import LISTS
 
 MODELS = (*((LDA_VI, start) for start in (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE)), (MOMENTS, PUBLIC))
 OTHERS = (("lda", PLAIN), ("nmf", PLAIN), ("prodlda", PLAIN))  # which are shown beside them, and never best under a budget

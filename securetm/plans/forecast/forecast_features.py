@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import log, sqrt
 
-from securetm.models.rounds_rule import noise_of_one_round, rounds_for
 from securetm.plans.forecast.forecast_setting import ForecastSetting
 from securetm.plans.profiles import model_class
+from securetm.plans.rules import noise_of_one_round, rounds_for
 
 LDA_VI, MOMENTS = "lda-vi", "moments"
 _CLEAR = 300.0  # a signal so far above the noise is as good as none of it
@@ -30,7 +30,9 @@ def with_rounds(setting: ForecastSetting) -> ForecastSetting:
     if not kind.budget_rounds:
         return replace(setting, rounds=kind.federated_rounds)
     noise = noise_of_one_round(setting.epsilon, setting.delta) * setting.noise_factor / sqrt(setting.for_rounds)
-    return replace(setting, rounds=rounds_for(round(setting.units), setting.topics, setting.words, noise, setting.rounds_rule))
+    return replace(
+        setting, rounds=rounds_for(round(setting.units), setting.topics, setting.words, noise, plain=setting.said_plain)
+    )
 
 
 def deviation_of(setting: ForecastSetting) -> float:

@@ -7,10 +7,8 @@ from typing import Any
 
 from securetm.contracts import Profile
 from securetm.errors import BadSetting
-from securetm.models.rounds_rule import FROM_PLAIN, FROM_PUBLIC, RoundsRule, noise_of_one_round
-from securetm.models.start_rule import asks_first
-from securetm.models.start_share import USUAL_START
 from securetm.plans.profiles import count_of_parties, noise_in_sum, read_profile
+from securetm.plans.rules import USUAL_START, asks_first, noise_of_one_round
 from securetm.settings import require
 
 _WHERE = "forecast"
@@ -59,9 +57,9 @@ class ForecastSetting:
         return 1.0 - USUAL_START if self.start in (BY_MOMENTS, BY_MOMENTS_ALONE) else 1.0
 
     @property
-    def rounds_rule(self) -> RoundsRule:
-        """By which rule it is asked where nobody says how often."""
-        return FROM_PLAIN if self.start_said and self.start == PLAIN else FROM_PUBLIC
+    def said_plain(self) -> bool:
+        """Whether the plan says that it begins plainly: then it is asked as often as topics at random need."""
+        return self.start_said and self.start == PLAIN
 
     @property
     def units(self) -> float:

@@ -32,7 +32,7 @@ from securetm.federation.store import read_json
 from securetm.federation.transcript import Transcript
 from securetm.models.stored_model import check_plan_of
 from securetm.plans.profiles import ProfileFile
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
 from securetm.plans.schema import Plan
 from securetm.reports.audit_file import AUDITS, read_record
 from securetm.reports.audit_wording import SHARE, claimed_epsilon, figure, scale_of

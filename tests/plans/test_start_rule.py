@@ -13,12 +13,19 @@ import lab
 from lab.fits.forecast import GENERAL_WORDS
 from lab.fits.forecast_trials import MESSAGES, PAPERS, TITLES
 from lab.reproduce.contenders import PUBLIC, STARTED
-from securetm.models.rounds_rule import LEAST_AFTER_PAIRS, MOST_TOTALS, noise_of_one_round, totals_for
-from securetm.models.start_rule import ASKED_FROM, SHORTEST, asks_first
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
+from securetm.plans.rules import (
+    START_RULE,
+    asks_first,
+    noise_of_one_round,
+    totals_for,
+    totals_rule,
+)
 from securetm.plans.schema import MOMENTS
 
 RESULT = Path(lab.__file__).parent / "results" / "reproduce-usefulness-forecast.json"
+SHORTEST, ASKED_FROM = START_RULE.value["longest"], START_RULE.value["from_signal"]
+AFTER_PAIRS = totals_rule(plain=False, after_pairs=True).value
 MANY, FEW = 12_000, 2_000
 
 
@@ -49,7 +56,7 @@ def test_words_totals_weigh_by_the_noise_that_the_first_question_leaves() -> Non
     begun = [plan(documents=MANY, start="moments", start_share=share, vectors="none") for share in (0.1, 0.4, 0.5)]
     told = [totals_for(MANY, 20, 1_000, noise / sqrt(1 - share), after_pairs=True) for share in (0.1, 0.4, 0.5)]
     assert [one.model.settings["totals"] for one in begun] == pytest.approx(told, rel=0.01)
-    assert told[0] == 0 < LEAST_AFTER_PAIRS < told[1] < told[2] < MOST_TOTALS  # pairs tell totals well enough
+    assert told[0] == 0 < AFTER_PAIRS["least"] < told[1] < told[2] < AFTER_PAIRS["most"]  # pairs tell totals well enough
     assert totals_for(MANY, 20, 1_000, noise / sqrt(0.9)) > 0  # where none were asked for, totals weigh already
     assert plan(start="moments", vectors="none").model.settings["totals"] == 0  # nobody said how many documents there are
 

@@ -1,4 +1,4 @@
-"""How often to ask follows from public numbers, by the rule that the committed result was fitted to."""
+"""Rounds, words, totals and the share of a first question follow from public numbers, by the committed fits."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from lab.fits.rounds_and_starts import EACH_WITHOUT_VECTORS as EACH
 from lab.fits.rounds_and_starts import MORE_ROUNDS as ROUNDS
 from lab.fits.rounds_and_starts import PAIRS, PLAIN, given_up
 from lab.fits.rounds_and_starts import fitted_rounds as fitted
+from lab.fits.rounds_and_starts import fitted_share as fitted_start
 from lab.fits.settings import USUAL
 from lab.fits.settings import fitted as fitted_settings
 from securetm.accounting.calculator.persons import People
@@ -21,20 +22,25 @@ from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.errors import BadSetting
-from securetm.models.rounds_rule import (
-    FROM_PLAIN,
-    FROM_PUBLIC,
-    MOST_TOTALS,
-    noise_of_one_round,
-    rounds_for,
-    totals_for,
-)
-from securetm.models.words_rule import LISTS, POWER, WORDS_AT_ONE, words_for
 from securetm.plans.forecast.forecast_features import with_rounds
 from securetm.plans.forecast.forecast_setting import setting_under
 from securetm.plans.profiles import noise_in_sum, read_profile
-from securetm.plans.reading import plan_from_tables
+from securetm.plans.recommend import plan_from_tables
+from securetm.plans.rules import (
+    LISTS,
+    USUAL_START,
+    WORDS_RULE,
+    noise_of_one_round,
+    noise_of_start,
+    rounds_for,
+    rounds_rule,
+    totals_for,
+    totals_rule,
+    words_for,
+)
 
+FROM_PUBLIC, FROM_PLAIN = (tuple(rounds_rule(plain=plain).value.values()) for plain in (False, True))
+MOST_TOTALS = totals_rule(plain=False, after_pairs=False).value["most"]
 RESULT = Path(lab.__file__).parent / "results" / "reproduce-rounds-rule.json"
 
 
@@ -70,8 +76,7 @@ def test_a_plain_start_is_asked_more_often_and_a_forecast_knows_it(start: str) -
     stated = {"model": {"name": "lda-vi", "n_topics": 20}, "vocabulary": {"max_words": 1_000}, "privacy": {"epsilon": 2.0}}
     made = plan_from_tables({"profile": "dp-central", **stated, "training": {"documents": 9_000, **said}}, "a test")
     noise = noise_of_one_round(2.0, 1e-5) * (2**0.5 if name == "moments" else 1.0)
-    rule = FROM_PLAIN if name == "plain" else FROM_PUBLIC
-    assert made.training.rounds == rounds_for(9_000, 20, 1_000, noise, rule)
+    assert made.training.rounds == rounds_for(9_000, 20, 1_000, noise, plain=name == "plain")
     assert with_rounds(setting_under("dp-central", 9_000, epsilon=2.0, start=start)).rounds == made.training.rounds
     unsaid = plan_from_tables({"profile": "dp-central", **stated, "training": {"documents": 9_000}}, "a test")
     for vectors in (True, False):
@@ -87,12 +92,12 @@ def test_the_noise_of_one_round_spends_the_epsilon(epsilon: float) -> None:
 def test_more_documents_are_asked_more_often() -> None:
     rounds = [rounds_for(documents, 20, 1_000, 1.0) for documents in (0, 1_000, 10_000, 10**6)]
     assert rounds == sorted(rounds)
-    assert (rounds[0], rounds[-1]) == (1, FROM_PUBLIC.most)
+    assert (rounds[0], rounds[-1]) == (1, FROM_PUBLIC[1])
 
 
 def test_a_plan_that_states_its_documents_is_asked_by_the_rule_and_spends_its_budget() -> None:
     large, small, fixed = plan(documents=10**6), plan(documents=10), plan(documents=10, rounds=5)
-    assert (large.training.rounds, small.training.rounds, fixed.training.rounds) == (FROM_PUBLIC.most, 1, 5)
+    assert (large.training.rounds, small.training.rounds, fixed.training.rounds) == (FROM_PUBLIC[1], 1, 5)
     assert (large.privacy.epsilon, fixed.privacy.epsilon) == (8.0, 0.0)
     assert plan_from_tables(json.loads(json.dumps(large.tables())), "again") == large
     with pytest.raises(BadSetting, match="documents"):
@@ -102,7 +107,7 @@ def test_a_plan_that_states_its_documents_is_asked_by_the_rule_and_spends_its_bu
 def test_the_calculator_suggests_what_a_run_would_ask() -> None:
     run = ProfileQuestion("dp-central", 5, 3, 500, "lda-vi", people=People(documents=10**6)).run()
     assert run.suggested is not None
-    assert run.suggested.rounds == FROM_PUBLIC.most
+    assert run.suggested.rounds == FROM_PUBLIC[1]
     assert "1,000,000 documents" in run.suggested.sentence
     assert ProfileQuestion("dp-central", 5, 3, 500, "prodlda").run().suggested is None
 
@@ -138,7 +143,7 @@ def test_a_plan_that_states_its_documents_lists_as_many_words_as_the_rule_says()
 
 def test_the_rule_of_words_is_what_the_committed_rows_give_and_beats_every_constant() -> None:
     result = json.loads((RESULT.parent / "reproduce-settings-rule.json").read_text("utf-8"))
-    assert fitted_settings(result["rows"], "words") == (WORDS_AT_ONE, POWER)
+    assert fitted_settings(result["rows"], "words") == (WORDS_RULE.value["at_one"], WORDS_RULE.value["power"])
     *constants, rule = result["tables"]["words"]
     assert rule["made_up"] < min(one["made_up"] for one in constants)
     assert rule["corpora"] <= min(one["corpora"] for one in constants)
@@ -156,3 +161,14 @@ def test_totals_weigh_where_documents_are_few() -> None:
     assert 0 < weights[2] < MOST_TOTALS
     assert weights[-1] == 0.0
     assert totals_for(14_000, 20, 1_000, 3.73, plain=True) > weights[3]
+
+
+def test_the_share_of_a_first_question_is_what_the_committed_rows_give() -> None:
+    result = json.loads((RESULT.parent / "reproduce-start-rule.json").read_text("utf-8"))
+    assert fitted_start(result["rows"]) == result["start_share"] == USUAL_START
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5])
+def test_answers_that_share_a_budget_spend_it_together(share: float) -> None:
+    answers = [Spend(GaussianDpEvent(noise_of_start(3.0, 1e-5, part))) for part in (share, 1 - share)]
+    assert total(answers, 1e-5).epsilon == pytest.approx(3.0, rel=0.01)

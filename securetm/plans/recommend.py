@@ -1,0 +1,340 @@
+"""What is recommended where a plan leaves something open: the one place that chooses settings, and says why.
+
+A short plan, or a command line, is a request. `recommend` makes a whole plan of it, from its profile, its model, public numbers
+and the fitted rules in `rules.json`. It reads no document, and of a whole plan it changes nothing. Roles of a federation that
+start from the same request come to the same plan, since every choice is made of what stands in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from securetm.contracts import Budget, Profile, TopicModel, Unit
+from securetm.corpus.sentence_models import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
+from securetm.corpus.word_vectors import GLOVE, VectorSource, installed_vectors
+from securetm.models.moments import MOST_WORDS
+from securetm.plans.checks import check_completed, check_request, check_under_profile, hidden_documents
+from securetm.plans.profiles import ProfileFile, make_model, model_class, noise_of_whole_budget
+from securetm.plans.rules import (
+    SHARE_RULE,
+    START_RULE,
+    WORDS_RULE,
+    asks_first,
+    rounds_for,
+    rounds_rule,
+    totals_for,
+    totals_rule,
+    words_for,
+)
+from securetm.plans.schema import (
+    MOMENTS,
+    NO_VECTORS,
+    PLAIN,
+    PUBLIC,
+    USUAL_LANGUAGE,
+    WITH_PRIVATE,
+    CorpusChoice,
+    Plan,
+    decode,
+    hides_documents,
+    usual_model,
+)
+from securetm.settings import Mistakes, placed, read_toml, require
+
+MOST_ROUNDS_OF_EPOCHS = 10_000  # that parties answer where a plan gives epochs, and no number of rounds
+_OF_THE_START = ("start", "start_share", "vectors", "vectors_digest")
+_NOT_TO_GO_ON = tuple(f"training.{name}" for name in ("continue_from", "earlier_weight", *_OF_THE_START))
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A whole plan, and by the names of its settings why each was chosen that the request left open."""
+
+    plan: Plan
+    why: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
+    """The plan in a file (or the default plan), with overrides such as {"training.rounds": 10}, checked as a whole."""
+    return read_request(path, overrides).plan
+
+
+def read_request(path: Path | None, overrides: Mapping[str, Any]) -> Recommendation:
+    """What is recommended for the request in a file and on the command line."""
+    tables = read_toml(path) if path else {}
+    for name, value in overrides.items():
+        _place(tables, name.split("."), value)
+    with placed(path, overrides):
+        found = recommended(_dealt_out_to_all(tables), path.name if path else "the command line")
+        check_request(tables)
+    return found
+
+
+def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
+    """The whole plan of a request in tables, as they stand in TOML."""
+    return recommended(tables, where).plan
+
+
+def recommended(tables: Mapping[str, Any], where: str) -> Recommendation:
+    """What is recommended for a request in tables. The mistakes of all its sections are told at once."""
+    mistakes, file, budget = Mistakes(), None, None
+    with mistakes.kept():
+        file = ProfileFile.read(str(tables.get("profile", Plan.profile)))
+        budget = file.profile().budget
+    asked = Plan()
+    with mistakes.kept():
+        asked = decode({**tables, "model": _with_usual_settings(tables.get("model", {}), budget)}, where)
+    mistakes.tell()
+    assert file is not None  # else a mistake was told
+    return recommend(asked, _given(tables), file)
+
+
+def recommend(asked: Plan, given: Collection[str], file: ProfileFile) -> Recommendation:
+    """The plan with every setting that it leaves open, but for those `given` by name; or a refusal of what is not sound."""
+    check_under_profile(asked, file.profile().budget)
+    choosing = _Choosing(asked, given, file)
+    choosing.choose()
+    check_completed(choosing.plan, choosing.profile)
+    return Recommendation(choosing.plan, choosing.why)
+
+
+class _Choosing:
+    """The settings of one plan, chosen in the order in which they follow from each other."""
+
+    def __init__(self, asked: Plan, given: Collection[str], file: ProfileFile) -> None:
+        self.plan, self.given, self.why = asked, given, dict[str, str]()
+        budget = file.profile().budget
+        if budget is not None:
+            named = Unit.PERSON.value if asked.corpus.person else ""
+            unit = Unit.WORD.value if budget.unit is Unit.WORD else asked.privacy.unit or named
+            self._set(
+                "privacy", "the budget is each single word's" if unit == "word" else "the corpus names persons", unit=unit
+            )
+        self.profile: Profile = self.plan.profile_in(file)
+        self.model: TopicModel = make_model(asked.model.name, asked.model.settings)
+        self.hides = hides_documents(self.profile.budget)
+        self.noise = noise_of_whole_budget(self.profile, self.plan.federation.in_a_round) if self.hides else 0.0
+
+    def choose(self) -> None:
+        """Chooses whatever is open."""
+        self._words()
+        self._sentence_model()
+        self._source()
+        self._device()
+        self._start()
+        self._length()
+        self._totals()
+        self._vectors()
+        self._epsilon()
+
+    def _open(self, *names: str) -> bool:
+        return not any(name in self.given for name in names)
+
+    def _set(self, section: str, why: str, **values: Any) -> None:
+        """Sets settings of a section, and notes why those that differ were chosen."""
+        before = getattr(self.plan, section)
+        self.plan = dataclasses.replace(self.plan, **{section: dataclasses.replace(before, **values)})
+        self.why |= {f"{section}.{name}": why for name, value in values.items() if getattr(before, name) != value}
+
+    def _set_model(self, why: str, **values: Any) -> None:
+        before = self.plan.model.settings
+        self._set("model", "", settings={**before, **values})
+        self.why |= {f"model.{name}": why for name, value in values.items() if before.get(name) != value}
+
+    @property
+    def _topics(self) -> int:
+        return int(self.plan.model.settings["n_topics"])
+
+    @property
+    def _asked_first(self) -> float:
+        """The share of a budget that pays for the question before the training; 0 where none is asked."""
+        training = self.plan.training
+        return (training.start_share or SHARE_RULE.value["share"]) if training.start == MOMENTS else 0.0
+
+    @property
+    def _left(self) -> float:
+        """The noise of a single round that has what the question before the training leaves of the budget."""
+        return self.noise / math.sqrt(1.0 - self._asked_first)
+
+    def _words(self) -> None:
+        """As many words as the rule says, where a budget leaves them open. A list in a file is kept whole."""
+        own, units = self.plan.vocabulary, self.plan.training.units
+        whole = bool(own.file) and own.language is None and not own.file.endswith(WITH_PRIVATE)
+        if self._open("vocabulary.max_words") and not whole and units and self.model.budget_rounds and self.hides:
+            self._set("vocabulary", WORDS_RULE.why, max_words=words_for(units, self.noise))
+
+    def _sentence_model(self) -> None:
+        """The digest of the sentence model's weights and the size of its embeddings, where the model reads what it makes."""
+        chosen, read = self.plan.embeddings, self.model.embedding_size
+        if not read or not chosen.model or self.plan.corpus.embedding:
+            return
+        asked = 0 if self._open("model.embedding_size") else read
+        if is_usual(chosen.model):
+            weights, size = USUAL_DIGEST, USUAL_SIZE
+        elif chosen.digest and asked:  # a role that embeds nothing need not have the model
+            weights, size = chosen.digest, asked
+        else:
+            found = find_sentence_model(chosen.model)
+            weights, size = found.digest, found.size
+        problem = f"is not the size of embeddings by {chosen.model}, which is {size}"
+        require(asked in (0, size), f"[model] {self.plan.model.name}", "embedding_size", asked, problem)
+        self._set("embeddings", f"of the weights of {chosen.model}", digest=chosen.digest or weights)
+        self._set_model(f"of the embeddings by {chosen.model}", embedding_size=size)
+
+    def _source(self) -> None:
+        """The source of the words: where none is named, that of the list, or else the first that the profile allows.
+
+        A profile that takes public lists only has the frequent words of a language where the plan names no list.
+        """
+        given, allowed = self.plan.vocabulary, self.profile.vocabularies
+        if (earlier := self.plan.training.continue_from) and given.source in ("", "file") and given.file in ("", earlier):
+            given = dataclasses.replace(given, source="file", file=earlier)
+        listed, both = given.file.removesuffix(WITH_PRIVATE), given.file.endswith(WITH_PRIVATE)
+        source = given.source or ("joint" if both else "file" if listed else allowed[0])
+        problem = f"adds words of the parties to the list, and the source is {source}: leave the source out"
+        require(source == "joint" or not both, "[vocabulary]", "file", given.file, problem)
+        problem = f"adds words of the parties, which profile {self.profile.name!r} does not take: leave out {WITH_PRIVATE}"
+        require(source in allowed or not both, "[vocabulary]", "file", given.file, problem)
+        why = "as the list says" if listed else f"{self.profile.name} allows {', '.join(allowed)}"
+        self._set("vocabulary", why, source=source, file=listed or USUAL_LANGUAGE * (source == "file"))
+
+    def _device(self) -> None:
+        if self.profile.budget is not None and self.plan.model.settings.get("device") == "auto":
+            self._set_model("a budget needs arithmetic in a fixed order", device="cpu")
+
+    def _start(self) -> None:
+        """Topics of pairs of words, where the rule for short texts asks for them and the plan leaves the start open."""
+        training, model, words = self.plan.training, self.model, self.plan.most_words
+        said = training.start or training.vectors or training.continue_from
+        told = training.documents and training.document_length and self.plan.privacy.unit != Unit.PERSON.value
+        by_rule = model.short_by_pairs and model.budget_rounds and model.starts_public and not model.needs_public
+        can_ask = self.hides and self.profile.aggregation.opened_by == "coordinator" and words <= MOST_WORDS
+        if said or not (told and by_rule and can_ask):
+            return
+        if asks_first(training.documents, training.document_length, self._topics, words, self.noise):
+            self._set("training", START_RULE.why, start=MOMENTS)
+
+    def _length(self) -> None:
+        """As many epochs or rounds as the model needs, where the plan does not say."""
+        training, model, name = self.plan.training, self.model, self.plan.model.name
+        if model.most_rounds:
+            self._set("training", f"{name} learns nothing more afterwards", rounds=model.most_rounds, epochs=0.0)
+            return
+        if not self._open("training.rounds"):
+            return
+        if self._open("training.epochs") and not hidden_documents(self.plan, self.profile):
+            self._set("training", f"what {name} needs in a federation", epochs=model.federated_epochs)
+        if self.plan.training.epochs:
+            self._set("training", "epochs end the training before", rounds=MOST_ROUNDS_OF_EPOCHS)
+            return
+        few, why = (model.budget_rounds if self.hides else 0), f"what {name} needs in a federation"
+        if few and training.units:
+            plain = training.start == PLAIN
+            few = rounds_for(training.units, self._topics, self.plan.most_words, self._left, plain=plain)
+            why = rounds_rule(plain=plain).why
+        self._set("training", why, rounds=few or model.federated_rounds)
+
+    def _totals(self) -> None:
+        """The weight of words' totals by the rule, if documents are told. Topics of pairs of words come with totals."""
+        settings, training = self.plan.model.settings, self.plan.training
+        if "totals" not in settings or not self._open("model.totals") or not self.hides:
+            return
+        if not training.units:
+            self._set_model("pairs of words tell totals", totals=0.0 if training.start == MOMENTS else settings["totals"])
+            return
+        case = {"plain": training.start == PLAIN, "after_pairs": self._asked_first > 0}
+        weight = totals_for(training.units, self._topics, self.plan.most_words, self._left, **case)
+        self._set_model(totals_rule(**case).why, totals=weight)
+
+    def _vectors(self) -> None:
+        """The share of the question before the training; the vectors of a public start with their digest.
+
+        A start by moments that names no vectors reads those at the coordinator's place, as one does that is left open.
+        """
+        training, model = self.plan.training, self.model
+        if training.start == MOMENTS:
+            share = self._asked_first if self.profile.budget is not None else training.start_share
+            named = training.vectors not in ("", NO_VECTORS)
+            digest = training.vectors_digest or (VectorSource(training.vectors).digest if named else "")
+            self._set("training", SHARE_RULE.why, start_share=share, vectors_digest=digest)
+        elif (training.start == PUBLIC or training.vectors or model.needs_public) and training.start != PLAIN:
+            source = VectorSource(training.vectors) if training.vectors else installed_vectors() or VectorSource(GLOVE)
+            digest = training.vectors_digest or source.digest  # a role that begins nothing need not have the vectors
+            self._set("training", "the vectors that are here", start=PUBLIC, vectors=source.name, vectors_digest=digest)
+
+    def _epsilon(self) -> None:
+        """The profile's budget as that of all rounds, where their number and the noise are left open: no round is cut off."""
+        budget, privacy = self.profile.budget, self.plan.privacy
+        few = self.model.budget_rounds or self.model.most_rounds
+        if budget is None or not self.hides or not few or privacy.epsilon or privacy.noise:
+            return
+        if self._open("training.rounds"):
+            self._set("privacy", f"the budget of {self.profile.name}, for all rounds", epsilon=budget.epsilon)
+
+
+# ---- requests as they are written ---------------------------------------------------------------------------------------
+
+
+def _given(tables: Mapping[str, Any]) -> frozenset[str]:
+    """The names of the settings that a request gives, such as training.rounds."""
+    found = {f"{section}.{name}" for section, table in tables.items() if isinstance(table, Mapping) for name in table}
+    return frozenset(found | {f"model.{name}" for name in tables.get("model", {}).get("settings", {})})
+
+
+def _with_usual_settings(table: Any, budget: Budget | None) -> Any:
+    """The model that is trained where none is named, and its settings in a federation, where the request does not say them."""
+    if not isinstance(table, Mapping) or not isinstance(nested := table.get("settings", {}), Mapping):
+        return table  # which is refused when it is decoded
+    name = table.get("name", usual_model(budget))
+    own = {**nested, **{setting: value for setting, value in table.items() if setting not in ("name", "settings")}}
+    kind = model_class(name, own) if isinstance(name, str) else None
+    usual = {**kind.federated_defaults, **(kind.budget_defaults if hides_documents(budget) else {})} if kind else {}
+    return {"name": name, "settings": {**usual, **own}}
+
+
+def _place(tables: dict[str, Any], path: list[str], value: Any) -> None:
+    if len(path) == 1:
+        tables[path[0]] = value
+    else:
+        inner = tables.setdefault(path[0], {})
+        require(isinstance(inner, dict), "the plan", path[0], inner, f"must be a table [{path[0]}]")
+        _place(inner, path[1:], value)
+
+
+def _dealt_out_to_all(tables: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A simulation whose plan says only how many parties take part deals its documents out to as many."""
+    federation, corpus = tables.get("federation", {}), tables.get("corpus", {})
+    if not isinstance(federation, Mapping) or not isinstance(corpus, Mapping):
+        return tables
+    parties = federation.get("parties")
+    if parties and isinstance(parties, int) and corpus.get("partition", CorpusChoice.partition) != "column":
+        return {**tables, "corpus": {"parties": parties, **corpus}}
+    return tables
+
+
+# ---- plans that follow from a plan --------------------------------------------------------------------------------------
+
+
+def unusual_settings(plan: Plan) -> dict[str, Any]:
+    """The settings of the model that differ from what a plan has that names only the model."""
+    form = {name: value for name, value in plan.model.settings.items() if name == "form"}
+    budget = ProfileFile.read(plan.profile).profile().budget
+    usual = _with_usual_settings({"name": plan.model.name, **form}, budget)["settings"]
+    made = make_model(plan.model.name, usual)
+    return {name: value for name, value in plan.model.settings.items() if getattr(made, name, None) != value}
+
+
+def settings_to_go_on(plan: Plan, *, own_corpus: bool) -> dict[str, Any]:
+    """The settings of a plan, by dotted name, for a run that goes on from its model. Words come with the model."""
+    found: dict[str, Any] = {"profile": plan.profile, "seed": plan.seed, "model.name": plan.model.name}
+    found |= {f"model.settings.{name}": value for name, value in plan.model.settings.items()}
+    for section in ("tokeniser", "training", "privacy", "federation", *(() if own_corpus else ("corpus",))):
+        chosen = getattr(plan, section)
+        usual = type(chosen)()
+        found |= {f"{section}.{name}": value for name, value in vars(chosen).items() if value != getattr(usual, name)}
+    return {name: value for name, value in found.items() if name not in _NOT_TO_GO_ON}
