@@ -12,8 +12,7 @@ import typer
 from securetm.cli import completion
 from securetm.cli.json_output import Json, print_json
 from securetm.cli.key_options import PassphraseFile
-from securetm.errors import NoSuchPath
-from securetm.reports.files import CannotWriteReport, NoRunGiven, NothingToWrite
+from securetm.errors import Mistake, NoSuchPath
 
 if TYPE_CHECKING:
     from securetm.auditing.record import Audit
@@ -78,11 +77,12 @@ def report(
         _verify(given or [], json)
         return
     if not given or len(given) > 1:
-        raise NoRunGiven
+        raise _no_run_given()
     run = Path(given[0])
     written = [one for one in (html, pdf, markdown) if one is not None]
     if sign is not None and not written and not run.is_dir():
-        raise NothingToWrite
+        hint = "name one with --pdf, --html or --markdown"
+        raise Mistake("a signature needs a file to sign, and none is written", hint=hint)
     check_places(*written)
     if not run.exists():
         raise NoSuchPath(str(run))
@@ -157,13 +157,21 @@ def _in_json(made: WrittenReport, examples: int) -> dict[str, Any]:
     return {**one, **facts, "audits": [audit.plan for audit in made.audits]}
 
 
+def _no_run_given() -> Mistake:
+    hint = (
+        "give the folder of a run, or the file that `securetm audit --json` printed; with --verify a sheet or the folder "
+        "`release`, and where it is signed, the signature and whom you trust"
+    )
+    return Mistake("it is not said of what to report", hint=hint)
+
+
 def _verify(given: Sequence[str], json: bool) -> None:
     """Compares a sheet with all that it speaks of, checks a signature where one is given, and says what came out."""
     from securetm.reports.statement.verify import compare_statement, show_compared
     from securetm.reports.terminal import results
 
     if len(given) not in (1, 3):
-        raise NoRunGiven
+        raise _no_run_given()
     file = Path(given[0])
     facts = _signed(file, Path(given[1]), given[2], json) if len(given) > 1 else {"file": str(file)}
     found = compare_statement(file)
@@ -190,12 +198,12 @@ def _signed(file: Path, signature: Path, trusted: str, json: bool) -> dict[str, 
 
 def check_places(*wanted: Path | None) -> None:
     """Refuses a file that cannot be written, or one for two reports, before anything is carried out for it."""
-    from securetm.reports.files import check_writable
+    from securetm.reports.files import cannot_write, check_writable
 
     places = [path for path in wanted if path is not None]
     for place, path in enumerate(places):
         if path.resolve() in [other.resolve() for other in places[:place]]:
-            raise CannotWriteReport(str(path), "it is named for two reports, and one would overwrite the other")
+            raise cannot_write(path, "it is named for two reports, and one would overwrite the other")
         check_writable(path)
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from securetm.auditing.record import STANDING, Audit, Curve, Finding, Measured, record, with_findings
 from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, VERDICTS, clopper_pearson, possible_verdicts
-from securetm.errors import SecuretmError
+from securetm.errors import Mistake, SecuretmError
 from securetm.federation.folder import bind, check
 from securetm.foreign_text import json_text, printable
-from securetm.reports.files import NotAnAudit, make_private, write_report
+from securetm.reports.files import make_private, write_report
 from securetm.settings import require
 from securetm.wording import downward_figure
 
@@ -33,6 +33,14 @@ _MOST_SAID = 400  # characters of an error message, which may quote the file
 _LARGEST = 1e15  # a larger figure is refused
 _SAME = 1e-4  # a kept figure has six digits
 _SINGULAR = {"findings": "finding", "refusals": "refusal", "curves": "curve", "examples": "example"}
+
+
+def not_an_audit(path: Path, problem: str) -> Mistake:
+    """The mistake of a file that is no result of an audit."""
+    hint = (
+        "give what `securetm audit PLAN --json` printed, or the folder of a run that was tried with `securetm audit PLAN --run`"
+    )
+    return Mistake("{path} is no result of an audit: {problem}", hint=hint, path=str(path), problem=problem)
 
 
 def write_record(audit: Audit, folder: Path, examples: int) -> Path:
@@ -54,15 +62,15 @@ def read_record(path: Path) -> Audit:
     try:
         content = json.loads(path.read_text("utf-8"), parse_int=_whole)
     except OSError as problem:
-        raise NotAnAudit(str(path), problem.strerror or type(problem).__name__) from problem
+        raise not_an_audit(path, problem.strerror or type(problem).__name__) from problem
     except (ValueError, RecursionError) as problem:  # not UTF-8, not JSON, or nested too deeply
-        raise NotAnAudit(str(path), f"it is no JSON ({problem})") from problem
+        raise not_an_audit(path, f"it is no JSON ({problem})") from problem
     try:
         return _audit(_sound_values(content, "the file"))
     except (SecuretmError, ValueError) as problem:
-        raise NotAnAudit(str(path), printable(str(problem))[:_MOST_SAID]) from problem
+        raise not_an_audit(path, printable(str(problem))[:_MOST_SAID]) from problem
     except RecursionError as problem:
-        raise NotAnAudit(str(path), "its tables are nested without end") from problem
+        raise not_an_audit(path, "its tables are nested without end") from problem
 
 
 def _whole(digits: str) -> float:
@@ -72,9 +80,9 @@ def _whole(digits: str) -> float:
 def _only_one(folder: Path) -> Path:
     kept = sorted((folder / AUDITS).glob("*.json"))
     if not kept:
-        raise NotAnAudit(str(folder), "nothing was kept there of any audit")
+        raise not_an_audit(folder, "nothing was kept there of any audit")
     if len(kept) > 1:
-        raise NotAnAudit(str(folder), f"it keeps several: name one of {', '.join(printable(str(path)) for path in kept)}")
+        raise not_an_audit(folder, f"it keeps several: name one of {', '.join(printable(str(path)) for path in kept)}")
     return kept[0]
 
 

@@ -13,62 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from securetm.errors import CannotWrite, Misuse, SystemRefused
+from securetm.errors import Mistake, SystemRefused
 from securetm.private_files import FILE, private_folder
-
-
-class NotAnAudit(Misuse):
-    """{path} is no result of an audit: {problem}"""
-
-    path: str
-    problem: str
-    hint = (
-        "give what `securetm audit PLAN --json` printed, or the folder of a run that was tried with `securetm audit PLAN --run`"
-    )
-
-
-class CannotWriteReport(CannotWrite):
-    """{path} cannot be written: {problem}"""
-
-    hint = "name another place, in a folder that is there and that you may write to"
-
-
-class NewerRun(Misuse):
-    """{path} is of format {found}, and this version of securetm reads format {known}"""
-
-    path: str
-    found: int
-    known: int
-    hint = "update securetm, or have the report made where the run was made"
-
-
-class NothingToWrite(Misuse):
-    """a signature needs a file to sign, and none is written"""
-
-    hint = "name one with --pdf, --html or --markdown"
-
-
-class NoRunGiven(Misuse):
-    """it is not said of what to report"""
-
-    hint = (
-        "give the folder of a run, or the file that `securetm audit --json` printed; with --verify a sheet or the folder "
-        "`release`, and where it is signed, the signature and whom you trust"
-    )
-
-
-class NoStatement(Misuse):
-    """{path} is no statement on a run: {problem}"""
-
-    path: str
-    problem: str
-    hint = "give a sheet that `securetm report RUN` wrote, the folder `release` of a run, or the run's folder"
-
-
-class PdfLibraryMissing(Misuse):
-    """a PDF is asked for, and what writes it, typst and its fonts, is not installed"""
-
-    hint = "pip install 'securetm[pdf]'; or write the page with --html and print it in a browser"
 
 
 class StandardOutput:
@@ -113,7 +59,13 @@ def _named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise CannotWriteReport(str(path), problem.strerror or type(problem).__name__) from problem
+        raise cannot_write(path, problem.strerror or type(problem).__name__) from problem
+
+
+def cannot_write(path: Path, problem: str) -> Mistake:
+    """The mistake of a place for a report to which nothing can be written."""
+    hint = "name another place, in a folder that is there and that you may write to"
+    return Mistake("{path} cannot be written: {problem}", hint=hint, path=str(path), problem=problem)
 
 
 def write_report(path: Path, text: str | bytes, *, private: bool = False) -> None:
@@ -129,7 +81,7 @@ def write_report(path: Path, text: str | bytes, *, private: bool = False) -> Non
 def make_private(path: Path, *, parents: bool = False) -> None:
     """Makes a folder that only its owner can read, and refuses one that others can read."""
     if not parents and not path.parent.is_dir():
-        raise CannotWriteReport(str(path), "its folder is not there")
+        raise cannot_write(path, "its folder is not there")
     with _named(path):
         private_folder(path)
 
@@ -137,7 +89,7 @@ def make_private(path: Path, *, parents: bool = False) -> None:
 def check_writable(path: Path) -> None:
     """Refuses a file that could not be written later. It does not change a file that is there."""
     if path.is_dir() or not path.resolve().parent.is_dir():
-        raise CannotWriteReport(str(path), "it is a folder" if path.is_dir() else "its folder is not there")
+        raise cannot_write(path, "it is a folder" if path.is_dir() else "its folder is not there")
     with _named(path):
         if path.is_file():
             os.close(os.open(path, os.O_WRONLY))
@@ -148,7 +100,7 @@ def check_writable(path: Path) -> None:
 def check_folder(path: Path) -> None:
     """Refuses a path that is no folder, or a folder into which nothing could be written later. It makes no folder."""
     if path.exists() and not path.is_dir():
-        raise CannotWriteReport(str(path), "it is a file, and a folder is wanted")
+        raise cannot_write(path, "it is a file, and a folder is wanted")
     there = next(one for one in (path.resolve(), *path.resolve().parents) if one.exists())
     with _named(path):
         _try_folder(there)

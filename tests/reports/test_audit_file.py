@@ -13,10 +13,9 @@ import pytest
 from msgspec.structs import replace
 
 from securetm.auditing.record import Audit, record
-from securetm.errors import CannotWrite
+from securetm.errors import Mistake
 from securetm.reports.audit_file import read_record, write_record
 from securetm.reports.audit_report import audit_page, write_audit, write_summary
-from securetm.reports.files import NotAnAudit
 
 from .audits import AUDIT, FULL, large
 
@@ -49,12 +48,12 @@ def test_no_more_examples_are_kept_than_were_wanted(tmp_path: Path) -> None:
 
 
 def test_the_folder_of_a_run_gives_the_only_audit_in_it(tmp_path: Path) -> None:
-    with pytest.raises(NotAnAudit, match="nothing was kept"):
+    with pytest.raises(Mistake, match="nothing was kept"):
         read_record(tmp_path)
     write_record(AUDIT, tmp_path, 2)
     assert read_record(tmp_path) == as_kept(AUDIT)
     write_record(large(3), tmp_path, 2)
-    with pytest.raises(NotAnAudit, match=r"it keeps several: name one of .*full\.json, .*quick\.json"):
+    with pytest.raises(Mistake, match=r"it keeps several: name one of .*full\.json, .*quick\.json"):
         read_record(tmp_path)
 
 
@@ -140,7 +139,7 @@ def test_what_is_damaged_is_refused_by_name(name: str, tmp_path: Path) -> None:
     change, message = DAMAGED[name]
     plain = copy.deepcopy(json.loads(json.dumps(record(FULL, 2))))
     change(plain)
-    with pytest.raises(NotAnAudit, match=message):
+    with pytest.raises(Mistake, match=message):
         read_record(written(tmp_path, plain))
 
 
@@ -159,7 +158,7 @@ def test_what_a_terminal_would_obey_is_spelt_out(command: str, tmp_path: Path) -
         assert command not in text
         assert "\\" in text
     plain["findings"][0]["verdict"] = f"safe{command}"
-    with pytest.raises(NotAnAudit, match="must be one of") as refused:
+    with pytest.raises(Mistake, match="must be one of") as refused:
         read_record(written(tmp_path, plain))
     assert command not in str(refused.value)
 
@@ -180,18 +179,18 @@ def test_only_its_owner_can_read_what_was_recovered(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", "null", '{"plan": 1}', "[" * 100_000, "\x00"])
 def test_what_is_no_record_at_all_is_refused(text: str, tmp_path: Path) -> None:
-    with pytest.raises(NotAnAudit):
+    with pytest.raises(Mistake):
         read_record(written(tmp_path, text))
 
 
 def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
-    with pytest.raises(NotAnAudit, match="No such file"):
+    with pytest.raises(Mistake, match="No such file"):
         read_record(tmp_path / "absent.json")
     (tmp_path / "audit.json").write_bytes(b"\xff\xfe")
-    with pytest.raises(NotAnAudit, match="no JSON"):
+    with pytest.raises(Mistake, match="no JSON"):
         read_record(tmp_path / "audit.json")
 
 
 def test_a_folder_that_cannot_be_written_to_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(CannotWrite):
+    with pytest.raises(Mistake, match="cannot be written"):
         write_record(AUDIT, tmp_path / "absent", 2)

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from securetm.auditing.record import Example
-from securetm.errors import CannotWrite
+from securetm.errors import Mistake
 from securetm.reports.audit_report import summary, write_summary
 
 from .audits import AUDIT, FULL, finding, large
@@ -75,5 +75,5 @@ def test_nothing_found_is_not_called_more_than_that() -> None:
 def test_a_place_that_cannot_be_written_to_is_said_so(tmp_path: Path) -> None:
     write_summary(AUDIT, tmp_path / "audit.md", 2)
     assert (tmp_path / "audit.md").read_text("utf-8") == summary(AUDIT, 2)
-    with pytest.raises(CannotWrite):
+    with pytest.raises(Mistake, match="cannot be written"):
         write_summary(AUDIT, tmp_path / "absent" / "audit.md", 2)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from securetm.errors import CannotWrite
+from securetm.errors import Mistake
 from securetm.reports.budget import page, show_report, write_page
 from securetm.reports.document import cell
 
@@ -83,7 +83,7 @@ def test_the_page_prints_and_needs_no_colour() -> None:
 
 
 def test_a_page_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(CannotWrite, match="No such file or directory"):
+    with pytest.raises(Mistake, match="No such file or directory"):
         write_page(SHEET, tmp_path / "nowhere" / "page.html")
     write_page(SHEET, tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page(SHEET)

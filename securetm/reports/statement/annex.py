@@ -15,7 +15,7 @@ from securetm.auditing.attacks import attack_names
 from securetm.auditing.record import Audit
 from securetm.auditing.regulators import CRITERIA, INFERENCE, LINKING, NOT_SHOWN, NOT_TRIED, SCOPES, SINGLING_OUT
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS, standing
-from securetm.contracts import Budget, Claim, Profile, Unit
+from securetm.contracts import Budget, Unit
 from securetm.credentials.fingerprints import fingerprint_of
 from securetm.plans.profiles import claims_of, cohort_of
 from securetm.reports.budget import MOST_RIGHT, limit_said, right_guesses
@@ -68,41 +68,43 @@ def limit_of(spent: Spent, right: float | None) -> str:
         return ""
     if unbounded := _unbounded(spent):
         return f"All runs so far together are unbounded, because of {unbounded}: nothing limits a guess."
-    together = " That is what the results of all runs so far tell together." if _others(_paid(spent)) else ""
-    return f"{limit_said(right)}{together}"
+    others = any(_of_all_runs(one)[0] > float(one["epsilon"]) for one in _paid(spent))
+    return f"{limit_said(right)}{' That is what the results of all runs so far tell together.' if others else ''}"
 
 
-def spent_in_words(spent: Spent, budget: Budget | None, right: float | None) -> tuple[str, ...]:
+def spent_in_words(spent: Spent, budget: Budget | None, right: float | None) -> Iterator[str]:
     """What this run spent, what all runs did, and what follows for a guess and for a person."""
     paid = _paid(spent)
     if budget is None or not paid:
-        return ("There is no budget: nothing limits what the results tell of one document or person.",)
+        yield "There is no budget: nothing limits what the results tell of one document or person."
+        return
     most = max(paid, key=lambda one: float(one["epsilon"]))
-    delta = float(most["delta"])
-    whose = {Unit.WORD: "word occurrence"}.get(budget.unit, budget.unit.value)
-    bound = f"At most epsilon = {upward(float(most['epsilon']))} per {whose}, with delta = {upward_figure(delta)}"
-    head = f"{bound}; {_one_in(delta)}."
+    epsilon, delta = float(most["epsilon"]), float(most["delta"])
+    whose = "word occurrence" if budget.unit is Unit.WORD else budget.unit.value
+    chance = f"one chance in {downward_whole(1 / delta)} that this limit fails" if delta > 0 else "this limit cannot fail"
+    yield f"At most epsilon = {upward(epsilon)} per {whose}, with delta = {upward_figure(delta)}; {chance}."
     if budget.unit is Unit.WORD:
-        return (
-            head,
-            "This bounds single words. For a whole document it is that many times its words, which bounds hardly anything.",
-        )
-    (whole, loss), limit = max(map(_of_all_runs, paid)), limit_of(spent, right)
-    said = [head] if not limit else [head, f"That means: {limit[0].lower()}{limit[1:]}"]
+        yield "This bounds single words. For a whole document it is that many times its words, which bounds hardly anything."
+        return
+    if limit := limit_of(spent, right):
+        yield f"That means: {limit[0].lower()}{limit[1:]}"
     if unbounded := _unbounded(spent):
-        said.append(f"All runs over these documents so far, together: unbounded, because of {unbounded}.")
-        return tuple(said)
-    if _others(paid) or any(_is_lasting(one) for one in paid):
+        yield f"All runs over these documents so far, together: unbounded, because of {unbounded}."
+        return
+    whole, loss = max(map(_of_all_runs, paid))
+    known = any(one.get("all_runs") is not None and not one.get("trial", False) for one in paid)  # of other runs
+    if known or any(_of_all_runs(one)[0] > float(one["epsilon"]) for one in paid):
         together = f"at most epsilon = {upward(whole)}, with delta = {upward_figure(loss)}"
-        said.append(f"All runs over these documents so far, together: {together}. Later runs add to it.")
+        yield f"All runs over these documents so far, together: {together}. Later runs add to it."
     if budget.unit is Unit.PERSON:
-        said.append(
-            f"Per document it is at most the same, {upward(whole)}: what bounds a person bounds each of their documents."
-        )
-        said.append(f"{MANY_PARTIES} No party can see it.")
+        yield f"Per document it is at most the same, {upward(whole)}: what bounds a person bounds each of their documents."
+        yield f"{MANY_PARTIES} No party can see it."
     else:
-        said.append(f"Per person it is more: {_group(whole, loss)}. How many documents a person has is not known here.")
-    return tuple(said)
+        bounds = ((several, grown(whole, loss, several)) for several in _SEVERAL)
+        group = "; ".join(
+            f"{upward(one.epsilon)} for {several} documents (delta = {upward_figure(one.delta)})" for several, one in bounds
+        )
+        yield f"Per person it is more: {group}. How many documents a person has is not known here."
 
 
 def _paid(spent: Spent) -> Spent:
@@ -112,11 +114,6 @@ def _paid(spent: Spent) -> Spent:
 def _unbounded(spent: Spent) -> str:
     """The run because of which all runs together have no bound; empty where they have one."""
     return next((str(one["unbounded_because"]) for one in spent if one.get("unbounded_because")), "")
-
-
-def _is_lasting(one: Mapping[str, Any]) -> bool:
-    """Whether its ledger knows of other runs."""
-    return one.get("all_runs") is not None and not one.get("trial", False)
 
 
 def _of_all_runs(one: Mapping[str, Any]) -> tuple[float, float]:
@@ -129,103 +126,66 @@ def _of_all_runs(one: Mapping[str, Any]) -> tuple[float, float]:
     return max(own[0], float(one["all_runs"])), max(own[1], float(one["all_runs_delta"]))
 
 
-def _others(paid: Spent) -> bool:
-    return any(_of_all_runs(one)[0] > float(one["epsilon"]) for one in paid)
-
-
-def _one_in(delta: float) -> str:
-    """The chance that the limit fails, in words."""
-    return f"one chance in {downward_whole(1 / delta)} that this limit fails" if delta > 0 else "this limit cannot fail"
-
-
-def _group(epsilon: float, delta: float) -> str:
-    """What several documents of a person spend together, by group privacy, each with its delta."""
-    bounds = ((several, grown(epsilon, delta, several)) for several in _SEVERAL)
-    return "; ".join(
-        f"{upward(one.epsilon)} for {several} documents (delta = {upward_figure(one.delta)})" for several, one in bounds
-    )
-
+# ---- the facts -------------------------------------------------------------------------------------------------------
 
 _ROLES = {"the coordinator": "coordinator", "every other party": "party", "whoever gets the model": "model reader"}
 _MOST_NAMED = 4
-_WITH_REASON = re.compile(r"the attack “(?P<title>.*)” \(\w+\): (?P<why>.+)")  # as auditing/trials.py writes it
+_WITH_REASON = re.compile(r"the attack “(?P<title>.*)” \(\w+\): (?P<why>.+)")  # as auditing/runner.py writes it
 
 
 def signed_report(sources: ReportSources) -> SignedReport:
     """All facts of the page."""
-    profile, budget = sources.profile, sources.profile.budget
-    claims = claims_of(profile, cohort_of(profile, _members(sources)))
-    active = any(one.name == "coordinator" and one.behaviour == "active" for one in _adversaries(profile))
-    parties, right = _parties(sources), right_guesses_of(sources.spent, budget)
-    attempts = attempts_on(sources)
-    limit, lies = limit_of(sources.spent, right), lies_to_parties(profile.name)
-    weak = right is not None and right > MOST_RIGHT
+    profile, budget, audits = sources.profile, sources.profile.budget, [audit for audit, _ in sources.audits]
+    least = max(profile.minimum_parties, 2)  # a party at home keeps no list of the others: as many as its profile needs
+    members = sources.members if len(sources.members) >= least else tuple(f"party {n}" for n in range(least))
+    claims = claims_of(profile, cohort_of(profile, members))
+    threats = read_threat_model(profile.threat_model)
+    active = any(one.name == "coordinator" and one.behaviour == "active" for one in threats.adversaries)
+    right = right_guesses_of(sources.spent, budget)
+    limit, weak = limit_of(sources.spent, right), right is not None and right > MOST_RIGHT
+    attempts, lies = attempts_on(sources), lies_to_parties(profile.name)
     asked = (answered(one, attempts, claims, active=active, limit=limit, weak=weak, lies=lies) for one in QUESTIONS)
-    answers = with_what_one_can(tuple(asked))
-    audits = [audit for audit, _ in sources.audits]
+    answers, parties = with_what_one_can(tuple(asked)), _parties(sources)
     rules = rules_for(answers, profile, parties, right)
+    tried = sorted({audit.made for audit in audits if audit.made})
+    days = ([f"trained {sources.begun}"] if sources.begun else []) + ([f"tried {listed(tuple(tried))}"] if tried else [])
+    simulated = "a simulation on one machine: whoever owned that machine could read everything"
+    digests = {
+        "run": sources.run_digest,
+        "model": sources.model_digest,
+        "plan": sources.plan_digest,
+        "profile": profile.digest.hex(),
+        "roster": sources.roster_digest,
+    }
     return SignedReport(
         title=f"What was done with the documents: {sources.run}",
         run=sources.run,
-        made=_days(sources, audits),
+        made=", ".join(days),
         software=sources.software or f"not noted; this page is by securetm {__version__}",
-        digests=_digests(sources),
+        digests={name: digest for name, digest in digests.items() if digest},
         model=sources.model,
         rounds=sources.rounds,
         profile=profile.name,
         profile_title=profile.title,
         danger=profile.danger,
-        coordinator=_coordinator(sources),
+        coordinator=f"the coordinator of the federation {sources.federation}" if sources.federation else simulated,
         parties=parties,
         whose=_whose(sources),
-        roles=_roles(profile, claims, len(_members(sources))),
+        roles=tuple(
+            RoleFacts(view.role, view.sees, in_words(claim for claim in claims if claim.against == _ROLES[view.role]))
+            for view in views_of(profile, len(members))
+        ),
         recorded=_recorded(sources),
         spent=(*spent_in_words(sources.spent, budget, right), *sources.before),
         answers=answers,
         headline=_headline(answers, audits),
-        not_tried=_not_tried(sources, audits, answers),
-        not_promised=_not_promised(profile),
+        not_tried=tuple(_not_tried(sources, audits, answers)),
+        not_promised=threats.out_of_scope,
         rules=rules,
         recommendation=recommended(rules),
         regulators=asked_by_regulators([finding for audit in audits for finding in audit.findings]),
         audits={audit.plan: digest for audit, digest in sources.audits},
     )
-
-
-def _members(sources: ReportSources) -> tuple[str, ...]:
-    """The parties; at home with one party, as many as its profile needs, since it keeps no list of the others."""
-    least = max(sources.profile.minimum_parties, 2)
-    return sources.members if len(sources.members) >= least else tuple(f"party {n}" for n in range(least))
-
-
-def _adversaries(profile: Profile) -> Sequence[Any]:
-    return read_threat_model(profile.threat_model).adversaries
-
-
-def _days(sources: ReportSources, audits: Sequence[Audit]) -> str:
-    tried = sorted({audit.made for audit in audits if audit.made})
-    said = [f"trained {sources.begun}"] if sources.begun else []
-    return ", ".join([*said, *([f"tried {listed(tuple(tried))}"] if tried else [])])
-
-
-def _digests(sources: ReportSources) -> Mapping[str, str]:
-    found = {
-        "run": sources.run_digest,
-        "model": sources.model_digest,
-        "plan": sources.plan_digest,
-        "profile": sources.profile.digest.hex(),
-        "roster": sources.roster_digest,
-    }
-    return {name: digest for name, digest in found.items() if digest}
-
-
-# ---- who ----------------------------------------------------------------------------------------------------------
-
-
-def _coordinator(sources: ReportSources) -> str:
-    if sources.federation:
-        return f"the coordinator of the federation {sources.federation}"
-    return "a simulation on one machine: whoever owned that machine could read everything"
 
 
 def _whose(sources: ReportSources) -> str:
@@ -237,33 +197,20 @@ def _whose(sources: ReportSources) -> str:
 
 
 def _parties(sources: ReportSources) -> tuple[PartyFacts, ...]:
-    spent = {str(one["party"]): one for one in sources.spent}
-    return tuple(_party(name, sources.keys.get(name, b""), spent.get(name, {})) for name in sources.members)
-
-
-def _party(name: str, key: bytes, spent: Mapping[str, Any]) -> PartyFacts:
-    return PartyFacts(
-        name,
-        fingerprint_of(key) if key else "",
-        spent.get("epsilon"),
-        spent.get("delta"),
-        spent.get("unit", "") if spent.get("epsilon") is not None else "",
-        spent.get("budget"),
-        spent.get("all_runs"),
-        lasting=bool(spent) and not spent.get("trial", False) and spent.get("epsilon") is not None,
-    )
-
-
-# ---- what was seen --------------------------------------------------------------------------------------------
-
-
-def _roles(profile: Profile, claims: frozenset[Claim], parties: int) -> tuple[RoleFacts, ...]:
-    views = views_of(profile, parties)
-    return tuple(RoleFacts(one.role, one.sees, _promised(_ROLES[one.role], claims)) for one in views)
-
-
-def _promised(role: str, claims: frozenset[Claim]) -> tuple[str, ...]:
-    return in_words(claim for claim in claims if claim.against == role)
+    spent, found = {str(one["party"]): one for one in sources.spent}, []
+    for name in sources.members:
+        key, own = sources.keys.get(name, b""), spent.get(name, {})
+        paid = own.get("epsilon") is not None
+        figures = (
+            own.get("epsilon"),
+            own.get("delta"),
+            own.get("unit", "") if paid else "",
+            own.get("budget"),
+            own.get("all_runs"),
+        )
+        lasting = paid and not own.get("trial", False)
+        found.append(PartyFacts(name, fingerprint_of(key) if key else "", *figures, lasting=lasting))
+    return tuple(found)
 
 
 def _recorded(sources: ReportSources) -> tuple[str, ...]:
@@ -273,9 +220,6 @@ def _recorded(sources: ReportSources) -> tuple[str, ...]:
     )
     told = tuple(f"answers to the question “{name}”: {number:,}" for name, number in sources.told.items())
     return sent or told or ("nothing: the folder holds no transcript",)
-
-
-# ---- what was tried, and what was not ------------------------------------------------------------------------------
 
 
 def _headline(answers: Sequence[QuestionAnswer], audits: Sequence[Audit]) -> str:
@@ -290,42 +234,38 @@ def _headline(answers: Sequence[QuestionAnswer], audits: Sequence[Audit]) -> str
     return f"Five questions: {said}. {counted(len(found), 'attempt was', 'attempts were')} made on this run: {tried}."
 
 
-def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequence[QuestionAnswer]) -> tuple[str, ...]:
-    said: list[str] = []
+def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequence[QuestionAnswer]) -> Iterator[str]:
     if not audits:
         kept = "securetm audit quick --run RUN tries it" if sources.with_content else "its messages were not kept (--record)"
-        said.append(f"No attack was tried on this run, because no audit of it was made; {kept}")
+        yield f"No attack was tried on this run, because no audit of it was made; {kept}"
     else:
         done = {one.attempt.attack for audit in audits for one in audit.findings if standing(one) != NOT_TESTED}
         known = len(attack_names())
-        said.append(f"{known - len(done)} of the {known} attacks that securetm knows; the annex lists them")
-        said += _left_out(audits)
-    said += _nothing_learned(audits)
-    nowhere = {
-        one.question: _beside(one) for one in answers if not any(each.tested and each.of_this_model for each in one.tried)
-    }
-    said += [f"“{question}”: tried nowhere, on no run of this profile{beside}" for question, beside in nowhere.items()]
-    others = [one for one in answers if one.question not in nowhere and not _on_this_run(one)]
-    if others:
-        said.append(
-            f"Of this run itself: {listed(tuple(f'“{one.question}”' for one in others))}. Trials of other runs answer these"
-        )
-    return tuple(said)
+        yield f"{known - len(done)} of the {known} attacks that securetm knows; the annex lists them"
+    yield from _nothing_learned(audits)
+    elsewhere = []
+    for answer in answers:
+        tested = [one for one in answer.tried if one.tested]
+        if not any(one.of_this_model for one in tested):
+            beside = " with this model; what was tried with another one stands beside the answer" if tested else ""
+            yield f"“{answer.question}”: tried nowhere, on no run of this profile{beside}"
+        elif not any(one.place == THIS_RUN for one in tested):
+            elsewhere.append(f"“{answer.question}”")
+    if elsewhere:
+        yield f"Of this run itself: {listed(tuple(elsewhere))}. Trials of other runs answer these"
 
 
-def _beside(answer: QuestionAnswer) -> str:
-    """Where trials of another model, or at another epsilon, are all that there is."""
-    other = any(each.tested for each in answer.tried)
-    return " with this model; what was tried with another one stands beside the answer" if other else ""
-
-
-def _left_out(audits: Sequence[Audit]) -> list[str]:
-    """Attacks that the audits left out for a reason of this run, by their reason."""
-    reasons: dict[str, dict[str, None]] = {}
+def _nothing_learned(audits: Sequence[Audit]) -> Iterator[str]:
+    """Attacks that the audits left out for a reason of this run, and attempts that tested nothing, by their reason."""
+    left_out, nothing = dict[str, dict[str, None]](), dict[str, dict[str, None]]()
     for sentence in dict.fromkeys(one for audit in audits for one in audit.not_tried):
         if (found := _WITH_REASON.fullmatch(sentence)) is not None:
-            reasons.setdefault(found["why"], {})[found["title"]] = None
-    return [f"{_named(titles)}: {why}" for why, titles in reasons.items()]
+            left_out.setdefault(found["why"], {})[found["title"]] = None
+    for one in (finding for audit in audits for finding in audit.findings):
+        if standing(one) == NOT_TESTED and not one.attempt.baseline:
+            nothing.setdefault(one.outcome.why, {})[one.about.title] = None
+    yield from (f"{_named(titles)}: {why}" for why, titles in left_out.items())
+    yield from (f"{_named(titles)}: nothing was learned, because {plain_reason(why)}" for why, titles in nothing.items())
 
 
 def _named(titles: Collection[str]) -> str:
@@ -333,23 +273,7 @@ def _named(titles: Collection[str]) -> str:
     return counted(len(titles), "attack") if len(titles) > _MOST_NAMED else listed(tuple(f"“{one}”" for one in titles))
 
 
-def _nothing_learned(audits: Sequence[Audit]) -> list[str]:
-    """Attempts that tested nothing, by their reason."""
-    reasons: dict[str, dict[str, None]] = {}
-    for one in (one for audit in audits for one in audit.findings):
-        if standing(one) == NOT_TESTED and not one.attempt.baseline:
-            reasons.setdefault(one.outcome.why, {})[one.about.title] = None
-    return [f"{_named(titles)}: nothing was learned, because {plain_reason(why)}" for why, titles in reasons.items()]
-
-
-def _on_this_run(answer: QuestionAnswer) -> bool:
-    return any(each.place == THIS_RUN and each.tested for each in answer.tried)
-
-
-def _not_promised(profile: Profile) -> tuple[str, ...]:
-    threats = read_threat_model(profile.threat_model)
-    return threats.out_of_scope
-
+# ---- the sections ----------------------------------------------------------------------------------------------------
 
 MEANING = {
     BROKEN: "an attack did what the profile promises to prevent",
@@ -420,7 +344,7 @@ def _sections(report: SignedReport) -> Iterator[Section]:
     yield Section("What regulators ask", tuple(_regulators(report)), aside=True)
     yield Section("What was trained, and by whom", tuple(_trained(report)), folded=True)
     yield Section("Fingerprints", tuple(_fingerprints(report)), folded=True)
-    yield Section("What each role saw", tuple(_role_table(report)), folded=True)
+    yield Section("What each role saw", tuple(_roles(report)), folded=True)
     yield Section(LEFT_UNTRIED, (Items(report.not_tried),))
     if report.not_promised:
         yield Section("What the profile leaves out", (Items(report.not_promised),), folded=True)
@@ -454,19 +378,22 @@ def _in_words(tried: Tried) -> str:
     of = f", {tried.tries}" if tried.tries else ""
     at = f", at {tried.claimed}" if tried.claimed else ""
     could = f"; {tried.ideal}" if tried.standing == HELD and tried.ideal else ""
-    others = _other_attempts(tried)
     since = " The software changed since." if tried.stale else ""
-    return f"{place}{helped}{at}: {ENDED[tried.standing]}. {_capital(tried.measure)}: {tried.figure}{of}{could}.{others}{since}"
+    measured = f"{_capital(tried.measure)}: {tried.figure}{of}{could}."
+    return f"{place}{helped}{at}: {ENDED[tried.standing]}. {measured}{_other_attempts(tried)}{since}"
 
 
 def _other_attempts(tried: Tried) -> str:
     """How the other attempts in the same place ended: the page shows the worst."""
-    counts = dict(tried.counts or {})
-    counts[tried.standing] = counts.get(tried.standing, 1) - 1
-    got, kept, taught = counts.get(BROKEN, 0) + counts.get(OPEN, 0), counts.get(HELD, 0), counts.get(NOT_TESTED, 0)
-    ended = {"succeeded, too": got, "did not succeed": kept, "taught nothing": taught}
+    counts = Counter(tried.counts or {tried.standing: 1})
+    counts[tried.standing] -= 1
+    ended = {
+        "succeeded, too": counts[BROKEN] + counts[OPEN],
+        "did not succeed": counts[HELD],
+        "taught nothing": counts[NOT_TESTED],
+    }
     left = tuple(f"{number} {name}" for name, number in ended.items() if number)
-    return f" This is the worst of {sum(counts.values()) + 1} attempts there; of the others {listed(left)}." if left else ""
+    return f" This is the worst of {counts.total() + 1} attempts there; of the others {listed(left)}." if left else ""
 
 
 def _capital(text: str) -> str:
@@ -480,8 +407,9 @@ def _regulators(report: SignedReport) -> Iterator[Block]:
         return
     found = {(one.criterion, one.scope): _came_out(one) for one in report.regulators}
     rows = tuple((_capital(name), ASKED[name], *(found[name, scope] for scope in SCOPES)) for name in CRITERIA)
+    heads = ("question", "asks whether", "of the finished model", "of the messages")
     yield Paragraph(_OPINION)
-    yield Table(("question", "asks whether", "of the finished model", "of the messages"), rows, shares=(0.13, 0.29, 0.29, 0.29))
+    yield Table(heads, rows, shares=(0.13, 0.29, 0.29, 0.29))
     yield Paragraph(_LIMITS)
 
 
@@ -494,13 +422,11 @@ def _came_out(one: CriterionFacts) -> str:
     return f"{one.outcome}: {one.figure} {one.measure}{worst}{could}"
 
 
-# ---- who and what --------------------------------------------------------------------------------------------------
-
-
 def _trained(report: SignedReport) -> Iterator[Block]:
+    title = f"{report.profile_title[:1].lower()}{report.profile_title[1:]}"
     yield Paragraph(
         f"A model that sorts documents by subjects ({report.model}, {counted(report.rounds, 'round')}). "
-        f"It was put together by {report.coordinator}. Protection: {_uncapital(report.profile_title)}."
+        f"It was put together by {report.coordinator}. Protection: {title}."
     )
     yield Paragraph(_MASKED)
     if all(one.epsilon is None for one in report.parties):
@@ -510,32 +436,22 @@ def _trained(report: SignedReport) -> Iterator[Block]:
     yield Table(("party", "spent in this run", "of a budget of"), tuple(rows), shares=(0.3, 0.4, 0.3))
 
 
+def _epsilon(value: float | None, unit: str) -> str:
+    return "–" if value is None else f"epsilon = {upward(value)}" + (f" per {unit}" if unit else "")
+
+
 def _fingerprints(report: SignedReport) -> Iterator[Block]:
     """Of the parties' keys, and of everything that a signature is meant to cover."""
-    keys = tuple((one.name, one.key) for one in report.parties if one.key)
-    if keys:
+    if keys := tuple((one.name, one.key) for one in report.parties if one.key):
         yield Table(("party", "key fingerprint"), keys, shares=(0.2, 0.8))
     yield Paragraph(report.whose)
-    digests = {**{f"the {name}": digest for name, digest in report.digests.items()}, **_of_audits(report)}
+    digests = {f"the {name}": digest for name, digest in report.digests.items()}
+    digests |= {f"the audit “{plan}”": digest for plan, digest in report.audits.items()}
+    digests |= {f"the annex {name}": digest for name, digest in report.annexes.items()}
     yield Table(("fingerprint (SHA-256) of", "value"), tuple(digests.items()), shares=(0.3, 0.7))
 
 
-def _of_audits(report: SignedReport) -> dict[str, str]:
-    found = {f"the audit “{plan}”": digest for plan, digest in report.audits.items()}
-    return {**found, **{f"the annex {name}": digest for name, digest in report.annexes.items()}}
-
-
-def _epsilon(value: float | None, unit: str) -> str:
-    if value is None:
-        return "–"
-    return f"epsilon = {upward(value)}" + (f" per {unit}" if unit else "")
-
-
-def _uncapital(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
-def _role_table(report: SignedReport) -> Iterator[Block]:
+def _roles(report: SignedReport) -> Iterator[Block]:
     yield Paragraph("A sum, or total, is what the numbers of all parties add up to. An answer is what one party sends.")
     rows = tuple((one.role, "; ".join(one.sees), "; ".join(one.promised) or "nothing") for one in report.roles)
     yield Table(("who", "sees", "what is promised against it"), rows, shares=(0.16, 0.44, 0.4))

@@ -16,9 +16,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from securetm.errors import Mistake
 from securetm.foreign_text import printable
 from securetm.reports.document import Block, Document, Items, Paragraph, Reply, Table, ToFillIn, lines_of, plain
-from securetm.reports.files import PdfLibraryMissing
 
 _FONTS = ("manimgx_fonts", "manimgx_fonts_cjk")  # packages of the Noto fonts: all scripts of names, and the Chinese letters
 _FAMILIES = ("Noto Sans", "Noto Sans CJK SC")  # letters that neither has are found in the others
@@ -32,24 +32,20 @@ _LONG = re.compile(r"(?<!\S)(?![0-9a-f]{64}(?!\S))\S{30,}")
 _PAGES = re.compile(rb"/Type\s*/Page\b(?!s)")
 
 
-def check_library() -> None:
-    """Refuses where typst or its fonts are not installed, before anything is carried out."""
-    try:
-        import_module("typst")
-        missing = [name for name in _FONTS if find_spec(name) is None]
-    except ImportError as problem:
-        raise PdfLibraryMissing from problem
-    if missing:
-        raise PdfLibraryMissing
-
-
 def has_library() -> bool:
     """Whether a PDF can be written here."""
     try:
-        check_library()
-    except PdfLibraryMissing:
+        import_module("typst")
+    except ImportError:
         return False
-    return True
+    return all(find_spec(name) is not None for name in _FONTS)
+
+
+def check_library() -> None:
+    """Refuses where typst or its fonts are not installed, before anything is carried out."""
+    if not has_library():
+        hint = "pip install 'securetm[pdf]'; or write the page with --html and print it in a browser"
+        raise Mistake("a PDF is asked for, and what writes it, typst and its fonts, is not installed", hint=hint)
 
 
 def in_pdf(paper: Document) -> bytes:

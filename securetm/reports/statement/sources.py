@@ -24,6 +24,7 @@ from securetm.auditing.recorded import MESSAGES
 from securetm.auditing.regulators import bears_on
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
 from securetm.contracts import Budget, Profile
+from securetm.errors import Mistake
 from securetm.federation.folder import ADDED, RUN, VERSION, RunFolder, check_all, is_bound, read_digests, reopen, result_of
 from securetm.federation.party.result import REPORT
 from securetm.federation.release import MODEL, RELEASE, TOPICS, released_model
@@ -36,7 +37,6 @@ from securetm.plans.recommend import plan_from_tables
 from securetm.plans.schema import Plan
 from securetm.reports.audit_file import AUDITS, read_record
 from securetm.reports.audit_wording import SHARE, claimed_epsilon, figure, scale_of
-from securetm.reports.files import NewerRun
 from securetm.reports.runs import counted_before, every_origin
 from securetm.reports.statement.questions import (
     OTHER_MODEL,
@@ -174,7 +174,13 @@ def lies_to_parties(profile: str) -> Lies:
 def _of_run(path: Path) -> ReportSources:
     facts = read_json(path / RUN)
     if isinstance(facts.get("version"), int) and facts["version"] > VERSION:
-        raise NewerRun(str(path / RUN), facts["version"], VERSION)
+        raise Mistake(
+            "{path} is of format {found}, and this version of securetm reads format {known}",
+            hint="update securetm, or have the report made where the run was made",
+            path=str(path / RUN),
+            found=facts["version"],
+            known=VERSION,
+        )
     folder, result = reopen(path), result_of(path)
     check_all(path)
     plan = folder.agreement.plan

@@ -15,9 +15,8 @@ from pathlib import Path
 from rich.console import Console
 
 from securetm.credentials.report_signatures import ENDING
-from securetm.errors import NoSuchPath
+from securetm.errors import Mistake, NoSuchPath
 from securetm.federation.release import MODEL, RELEASE, TOPICS
-from securetm.reports.files import NoStatement
 from securetm.reports.statement.marks import Marks, is_as_sealed, read_marks, shown_digest
 from securetm.reports.statement.write import HTML, MARKDOWN, PDF, STATEMENT
 
@@ -45,7 +44,7 @@ def compare_statement(place: Path) -> Compared:
     sheets = [folder / f"{STATEMENT}{form}" for form in (HTML, MARKDOWN, PDF)]
     found = [_of_sheet(one) for one in sheets if one.is_file()]
     if not found:
-        raise NoStatement(str(folder), "it holds no statement")
+        raise _no_statement(folder, "it holds no statement")
     known = {_IN_RELEASE, MODEL, TOPICS, *(one.name for one in sheets), *(one.name + ENDING for one in sheets)}
     more = [
         f"{one.name} is none of the files that the statement speaks of" for one in folder.iterdir() if one.name not in known
@@ -57,11 +56,16 @@ def compare_statement(place: Path) -> Compared:
     return Compared(found[0].statement, tuple(same), tuple(changed), ())
 
 
+def _no_statement(path: Path, problem: str) -> Mistake:
+    hint = "give a sheet that `securetm report RUN` wrote, the folder `release` of a run, or the run's folder"
+    return Mistake("{path} is no statement on a run: {problem}", hint=hint, path=str(path), problem=problem)
+
+
 def _of_sheet(path: Path) -> Compared:
     content = path.read_bytes()
     marks = read_marks(content)
     if marks is None or not marks.statement:
-        raise NoStatement(str(path), "it names no statement and no file that belongs to it")
+        raise _no_statement(path, "it names no statement and no file that belongs to it")
     strict = _IN_RELEASE in marks.files
     same, changed, absent = list[str](), list[str](), list[str]()
     if is_as_sealed(content, marks.own):
