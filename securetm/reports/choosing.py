@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from math import floor, log10
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Column
-from rich.text import Text
 
 from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.public_words import language_code
@@ -42,11 +39,11 @@ from securetm.plans.recommend import plan_from_tables
 from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
 from securetm.reports.budget import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
 from securetm.reports.committed_costs import ProfileCost, by_cost, cost_of
-from securetm.reports.document import items
+from securetm.reports.document import Block, Paragraph, Table, items, paragraphs
 from securetm.reports.forecast import before_a_run, chance_said, forecast_said
 from securetm.reports.profiles import explain
 from securetm.reports.statement.questions import plain_claim
-from securetm.reports.terminal import show, titled
+from securetm.reports.terminal import show
 from securetm.settings import require
 from securetm.threats import Gap
 from securetm.wording import counted, listed, upward, upward_figure
@@ -479,65 +476,56 @@ def _lost(judged: Judged, choice: Choice) -> str:
 
 def show_choice(facts: Mapping[str, Any], to: Console) -> None:
     """The chosen profile with its reason, cost and limits, or what would have to change; then the next best."""
-    if facts["profile"] is None:
-        _show_none(facts, to)
-    else:
-        _show_chosen(facts, to)
-    table = titled(
-        "The two next best" if facts["profile"] else "Nearest", Column("profile"), Column("why not", overflow="fold")
-    )
-    for one in facts["next_best"]:
-        table.add_row(one["profile"], escape(one["lost_because"]))
-    to.print(table)
+    rows = tuple((one["profile"], one["lost_because"]) for one in facts["next_best"])
+    title = "The two next best" if facts["profile"] else "Nearest"
+    found = _chosen(facts) if facts["profile"] else _none(facts)
+    show((*found, Table(("profile", "why not"), rows, title=title, whole=(0,))), to)
 
 
-def _show_none(facts: Mapping[str, Any], to: Console) -> None:
-    to.print(Text("No profile promises all of that.", style="bold red"))
-    to.print(Text(facts["asked"]))
+def _none(facts: Mapping[str, Any]) -> Iterator[Block]:
     said = [f"{one['change']}: then {one['profile']}" for one in facts["changes"]]
-    show(items(said, "One of these would have to change"), to)
+    yield Paragraph("No profile promises all of that.", "danger")
+    yield Paragraph(facts["asked"])
+    yield from items(said, "One of these would have to change")
     if not said:
-        to.print("No single change, pair or three of changes is enough: ask for less.")
+        yield Paragraph("No single change, pair or three of changes is enough: ask for less.")
 
 
-def _show_chosen(facts: Mapping[str, Any], to: Console) -> None:
-    limit = facts["guess_limit"]
-    if limit and not limit["passes"]:
-        to.print(Text(limit["said"], style="bold red"))
-    to.print(Text(f"{facts['profile']}: {facts['title']}", style="bold green"))
-    if facts["danger"]:
-        to.print(Text(facts["danger"], style="bold red"))
-    to.print(Text(" ".join(facts["reason"])))
-    if limit and limit["passes"]:
-        to.print(Text(limit["said"], style="bold"))
-    to.print()
-    _show_cost(facts, to)
-    if facts["forecast"]:
-        of_use = facts["forecast"]["verdict"] == Verdict.OF_USE.value
-        to.print(Text(facts["forecast"]["said"], style="" if of_use else "bold yellow"))
+def _chosen(facts: Mapping[str, Any]) -> Iterator[Block]:
+    limit, forecast = facts["guess_limit"], facts["forecast"]
+    limited = Paragraph(limit["said"], "strong" if limit["passes"] else "danger") if limit else None
+    if limited is not None and not limit["passes"]:
+        yield limited
+    yield Paragraph(f"{facts['profile']}: {facts['title']}", "fine")
+    yield from paragraphs((facts["danger"],), "danger")
+    yield Paragraph(" ".join(facts["reason"]))
+    if limited is not None and limit["passes"]:
+        yield limited
+    yield Paragraph("")
+    yield from _costs(facts)
+    if forecast:
+        yield Paragraph(forecast["said"], "" if forecast["verdict"] == Verdict.OF_USE.value else "alarm")
     not_kept = [f"accepted: “{one['claim']}” may fail: {one['reason']}" for one in facts["accepted"]]
-    show(items([*not_kept, *facts["out_of_scope"]], "What it does not protect"), to)
+    yield from items([*not_kept, *facts["out_of_scope"]], "What it does not protect")
 
 
-def _show_cost(facts: Mapping[str, Any], to: Console) -> None:
+def _costs(facts: Mapping[str, Any]) -> Iterator[Block]:
     """What the run of the plan costs; below it, what was measured of another run."""
-    cost, spent, own = facts["cost"], facts["spent"], facts["plan_cost"]
-    table = titled("What it costs", Column("what", overflow="fold"), Column("figure", overflow="fold"), show_header=False)
-    table.add_row("the run", plan_said(own))
-    table.add_row("privacy", _spent_said(spent))
-    table.add_row("time", time_of_plan(own))
-    table.add_row("bytes", bytes_of_plan(own))
-    if facts["forecast"]:
-        table.add_row("quality", f"{facts['forecast']['verdict']}, by the forecast below")
-    to.print(table)
+    cost, own, forecast = facts["cost"], facts["plan_cost"], facts["forecast"]
+    rows = (
+        ("the run", plan_said(own)),
+        ("privacy", _spent_said(facts["spent"])),
+        ("time", time_of_plan(own)),
+        ("bytes", bytes_of_plan(own)),
+        *([("quality", f"{forecast['verdict']}, by the forecast below")] if forecast else []),
+    )
     under = "" if cost["measured_under"] == cost["profile"] else f"; measured under {cost['measured_under']}"
     at = f" at epsilon {cost['epsilon']:g}" if cost["epsilon"] else ""
-    to.print(
-        Text(f"Bytes and time are in proportion to another run, which was measured{at}: {cost['setting']}{under}. It had:")
-    )
-    for one in (*quality_said(cost), f"{cost['seconds']:.0f} s for {counted(cost['rounds'], 'round')}", bytes_said(cost)):
-        to.print(Text(f"  {one}"))
-    to.print(Text(f"  (again: {', '.join(cost['sources'])})"))
+    another = f"Bytes and time are in proportion to another run, which was measured{at}: {cost['setting']}{under}. It had:"
+    figures = (*quality_said(cost), f"{cost['seconds']:.0f} s for {counted(cost['rounds'], 'round')}", bytes_said(cost))
+    yield Table(("", ""), rows, title="What it costs", kind="facts")
+    yield Paragraph(another)
+    yield from paragraphs(f"  {one}" for one in (*figures, f"(again: {', '.join(cost['sources'])})"))
 
 
 def _spent_said(spent: Mapping[str, Any] | None) -> str:

@@ -39,7 +39,7 @@ from securetm.reports.document import Paragraph, Words
 from securetm.reports.files import StandardOutput
 from securetm.reports.pages import page
 from securetm.reports.runs import MOST_TOPICS
-from securetm.reports.terminal import results, screen, show
+from securetm.reports.terminal import results, rich_table, screen, show
 from securetm.wording import counted, downward, upward, upward_figure
 
 MARKS: Mapping[str, str] = {AWAY: "○", CONNECTED: "●", ASKED: "…", ANSWERED: "✓"}
@@ -99,8 +99,8 @@ def size_in_words(size: int) -> str:
     """Bytes as people read them."""
     for unit, least in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= least:
-            return f"{size / least:.1f} {unit}"
-    return f"{size} bytes"
+            return f"{size / least:,.1f} {unit}"
+    return f"{size:,} bytes"
 
 
 def time_in_words(seconds: float) -> str:
@@ -274,15 +274,6 @@ _TOLD = {  # each event in words
 _ROUND_EVERY = 10.0  # seconds between two plain lines about answers
 
 
-def size(count: float) -> str:
-    """Bytes in the unit that people read."""
-    for unit in ("bytes", "kB", "MB"):
-        if count < 1000:
-            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
-        count /= 1000
-    return f"{count:,.1f} GB"
-
-
 def status_panel(status: JoinStatus, seconds: float) -> Panel:
     """The whole standing on one panel."""
     if status.connected_to:
@@ -300,7 +291,7 @@ def status_panel(status: JoinStatus, seconds: float) -> Panel:
         facts.add_row("", Text(printable(status.trouble), style="yellow"))
     if status.spent:
         facts.add_row("epsilon", spent_in_words(status.spent))
-    facts.add_row("bytes", f"{size(status.bytes_up)} sent, {size(status.bytes_down)} received")
+    facts.add_row("bytes", f"{size_in_words(status.bytes_up)} sent, {size_in_words(status.bytes_down)} received")
     title = printable(f"{status.party} in {status.federation}")
     return Panel(Group(link, facts), title=title, title_align="left", subtitle="Ctrl-C leaves; you can come back", width=78)
 
@@ -389,7 +380,7 @@ def preview_tables(shown: Mapping[str, Any]) -> Group:
     return Group(
         Text("Nothing was sent. Joining would send this, and nothing else that depends on your documents:", style="bold"),
         head,
-        _questions(shown),
+        rich_table(_questions(shown)),
         Text(_cost(shown["cost"])),
         Text(f"The model, its words and a report with your own figures would land in {shown['lands_in']}"),
     )
@@ -401,14 +392,18 @@ def _engine(engine: Mapping[str, Any]) -> str:
     return f"{engine['kind']}{settings and f' ({settings})'}; nothing that is sent says which"
 
 
-def _questions(shown: Mapping[str, Any]) -> Table:
-    table = Table("question", "your answer", "at most", "bytes each", "who sees it")
-    for one in shown["leaves_home"]:
-        name = one["question"] if one["allowed"] else f"{one['question']} (your policy refuses it)"
-        table.add_row(
-            name, one["what"], "once" if one["times"] == 1 else f"{one['times']:,} times", size(one["bytes"]), one["seen_by"]
+def _questions(shown: Mapping[str, Any]) -> document.Table:
+    rows = tuple(
+        (
+            one["question"] if one["allowed"] else f"{one['question']} (your policy refuses it)",
+            one["what"],
+            "once" if one["times"] == 1 else f"{one['times']:,} times",
+            size_in_words(one["bytes"]),
+            one["seen_by"],
         )
-    return table
+        for one in shown["leaves_home"]
+    )
+    return document.Table(("question", "your answer", "at most", "bytes each", "who sees it"), rows)
 
 
 def _cost(cost: Mapping[str, Any] | None) -> str:
