@@ -171,6 +171,8 @@ def test_nobody_else_escapes() -> None:
     """Markup is escaped, and CSV written, by these functions alone."""
     found = {}
     for path in files():
+        if not re.search(r"\b(html|csv)\b", path.read_text("utf-8")):
+            continue
         nodes = list(ast.walk(tree(path)))
         names = {one.module or "" for one in nodes if isinstance(one, ast.ImportFrom)} & {"html", "csv"}
         calls = {ast.unparse(one) for one in nodes if isinstance(one, ast.Attribute)} & {

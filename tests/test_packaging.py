@@ -87,6 +87,7 @@ def test_the_installed_script_explains_a_profile(scripts: Path, tmp_path: Path) 
     assert facts["gaps"] == []
 
 
+@pytest.mark.slow
 def test_the_installed_script_trains_lda_under_masked(scripts: Path, tmp_path: Path) -> None:
     words = "river lake water boat goal match team score law court judge trial".split()
     draw = random.Random(0)

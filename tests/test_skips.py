@@ -26,7 +26,7 @@ def ran(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=600)
 
 
-@pytest.mark.parametrize("where", [["-n", "1"], pytest.param(["-n", "0"], marks=pytest.mark.slow)])
+@pytest.mark.parametrize("where", [["-n", "0"], pytest.param(["-n", "1"], marks=pytest.mark.slow)])
 def test_a_run_that_must_be_whole_fails_for_an_unlisted_skip_and_names_it(where: list[str], tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n", "utf-8")
     (tmp_path / "test_left_out.py").write_text(

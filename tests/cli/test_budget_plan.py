@@ -79,6 +79,7 @@ def test_a_plan_goes_on_from_what_a_ledger_holds(tmp_path: Path) -> None:
     assert result["noise"] > fresh["noise"]
 
 
+@pytest.mark.slow
 def test_how_often_one_can_train_and_still_have_a_model_of_use_follows_from_the_size_of_the_corpus() -> None:
     """The forecast is asked for each number of runs: with more of them each has less of the budget."""
     most = {}

@@ -277,6 +277,7 @@ def test_a_list_in_a_file_is_public_for_a_reason_that_the_plan_has(tmp_path: Pat
     assert securetm("choose", *SIZES, *READER, "--language", "english", "--public", f"vocabulary={why}").code == 2
 
 
+@pytest.mark.slow
 def test_the_budget_of_the_plan_lasts_for_as_many_trainings_as_were_said(tmp_path: Path) -> None:
     """A ledger for all runs admits each of them with all its rounds, and no round of one more."""
     write_documents(tmp_path / "notes.jsonl", 40)

@@ -16,8 +16,7 @@ from securetm.cli import model_commands as examine
 from securetm.corpus import docstrings
 from securetm.federation.folder import RESULT
 
-from ..federation.conftest import FIVE, SHARED
-from .conftest import PLAN, SMALL, Said, securetm
+from .conftest import SMALL, Said, securetm
 
 COMMANDS = (
     "choose",
@@ -134,33 +133,6 @@ def test_tables_stand_beside_the_json_document(demo: Said) -> None:
     assert re.search(r"[1-9][\d,]* (k|M)B from the parties", demo.err)  # of a small run, too
     assert demo.out.startswith("{")
     assert demo.out.endswith("}\n")
-
-
-def test_a_run_that_learned_nothing_is_a_failure(workplace: Path, here: Path) -> None:
-    """Noise in the place of words is drawn once: other noise over the same documents is more than the budget."""
-    words = {*SHARED, *(word for words in FIVE.values() for word in words)}
-    (workplace / "words.txt").write_text("\n".join(sorted(words)), "utf-8")
-    (workplace / "lda.toml").write_text(PLAN.replace('"prodlda"', '"lda"').replace("batch = 40\n", ""), "utf-8")
-    settings = [
-        "lda.toml",
-        "--topics",
-        "3",
-        "--vocabulary",
-        "words.txt",
-        "--public",
-        "vocabulary=made up",
-        "--rounds",
-        "1",
-        "--profile",
-        "iftm",
-        "--ledgers",
-        "kept",
-    ]
-    first = securetm("run", *settings, "--epsilon", "8", "--out", "runs/first", "--json")
-    again = securetm("run", *settings, "--epsilon", "7", "--out", "runs/again", "--json")
-    assert (first.code, again.code) == (0, 3)
-    assert (first.json["rounds"], again.json["rounds"]) == (1, 0)
-    assert "no round was trained" in again.err
 
 
 def test_text_without_full_stops_is_pointed_out(workplace: Path, here: Path) -> None:

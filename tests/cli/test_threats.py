@@ -236,6 +236,7 @@ def test_claims_are_made_once_for_a_cohort(tmp_path: Path, monkeypatch: pytest.M
     assert len(asked) == 1
 
 
+@pytest.mark.slow
 def test_it_answers_soon() -> None:
     """In a process of its own, as long as `securetm check`, which reads the same profile, and a little more."""
     check, threats = (worked_elsewhere(lambda said=said: process(said, "masked")) for said in ("check", "threats"))

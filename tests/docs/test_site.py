@@ -121,12 +121,14 @@ def test_every_error_has_a_page_of_its_own() -> None:
 
 def test_the_decision_path_is_that_of_the_command() -> None:
     told = "run: python -m docs.generate.choice_page"
-    assert FILE_OF_CHOICE.read_text("utf-8") == choice_page(), told
+    page = FILE_OF_CHOICE.read_text("utf-8")
+    assert page == choice_page(), told
     assert PICTURE.read_text("utf-8") == picture(), told
     for name in profiles():
-        assert f"| [`{name}`](../protocols/profiles/{name}.toml) |" in choice_page(), name  # in the table of costs
+        assert f"| [`{name}`](../protocols/profiles/{name}.toml) |" in page, name  # in the table of costs
 
 
+@pytest.mark.slow  # thousands of rounds are played for them
 def test_pages_of_large_corpora_have_the_committed_figures() -> None:
     assert scale_page.FILE.read_text("utf-8") == scale_page.scale_page(), "run: python -m docs.generate.scale_page"
     told = "run: python -m docs.generate.cluster_page"

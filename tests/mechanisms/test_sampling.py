@@ -18,6 +18,8 @@ from securetm.mechanisms.secret_coins import _rarely, tossed
 from securetm.testing.few_documents import some_documents
 from securetm.testing.mechanism_laws import COHORT, MechanismLaws, context
 
+from ..quick_part import quick
+
 ASKS = Terms((Block("gradient", (5,)),), batch=3)
 DOCUMENTS = some_documents(4000, seed=1)
 
@@ -122,7 +124,7 @@ def test_few_of_many_are_chosen_as_often_as_the_rate_says(items: int) -> None:
 KEYS = np.random.default_rng(0).integers(0, 2**64, 2**16 + 500, dtype=np.uint64)
 
 
-@pytest.mark.parametrize("documents", [100, 2**16 + 500])
+@pytest.mark.parametrize("documents", quick([100, 2_000, 2**16 + 500], 100, 2_000))
 def test_batches_are_full_and_take_every_document_equally_often(documents: int) -> None:
     keys, batches = KEYS[:documents], 20 * documents // 97
     drawn = [batch_rows(keys, 97, number, seed=3) for number in range(batches)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -19,7 +18,7 @@ def make(fault: Fault) -> None:
         held = vars(held)[name]
     function = _plain(held)
     function.__code__ = _code(compile(text, str(path), "exec"), fault.place)
-    if "numba" in sys.modules:
+    if function is not held and hasattr(held, "py_func"):
         _compile_anew(module)
 
 

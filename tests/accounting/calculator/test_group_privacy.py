@@ -16,6 +16,8 @@ from securetm.accounting.spends import Spend
 from securetm.contracts import Array
 from securetm.errors import BadSetting
 
+from ...quick_part import quick
+
 DELTA = 1e-6
 
 
@@ -48,7 +50,7 @@ def test_documents_move_a_gaussian_sum_as_far_as_they_are_many(documents: int) -
     assert exact <= found.epsilon <= 1.01 * exact + 1e-3
 
 
-@pytest.mark.parametrize(("noise", "rate", "documents"), [(1.0, 0.1, 3), (2.0, 0.3, 6)])
+@pytest.mark.parametrize(("noise", "rate", "documents"), quick([(1.0, 0.1, 3), (2.0, 0.3, 6)], (1.0, 0.1, 3)))
 def test_of_sampled_documents_a_binomial_number_is_in_a_sum(noise: float, rate: float, documents: int) -> None:
     spend = Spend(PoissonSampledDpEvent(rate, GaussianDpEvent(noise)))
     found = of_group([spend], documents, 1e-4)
