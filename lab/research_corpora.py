@@ -9,18 +9,18 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_errors import CorpusNotHere
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.corpus.tokeniser import Tokeniser, prune
+from securetm.errors import Mistake
 
 FILE = "20newsgroups.jsonl.gz"
 PUBLIC = ("tagmynews.jsonl.gz", "stackoverflow.jsonl.gz")
@@ -98,7 +98,16 @@ def research_file(name: str) -> Path:
     """One of the research corpora, or what to do where it is not there."""
     folder, source = _CHOSEN.get() or BESIDE, SOURCES[name]
     if not (folder / name).is_file():
-        raise CorpusNotHere(str(folder), name, source.origin, source.documents, source.sha256)
+        raise Mistake(
+            "{folder} holds no {name}, a research corpus that is not part of securetm",
+            hint="get it ({origin}), write one JSON object with text and label a line ({documents} documents; the committed "
+            "figures are of sha256 {sha256}), and name its folder: --data DIR",
+            folder=str(folder),
+            name=name,
+            origin=source.origin,
+            documents=source.documents,
+            sha256=source.sha256,
+        )
     return folder / name
 
 
@@ -134,7 +143,7 @@ def read_newsgroups(tokeniser: Tokeniser | None = None) -> Corpus:
 @cache
 def _docstrings() -> Corpus:
     """One corpus, with the package of each document as its label."""
-    parts = [replace(part, labels=np.full(len(part), name)) for name, part in docstring_parties().items()]
+    parts = [part.replace(labels=np.full(len(part), name)) for name, part in docstring_parties().items()]
     return Corpus.concat(parts, name=INSTEAD)
 
 

@@ -48,7 +48,7 @@ def corpus() -> Corpus:
     tokens = np.minimum(rng.geometric(0.1, lengths.sum()) - 1, WORDS - 1)
     persons = rng.integers(0, 60, DOCUMENTS)
     read = Corpus.from_tokens(tokens, np.cumsum(lengths), VOCABULARY, persons=persons)
-    return replace(read, block_documents=SIZE).in_blocks()
+    return read.replace(block_documents=SIZE).in_blocks()
 
 
 def started(model: Any) -> Query:
@@ -102,7 +102,7 @@ class Kept(dict[str, bytes]):
 def test_shards_workers_and_order_change_no_byte(name: str, corpus: Corpus) -> None:
     found = [vectors(*CASES[name], corpus, way) for way in WAYS]
     assert found[1:] == found[:-1]
-    alone = vectors(*CASES[name], replace(corpus, block_numbers=None), WAYS[0])
+    alone = vectors(*CASES[name], corpus.replace(block_numbers=None), WAYS[0])
     if CASES[name][0].terms.names_words or name in ("frequencies", "coherence", "frequencies per person"):
         assert alone == found[0]  # whole numbers are the same in one block, too
 
@@ -112,7 +112,7 @@ def test_shards_workers_and_order_change_no_byte(name: str, corpus: Corpus) -> N
 
 @pytest.mark.parametrize("name", ["lda", "epochs of a party", "held out", "list of words", "words"])
 def test_one_block_is_answered_as_before(name: str, corpus: Corpus) -> None:
-    whole = replace(corpus, block_numbers=None, block_documents=len(corpus)).in_blocks()
+    whole = corpus.replace(block_numbers=None, block_documents=len(corpus)).in_blocks()
     assert whole.block_numbers is None
     assert np.array_equal(whole.in_blocks().keys, whole.keys)  # in the order of their keys already
     query = CASES[name][0]
@@ -148,7 +148,7 @@ def test_a_document_keeps_its_block(corpus: Corpus) -> None:
 
 
 def test_a_saved_corpus_keeps_the_size_of_its_blocks(corpus: Corpus, tmp_path: Any) -> None:
-    replace(corpus, block_numbers=None).save(tmp_path / "corpus.npz")
+    corpus.replace(block_numbers=None).save(tmp_path / "corpus.npz")
     again = Corpus.load(tmp_path / "corpus.npz").in_blocks()
     assert np.array_equal(again.block_numbers, corpus.block_numbers)
 
@@ -160,14 +160,14 @@ def test_no_documents_are_one_empty_block(corpus: Corpus) -> None:
 
 def test_a_person_in_two_blocks_is_refused(corpus: Corpus) -> None:
     with pytest.raises(SplitOwner):
-        replace(corpus, block_numbers=np.arange(len(corpus)) // SIZE, persons=np.zeros(len(corpus), dtype=np.int64))
+        corpus.replace(block_numbers=np.arange(len(corpus)) // SIZE, persons=np.zeros(len(corpus), dtype=np.int64))
 
 
 # ---- engines and memory --------------------------------------------------------------------------------------------
 
 
 def test_tasks_are_whole_subtrees_of_one_shard(corpus: Corpus) -> None:
-    small = replace(corpus, persons=None, block_numbers=np.arange(len(corpus)) // 3)
+    small = corpus.replace(persons=None, block_numbers=np.arange(len(corpus)) // 3)
     tasks = tasks_of(small.blocks(), {}, workers=2)
     assert {len(task.blocks) for task in tasks[:-1]} == {8}
     assert [placed.place for task in tasks for placed in task.blocks] == list(range(100))

@@ -110,7 +110,7 @@ def test_what_is_no_documents_fault_is_raised(corpus: Corpus) -> None:
 
 def test_a_block_of_failing_documents_is_no_veto_for_the_others(corpus: Corpus) -> None:
     query = CASES["lda"][0]
-    blocks = replace(corpus, persons=None, block_documents=7).in_blocks()
+    blocks = corpus.replace(persons=None, block_documents=7).in_blocks()
     assert blocks.block_numbers is not None
     last = np.flatnonzero(blocks.block_numbers == blocks.block_numbers.max())
     bad = FailsAt(query, tuple(map(int, blocks.keys[last])))

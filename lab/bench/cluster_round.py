@@ -16,7 +16,7 @@ import numpy as np
 from securetm.block_answers import tasks_of
 from securetm.block_sums import JoinedBlocks, Node, PartialSum
 from securetm.contracts import BLOCK_DOCUMENTS
-from securetm.engines.dispatch import OwnTasks
+from securetm.engines.tasks import OwnTasks
 
 SHARD_BLOCKS = 16  # blocks in a file
 _SUM = PartialSum(np.zeros(1))

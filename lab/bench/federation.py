@@ -15,9 +15,9 @@ import numpy as np
 from lab.bench.network_load import measured
 from lab.federations import begun
 from lab.measuring import OnProgress, Row, beside, least_by_turns, record, stepper
+from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
-from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.federation.simulation.simulation import train
 from securetm.federation.store import CoordinatorStore
 from securetm.stages import Unwatched

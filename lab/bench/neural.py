@@ -11,7 +11,7 @@ import gzip
 import json
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ def _peer(folder: Path, documents: Any, seed: int) -> PeerProcess:
 
 def _speed(corpus: Corpus, tick: Tick) -> Row:
     drawn = np.random.default_rng(0).standard_normal((len(corpus), SIZE)).astype(np.float32)
-    found = by_turns(replace(corpus, embeddings=drawn), TIMED, 0, tick)
+    found = by_turns(corpus.replace(embeddings=drawn), TIMED, 0, tick)
     sizes = f"{len(corpus):,} documents, V = {len(corpus.vocabulary):,}, K = {TOPICS}, batch {BATCH}, 1 thread"
     return beside(f"seconds per epoch: {sizes}", found.our_seconds, found.their_seconds, "s per epoch", found.peer)
 
@@ -135,7 +135,7 @@ def _documents(words: int, documents: int | None) -> tuple[Corpus, Corpus]:
         _, corpus = news(words, documents or 18_000)
         learned = np.arange(len(corpus)) % EVERY == 0
         drawn = corpus.counts @ np.random.default_rng(1).normal(size=(len(corpus.vocabulary), SIZE))  # of the words alone
-        corpus = replace(corpus, embeddings=drawn.astype(np.float32))
+        corpus = corpus.replace(embeddings=drawn.astype(np.float32))
         return corpus.select(np.flatnonzero(learned)), corpus.select(np.flatnonzero(~learned))
     with gzip.open(path, "rt", encoding="utf-8") as stream:
         texts = [json.loads(line)["text"] for line in stream]

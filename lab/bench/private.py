@@ -17,10 +17,10 @@ from lab.measuring import OnProgress, Row, figure, record, told, within
 from lab.reproduce.contenders import FEDERATED, FIRM, PUBLIC, SHIPPED, Contender
 from lab.reproduce.noise_frontiers import RATE, SETTINGS
 from lab.reproduce.noise_frontiers import ROUNDS as STEPS
+from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.counted_documents import NO_ORDER
+from securetm.corpus.held_documents import NO_ORDER
 from securetm.corpus.public_words import frequent_words
-from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.corpus.tokeniser import Tokeniser
 
 PARTIES, DOCUMENTS, WORDS, TOPICS, EPSILON = 5, 20_000, 2_000, 20, 3.0
@@ -105,4 +105,4 @@ def _parties(documents: int, words: int) -> Mapping[str, Corpus]:
         longest=LONGEST,
     )
     named = tuple(sorted(frequent_words("en", words, Tokeniser())))
-    return {name: replace(corpus, vocabulary=named, **NO_ORDER) for name, corpus in lda_nodes(sizes).train.items()}
+    return {name: corpus.replace(vocabulary=named, **NO_ORDER) for name, corpus in lda_nodes(sizes).train.items()}

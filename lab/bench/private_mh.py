@@ -172,8 +172,7 @@ def _text(tokens: int, words: int) -> Corpus:
 
 
 def _tokens(corpus: Corpus) -> Array:
-    assert corpus.tokens is not None
-    return corpus.tokens
+    return np.asarray(corpus.tokens)
 
 
 def _table(words: int, topics: int) -> CountTable:

@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 
 from lab.measuring import RoleMemory, Row, timed
+from lab.synthetic_documents import BLOCK, SyntheticStream, write_stream
 from securetm.block_answers import IN_PROCESS
 from securetm.contracts import IN_MEMORY, Answer, Engine, Keeping, Memory, RoundContext, State, TopicModel
-from securetm.corpus.shards.sharded_corpus import ShardedCorpus
-from securetm.corpus.synthetic_shards import write_stream
-from securetm.corpus.synthetic_stream import BLOCK, SyntheticStream
+from securetm.corpus.corpus import Corpus
 from securetm.engines import ENGINES
 from securetm.entropy import OperatingSystem
 from securetm.plans.profiles import cohort_of, make_model, read_profile
@@ -121,7 +120,7 @@ def built(case: ScaleCase, folder: Path) -> Row:
 
 def built_from_text(case: ScaleCase, folder: Path) -> Row:
     """By `securetm corpus build`, from lines of JSON; these are written before the clock runs, and deleted."""
-    from securetm.corpus.shard_building.corpus_build import CorpusBuild
+    from securetm.corpus.corpus_build import CorpusBuild
 
     source, out, stream = folder / "texts.jsonl", folder / "texts", case.stream
     words = np.array(stream.vocabulary)
@@ -176,7 +175,7 @@ def _figures(party: AnsweringParty, case: ScaleCase) -> Row:
 def _documents(case: ScaleCase, folder: Path) -> Any:
     if case.place == MEMORY:
         return case.stream.corpus().in_blocks()
-    return ShardedCorpus.open(case.corpus_in(folder)).in_blocks()
+    return Corpus.open(case.corpus_in(folder)).in_blocks()
 
 
 @contextmanager

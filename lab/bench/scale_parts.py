@@ -12,12 +12,13 @@ import numpy as np
 
 from lab.bench.scale_cases import LENGTH, MODELS, AnsweringParty, ScaleCase, model_of
 from lab.measuring import Row, fastest, timed
+from lab.synthetic_documents import write_stream
 from securetm.block_answers import IN_PROCESS
 from securetm.block_sums import Node
 from securetm.contracts import IN_MEMORY, Keeping
-from securetm.corpus.shards.sharded_corpus import ShardedCorpus
-from securetm.corpus.synthetic_shards import write_stream
-from securetm.engines.carrying import packed
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.store import opened
+from securetm.engines.tasks import packed
 from securetm.stages import Unwatched
 
 T = TypeVar("T")
@@ -52,8 +53,8 @@ def parts(case: ScaleCase, folder: Path) -> Row:
     place = case.corpus_in(folder)
     if not place.is_dir():
         write_stream(case.stream, place)
-    corpus = ShardedCorpus.open(place).in_blocks()
-    checked, _ = timed(lambda: corpus.view.store.verify(Unwatched()))
+    corpus = Corpus.open(place).in_blocks()
+    checked, _ = timed(lambda: opened(place).verify(Unwatched()))
     party = AnsweringParty(model_of(case), corpus, IN_PROCESS, Keeping("bench", "0"))
     party.answers(1)
     begun = time.process_time()
@@ -69,15 +70,15 @@ def parts(case: ScaleCase, folder: Path) -> Row:
 
 def choice(case: ScaleCase, folder: Path) -> Row:
     """Seconds of choosing the documents that a party holds out: of each one the key is needed."""
-    corpus = ShardedCorpus.open(case.corpus_in(folder))
+    corpus = Corpus.open(case.corpus_in(folder))
     begun = time.process_time()
     seconds, (train, held_out) = timed(corpus.split)
     assert len(train) + len(held_out) == case.documents
     return {"seconds": seconds, "processor": time.process_time() - begun}
 
 
-def _weighed(party: AnsweringParty, corpus: ShardedCorpus) -> Row:
-    first = np.concatenate([np.asarray(block.rows[:_FIRST]) for block in corpus.blocks()[:2]])
+def _weighed(party: AnsweringParty, corpus: Corpus) -> Row:
+    first = np.concatenate([np.asarray(block.rows)[:_FIRST] for block in corpus.blocks()[:2]])
     engine = Weighing()
     party.documents, party.engine, party.keeping = corpus.select(first), engine, IN_MEMORY
     party.forget()

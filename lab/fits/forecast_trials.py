@@ -21,6 +21,7 @@ from lab.measuring import OnProgress, Row, committed
 from lab.reproduce.contenders import DELTA, MOMENTS, PLAIN, PUBLIC, STARTED, STARTED_PLAIN
 from lab.research_corpora import FILE, M10, SMS, public_words, read_newsgroups, research_file
 from lab.research_corpora import PUBLIC as FILES
+from lab.synthetic_documents import LdaNodes, SyntheticNodes, lda_nodes
 from lab.training import exact_sum, noised
 from lab.training import trained as trained_further
 from securetm.contracts import Array, State, TopicModel
@@ -28,7 +29,6 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.public_words import frequent_words, public_shares
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.synthetic import LdaNodes, SyntheticNodes, lda_nodes
 from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.corpus.word_vectors import GLOVE, read_vectors
 from securetm.models.lda.lda import LDA
@@ -189,7 +189,7 @@ def _made_up(name: str, documents: int, words: int) -> ForecastDocuments:
     made = lda_nodes(size, seed=7)
     (train,), (held,), (theta,) = made.train.values(), made.validation.values(), made.validation_theta.values()
     return ForecastDocuments(
-        train, replace(held, labels=theta.argmax(axis=1)), vague_vectors(made.beta), _vague_shares(made.beta)
+        train, held.replace(labels=theta.argmax(axis=1)), vague_vectors(made.beta), _vague_shares(made.beta)
     )
 
 
@@ -246,7 +246,7 @@ def _vague(words: tuple[str, ...]) -> tuple[Array, Array]:
 def _over_many_words() -> Corpus:
     """Made-up documents whose list of words can be cut."""
     made = _many_words()
-    return replace(made.train["node-1"], labels=made.theta["node-1"].argmax(axis=1))
+    return made.train["node-1"].replace(labels=made.theta["node-1"].argmax(axis=1))
 
 
 @cache
@@ -256,7 +256,7 @@ def _many_words() -> SyntheticNodes:
 
 
 def _docstrings() -> Corpus:
-    parts = [replace(part, labels=np.full(len(part), party)) for party, part in docstring_parties().items()]
+    parts = [part.replace(labels=np.full(len(part), party)) for party, part in docstring_parties().items()]
     return Corpus.concat(parts, name=DOCSTRINGS)
 
 

@@ -20,13 +20,13 @@ from lab.documents import by_frequencies, held_out, vague_vectors
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row, told
 from lab.research_corpora import M10, PUBLIC, SMS, research_file
+from lab.synthetic_documents import LdaNodes, lda_nodes
 from lab.training import exact_sum, noised, trained
 from securetm.contracts import Array, Public
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.public_words import public_shares
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.corpus.word_vectors import GLOVE, read_vectors
 from securetm.models.lda.lda_vi import VariationalLDA

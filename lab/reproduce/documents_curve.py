@@ -7,7 +7,6 @@ their words. Every point is a federation of five parties with ledgers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,10 @@ from lab.keeping import KeptRows, Key, made
 from lab.measuring import OnProgress, Row
 from lab.reproduce.contenders import curve_contenders, shown_as
 from lab.reproduce.frontier_cases import CENTRAL, NO_NOISE
+from lab.synthetic_documents import LdaNodes, SyntheticNodes, lda_nodes
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.counted_documents import NO_ORDER
-from securetm.corpus.synthetic import LdaNodes, SyntheticNodes, lda_nodes
+from securetm.corpus.held_documents import NO_ORDER
 
 PARTIES, TOPICS, WORDS = 5, 20, 500
 ALPHA, ETA, SHORTEST, LONGEST = 0.1, 0.05, 10, 30
@@ -93,7 +92,7 @@ def row(key: Key) -> Row:
     """One federation: how well it predicts words, how near its topics are to the true ones, and what it cost."""
     drawn.cache_clear() if drawn.cache_info().currsize > 1 else None
     nodes = drawn(key["documents"])
-    parties = {name: replace(corpus, **NO_ORDER) for name, corpus in nodes.train.items()}
+    parties = {name: corpus.replace(**NO_ORDER) for name, corpus in nodes.train.items()}
     words = next(iter(parties.values())).vocabulary
     run = federated(parties, words, {"profile": key["profile"], **key["settings"]})
     judges = Corpus.concat(list(nodes.validation.values()), name="judges")

@@ -9,7 +9,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_errors import NoColumn
+from securetm.corpus.partitions import no_column
 from securetm.errors import BadSetting
 
 
@@ -22,7 +22,7 @@ def papers_partition(corpus: Corpus, parties: int, alpha: float, seed: int = 0) 
     """
     labels = corpus.labels
     if labels is None:
-        raise NoColumn("label")
+        raise no_column("label")
     if not alpha > 0:
         raise BadSetting("dirichlet", "alpha", str(alpha), "must be above zero")
     rng = np.random.default_rng(seed)

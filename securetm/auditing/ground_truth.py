@@ -89,7 +89,7 @@ def _made(party: str, put: Array, words: tuple[str, ...], rng: np.random.Generat
     names = np.full(each, party)
     ends = np.arange(1, each + 1) * long
     made = Corpus.from_tokens(tokens, ends, words, name=f"canaries of {party}")
-    return replace(made, labels=coins, parties=names)  # now, so that no coin is in the name of its canary
+    return made.replace(labels=coins, parties=names)  # now, so that no coin is in the name of its canary
 
 
 def _coins(record: Corpus) -> Array:
@@ -99,7 +99,7 @@ def _coins(record: Corpus) -> Array:
 
 def _plain(record: Corpus) -> Corpus:
     """The documents without their coins, as parties and attacks get them."""
-    return replace(record, labels=None, parties=None)
+    return record.replace(labels=None, parties=None)
 
 
 def _rare_words(documents: Mapping[str, Corpus], words: Sequence[str] | None) -> tuple[str, ...]:

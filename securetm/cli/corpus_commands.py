@@ -69,9 +69,8 @@ def build(
     The same source and settings give the same bytes, however often the build was stopped: give the same command again, with
     the same or another --memory. Order, keys and blocks of the documents are those of the same documents in memory.
     """
-    from securetm.corpus.columns import Columns
-    from securetm.corpus.shard_building.corpus_build import CorpusBuild
-    from securetm.corpus.shard_building.memory_share import left_for_documents
+    from securetm.corpus.corpus_build import CorpusBuild, left_for_documents
+    from securetm.corpus.records import Columns
     from securetm.reports.evaluation import show_manifest
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import results, screen
@@ -109,12 +108,12 @@ def show(
 
     No document is shown. Its files are compared in size with what was written; with --verify, every byte is.
     """
-    from securetm.corpus.shards.sharded_corpus import ShardedCorpus
+    from securetm.corpus.store import opened
     from securetm.reports.evaluation import show_manifest
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import results, screen
 
-    store = ShardedCorpus.open(folder).view.store
+    store = opened(folder)
     if verify:
         with LateBars(screen()) as bars:
             store.verify(bars)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from securetm.contracts import Array
     from securetm.corpus.corpus import Corpus
     from securetm.quality.evaluation import Evaluation
+    from securetm.quality.figures import Given
     from securetm.quality.judged_topics import JudgedTopics
-    from securetm.quality.topics_on_documents import Given
     from securetm.runs.finished import FinishedRun
     from securetm.stages import Stages
 
@@ -88,7 +88,7 @@ def _evaluated(
 ) -> tuple[Evaluation, Given]:
     from securetm.corpus.word_vectors import read_vectors
     from securetm.quality.evaluation import evaluate
-    from securetm.quality.topics_on_documents import Given
+    from securetm.quality.figures import Given
 
     assert judged is not None
     opened = [_opened(path) for path in (judged, *([others[0]] if others[0] else []), *others[1])]
@@ -112,7 +112,7 @@ def _opened(path: Path) -> FinishedRun | Path:
 
 
 def _topics_of(opened: FinishedRun | Path) -> JudgedTopics:
-    from securetm.quality.given_topics import read_topics
+    from securetm.quality.judged_topics import read_topics
     from securetm.runs.finished import judged_run
 
     return read_topics(opened) if isinstance(opened, Path) else judged_run(opened)

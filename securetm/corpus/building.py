@@ -10,50 +10,23 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.contents import DIGEST, text_digest
-from securetm.corpus.corpus_errors import (
-    BadCell,
-    DocumentTooLong,
-    IncompleteColumn,
-    NoDocuments,
-    RepeatedIds,
-    TooManyWords,
-    UnlikeParts,
-)
-from securetm.corpus.counted_documents import CountedDocuments
-from securetm.corpus.document_names import copy_numbers, id_name, text_name
-from securetm.corpus.dropped import NO_TEXT, NO_WORD, Dropped
-from securetm.corpus.files import LIMIT, MEGABYTES
-from securetm.corpus.keys import content_keys, secret_of
+from securetm.corpus.document_names import DIGEST, content_keys, copy_numbers, id_name, secret_of, text_digest, text_name
+from securetm.corpus.held_documents import HeldDocuments, too_many_words, unlike_parts
+from securetm.corpus.records import LIMIT, NO_TEXT, NO_WORD, Dropped, Record, bad_cell, document_too_long, incomplete_column
 from securetm.corpus.tokeniser import BREAK, Tokeniser
+from securetm.errors import Mistake
 
-D = TypeVar("D", bound=CountedDocuments)
 Embed = Callable[[Sequence[str]], Array]  # from texts to embeddings, one row a text
 _DROPPED, _SENTENCE, _DOCUMENT = -1, -2, -3
 _FLUSH = 1 << 18  # pieces that wait before they are packed
 _RAW_FORMS = 1 << 21  # of words that are remembered: new numbers and addresses never end
 _BYTES_OF_WORD, _BYTES_OF_DOCUMENT = 32, 300  # in memory until they are written
 _LONGEST_NAME = 256  # characters of a label, a party, a date: a longer one means that a column of texts was named by mistake
-
-
-@dataclass(slots=True)
-class Record:
-    """One document as a reader found it. `line` is where, for an error."""
-
-    text: str
-    line: int = 0
-    label: str | None = None
-    party: str | None = None
-    date: str | None = None
-    person: str | None = None
-    embedding: Array | None = None
-    id: str | None = None
-    source: str = ""  # the file, where documents come from several
 
 
 class Lexicon(dict[str, int]):
@@ -89,7 +62,7 @@ class NamedColumn:
     def add(self, entry: str | None, path: str, line: int) -> None:
         """The next document's name; None where it has none."""
         if entry is not None and len(entry) > _LONGEST_NAME:
-            raise BadCell(path, line, self._column, f"is longer than {_LONGEST_NAME} characters")
+            raise bad_cell(path, line, self._column, f"is longer than {_LONGEST_NAME} characters")
         self._entries.append(self.known.setdefault(entry or "", len(self.known)))
 
     def taken(self) -> Array:
@@ -123,6 +96,16 @@ class TakenDocuments:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+class BuiltDocuments(NamedTuple):
+    """What a corpus is made of."""
+
+    documents: HeldDocuments
+    name: str
+    people: str  # the numbering of persons
+    skipped: int
+    dropped: tuple[Dropped, ...]
 
 
 class CorpusBuilder:
@@ -185,13 +168,13 @@ class CorpusBuilder:
         """The words of a document. Refuses one that is too long."""
         where, longest = f"{record.source or self._source}, line {record.line:,}: a document", self._tokeniser.longest
         if len(record.text) > LIMIT:
-            raise DocumentTooLong(record.source or self._source, record.line, MEGABYTES)
+            raise document_too_long(record.source or self._source, record.line)
         before = len(self._waiting)
         self._waiting.extend(self._pieces(record.text))
         if len(self._waiting) - before > longest:
             words = sum(piece >= 0 for piece in self._waiting[before:])
             if words > longest:
-                raise TooManyWords(where, f"{words:,}", longest)
+                raise too_many_words(where, f"{words:,}", longest)
 
     def resume(self, documents: int, width: int | None, persons_known: bool, ids_known: bool) -> None:
         """Goes on after so many documents; its words and names are filled by whoever kept them."""
@@ -228,46 +211,36 @@ class CorpusBuilder:
         self._begin()
         return taken
 
-    def finish(self, kind: type[D], *, keep_empty: bool = False) -> D:
-        """Documents of that kind, with a sorted vocabulary; those without a word are left out and counted, or kept."""
+    def finish(self, *, keep_empty: bool = False) -> BuiltDocuments:
+        """The documents with a sorted vocabulary; those without a word are left out and counted, or kept."""
         taken = self.taken(keep_empty=keep_empty)
         if not len(taken):
-            raise NoDocuments(self._source, self.documents)
+            raise no_documents(self._source, self.documents)
         copies = self.numbered_copies(taken.digests)
         vocabulary, place = in_alphabetical_order(self.lexicon.words)
         np.take(place, taken.tokens, out=taken.tokens, mode="clip")  # in place: the tokens take most of the memory
-        return kind.from_tokens(
-            taken.tokens,
-            taken.token_ends,
-            vocabulary,
-            sentence_ends=taken.sentence_ends,
-            longest=self._tokeniser.longest,
-            keys=content_keys(secret_of(self._name, self._secret), taken.digests, copies),
-            skipped=self.documents - len(taken),
-            dropped=counted_by_reason(taken.dropped),
-            name=self._name,
-            texts=taken.texts,
-            embeddings=taken.embeddings,
-            **self._known_of(taken),
-        )
+        persons = self.columns["person"]
+        columns: dict[str, Any] = {
+            "sentence_ends": taken.sentence_ends,
+            "keys": content_keys(secret_of(self._name, self._secret), taken.digests, copies),
+            "labels": self.columns["label"].strings(taken.names["label"]),
+            "parties": self.columns["party"].strings(taken.names["party"]),
+            "dates": self.columns["date"].strings(taken.names["date"]),
+            "persons": taken.names["person"].astype(np.int64) - 1 if persons.is_used else None,  # the names are thrown away
+            "texts": taken.texts,
+            "embeddings": taken.embeddings,
+        }
+        longest = self._tokeniser.longest
+        held = HeldDocuments.of_tokens(taken.tokens, taken.token_ends, vocabulary, self._name, longest, columns)
+        people = f"{self._name} {_digest_of(persons.known)}" if persons.is_used else ""
+        return BuiltDocuments(held, self._name, people, self.documents - len(taken), counted_by_reason(taken.dropped))
 
     def numbered_copies(self, digests: Array) -> Array:
         """The number of each document among those of its digest. Refuses an id that two documents have."""
         copies = copy_numbers(digests)
         if self.ids_known and copies.any():
-            raise RepeatedIds(self._source, int((copies > 0).sum()))
+            raise repeated_ids(self._source, int((copies > 0).sum()))
         return copies
-
-    def _known_of(self, taken: TakenDocuments) -> dict[str, Any]:
-        columns, names = self.columns, taken.names
-        known = columns["person"].is_used
-        return {
-            "labels": columns["label"].strings(names["label"]),
-            "parties": columns["party"].strings(names["party"]),
-            "dates": columns["date"].strings(names["date"]),
-            "persons": names["person"].astype(np.int64) - 1 if known else None,  # the names are thrown away
-            "people": f"{self._name} {_digest_of(columns['person'].known)}" if known else "",
-        }
 
     def _embeddings_of(self, kept: Array) -> Array | None:
         if self.width:
@@ -310,13 +283,34 @@ class CorpusBuilder:
         if self.documents == 0:
             self.width, self.persons_known, self.ids_known = width, person, number
         if number != self.ids_known:
-            raise IncompleteColumn(where, record.line, "id")
+            raise incomplete_column(where, record.line, "id")
         if person != self.persons_known:
-            raise IncompleteColumn(where, record.line, "person")
+            raise incomplete_column(where, record.line, "person")
         if (width is None) != (self.width is None):
-            raise IncompleteColumn(where, record.line, "embedding")
+            raise incomplete_column(where, record.line, "embedding")
         if width != self.width:
-            raise BadCell(where, record.line, "embedding", f"has {width} numbers where the first has {self.width}")
+            raise bad_cell(where, record.line, "embedding", f"has {width} numbers where the first has {self.width}")
+
+
+def no_documents(path: str, skipped: int) -> Mistake:
+    """A source in which no document has a word."""
+    return Mistake(
+        "{path}: none of its documents ({skipped}) holds a word that the tokeniser keeps",
+        hint="is the text column the right one (--text COLUMN)? do the tokeniser's settings fit the language (--set "
+        "tokeniser.stop_words=none, --set tokeniser.min_length=2)?",
+        path=path,
+        skipped=skipped,
+    )
+
+
+def repeated_ids(path: str, repeated: int) -> Mistake:
+    """Ids that do not tell documents apart."""
+    return Mistake(
+        "{path}: {repeated:document has|documents have} the same id as an earlier one",
+        hint="an id names one document: name another column with --id, or none; then documents are named by what they say",
+        path=path,
+        repeated=repeated,
+    )
 
 
 def _name_of(record: Record) -> bytes:
@@ -348,7 +342,6 @@ def counted_by_reason(dropped: Counter[tuple[str, ...]]) -> tuple[Dropped, ...]:
 
 
 def documents_of_strings(
-    kind: type[D],
     texts: Iterable[str],
     *,
     tokeniser: Tokeniser | None = None,
@@ -361,8 +354,8 @@ def documents_of_strings(
     ids: Sequence[Any] | Array | None = None,
     keep_empty: bool = False,
     embed: Embed | None = None,
-) -> D:
-    """Documents of that kind from texts in memory; every column has one entry per text. Positions in errors count from 1.
+) -> BuiltDocuments:
+    """Documents from texts in memory; every column has one entry per text. Positions in errors count from 1.
 
     Texts without a word are left out and counted, or kept. Without a column `embeddings`, `embed` makes them from the texts.
     """
@@ -373,13 +366,13 @@ def documents_of_strings(
     for line, text in enumerate(texts, 1):
         documents = line
         if not isinstance(text, str):
-            raise BadCell(name, line, "text", f"is of type {type(text).__name__}, not a string")
+            raise bad_cell(name, line, "text", f"is of type {type(text).__name__}, not a string")
         if short := [role for role, entries in columns.items() if len(entries) < line]:
-            raise UnlikeParts(f"{short[0]} entries", len(columns[short[0]]), line)
+            raise unlike_parts(f"{short[0]} entries", len(columns[short[0]]), line)
         builder.add(Record(text, line, **{role: _cell(role, entries[line - 1]) for role, entries in columns.items()}))
     if long := [role for role, entries in columns.items() if len(entries) > documents]:
-        raise UnlikeParts(f"{long[0]} entries", len(columns[long[0]]), documents)
-    return builder.finish(kind, keep_empty=keep_empty)
+        raise unlike_parts(f"{long[0]} entries", len(columns[long[0]]), documents)
+    return builder.finish(keep_empty=keep_empty)
 
 
 def _cell(role: str, entry: Any) -> Any:

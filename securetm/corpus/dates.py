@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 
 from securetm.contracts import Array
-from securetm.corpus.corpus_errors import BadDate, NoDates
+from securetm.errors import Mistake
 
 PERIODS = ("year", "month", "day")
 MOST_GAPS = 1200  # periods from the first to the last: with more, those without a document are left out
@@ -22,13 +22,24 @@ _LONGEST_FORM = 30  # characters of a wrong date's form that are shown
 def periods_of(dates: Array | None, period: str, where: str) -> list[str]:
     """Returns the year, month or day of each document, or refuses the first date that is none."""
     if dates is None:
-        raise NoDates(where)
+        raise Mistake(
+            "the documents of {where} have no dates",
+            hint="name the column of the date: --date COLUMN (in a plan date of [corpus], in Python date=)",
+            where=where,
+        )
     found: dict[str, str] = {}
     for number, text in enumerate(map(str, dates), start=1):
         if text not in found:
             whole = _read(text)
             if whole is None or len(whole) < _LENGTHS[period]:
-                raise BadDate(where, number, _form(text), period if whole else "date")
+                raise Mistake(
+                    "{where}, document {document}: {form!r} names no {wanted} (each digit is shown as 9, each letter as a)",
+                    hint="write dates as 2026-11-23, 2026-11 or 2026; a time may follow a day, as in 2026-11-23T18:30",
+                    where=where,
+                    document=number,
+                    form=_form(text),
+                    wanted=period if whole else "date",
+                )
             found[text] = whole[: _LENGTHS[period]]
     return [found[text] for text in map(str, dates)]
 

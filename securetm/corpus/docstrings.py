@@ -1,7 +1,4 @@
-"""The demonstration corpus: docstrings of installed packages, read by parsing their source. It imports none of them.
-
-They make five parties with different subjects for `securetm run` without a plan. They are public, so no privacy is at stake.
-"""
+"""A docstring without doctests, literal blocks, tables of parameters and markup: sentences stay. It parses no Python."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import hashlib
 import importlib.machinery
 import importlib.metadata
 import os
+import re
 import sys
 import sysconfig
 import warnings
@@ -20,22 +18,65 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from securetm.corpus.building import CorpusBuilder, Embed, Record
+from securetm.corpus.building import CorpusBuilder, Embed
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_errors import DamagedFile, OtherVersion, TooFewPackages
-from securetm.corpus.plain_prose import prose
-from securetm.corpus.stop_words import ENGLISH
-from securetm.corpus.stored import documents_in, read_arrays
-from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import CannotWrite, NoSuchPath, Unreadable
+from securetm.corpus.records import Record
+from securetm.corpus.tokeniser import ENGLISH, Tokeniser
+from securetm.errors import CannotWrite, Mistake, NoSuchPath, Unreadable
 from securetm.resources import user_cache
+
+_RULE = re.compile(r"^\s*([-=~^\"'#*+])\1{2,}[\s\-=~^\"'#*+|]*$")
+_DOCTEST = re.compile(r"^\s*(>>>|\.\.\.(\s|$)|In \[\d+\]:|\$ )")
+_CODE_DIRECTIVE = re.compile(
+    r"^\s*\.\.\s+(math|code|code-block|sourcecode|plot|ipython|test\w+|doctest|image|figure|table|highlight|include|"
+    r"currentmodule|autosummary|auto\w+|toctree|_[^:]*|\[)(::|:|\s|$)"
+)
+_DIRECTIVE = re.compile(r"^\s*\.\.\s+[\w-]+::")
+_TYPED = re.compile(r"^\s*[*`\w][*`\w, .]*\s:\s.*$")  # numpydoc's "axis : int, optional"
+_NAMED = re.compile(r"^\s*(?:[-*]\s+)?[*`]*\w+[`*]*\s*(?:\([^)]*\))?:(?=\s|$)")  # Google's "dim (int): ..." and "Args:"
+_FIELD = re.compile(r"^\s*:\w+[^:]*:\s")  # Sphinx's ":param x: ..."
+_INLINE = re.compile(r":math:`[^`]*`|``[^`]*``|\$[^$\n]*\$|https?://[^\s>`]+|\{[^}\n]*\}")
+_ROLE = re.compile(r":[\w:+-]+:(?=`)")
+_TARGET = re.compile(r"`[~!]?(?:[\w.]+\.)?([^`<]*)(?:<[^`]*>)?`_?")
+
+
+def prose(docstring: str) -> str:
+    """The sentences of a docstring; blank lines, which end a sentence, are kept."""
+    lines = (_FIELD.sub("", _NAMED.sub("", line, count=1), count=1) for line in _without_code(docstring.splitlines()))
+    text = "\n".join(lines)  # without the names that lines describe
+    text = _TARGET.sub(r"\1", _ROLE.sub("", _INLINE.sub(" ", text)))
+    return text.strip()
+
+
+def _without_code(lines: list[str]) -> Iterator[str]:
+    hidden = -1  # lines indented deeper than this belong to a block of code
+    answering = False  # the output of a doctest goes up to the next blank line
+    for number, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if not line.strip():
+            answering = False
+            yield ""
+            continue
+        if hidden >= 0 and indent > hidden:
+            continue
+        opens_code = _CODE_DIRECTIVE.match(line) or (line.rstrip().endswith("::") and not _DIRECTIVE.match(line))
+        hidden = indent if opens_code else -1
+        answering = answering or bool(_DOCTEST.match(line))
+        if not (answering or _is_markup(line, lines[number + 1] if number + 1 < len(lines) else "")):
+            yield _DIRECTIVE.sub("", line).removesuffix("::")
+
+
+def _is_markup(line: str, below: str) -> bool:
+    """Whether a line is a rule, a heading above one, or only a name with its type."""
+    return bool(_RULE.match(line) or _RULE.match(below) or _TYPED.match(line) or _CODE_DIRECTIVE.match(line))
+
 
 STANDARD_LIBRARY = "standard library"
 PACKAGES = {"numpy": "numpy", "scipy": "scipy", "torch": "torch", "scikit-learn": "sklearn"}  # distribution -> folder
 FEWEST_WORDS = 20  # of a docstring that counts as a document
 OnPackage = Callable[[str, int, int], None]  # party, files read, files in all
 
-_FORMAT = 4  # of the cache: raise it when reading changes
+_FORMAT = 5  # of the cache: raise it when reading changes
 _GENRE = """
 parameter parameters argument arguments arg args kwargs return returns returned returning optional default defaults true false
 none int float str bool list tuple dict object objects function functions method methods class classes instance instances
@@ -59,8 +100,6 @@ def docstring_parties(
     A package that is not installed is left out; one alone makes no federation.
     """
     folders = _installed()
-    if len(folders) < 2:
-        raise TooFewPackages(len(folders), tuple(PACKAGES))
     kept_in = cache or user_cache()
     making = (embed, embedded_as)
     return {party: _corpus(party, folder, kept_in, on_progress, making) for party, folder in folders.items()}
@@ -96,15 +135,23 @@ def _installed() -> dict[str, Path]:
         spec = importlib.machinery.PathFinder.find_spec(name)  # looks along the path, imports nothing
         if spec is not None and spec.origin:
             found[party] = Path(spec.origin).parent
-    return {party: folder for party, folder in found.items() if folder.is_dir()}
+    there = {party: folder for party, folder in found.items() if folder.is_dir()}
+    if len(there) < 2:
+        raise Mistake(
+            "only {found} of the packages whose docstrings make the built-in documents are installed here",
+            hint="name your own documents in a plan, or install another of {known}",
+            found=len(there),
+            known=tuple(PACKAGES),
+        )
+    return there
 
 
 def _corpus(party: str, folder: Path, cache: Path, on_progress: OnPackage | None, making: tuple[Embed | None, str]) -> Corpus:
     embed, embedded_as = making
     named = f"docstrings-{party.replace(' ', '-')}-{_fingerprint(party, folder)}"
     kept = cache / f"{named}{'-' if embed else ''}{embedded_as}.npz"
-    with suppress(NoSuchPath, DamagedFile, OtherVersion, Unreadable):  # without the cache, the source is read
-        return documents_in(Corpus, read_arrays(kept), kept)
+    with suppress(NoSuchPath, Mistake, Unreadable):  # without the cache, the source is read
+        return Corpus.load(kept)
     corpus = _read(party, folder, on_progress, embed)
     with suppress(CannotWrite):  # then the source is read again next time
         corpus.save(kept)
@@ -117,14 +164,12 @@ def _read(party: str, folder: Path, on_progress: OnPackage | None, embed: Embed 
     done = partial(on_progress, party) if on_progress else None
     for text in _texts(files, done):
         builder.add(Record(text, party=party))
-    return builder.finish(Corpus)
+    return Corpus(*builder.finish())
 
 
 def some_docstrings(most: int) -> dict[str, list[str]]:
     """The texts of at most so many docstrings of each installed package: the same ones each time, from all over the package."""
     folders = _installed()
-    if len(folders) < 2:
-        raise TooFewPackages(len(folders), tuple(PACKAGES))
     return {party: list(islice(_texts(_shuffled(_sources(folder))), most)) for party, folder in folders.items()}
 
 

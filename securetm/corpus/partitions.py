@@ -14,15 +14,11 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.corpus import Corpus, PartyCorpus
-from securetm.corpus.corpus_errors import NoColumn
-from securetm.corpus.counted_documents import least_keys
-from securetm.corpus.dropped import Dropped, counted
-from securetm.corpus.keys import mixed, uniform
-from securetm.corpus.shards.sharded_corpus import ShardedCorpus
-from securetm.errors import BadSetting
+from securetm.corpus.corpus import Corpus, least_keys
+from securetm.corpus.document_names import mixed, uniform
+from securetm.corpus.records import Dropped, counted
+from securetm.errors import BadSetting, Mistake
 
-C = TypeVar("C", Corpus, ShardedCorpus, PartyCorpus)
 P = TypeVar("P")
 UNNAMED = "unnamed"  # the party that holds the documents which name no party
 
@@ -44,7 +40,7 @@ class Partition(dict[str, P]):
         self.remainder = remainder
 
 
-def left_out(corpora: Mapping[str, PartyCorpus]) -> dict[str, Any]:
+def left_out(corpora: Mapping[str, Corpus]) -> dict[str, Any]:
     """The dropped documents, ready for JSON: of the source, and of each party by its name."""
     remainder = corpora.remainder if isinstance(corpora, Partition) else Remainder()
     dropped = {name: counted(corpus.dropped) for name, corpus in corpora.items()}
@@ -54,7 +50,7 @@ def left_out(corpora: Mapping[str, PartyCorpus]) -> dict[str, Any]:
     return {"source": {**source, "dropped": counted(remainder.nobodys, named=True)}, "dropped": dropped}
 
 
-def without_any(corpora: Mapping[str, PartyCorpus], words: Iterable[str]) -> dict[str, int]:
+def without_any(corpora: Mapping[str, Corpus], words: Iterable[str]) -> dict[str, int]:
     """The number of documents of each party that have none of these words."""
     known = frozenset(words)
     found = {}
@@ -64,7 +60,7 @@ def without_any(corpora: Mapping[str, PartyCorpus], words: Iterable[str]) -> dic
     return found
 
 
-def by_column(corpus: C, column: Literal["party", "label", "date"] = "party") -> dict[str, C]:
+def by_column(corpus: Corpus, column: Literal["party", "label", "date"] = "party") -> dict[str, Corpus]:
     """One party per name in that column, in the order of the names; documents that name none go to one called "unnamed"."""
     corpus = corpus.in_source_order()
     columns = {"party": corpus.parties, "label": corpus.labels, "date": corpus.dates}
@@ -72,7 +68,7 @@ def by_column(corpus: C, column: Literal["party", "label", "date"] = "party") ->
         raise BadSetting("by_column", "column", repr(column), f"must be one of {tuple(columns)}")
     entries = columns[column]
     if entries is None:
-        raise NoColumn(column)
+        raise no_column(column)
     names: Array
     names, member = np.unique(entries, return_inverse=True)
     free = (UNNAMED, *(f"{UNNAMED}-{number}" for number in range(2, len(names) + 3)))
@@ -86,7 +82,7 @@ def by_column(corpus: C, column: Literal["party", "label", "date"] = "party") ->
     return Partition(held, remainder)
 
 
-def equal(corpus: C, parties: int, seed: int = 0, *, persons_whole: bool = True) -> dict[str, C]:
+def equal(corpus: Corpus, parties: int, seed: int = 0, *, persons_whole: bool = True) -> dict[str, Corpus]:
     """Deals documents out at random, each by its key alone, a person's together. Parties are of about one size, not exactly."""
     _check_enough(corpus, parties)
     corpus = corpus.in_source_order()
@@ -94,7 +90,7 @@ def equal(corpus: C, parties: int, seed: int = 0, *, persons_whole: bool = True)
     return _named(corpus, parties, member)
 
 
-def dirichlet(corpus: C, parties: int, alpha: float, seed: int = 0, *, persons_whole: bool = True) -> dict[str, C]:
+def dirichlet(corpus: Corpus, parties: int, alpha: float, seed: int = 0, *, persons_whole: bool = True) -> dict[str, Corpus]:
     """Parties whose mixtures of labels differ: of each label, party p holds the share q_p, where q ~ Dir(alpha, ..., alpha).
 
     The seed and the label decide on q, and a document's key on its party. A person's documents go where the one with the least
@@ -104,7 +100,7 @@ def dirichlet(corpus: C, parties: int, alpha: float, seed: int = 0, *, persons_w
     corpus = corpus.in_source_order()
     labels = corpus.labels
     if labels is None:
-        raise NoColumn("label")
+        raise no_column("label")
     if not alpha > 0:
         raise BadSetting("dirichlet", "alpha", str(alpha), "must be above zero")
     owners = _owners(corpus, persons_whole)
@@ -119,7 +115,7 @@ def dirichlet(corpus: C, parties: int, alpha: float, seed: int = 0, *, persons_w
     return _named(corpus, parties, member)
 
 
-def _owners(corpus: PartyCorpus, persons_whole: bool) -> Array:
+def _owners(corpus: Corpus, persons_whole: bool) -> Array:
     """The key that decides about each document: the least one of its person, or its own."""
     return least_keys(corpus.keys, corpus.persons if persons_whole else None)
 
@@ -141,12 +137,12 @@ def _shares_of(label: str, parties: int, alpha: float, seed: int) -> Array:
     return drawn
 
 
-def _check_enough(corpus: PartyCorpus, parties: int) -> None:
+def _check_enough(corpus: Corpus, parties: int) -> None:
     if parties < 1 or len(corpus) < parties:
         raise BadSetting("[corpus]", "parties", str(parties), f"must be 1 to {len(corpus)}, the number of documents")
 
 
-def _named(corpus: C, parties: int, member: Array) -> dict[str, C]:
+def _named(corpus: Corpus, parties: int, member: Array) -> dict[str, Corpus]:
     """Numbered parties. Documents that were dropped earlier belong to no party."""
     width = len(str(parties))
     names = [f"party-{number:0{width}d}" for number in range(1, parties + 1)]
@@ -157,3 +153,12 @@ def _named(corpus: C, parties: int, member: Array) -> dict[str, C]:
         raise BadSetting("[corpus]", "parties", str(parties), problem, instead=instead)
     nobodys = tuple(replace(one, party="") for one in corpus.dropped)
     return Partition({name: corpus.of_party(rows, name) for name, rows in zip(names, parts, strict=True)}, Remainder(nobodys))
+
+
+def no_column(column: str) -> Mistake:
+    """Documents without the column by which they would be divided."""
+    return Mistake(
+        "the documents have no {column}",
+        hint="name the column that holds it: --{column} COLUMN (in a plan {column} of [corpus], in Python {column}=)",
+        column=column,
+    )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from securetm.corpus.building import CorpusBuilder, Embed, Record
-from securetm.corpus.columns import Columns
+from securetm.corpus.building import CorpusBuilder, Embed
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_errors import UnknownFormat
-from securetm.corpus.files import OnProgress, faults_named, size_of
-from securetm.corpus.text_folder import folder_records
+from securetm.corpus.formats import folder_records, unknown_format
+from securetm.corpus.records import Columns, OnProgress, Record, faults_named, size_of
+from securetm.corpus.store import Manifest, is_stored, shortened
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import NoSuchPath
+from securetm.errors import Mistake, NoSuchPath
 from securetm.registries import Registry
 
 Reader = Callable[[Path, Columns, OnProgress | None], Iterator[Record]]
@@ -23,15 +23,15 @@ READERS = Registry(
     "securetm.corpora",
     "collections.abc:Callable",
     {  # by the ending of the files that a reader reads
-        "csv": "securetm.corpus.csv_files:table_records",
-        "csv.gz": "securetm.corpus.csv_files:table_records",
-        "jsonl": "securetm.corpus.jsonl:jsonl_records",
-        "jsonl.gz": "securetm.corpus.jsonl:jsonl_records",
-        "ndjson": "securetm.corpus.jsonl:jsonl_records",
-        "ndjson.gz": "securetm.corpus.jsonl:jsonl_records",
-        "parquet": "securetm.corpus.parquet:parquet_records",
-        "tsv": "securetm.corpus.csv_files:table_records",
-        "tsv.gz": "securetm.corpus.csv_files:table_records",
+        "csv": "securetm.corpus.formats:table_records",
+        "csv.gz": "securetm.corpus.formats:table_records",
+        "jsonl": "securetm.corpus.formats:jsonl_records",
+        "jsonl.gz": "securetm.corpus.formats:jsonl_records",
+        "ndjson": "securetm.corpus.formats:jsonl_records",
+        "ndjson.gz": "securetm.corpus.formats:jsonl_records",
+        "parquet": "securetm.corpus.formats:parquet_records",
+        "tsv": "securetm.corpus.formats:table_records",
+        "tsv.gz": "securetm.corpus.formats:table_records",
     },
 )
 
@@ -67,7 +67,51 @@ def read_corpus(
     builder = CorpusBuilder(tokeniser or Tokeniser(), name=name or place.name, source=str(place), embed=embed, secret=secret)
     for found in records:
         builder.add(found)
-    return builder.finish(Corpus, keep_empty=keep_empty)
+    return Corpus(*builder.finish(keep_empty=keep_empty))
+
+
+def open_corpus(
+    path: str | Path,
+    *,
+    tokeniser: Tokeniser,
+    name: str | None = None,
+    embed: Embed | None = None,
+    on_progress: OnProgress | None = None,
+    secret: bytes = b"",
+    **columns: Any,
+) -> Corpus:
+    """The documents of a path, for a party. A corpus on disk must have been built with this tokeniser and these columns."""
+    if not is_stored(Path(path)):
+        made: dict[str, Any] = {"tokeniser": tokeniser, "name": name, "embed": embed, "secret": secret}
+        return read_corpus(path, on_progress=on_progress, **made, **columns)
+    _check_settings(Path(path), tokeniser, columns)
+    return Corpus.open(path, name, secret)
+
+
+def _check_settings(folder: Path, tokeniser: Tokeniser, columns: Mapping[str, str | None]) -> None:
+    """Refuses settings that would have made other documents of the same source."""
+    manifest, wanted = Manifest.read_from(folder), tokeniser.settings() or {"words": "a function"}
+    for setting, value in wanted.items():
+        found = manifest.tokeniser.get(setting)
+        if found != (list(value) if isinstance(value, tuple) else value):
+            raise Mistake(
+                "the words of {path} were made with {setting} = {found}, and the plan says {wanted}",
+                hint="build the corpus again from its documents with the plan's settings: securetm corpus build SOURCE --plan "
+                "PLAN",
+                path=str(folder),
+                setting=setting,
+                found=str(shortened(found)),
+                wanted=str(shortened(value)),
+            )
+    for role, column in columns.items():
+        if column and manifest.columns.get(role) != column:
+            raise Mistake(
+                "the columns of {path} were chosen when it was built, and {role} = {column} means nothing now",
+                hint="leave {role} out, or build the corpus again with --{role} {column}",
+                path=str(folder),
+                role=role,
+                column=column,
+            )
 
 
 def records_of(path: str | Path, columns: Columns, on_progress: OnProgress | None = None) -> tuple[Path, Iterator[Record]]:
@@ -102,7 +146,7 @@ def _reader(path: str | Path) -> tuple[Reader, Path]:
         return folder_records if texts or not _shards(path) else _shard_records, path
     ending = _ending(_existing(path))
     if not ending:
-        raise UnknownFormat(str(path))
+        raise unknown_format(path)
     return READERS.load(ending), path
 
 

@@ -1,12 +1,10 @@
-"""Turns a text into sentences of words: for any script, and the same at every party. It counts nothing and reads no corpus.
-
-`prune` chooses a vocabulary by counts; under differential privacy that choice must be paid for or public.
-"""
+"""English stop words. The list is a choice: replace it freely."""
 
 from __future__ import annotations
 
 import functools
 import re
+import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -16,11 +14,118 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.corpus_errors import WrongEncoding
-from securetm.corpus.length_limits import LONGEST, check_longest
-from securetm.corpus.stop_words import ENGLISH
-from securetm.corpus.unspaced_scripts import SHORTEST, combining_marks, cut, has_unspaced
+from securetm.corpus.records import wrong_encoding
 from securetm.errors import BadSetting, NoSuchPath
+
+_PRONOUNS = """
+i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers herself
+it its itself they them their theirs themselves one ones oneself who whom whose which what whoever whatever whichever
+this that these those someone somebody something anyone anybody anything everyone everybody everything nobody nothing none
+"""
+_JOINTS = """
+a an the and or but nor so yet if then else than because since while whereas whether although though unless until till as
+about above across after against along alongside amid among amongst around at before behind below beneath beside besides
+between beyond by despite down during except for from in inside into like near of off on onto opposite out outside over past
+per round through throughout to toward towards under underneath unlike up upon versus via with within without
+"""
+_AUXILIARIES = """
+am is are was were be been being have has had having do does did doing done can could may might must shall should will would
+ought need dare cannot let lets got get gets getting gotten go goes going gone went
+"""
+_CONTRACTIONS = """
+i'm i've i'd i'll you're you've you'd you'll he'd he'll she'd she'll we're we've we'd we'll they're they've they'd they'll
+it'd it'll that'll that'd there'll who'd who'll isn't aren't wasn't weren't haven't hasn't hadn't don't doesn't didn't can't
+couldn't won't wouldn't shan't shouldn't mustn't mightn't needn't ain't y'all im ive dont doesnt didnt cant couldnt wont
+wouldnt shouldnt isnt arent wasnt werent hasnt havent hadnt ill id youre youve theyre thats theres whats
+don doesn didn isn aren wasn weren hasn haven hadn couldn wouldn shouldn won ain ve ll re
+"""
+_ADVERBS = """
+not no yes never ever always often sometimes usually rarely seldom again already almost also altogether any anyhow anyway
+anywhere apart away back both each either neither enough even every everywhere few fewer fairly first further furthermore
+hence here hereby herein how however indeed instead just last later latter least less lots many maybe meanwhile more moreover
+most mostly much namely nearly nevertheless next nonetheless nowhere now once only other others otherwise own perhaps
+possibly probably quite rather really same second several similarly some somehow somewhat somewhere soon still such there
+thereafter thereby therefore therein thus together too twice very well when whence whenever where whereby wherein wherever
+why all another away etc eg ie vs okay ok please
+"""
+_VERBS = """
+say says said saying make makes made making take takes took taken taking come comes came coming see sees saw seen seeing
+know knows knew known think thinks thought use uses used using want wants wanted give gives given gave seem seems seemed
+seeming become becomes became becoming keep keeps kept put puts try tries tried tell tells told look looks looked
+"""
+
+ENGLISH = frozenset(" ".join((_PRONOUNS, _JOINTS, _AUXILIARIES, _CONTRACTIONS, _ADVERBS, _VERBS)).split())
+
+
+_HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_HIRAGANA = "\u3041-\u309f"
+_KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+_SOUTH_EAST = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f"  # Thai, Lao, Burmese, Khmer
+_WHOLE_HAN, _WHOLE_SOUTH_EAST = 4, 12  # characters of the longest run that is one word
+SHORTEST = 2  # characters of a word in these scripts, where words of others must be longer
+
+
+def cut(pieces: list[str]) -> list[str]:
+    """The pieces, where those with letters of these scripts are cut into words."""
+    return [word for piece in pieces for word in (_words_within(piece) if _unspaced_letters().search(piece) else (piece,))]
+
+
+def has_unspaced(text: str) -> bool:
+    """Whether the text has a letter of these scripts."""
+    return _unspaced_letters().search(text) is not None
+
+
+def runs_within(piece: str) -> list[str]:
+    """The words that a piece gives in the midst of a longer run of such letters; the piece itself if it has none of them."""
+    return _words_within(piece, whole=False) if has_unspaced(piece) else [piece]
+
+
+def _words_within(piece: str, *, whole: bool = True) -> list[str]:
+    """Chinese letters and hiragana in twos, a run of katakana whole, South East Asian letters in threes with their marks."""
+    found: list[str] = []
+    for part in _parts().finditer(piece):
+        if part.lastgroup == "han":
+            found += _overlapping(list(part.group()), 2, _WHOLE_HAN * whole)
+        elif part.lastgroup == "south_east":
+            short = whole and len(part.group()) <= _WHOLE_SOUTH_EAST
+            found += _overlapping(_syllable_parts().findall(part.group()), 3, len(part.group()) * short)
+        else:
+            found.append(part.group())
+    return found
+
+
+def _overlapping(letters: list[str], several: int, whole: int) -> list[str]:
+    if len(letters) <= max(whole, several):
+        return ["".join(letters)]
+    return ["".join(letters[first : first + several]) for first in range(len(letters) - several + 1)]
+
+
+@functools.cache
+def combining_marks() -> str:
+    """All combining marks and joiners, as the inside of a character class."""
+    marks = [c for c in range(0x300, min(sys.maxunicode, 0x1FFFF)) if unicodedata.category(chr(c)).startswith("M")]
+    starts = [c for c in marks if unicodedata.category(chr(c - 1))[0] != "M"]
+    ends = [c for c in marks if unicodedata.category(chr(c + 1))[0] != "M"]
+    return "".join(f"{chr(a)}-{chr(b)}" for a, b in zip(starts, ends, strict=True)) + "\u200c\u200d"
+
+
+@functools.cache
+def _unspaced_letters() -> re.Pattern[str]:
+    return re.compile(f"[{_HAN}{_HIRAGANA}{_KATAKANA}{_SOUTH_EAST}]")
+
+
+@functools.cache
+def _parts() -> re.Pattern[str]:
+    every = _HAN + _HIRAGANA + _KATAKANA + _SOUTH_EAST
+    kinds = f"(?P<han>[{_HAN}{_HIRAGANA}]+)|(?P<katakana>[{_KATAKANA}]+)|(?P<south_east>[{_SOUTH_EAST}]+)"
+    return re.compile(f"{kinds}|(?P<other>[^{every}]+)")
+
+
+@functools.cache
+def _syllable_parts() -> re.Pattern[str]:
+    """A letter with the marks above, below and behind it."""
+    return re.compile(f".[{combining_marks()}]*")
+
 
 Tokenised = Sequence[str] | Sequence[Sequence[str]]  # words, or sentences of words
 BREAK = ""  # the piece, and the word, that ends a sentence
@@ -33,6 +138,16 @@ _SENTENCE_END = (
     r"(?:[!?…。！？｡।]++|(?<![^\W\d_])\.++|(?<=[^\W_]{2})(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDr)(?<!\bvs)(?<!\bcf)\.++)"
     rf"[{_STOPS}]*+[\"'”’»)\]]*+(?=\s|\Z)|[。！？｡।]++)|\n[^\S\n]*+\n)"
 )
+
+
+LONGEST = 1_000_000  # words of a document, where nobody says otherwise
+MOST = 2**31 - 1  # words of a document that can be counted: counts are held in 32 bits
+
+
+def check_longest(where: str, longest: int) -> None:
+    """Refuses a limit beyond what can be counted."""
+    if not 1 <= longest <= MOST:
+        raise BadSetting(where, "longest", f"{longest:,}", f"must lie between 1 and {MOST:,}")
 
 
 @dataclass(frozen=True)
@@ -171,7 +286,7 @@ def _words_in(path: Path) -> list[str]:
     try:
         return path.read_text("utf-8-sig").split()
     except UnicodeDecodeError as fault:
-        raise WrongEncoding(str(path), fault.object.count(b"\n", 0, fault.start) + 1) from fault
+        raise wrong_encoding(str(path), fault.object.count(b"\n", 0, fault.start) + 1) from fault
 
 
 @functools.cache

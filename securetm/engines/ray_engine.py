@@ -1,26 +1,171 @@
-"""The engine that carries out tasks on Ray: on this machine, or on a cluster of the party's own that lets nobody else in.
+"""The folder of one Ray cluster's own files: for its owner alone, with a fresh token, and gone once the cluster is.
 
-Actors read documents where they lie. The question with its state is sent once a round, results are added as they arrive, and
-the tasks of a lost actor are carried out by another. Everything that Ray sees is inside the party.
+Ray opens the folders that it makes to everybody, so they lie inside this one. Its files are logs, sockets, and what it moves
+out of memory. The driver of a party that was killed deletes it; where the driver was killed, too, the next start does.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from multiprocessing import Pipe
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from securetm.contracts import Engine
-from securetm.engines.carrying import packed, unpacked
-from securetm.engines.dispatch import Event, carried_out
 from securetm.engines.listening import is_loopback
-from securetm.engines.ray_driver import RayDriver
 from securetm.engines.ray_errors import BadRayAddress, ClusterWithoutTls, ClusterWithoutToken, NoRay, RayDidNotStart
-from securetm.engines.ray_links import DriverRefused, GiveTask, NextWork, StartWorker, TaskDone, WorkerBegun, WorkerLost
+from securetm.engines.ray_links import (
+    DriverRefused,
+    GiveTask,
+    NextWork,
+    RayLink,
+    RaySettings,
+    StartWorker,
+    TaskDone,
+    WorkerBegun,
+    WorkerLost,
+)
+from securetm.engines.tasks import Event, carried_out, packed, unpacked
+from securetm.entropy import OperatingSystem
+from securetm.private_files import private_file, writing
 from securetm.settings import require
+
+TOKEN = "token"  # noqa: S105 - the name of a file
+_LOCK = "lock"  # held as long as somebody uses the folder
+_PREFIX = "securetm-ray-"
+_LONGEST = 20  # characters of the folder above: the path of a socket may have about a hundred
+_TOKEN_BYTES = 32
+
+
+class RayFolder:
+    """A new folder. `lock` is an open file to be handed to the driver, too."""
+
+    def __init__(self) -> None:
+        above = folder_of_temporary_files()
+        remove_left(above)
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=above))
+        private_file(self.path / f"{_LOCK}.new")
+        self.lock: IO[str] = (self.path / f"{_LOCK}.new").open("r+")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        (self.path / f"{_LOCK}.new").rename(self.path / _LOCK)  # now another start can tell that it is in use
+        with writing(self.token) as file:
+            file.write(OperatingSystem().bytes(_TOKEN_BYTES).hex().encode())
+
+    @property
+    def token(self) -> Path:
+        """The file of the token, which every process of the cluster reads."""
+        return self.path / TOKEN
+
+    def remove(self) -> None:
+        """Deletes the folder. Nobody uses it any more."""
+        self.lock.close()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def folder_of_temporary_files() -> Path:
+    """Where such folders lie: with temporary files, unless that path is too long for sockets."""
+    usual = tempfile.gettempdir()
+    return Path(usual if len(usual) <= _LONGEST else "/tmp")  # noqa: S108 - the folder in it is its owner's alone
+
+
+def remove_left(above: Path) -> None:
+    """Deletes this user's folders that nobody uses any more."""
+    for folder in above.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # somebody uses it, or it is another user's
+            if folder.stat().st_uid == os.getuid():
+                with (folder / _LOCK).open("r+") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+_COMMAND = (sys.executable, "-m", "securetm.engines.ray_host")
+_GRACE = 30.0  # seconds in which Ray may end its processes
+_LOG = "driver.log"
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")  # one each, in every worker
+
+# Set to 0, Ray takes 127.0.0.1 as the address of this machine, and listens there alone. Otherwise it puts another address of
+# this machine in the place of 127.0.0.1. The name is of other systems, where 0 is Ray's default.
+HERE_ALONE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+
+
+class RayDriver:
+    """The process, from its start to `end`."""
+
+    def __init__(self, workers: int, address: str) -> None:
+        self.folder = RayFolder()
+        ours, theirs = Pipe()
+        own = given_environment(os.environ, address) if address else local_environment(os.environ, self.folder.token)
+        with writing(self.folder.path / _LOG) as log:
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a module of our own
+                [*_COMMAND, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=own,
+                pass_fds=(theirs.fileno(), self.folder.lock.fileno()),
+                start_new_session=True,  # Ctrl-C reaches the party, which ends this
+            )
+        theirs.close()
+        self.link = RayLink(ours)
+        self.link.say(RaySettings(workers, address, str(self.folder.path)))
+
+    @property
+    def number(self) -> int:
+        """The number of the process in the operating system."""
+        return self._process.pid
+
+    def last_words(self) -> str:
+        """The last line that the process wrote, for its operator."""
+        with suppress(OSError):
+            lines = (self.folder.path / _LOG).read_text("utf-8", "replace").split("\n")
+            return next((line for line in reversed(lines) if line.strip()), "it said nothing")
+        return "it said nothing"
+
+    def end(self) -> None:
+        """Ends Ray and all of its processes, and deletes its files."""
+        self.link.close()
+        try:
+            self._process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()  # the others end with it
+            self._process.wait()
+        self.folder.remove()
+
+
+def given_environment(inherited: Mapping[str, str], address: str) -> dict[str, str]:
+    """The environment of the driver of a given cluster. Where that is on this machine alone, so is the driver."""
+    here = {HERE_ALONE: "0"} if is_loopback(address.rpartition(":")[0]) else {}
+    return {**environment(inherited), **here}
+
+
+def environment(inherited: Mapping[str, str]) -> dict[str, str]:
+    """The environment of every driver: the party's, where the modules of the party are found."""
+    found = [str(Path(__file__).resolve().parents[2]), *(os.path.abspath(part) for part in sys.path if part)]
+    path = os.pathsep.join(dict.fromkeys(found))
+    return {**inherited, "PYTHONPATH": path, "RAY_USAGE_STATS_ENABLED": "0"}
+
+
+def local_environment(inherited: Mapping[str, str], token: Path) -> dict[str, str]:
+    """The environment of a cluster of this party's own: none of its settings of Ray, but ours."""
+    own = {name: value for name, value in inherited.items() if not name.upper().startswith("RAY_")}
+    return {
+        **environment(own),
+        **dict.fromkeys(_THREADS, "1"),
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token),
+        HERE_ALONE: "0",  # whether it holds is checked at each start (ray_host)
+        "RAY_worker_niceness": "0",  # the party says how nice it is
+    }
+
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -1,10 +1,4 @@
-"""The process of a party's Ray driver. It starts or joins a cluster and hands tasks to actors, as the party says by a pipe.
-
-It is a process of its own because Ray reads its settings from the environment, once in a process, and because it ends with its
-party however that ends, and deletes Ray's files: the pipe closes, which a thread of its own hears, whatever Ray is busy with.
-Where the system has no /proc, Ray's other processes are not found, and end by themselves once they miss this one.
-It is started by its own command line: python -m securetm.engines.ray_host PIPE
-"""
+"""Asks a given Ray cluster whether it lets anybody in, before a party joins it. It joins nothing."""
 
 from __future__ import annotations
 
@@ -12,9 +6,11 @@ import os
 import select
 import shutil
 import signal
+import socket
+import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
@@ -25,7 +21,15 @@ from typing import Any
 import ray
 
 from securetm.engines.listening import family, heard_elsewhere, is_loopback, named
-from securetm.engines.ray_errors import ClusterElsewhere, ClusterTooSmall, RayDidNotStart, RayListens
+from securetm.engines.ray_errors import (
+    ClusterElsewhere,
+    ClusterLetsAnyoneIn,
+    ClusterRefusesToken,
+    ClusterTooSmall,
+    NoClusterAnswers,
+    RayDidNotStart,
+    RayListens,
+)
 from securetm.engines.ray_links import (
     DriverRefused,
     GiveTask,
@@ -37,9 +41,40 @@ from securetm.engines.ray_links import (
     WorkerBegun,
     WorkerLost,
 )
-from securetm.engines.ray_probe import check_closed
 from securetm.engines.ray_worker import ShardHolder, check_versions
 from securetm.errors import SecuretmError
+
+_ANSWERED = 10  # seconds in which the machine of a cluster answers
+_PROBED = 60  # seconds in which a cluster answers, or does not
+_REFUSED = b"AuthenticationError"  # how Ray's own program names what a cluster says to a wrong token
+
+
+def check_closed(address: str, environment: Mapping[str, str]) -> None:
+    """Refuses a cluster that answers a program without its token, that refuses the party's own, or that does not answer."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), _ANSWERED):
+            pass
+    except OSError as problem:
+        raise NoClusterAnswers(address, problem.strerror or str(problem)) from problem
+    without = {name: value for name, value in environment.items() if not name.startswith("RAY_AUTH_")}
+    if _lets_in(address, {**without, "RAY_AUTH_MODE": "disabled"}):
+        raise ClusterLetsAnyoneIn(address)
+    if not _lets_in(address, environment):
+        raise ClusterRefusesToken(address)
+
+
+def _lets_in(address: str, environment: Mapping[str, str]) -> bool:
+    """Whether the cluster answers a program with that environment; it has to say yes or no."""
+    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address, "--skip-version-check"]
+    try:
+        found = subprocess.run(command, env=environment, capture_output=True, timeout=_PROBED, check=False)  # noqa: S603
+    except subprocess.TimeoutExpired as problem:
+        raise NoClusterAnswers(address, f"what listens there said nothing for {_PROBED} seconds") from problem
+    if found.returncode and _REFUSED not in found.stderr:
+        raise NoClusterAnswers(address, "what listens there does not speak as a Ray cluster with these settings")
+    return not found.returncode
+
 
 SESSION = "s"  # the folder of Ray's own files: short, because it is part of the paths of sockets
 _NEEDED = ("gcs_server", "raylet")  # programs of Ray without which no actor can be started

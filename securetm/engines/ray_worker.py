@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from securetm.engines.carrying import TriedTask, packed_outcome, tried, unpacked
 from securetm.engines.ray_errors import WorkersDiffer
+from securetm.engines.tasks import TriedTask, packed_outcome, tried, unpacked
 from securetm.version import __version__
 
 

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from securetm.engines.carrying import packed_outcome, tried, unpacked
+from securetm.engines.tasks import packed_outcome, tried, unpacked
 
 HELLO, WORK, TASK = b"hello", b"work", b"task"  # the first message of a worker; what goes before a message to it
 

@@ -12,7 +12,7 @@ from securetm.contracts import Array, State
 from securetm.models.quality import top_words
 from securetm.plans.agreement import Agreement
 from securetm.plans.schema import MOMENTS, PLAIN, PUBLIC
-from securetm.quality.similarity_scores import affinity
+from securetm.quality.similarity import affinity
 
 EARLIER = "earlier"
 

@@ -14,8 +14,7 @@ from securetm.contracts import Array, Budget, Unit
 from securetm.corpus import docstrings, partitions
 from securetm.corpus.building import Embed
 from securetm.corpus.corpus import PartyCorpus
-from securetm.corpus.opening import open_corpus
-from securetm.corpus.shards.sharded_corpus import ShardedCorpus
+from securetm.corpus.readers import open_corpus
 from securetm.plans.profiles import ProfileFile, make_model
 from securetm.plans.schema import Plan
 from securetm.settings import require
@@ -79,11 +78,8 @@ def check_brought(corpus: PartyCorpus, embed: WatchedEmbed | None, plan: Plan, b
     """
     if budget is None or embed is None or embed.used or plan.origins.embeddings or not len(corpus):
         return
-    if isinstance(corpus, ShardedCorpus):
-        made_by = corpus.view.store.manifest.columns.get("embedding", "")
-        brought = corpus.embeddings is not None and made_by != plan.embeddings.embedder().identity
-    else:
-        brought = corpus.embeddings is not None
+    made_by = corpus.documents.embedded_as
+    brought = corpus.embedding_width > 0 and (not made_by or made_by != plan.embeddings.embedder().identity)
     named = 'name their column (--embedding COLUMN) and say why what made them is public (--public embeddings="WHY")'
     instead = f"{named}, or leave the column out"
     problem = "makes no embedding here: the documents bring their own, and nobody says what made them"

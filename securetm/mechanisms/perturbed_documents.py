@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.corpus.held_blocks import HeldInBlocks
+from securetm.corpus.blocks import HeldInBlocks
 from securetm.errors import CountsNotWhole
 from securetm.mechanisms.mechanism_errors import WordsUnknown
 from securetm.mechanisms.slot_bound_kernels import add_up

@@ -11,8 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array, Perturbed, Reads, TopicModel
-from securetm.corpus.held_blocks import HeldInBlocks
-from securetm.corpus.length_limits import LONGEST, check_lengths
+from securetm.corpus.blocks import HeldInBlocks
+from securetm.corpus.held_documents import check_lengths
+from securetm.corpus.tokeniser import LONGEST
 from securetm.errors import BadSetting
 from securetm.models.model_errors import NoEmbeddings, NoKnownWords, NoMatrix, NoSentences, OtherEmbeddings, OtherVocabulary
 
@@ -145,7 +146,7 @@ def _counted(matrix: Any, vocabulary: Sequence[str] | None, embeddings: Array | 
     words = tuple(vocabulary) if vocabulary is not None else tuple(f"{_UNNAMED}{v}" for v in range(counts.shape[1]))
     if len(words) != counts.shape[1]:
         raise OtherVocabulary(counts.shape[1], len(words))
-    from securetm.corpus.counted_documents import keys_of_counts
+    from securetm.corpus.held_documents import keys_of_counts
 
     return BagOfWords(counts, words, keys_of_counts(counts, words, embeddings), embeddings=embeddings)
 

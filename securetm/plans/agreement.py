@@ -15,8 +15,8 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Budget, Origin, Profile, StartingInput, State, TopicModel, Unit
 from securetm.corpus.public_words import language_code, public_shares
-from securetm.corpus.vector_errors import VectorsKnowNoWord
 from securetm.corpus.word_vectors import VectorSource, installed_vectors
+from securetm.errors import Mistake
 from securetm.models.moments import TopicsBefore
 from securetm.models.public_knowledge import PublicKnowledge, public_knowledge
 from securetm.models.stored_model import origin_of_model, read_any
@@ -113,7 +113,13 @@ class Agreement:
         if public is None or self.vectors is None or public.vectors.any():
             return public
         if self.plan.training.vectors:
-            raise VectorsKnowNoWord(self.vectors.shown, len(vocabulary))
+            raise Mistake(
+                "the word vectors {name!r} know none of the {words:word|words}, so there is no public topic to begin at",
+                hint="name vectors of the documents' language, with words in small letters; or begin without any: "
+                "--start plain",
+                name=self.vectors.shown,
+                words=len(vocabulary),
+            )
         return None
 
     def public(self, vocabulary: Sequence[str], frequencies: Array | None = None) -> PublicKnowledge | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from securetm.contracts import Budget, Origin, OriginKind, PaidEntry, StartingInput
-from securetm.corpus.sentence_models import is_usual
+from securetm.corpus.text_embeddings import is_usual
 from securetm.corpus.word_vectors import GLOVE, SENTENCE, VectorSource
 from securetm.errors import BadSetting
 from securetm.models.stored_model import origin_of_model, words_of_model

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from securetm.contracts import Budget, Profile, TopicModel, Unit
-from securetm.corpus.sentence_models import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
+from securetm.corpus.text_embeddings import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
 from securetm.corpus.word_vectors import GLOVE, VectorSource, installed_vectors
 from securetm.models.moments import MOST_WORDS
 from securetm.plans.checks import check_completed, check_request, check_under_profile, hidden_documents

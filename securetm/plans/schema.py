@@ -15,11 +15,9 @@ from typing import Annotated, Any, cast
 
 from securetm.contracts import Budget, Profile, Unit
 from securetm.contracts.origin import LONGEST_REASON
-from securetm.corpus.length_limits import LONGEST
 from securetm.corpus.public_words import frequent_words, language_code
-from securetm.corpus.sentence_models import USUAL
-from securetm.corpus.text_embeddings import MAX_TOKENS, TextEmbedder
-from securetm.corpus.tokeniser import Tokeniser
+from securetm.corpus.text_embeddings import MAX_TOKENS, USUAL, TextEmbedder
+from securetm.corpus.tokeniser import LONGEST, Tokeniser
 from securetm.data_homes import COORDINATOR_OUT
 from securetm.errors import BadSetting, NotFound
 from securetm.models.stored_model import words_of_model

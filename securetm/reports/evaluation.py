@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from securetm.quality.control_topics import CONTROLS
 from securetm.quality.evaluation import FREQUENCIES, Compared, Evaluation, Row
+from securetm.quality.judged_topics import CONTROLS
 from securetm.reports.document import Cell, Paragraph, Table, Words, items
 from securetm.reports.terminal import show
 from securetm.wording import counted

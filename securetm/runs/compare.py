@@ -22,7 +22,7 @@ from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation.simulation import documents_of
 from securetm.federation.store import read_json
-from securetm.quality.significance import Difference, paired_difference
+from securetm.quality.evaluation import Difference, paired_difference
 from securetm.runs.finished import FinishedRun
 
 SEED = "seed"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -311,7 +311,7 @@ def documents_of_run(run: FinishedRun) -> Corpus | None:
     columns = ("labels", "embeddings")  # the others play no part, and may be there at some parties only
     kept = [name for name in columns if all(getattr(corpus, name) is not None for corpus in found.values())]
     bare = dict.fromkeys(("labels", "embeddings", "parties", "dates", "texts"))
-    chosen = [replace(one, **{**bare, **{name: getattr(one, name) for name in kept}}) for one in found.values()]
+    chosen = [one.replace(**{**bare, **{name: getattr(one, name) for name in kept}}) for one in found.values()]
     return Corpus.concat(chosen, name=run.name) if chosen else None
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from securetm.contracts import Array, Cohort, DocumentBlock, Memory, Query, RoundContext
-from securetm.corpus.held_blocks import numbered
+from securetm.corpus.blocks import numbered
 from securetm.entropy import OperatingSystem
 from securetm.route import Route
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.corpus.held_blocks import HeldInBlocks
+from securetm.corpus.blocks import HeldInBlocks
 
 WORDS = 12
 EMBEDDING_SIZE = 16

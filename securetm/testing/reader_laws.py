@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import pytest
 
-from securetm.corpus.columns import Columns
 from securetm.corpus.readers import Reader
+from securetm.corpus.records import Columns
 from securetm.errors import SecuretmError
 
 PRIVATE = "zanzibarquux"  # a word of every document, which no error may quote

@@ -91,7 +91,7 @@ def test_they_are_made_of_the_parties_own_rarer_words(parties: Mapping[str, Corp
 
 
 def test_a_party_s_documents_carry_no_mark(parties: Mapping[str, Corpus]) -> None:
-    labelled = {name: replace(corpus, labels=np.full(len(corpus), "a subject")) for name, corpus in parties.items()}
+    labelled = {name: corpus.replace(labels=np.full(len(corpus), "a subject")) for name, corpus in parties.items()}
     put, _ = with_canaries(labelled, 30, 1)
     for corpus in put.values():
         assert corpus.labels is not None

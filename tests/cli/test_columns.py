@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.corpus.columns import ROLES
+from securetm.corpus.records import ROLES
 
 from .conftest import SMALL, Said, securetm
 from .test_cli import told

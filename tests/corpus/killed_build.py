@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from securetm.corpus.shard_building.corpus_build import CorpusBuild
+from securetm.corpus.corpus_build import CorpusBuild
 
 from .. import forking
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 
-from securetm.corpus.contents import text_digest
+from securetm.corpus.document_names import text_digest
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 

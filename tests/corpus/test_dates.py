@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from securetm.corpus.corpus_errors import BadDate, NoDates
 from securetm.corpus.dates import all_periods, periods_of
+from securetm.errors import Mistake
 
 
 def test_dates_fall_into_their_periods() -> None:
@@ -25,21 +25,21 @@ WRONG = (
 
 @pytest.mark.parametrize("text", WRONG)
 def test_what_is_no_date_is_refused_with_its_place(text: str) -> None:
-    with pytest.raises(BadDate, match="north, document 2:") as refused:
+    with pytest.raises(Mistake, match="north, document 2:") as refused:
         periods_of(np.array(["2026", text]), "year", "north")
-    assert refused.value.wanted == "date"
+    assert refused.value.facts()["wanted"] == "date"
 
 
 def test_the_text_of_a_wrong_date_is_not_shown() -> None:
-    with pytest.raises(BadDate) as refused:
+    with pytest.raises(Mistake, match="names no") as refused:
         periods_of(np.array(["Ms 12 Secret " + "x" * 90]), "year", "north")
-    assert refused.value.form == "aa 99 aaaaaa " + "a" * 17 + "…"
+    assert refused.value.facts()["form"] == "aa 99 aaaaaa " + "a" * 17 + "…"
 
 
 def test_a_coarse_date_is_in_no_finer_period() -> None:
-    with pytest.raises(BadDate, match="names no month"):
+    with pytest.raises(Mistake, match="names no month"):
         periods_of(np.array(["2026"]), "month", "north")
-    with pytest.raises(NoDates, match="north"):
+    with pytest.raises(Mistake, match="north"):
         periods_of(None, "year", "north")
 
 

@@ -13,9 +13,8 @@ import pytest
 
 from securetm.contracts import Array
 from securetm.corpus import docstrings
-from securetm.corpus.corpus_errors import TooFewPackages
-from securetm.corpus.docstrings import docstring_parties, docstrings_in
-from securetm.corpus.plain_prose import prose
+from securetm.corpus.docstrings import docstring_parties, docstrings_in, prose
+from securetm.errors import Mistake
 from tests.corpus.generated import check
 from tests.effort import worked
 
@@ -130,7 +129,7 @@ def small_library(folder: Path) -> Path:
 
 def test_one_party_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docstrings, "PACKAGES", {"not-there": "not_there_at_all"})
-    with pytest.raises(TooFewPackages, match="only 1"):
+    with pytest.raises(Mistake, match="only 1"):
         docstring_parties(cache=tmp_path)
 
 

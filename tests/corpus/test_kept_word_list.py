@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from securetm.corpus import kept_word_list
-from securetm.corpus.kept_word_list import kept_list
-from securetm.corpus.public_words import LANGUAGES, ranked_words
+from securetm.corpus import public_words
+from securetm.corpus.public_words import LANGUAGES, kept_list, ranked_words
 from securetm.corpus.tokeniser import Tokeniser
 
 
@@ -74,7 +73,7 @@ def test_other_code_makes_another_list(cache: Path, monkeypatch: pytest.MonkeyPa
     making, changed = Making(), tmp_path / "changed.py"
     kept_list("en", Tokeniser(), making)
     changed.write_text("# another tokeniser\n")
-    monkeypatch.setattr(kept_word_list.stop_words, "__file__", str(changed))
+    monkeypatch.setattr(public_words.words_of_texts, "__file__", str(changed))
     kept_list("en", Tokeniser(), making)
     assert making.made == 2
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,12 @@ import pytest
 
 from securetm.block_answers import files_in
 from securetm.contracts import Answer, Cohort, Keeping, Memory, RoundContext
-from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_errors import DamagedFile
+from securetm.corpus.corpus_build import CorpusBuild
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.shard_building.corpus_build import CorpusBuild
+from securetm.corpus.records import Columns
 from securetm.entropy import OperatingSystem
+from securetm.errors import Mistake
 from securetm.models.lda.lda import LDA
 from securetm.route import Route
 from securetm.testing.few_blocks import InAnyOrder
@@ -34,7 +33,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
     rows = [{"text": " ".join(rng.choice(names, rng.integers(1, 12))), "person": f"p{rng.integers(30)}"} for _ in range(120)]
     (folder / "documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     CorpusBuild(str(folder / "documents.jsonl"), folder / "built", Columns(), block_documents=13).run()
-    held = replace(read_corpus(str(folder / "documents.jsonl")), block_documents=13)
+    held = read_corpus(str(folder / "documents.jsonl")).replace(block_documents=13)
     return Corpus.load(folder / "built"), held.in_blocks()
 
 
@@ -68,7 +67,7 @@ def test_on_disk_as_in_memory_and_back(both: tuple[Any, Any]) -> None:
         assert answers[-1] == held.round(number, Keeping())
         if number == 1:
             kept[number] = dict(stored.memory), stored.state
-    folder = Path(stored.documents.view.store.folder) / "memory" / "run"
+    folder = Path(stored.documents.documents.store.folder) / "memory" / "run"
     versions = {path.name.split("-")[1] for path in folder.iterdir()}
     assert versions == {"00000001.npz", "00000002.npz", "00000003.npz"}  # one to go back to, the one before, the last
     assert all(len(array) < 100 for array in stored.memory.values())
@@ -79,7 +78,7 @@ def test_on_disk_as_in_memory_and_back(both: tuple[Any, Any]) -> None:
 
 def test_what_a_killed_worker_left_is_deleted_and_damage_is_named(both: tuple[Any, Any]) -> None:
     stored = Trained(both[0], {})
-    folder = Path(stored.documents.view.store.folder) / "memory" / "other"
+    folder = Path(stored.documents.documents.store.folder) / "memory" / "other"
     stored.round(0, Keeping("other", "00000000"))
     left, later = folder / ".00000-00000000.npz.1.part", folder / "00000-00000009.npz"
     left.write_bytes(b"half")
@@ -89,6 +88,6 @@ def test_what_a_killed_worker_left_is_deleted_and_damage_is_named(both: tuple[An
     assert later.exists()
     (folder / "00002-00000001.npz").write_bytes(b"damaged")
     before = {name: array.tobytes() for name, array in stored.memory.items()}
-    with pytest.raises(DamagedFile):
+    with pytest.raises(Mistake, match="is damaged or was cut short"):
         stored.round(2, keeping(2, stored.memory))
     assert {name: array.tobytes() for name, array in stored.memory.items()} == before

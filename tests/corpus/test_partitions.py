@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_errors import NoColumn
 from securetm.corpus.partitions import by_column, dirichlet, equal
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Mistake
 
 SIZES = (500, 300, 200)
 
@@ -33,7 +32,7 @@ def test_by_column() -> None:
         "unnamed": [corpus.keys[0]],
         "p": corpus.keys[1:].tolist(),
     }
-    with pytest.raises(NoColumn, match="date"):
+    with pytest.raises(Mistake, match="date"):
         by_column(corpus, "date")
     with pytest.raises(BadSetting, match="column"):
         by_column(corpus, "keys")  # type: ignore[arg-type]
@@ -117,7 +116,7 @@ def test_refusals() -> None:
         dirichlet(labelled(), 0, 1.0)
     with pytest.raises(BadSetting, match="leaves party-1 without a document"):
         dirichlet(Corpus.from_strings(["wing", "hoof", "tail"], labels=["a", "a", "a"]), 3, 1e-6)
-    with pytest.raises(NoColumn):
+    with pytest.raises(Mistake, match="the documents have no"):
         dirichlet(Corpus.from_strings(["wing"]), 1, 1.0)
     for alpha in (0.0, -1.0, float("nan")):
         with pytest.raises(BadSetting):

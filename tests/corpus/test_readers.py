@@ -139,7 +139,7 @@ def test_a_large_group_of_rows_of_a_parquet_file_is_not_in_memory_at_once(tmp_pa
     parquet.write_table(pa.table({"text": texts}), tmp_path / "a.parquet", compression=None, use_dictionary=False)
     size = (tmp_path / "a.parquet").stat().st_size
     code = (
-        "import sys; from securetm.corpus.columns import Columns; from securetm.corpus.readers import records_of\n"
+        "import sys; from securetm.corpus.records import Columns; from securetm.corpus.readers import records_of\n"
         "peak = lambda: int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) << 10\n"
         "found = records_of(sys.argv[1], Columns())[1]; next(found); before = peak()\n"
         "print(sum(1 for _ in found), peak() - before)"

@@ -6,31 +6,20 @@ import json
 import pickle
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from securetm.corpus.building import CorpusBuilder, Record
-from securetm.corpus.columns import Columns
+from securetm.corpus.building import CorpusBuilder
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus_build import BuildingParts, CorpusBuild, UnwrittenBlocks
 from securetm.corpus.partitions import equal
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.shard_building.building_parts import BuildingParts
-from securetm.corpus.shard_building.corpus_build import CorpusBuild
-from securetm.corpus.shard_building.unwritten_blocks import UnwrittenBlocks
-from securetm.corpus.shards.shard_errors import (
-    BlockTooLarge,
-    DamagedShard,
-    FolderTaken,
-    NoStoredCorpus,
-    NotBuilt,
-    WholeCorpusNeeded,
-)
-from securetm.corpus.shards.sharded_corpus import ShardedCorpus
+from securetm.corpus.records import Columns, Record
 from securetm.corpus.tokeniser import Tokeniser
+from securetm.errors import Mistake
 from securetm.federation.simulation.simulation import federate
 from securetm.models.tensor_file import packed, unpacked
 from tests.repeatable import drawn_from
@@ -55,11 +44,9 @@ def written(path: Path, documents: int = 300) -> Path:
     return path
 
 
-def built(source: Path, folder: Path, *, columns: Columns | None = None, **settings: Any) -> ShardedCorpus:
+def built(source: Path, folder: Path, *, columns: Columns | None = None, **settings: Any) -> Corpus:
     CorpusBuild(str(source), folder, columns or Columns(), **settings).run()
-    found = Corpus.load(folder)
-    assert isinstance(found, ShardedCorpus)
-    return found
+    return Corpus.load(folder)
 
 
 def same(mine: Any, theirs: Any) -> None:
@@ -76,7 +63,7 @@ def same(mine: Any, theirs: Any) -> None:
 def test_every_document_is_as_in_memory(tmp_path: Path, block_documents: int) -> None:
     source = written(tmp_path / "notes.jsonl")
     stored = built(source, tmp_path / "out", block_documents=block_documents).in_blocks()
-    held = replace(read_corpus(source), block_documents=block_documents).in_blocks()
+    held = read_corpus(source).replace(block_documents=block_documents).in_blocks()
     assert (stored.dropped, stored.skipped, len(stored)) == (held.dropped, held.skipped, len(held))
     assert np.array_equal(stored.lengths(), held.lengths())
     assert np.array_equal(stored.document_frequencies(), held.document_frequencies())
@@ -90,7 +77,7 @@ def test_what_is_made_of_it_is_as_in_memory(tmp_path: Path) -> None:
     source = written(tmp_path / "notes.jsonl")
     stored, held = (
         built(source, tmp_path / "out", block_documents=50),
-        replace(read_corpus(source), block_documents=50).in_blocks(),
+        read_corpus(source).replace(block_documents=50).in_blocks(),
     )
     for change in CHANGES:
         one, other = change(stored), change(held)
@@ -116,27 +103,27 @@ def test_documents_read_alone_are_as_in_memory(tmp_path: Path, monkeypatch: pyte
         text = ". ".join(["wordaa wordab"] * 300)
         file.write(json.dumps({"text": text, "label": "x", "party": "p0", "person": "q1", "embedding": [0.5, 9.0]}) + "\n")
     stored = built(source, tmp_path / "out", block_documents=80)
-    held = replace(read_corpus(source), block_documents=80).in_blocks()
-    monkeypatch.setattr("securetm.corpus.shards.stored_block.FEW", few)
+    held = read_corpus(source).replace(block_documents=80).in_blocks()
+    monkeypatch.setattr("securetm.corpus.stored_documents.FEW", few)
     assert len(stored.blocks()) > 2
     for rows in (np.random.default_rng(0).permutation(len(held)), np.array([0, 5, 5, 230, 130]), np.arange(0)):
-        same(stored.view.read(rows), held.select(rows))
+        same(stored.select(rows).read(), held.select(rows))
 
 
 def test_a_shard_cut_short_after_it_was_checked_is_named(tmp_path: Path) -> None:
     stored = built(written(tmp_path / "notes.jsonl"), tmp_path / "out", block_documents=64)
-    stored.view.read(np.arange(3))
+    stored.select(np.arange(3)).read()
     shard = Path(stored.blocks()[0].shard)
     shard.write_bytes(shard.read_bytes()[:100])
-    with pytest.raises(DamagedShard, match="shorter"):
-        stored.view.read(np.arange(3, 6))
+    with pytest.raises(Mistake, match="shorter"):
+        stored.select(np.arange(3, 6)).read()
 
 
 @pytest.mark.parametrize("profile", [pytest.param("masked", marks=pytest.mark.slow), "dp-distributed"])
 def test_a_federation_learns_the_same(profile: str, tmp_path: Path) -> None:
     """From lines of JSON, from one file of blocks and from seven, whatever is drawn."""
     source = written(tmp_path / "notes.jsonl", 600)
-    held = replace(read_corpus(source), block_documents=40)
+    held = read_corpus(source).replace(block_documents=40)
     corpora = {"memory": held, **{str(n): built(source, tmp_path / f"{n}", block_documents=40, shards=n) for n in (1, 7)}}
     (tmp_path / "words.txt").write_text("\n".join(held.vocabulary))
     settings = {"model.name": "lda-vi", "model.n_topics": 3, "training.rounds": 2, "profile": profile}
@@ -152,11 +139,11 @@ def test_a_federation_learns_the_same(profile: str, tmp_path: Path) -> None:
 
 def test_a_comparison_reads_more_than_a_block_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parties with more documents than fit into memory at once are judged like parties whose documents are in memory."""
-    monkeypatch.setattr("securetm.corpus.shards.sharded_corpus.BLOCK_DOCUMENTS", 30)
+    monkeypatch.setattr("securetm.corpus.corpus.BLOCK_DOCUMENTS", 30)
     monkeypatch.setattr("securetm.federation.simulation.comparison.MOST_TRAINED", 25)
     monkeypatch.setattr("securetm.federation.simulation.comparison.MOST_JUDGED", 100)
     source = written(tmp_path / "notes.jsonl", 600)
-    stored, held = built(source, tmp_path / "out", block_documents=20), replace(read_corpus(source), block_documents=20)
+    stored, held = built(source, tmp_path / "out", block_documents=20), read_corpus(source).replace(block_documents=20)
     settings = {"model.name": "lda", "model.n_topics": 3, "training.rounds": 2}
     results = [federate(equal(corpus, 5), tmp_path / name, settings) for name, corpus in (("disk", stored), ("memory", held))]
     assert min(len(part) for part in equal(stored, 5).values()) > 30
@@ -167,7 +154,7 @@ def test_a_comparison_reads_more_than_a_block_in_parts(tmp_path: Path, monkeypat
 def test_equal_bytes_whatever_memory_and_files(tmp_path: Path) -> None:
     source = written(tmp_path / "notes.jsonl")
     digests = {
-        built(source, tmp_path / f"out-{shards}", block_documents=20, shards=shards).view.store.manifest.digest
+        built(source, tmp_path / f"out-{shards}", block_documents=20, shards=shards).documents.store.manifest.digest
         for shards in (1, 2, 7)
     }
     assert len(digests) == 1
@@ -175,7 +162,7 @@ def test_equal_bytes_whatever_memory_and_files(tmp_path: Path) -> None:
     for file in sorted((tmp_path / "again").iterdir()):
         assert file.read_bytes() == (tmp_path / "out-2" / file.name).read_bytes()
         assert file.stat().st_mode & 0o777 == 0o600
-    assert again.view.store.folder.stat().st_mode & 0o777 == 0o700
+    assert again.documents.store.folder.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_folder_of_files_is_one_source(tmp_path: Path) -> None:
@@ -186,47 +173,47 @@ def test_a_folder_of_files_is_one_source(tmp_path: Path) -> None:
         (folder / f"{number}.jsonl").write_text("".join(lines[100 * number : 100 * number + 100]))
     held, stored = read_corpus(folder), built(folder, tmp_path / "out", block_documents=90)
     assert np.array_equal(held.tokens, read_corpus(source).tokens)
-    assert np.array_equal(stored.keys, held.in_blocks().keys) or stored.has_persons
+    assert np.array_equal(stored.keys, held.in_blocks().keys) or stored.persons is not None
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
     stored = built(written(tmp_path / "notes.jsonl"), tmp_path / "out", block_documents=100)
-    folder = stored.view.store.folder
+    folder = stored.documents.store.folder
     shard = folder / "00000.shard"
     whole = shard.read_bytes()
     shard.write_bytes(whole[:-64])
-    with pytest.raises(DamagedShard, match=r"00000.shard .*bytes"):
+    with pytest.raises(Mistake, match=r"00000.shard .*bytes"):
         Corpus.load(folder)
     shard.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
-    with pytest.raises(DamagedShard, match="block 0 does not hold"):
-        Corpus.load(folder).lengths()  # type: ignore[union-attr]
+    with pytest.raises(Mistake, match="block 0 does not hold"):
+        Corpus.load(folder).lengths()
     shard.write_bytes(whole)
     manifest = folder / "corpus.json"
     text = manifest.read_text()
     manifest.write_text(text.replace('"block_documents":100', '"block_documents":101'))
-    with pytest.raises(DamagedShard, match=r"corpus.json .*what it said"):
+    with pytest.raises(Mistake, match=r"corpus.json .*what it said"):
         Corpus.load(folder)
     manifest.write_text("{}")
-    with pytest.raises(NoStoredCorpus):
+    with pytest.raises(Mistake, match="holds no corpus"):
         Corpus.load(folder)
     shard.unlink()
     manifest.write_text(text)
-    with pytest.raises(DamagedShard, match="it is not there"):
+    with pytest.raises(Mistake, match="it is not there"):
         Corpus.load(folder)
 
 
 def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:
     source = written(tmp_path / "notes.jsonl")
     stored = built(source, tmp_path / "out", block_documents=20)
-    with pytest.raises(FolderTaken, match="a finished corpus"):
+    with pytest.raises(Mistake, match="a finished corpus"):
         CorpusBuild(str(source), tmp_path / "out").run()
-    with pytest.raises(FolderTaken, match="other files"):
+    with pytest.raises(Mistake, match="other files"):
         CorpusBuild(str(source), tmp_path).run()
     (tmp_path / "half" / "building").mkdir(parents=True)
-    with pytest.raises(NotBuilt):
+    with pytest.raises(Mistake, match="building has not ended"):
         Corpus.load(tmp_path / "half")
-    with pytest.raises(WholeCorpusNeeded):
-        replace(stored, rows=np.zeros(70_000, dtype=np.int64)).gathered()
+    with pytest.raises(Mistake, match="needs all documents in memory"):
+        stored.select(np.zeros(70_000, dtype=np.int64)).gathered()
 
 
 def test_a_block_that_takes_more_than_allowed_is_refused(tmp_path: Path) -> None:
@@ -236,5 +223,5 @@ def test_a_block_that_takes_more_than_allowed_is_refused(tmp_path: Path) -> None
     parts.add(builder.taken(), builder)
     blocks = UnwrittenBlocks(parts, np.arange(len(builder.lexicon.words)), 10_000, by_person=False)
     blocks.check_room(0, 9)
-    with pytest.raises(BlockTooLarge, match="4000 documents takes 8 MB"):
+    with pytest.raises(Mistake, match="4000 documents takes 8 MB"):
         blocks.check_room(0, 7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from securetm.corpus.synthetic import LdaNodes, SyntheticNodes, lda_nodes
+from lab.synthetic_documents import LdaNodes, SyntheticNodes, lda_nodes
 from securetm.errors import BadSetting
 from tests.corpus.generated import check
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from securetm.corpus.synthetic_stream import SyntheticStream
+from lab.synthetic_documents import SyntheticStream
 from securetm.errors import BadSetting
 
 STREAM = SyntheticStream(700, words=30, topics=3, length=20, seed=5, block_documents=300)

@@ -14,11 +14,9 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.embedding_errors import NoSentenceModel, OtherSentenceModel, UnusableSentenceModel
 from securetm.corpus.readers import read_corpus
-from securetm.corpus.sentence_models import LoadedModel, find_sentence_model
-from securetm.corpus.text_embeddings import TextEmbedder
-from securetm.errors import OpenToOthers
+from securetm.corpus.text_embeddings import LoadedModel, NoSentenceModel, TextEmbedder, find_sentence_model
+from securetm.errors import Mistake, OpenToOthers
 from tests.corpus.tiny_sentence_model import WORDS, tiny_model
 
 TEXTS = [" ".join(random.Random(n).choices(WORDS, k=1 + n % 23)) for n in range(150)]
@@ -156,7 +154,7 @@ def test_a_column_of_embeddings_comes_first(embedder: TextEmbedder, monkeypatch:
 
 
 def test_other_weights_are_refused_by_name(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(OtherSentenceModel, match="has weights of digest"):
+    with pytest.raises(Mistake, match="has weights of digest"):
         TextEmbedder(str(folder), digest="0" * 64, folder=tmp_path).embed(["cat"])
 
 
@@ -174,20 +172,20 @@ def test_a_name_that_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_folder_that_is_no_sentence_model(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "modules.json").write_text("[]")
-    with pytest.raises(UnusableSentenceModel, match="holds no weights"):
+    with pytest.raises(Mistake, match="holds no weights"):
         TextEmbedder(str(tmp_path), folder=tmp_path / "kept").embed(["cat"])
     (tmp_path / "model.safetensors").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(UnusableSentenceModel, match="No such file"):
+    with pytest.raises(Mistake, match="No such file"):
         TextEmbedder(str(tmp_path), folder=tmp_path / "kept").embed(["cat"])
     (tmp_path / "model.safetensors").unlink()
     (tmp_path / "model.safetensors").write_bytes(b"no weights")
-    with pytest.raises(UnusableSentenceModel, match="settings cannot be read"):
+    with pytest.raises(Mistake, match="settings cannot be read"):
         TextEmbedder(str(tmp_path), folder=tmp_path / "kept").embed(["cat"])
     for file in ("modules.json", "config.json"):
         (tmp_path / file).write_bytes((folder / file).read_bytes())
     (tmp_path / "1_Pooling").mkdir()
     (tmp_path / "1_Pooling" / "config.json").write_bytes((folder / "1_Pooling" / "config.json").read_bytes())
-    with pytest.raises(UnusableSentenceModel, match="loading it ended in"):
+    with pytest.raises(Mistake, match="loading it ended in"):
         TextEmbedder(str(tmp_path), folder=tmp_path / "kept").embed(["cat"])
 
 

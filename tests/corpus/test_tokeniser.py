@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.stop_words import ENGLISH
-from securetm.corpus.tokeniser import Tokeniser, _own_pattern, prune
+from securetm.corpus.tokeniser import ENGLISH, Tokeniser, _own_pattern, prune
 from securetm.errors import BadSetting
 from tests.corpus.generated import check, sentences_of
 from tests.effort import worked

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from securetm.corpus import word_vectors
-from securetm.corpus.embedding_errors import NoSentenceModel
-from securetm.corpus.vector_errors import BadVectors, NotInstalled
+from securetm.corpus.text_embeddings import NoSentenceModel
 from securetm.corpus.word_vectors import MOST_NUMBERS, VectorSource, read_vectors
-from securetm.errors import NoSuchPath, NotFound, Unreadable
+from securetm.errors import Mistake, NoSuchPath, NotFound, Unreadable
 
 from .tiny_sentence_model import tiny_model
 
@@ -37,7 +36,7 @@ def test_an_array_with_a_list_of_words_beside_it(tmp_path: Path) -> None:
     found = read_vectors(str(tmp_path / "vectors.npy"), ROWS)
     np.testing.assert_allclose(found.matrix(["storm", "rain"]), [[0, 1], [0.6, 0.8]], rtol=1e-6)
     (tmp_path / "vectors.txt").write_text("rain\n", "utf-8")
-    with pytest.raises(BadVectors, match="a row for each of the 1 lines"):
+    with pytest.raises(Mistake, match="a row for each of the 1 lines"):
         read_vectors(str(tmp_path / "vectors.npy"), ROWS)
     (tmp_path / "vectors.txt").unlink()
     with pytest.raises(NoSuchPath):
@@ -54,7 +53,7 @@ def test_an_array_with_a_list_of_words_beside_it(tmp_path: Path) -> None:
 )
 def test_lines_that_are_no_vectors_are_refused_by_number(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "vectors.txt").write_text(text, "utf-8")
-    with pytest.raises(BadVectors, match=said):
+    with pytest.raises(Mistake, match=said):
         read_vectors(str(tmp_path / "vectors.txt"), ["rain"])
 
 
@@ -62,7 +61,7 @@ def test_an_archive_is_no_array(tmp_path: Path) -> None:
     with (tmp_path / "vectors.npy").open("wb") as archive:
         np.savez(archive, rows=np.ones((2, 2)))
     (tmp_path / "vectors.txt").write_text("rain\nstorm\n", "utf-8")
-    with pytest.raises(BadVectors, match="it is not an array of numbers"):
+    with pytest.raises(Mistake, match="it is not an array of numbers"):
         read_vectors(str(tmp_path / "vectors.npy"), ["rain"])
 
 
@@ -87,7 +86,7 @@ def test_names_that_are_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(NoSentenceModel):
         read_vectors(str(tmp_path), ["rain"])
     monkeypatch.setattr(word_vectors, "GLOVE_PACKAGE", "no_such_package_of_vectors")
-    with pytest.raises(NotInstalled, match="glove are not installed"):
+    with pytest.raises(Mistake, match="glove are not installed"):
         read_vectors("glove", ["rain"])
 
 
@@ -120,7 +119,7 @@ def test_what_might_never_end_is_refused_before_it_is_read(tmp_path: Path) -> No
         ("wide.npy", "4,096 are the most"),
         ("words.vec", "it has 0 numbers where 1 to 4,096 are expected"),
     ):
-        with pytest.raises(BadVectors, match=said):
+        with pytest.raises(Mistake, match=said):
             read_vectors(str(tmp_path / name), ["rain"])
-    with pytest.raises(BadVectors, match="no ordinary file"):
+    with pytest.raises(Mistake, match="no ordinary file"):
         VectorSource("/dev/zero").digest  # noqa: B018 - asking is the test

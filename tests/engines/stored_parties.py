@@ -11,9 +11,9 @@ import numpy as np
 
 from securetm.block_answers import IN_PROCESS, files_in
 from securetm.contracts import Answer, Cohort, Engine, Keeping, Memory, RoundContext
-from securetm.corpus.columns import Columns
-from securetm.corpus.shard_building.corpus_build import CorpusBuild
-from securetm.corpus.shards.sharded_corpus import ShardedCorpus
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus_build import CorpusBuild
+from securetm.corpus.records import Columns
 from securetm.entropy import OperatingSystem
 from securetm.plans.profiles import make_model
 from securetm.route import Route
@@ -26,7 +26,7 @@ DOCUMENTS, BLOCK = 120, 9
 ROUNDS = 2
 
 
-def stored(folder: Path, shards: int) -> ShardedCorpus:
+def stored(folder: Path, shards: int) -> Corpus:
     """The same documents, with persons and embeddings, in so many files."""
     rng, source = np.random.default_rng(0), folder / "documents.jsonl"
     names = [f"word{chr(97 + n)}" for n in range(20)]
@@ -40,7 +40,7 @@ def stored(folder: Path, shards: int) -> ShardedCorpus:
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     build = CorpusBuild(str(source), folder / f"in {shards}", Columns(), block_documents=BLOCK, shards=shards)
     assert len(build.run().shards) == shards
-    return ShardedCorpus.open(folder / f"in {shards}", "documents")
+    return Corpus.open(folder / f"in {shards}", "documents")
 
 
 @dataclass

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from securetm.engines.carrying import TriedTask, failed, packed, packed_outcome, tried, unpacked
 from securetm.engines.engine_errors import CannotBeSent, InWorker, TaskGivenUp, WorkerFailed
+from securetm.engines.tasks import TriedTask, failed, packed, packed_outcome, tried, unpacked
 from securetm.errors import SettingMistakes, UnfitBlocks
 
 

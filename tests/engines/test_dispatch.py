@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from securetm.engines.carrying import tried
-from securetm.engines.dispatch import MOST_AHEAD, MOST_LOSSES, Event, OwnTasks, carried_out
 from securetm.engines.engine_errors import InWorker, TaskGivenUp
+from securetm.engines.tasks import MOST_AHEAD, MOST_LOSSES, Event, OwnTasks, carried_out, tried
 
 
 @dataclass

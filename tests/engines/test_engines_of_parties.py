@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from securetm.corpus.columns import Columns
-from securetm.corpus.shard_building.corpus_build import CorpusBuild
+from securetm.corpus.corpus_build import CorpusBuild
+from securetm.corpus.records import Columns
 from securetm.federation.party.preview import preview
 from securetm.federation.transcript import Transcript
 from securetm.private_files import writing

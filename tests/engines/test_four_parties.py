@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from securetm.corpus.columns import Columns
-from securetm.corpus.shard_building.corpus_build import CorpusBuild
+from securetm.corpus.corpus_build import CorpusBuild
+from securetm.corpus.records import Columns
 from securetm.credentials.roster_file import write_roster
 from securetm.engines.listening import family
 from securetm.engines.ray_host import handle

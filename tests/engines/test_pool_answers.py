@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from securetm.corpus.shards.sharded_corpus import ShardedCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.engines.local_pool import LocalPool
 
 from ..models.small_models import OURS
@@ -21,7 +21,7 @@ def every_model(*few: str) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def parties(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, ShardedCorpus]:
+def parties(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, Corpus]:
     folder = tmp_path_factory.mktemp("stored")
     return {shards: stored(folder, shards) for shards in SHARDS}
 
@@ -35,9 +35,7 @@ def pools() -> Iterator[Mapping[int, LocalPool]]:
 
 
 @pytest.mark.parametrize("name", every_model("lda"))  # one that remembers; the laws of engines try a neural one
-def test_shards_and_workers_change_no_byte(
-    name: str, parties: Mapping[int, ShardedCorpus], pools: Mapping[int, LocalPool]
-) -> None:
+def test_shards_and_workers_change_no_byte(name: str, parties: Mapping[int, Corpus], pools: Mapping[int, LocalPool]) -> None:
     expected = trained(name, parties[1])
     for shards, workers in ((1, 3), (2, 1), (7, 3)):
         assert trained(name, parties[shards], pools[workers], f"{name} {workers}") == expected
@@ -57,14 +55,14 @@ class Struck(LocalPool):
 
 
 @pytest.mark.parametrize("name", every_model("lda"))
-def test_killed_twice_in_every_round(name: str, parties: Mapping[int, ShardedCorpus]) -> None:
+def test_killed_twice_in_every_round(name: str, parties: Mapping[int, Corpus]) -> None:
     expected, pool = trained(name, parties[1]), Struck(2)
     assert trained(name, parties[7], pool, f"{name} struck") == expected
     assert pool._crew._started in (0, 2 + 2 * len(expected.answers))  # 0: its question needs all documents at once
     pool.close()
 
 
-def test_nothing_of_the_corpus_is_pickled(parties: Mapping[int, ShardedCorpus]) -> None:
+def test_nothing_of_the_corpus_is_pickled(parties: Mapping[int, Corpus]) -> None:
     sent: list[int] = []
 
     class Weighed(LocalPool):

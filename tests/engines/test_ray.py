@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lab.synthetic_documents import SyntheticStream, write_stream
 from securetm.block_answers import IN_PROCESS, files_in
 from securetm.contracts import Cohort, Engine, Keeping, Mechanism, Memory, Query, RoundContext
-from securetm.corpus.shards.sharded_corpus import ShardedCorpus
-from securetm.corpus.synthetic_shards import write_stream
-from securetm.corpus.synthetic_stream import SyntheticStream
+from securetm.corpus.corpus import Corpus
 from securetm.engines.listening import family, heard_elsewhere, listened
 from securetm.engines.ray_engine import RayEngine
 from securetm.entropy import OperatingSystem, Seeded
@@ -68,14 +67,14 @@ def test_the_bytes_are_those_of_this_process(name: str, corpus: Any, engine: Ray
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> ShardedCorpus:
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """Documents on disk, in five blocks."""
     folder = tmp_path_factory.mktemp("corpus") / "documents"
     write_stream(SyntheticStream(500, 60, 4, 20, block_documents=100), folder)
-    return ShardedCorpus.open(folder).in_blocks()
+    return Corpus.open(folder).in_blocks()
 
 
-def on_disk(documents: ShardedCorpus, engine: Engine, folder: str, interrupted: bool = False) -> list[bytes]:
+def on_disk(documents: Corpus, engine: Engine, folder: str, interrupted: bool = False) -> list[bytes]:
     """Three rounds of LDA whose memory is beside the shards; in the second, two workers are killed."""
     model, memory, found = LDA(n_topics=4), Memory(), []
     state = model.start(documents.vocabulary, np.random.default_rng(0))
@@ -123,7 +122,7 @@ def actors(engine: RayEngine) -> list[int]:
     return sorted(found)
 
 
-def test_documents_on_disk_and_workers_that_are_killed(stored: ShardedCorpus, engine: RayEngine) -> None:
+def test_documents_on_disk_and_workers_that_are_killed(stored: Corpus, engine: RayEngine) -> None:
     here = on_disk(stored, IN_PROCESS, "here")
     assert on_disk(stored, engine, "ray") == here
     assert on_disk(stored, engine, "killed", interrupted=True) == here

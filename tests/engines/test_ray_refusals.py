@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 
-from securetm.engines import ray_engine, ray_folder
+from securetm.engines import ray_engine
 from securetm.engines.engine_choice import EngineChoice
 from securetm.engines.listening import family, heard_elsewhere, is_loopback, listened
-from securetm.engines.ray_driver import local_environment
-from securetm.engines.ray_engine import check_address
+from securetm.engines.ray_engine import RayFolder, check_address, local_environment
 from securetm.engines.ray_errors import BadRayAddress, ClusterWithoutTls, ClusterWithoutToken, NoRay, WorkersDiffer
-from securetm.engines.ray_folder import RayFolder
 from securetm.engines.ray_worker import check_versions, versions
 from securetm.errors import BadSetting
 
@@ -113,7 +111,7 @@ def test_no_setting_of_the_user_reaches_a_cluster_of_our_own(tmp_path: Path) -> 
 
 @pytest.fixture
 def above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(ray_folder, "place", lambda: tmp_path)
+    monkeypatch.setattr(ray_engine, "folder_of_temporary_files", lambda: tmp_path)
     return tmp_path
 
 
@@ -140,8 +138,8 @@ def test_only_folders_that_nobody_uses_are_deleted(above: Path) -> None:
 
 def test_a_long_path_is_no_place_for_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
     for usual, used in (("/tmp", "/tmp"), ("/var/folders/zz/zyxvpxvq6csfxvn_n0000000000000/T", "/tmp")):
-        monkeypatch.setattr(ray_folder.tempfile, "gettempdir", lambda usual=usual: usual)
-        assert str(ray_folder.place()) == used
+        monkeypatch.setattr(ray_engine.tempfile, "gettempdir", lambda usual=usual: usual)
+        assert str(ray_engine.folder_of_temporary_files()) == used
 
 
 # ---- addresses -------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -56,7 +55,7 @@ def embedded(corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
     """The same documents with embeddings, which some models read."""
     draw = np.random.default_rng(0)
     return {
-        name: replace(corpus, embeddings=draw.normal(size=(len(corpus), EMBEDDED)).astype(np.float32))
+        name: corpus.replace(embeddings=draw.normal(size=(len(corpus), EMBEDDED)).astype(np.float32))
         for name, corpus in corpora.items()
     }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +38,7 @@ def test_a_delta_that_each_party_would_accept_is_refused_for_all_of_them(five: M
 
 
 def test_persons_are_counted_where_they_are_protected(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    persons = {name: replace(corpus, persons=np.arange(len(corpus)) // 10) for name, corpus in five.items()}
+    persons = {name: corpus.replace(persons=np.arange(len(corpus)) // 10) for name, corpus in five.items()}
     delta = 1.5 / sum(len(corpus) for corpus in five.values())
     begin(tmp_path / "run", private_plan(tmp_path, "dp-local", privacy__delta=delta), persons)  # a tenth as many of them
 

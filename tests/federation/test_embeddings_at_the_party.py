@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Array
-from securetm.corpus.embedding_errors import NoSentenceModel, OtherSentenceModel
-from securetm.corpus.sentence_models import USUAL_DIGEST, SentenceModel
-from securetm.errors import BadSetting
+from securetm.corpus.text_embeddings import USUAL_DIGEST, NoSentenceModel, SentenceModel
+from securetm.errors import BadSetting, Mistake
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check
@@ -136,7 +135,7 @@ def test_the_weights_belong_to_the_agreement_and_the_place_does_not(sentence_mod
 def test_a_plan_that_names_the_weights_refuses_others(sentence_model: Path, tmp_path: Path) -> None:
     corpus = {"corpus__source": str(written(tmp_path)), "corpus__partition": "column"}
     plan = plan_of(sentence_model, embeddings__digest="0" * 64, **corpus)
-    with pytest.raises(OtherSentenceModel):
+    with pytest.raises(Mistake, match="has weights of digest"):
         corpora_of(plan, Unwatched())
 
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays

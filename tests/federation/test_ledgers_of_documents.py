@@ -17,9 +17,9 @@ from securetm.accounting.calculator.ledger_report import ledger_report
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerDamaged, LedgerEnded, UnitsDiffer
 from securetm.accounting.spends import Spend
-from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.shard_building.corpus_build import CorpusBuild
+from securetm.corpus.corpus_build import CorpusBuild
+from securetm.corpus.records import Columns
 from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.paying_errors import LedgerGone, LedgersWithoutDocuments
 from securetm.federation.simulation.simulation import make_party
@@ -188,7 +188,7 @@ def kept_in(home: Path) -> dict[str, tuple[int, str]]:
 
 
 def of_persons(corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
-    return {name: replace(one, persons=np.arange(len(one)) // 2) for name, one in corpora.items()}
+    return {name: one.replace(persons=np.arange(len(one)) // 2) for name, one in corpora.items()}
 
 
 def test_a_run_that_is_refused_ends_no_ledger(tmp_path: Path) -> None:

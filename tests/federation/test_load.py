@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +53,7 @@ NAMED = ("torch-module",)  # it needs a module of its user's: tests/models/torch
 def embedded(corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
     """The same documents with embeddings, which most models leave alone."""
     draw = np.random.default_rng(0)
-    return {name: replace(each, embeddings=draw.normal(size=(len(each), 384)).astype("f4")) for name, each in corpora.items()}
+    return {name: each.replace(embeddings=draw.normal(size=(len(each), 384)).astype("f4")) for name, each in corpora.items()}
 
 
 @pytest.fixture(scope="module", params=[*sorted(SMALL), "lda under bfv"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -50,7 +49,7 @@ def test_a_federation_learns_to_the_last_bit_what_one_machine_learns(
 )
 def test_a_budget_is_spent_by_document_or_person(profile: str, unit: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
     if unit == "person":
-        five = {name: replace(corpus, persons=np.arange(len(corpus)) // 2) for name, corpus in five.items()}
+        five = {name: corpus.replace(persons=np.arange(len(corpus)) // 2) for name, corpus in five.items()}
     settings = {"model": {"name": "moments", "n_topics": 3}, "privacy__epsilon": 8.0, "training__rounds": 4}
     plan = private_plan(tmp_path, profile, privacy__unit=unit, **settings)
     result = execute(begin(tmp_path / "run", plan, five), Unwatched())

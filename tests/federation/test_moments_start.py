@@ -169,7 +169,7 @@ def test_a_killed_run_goes_on_and_forgets_no_spend(writes: int, five: Mapping[st
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", ["dp-local", "dp-distributed"])
 def test_persons_are_protected_in_both_questions(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    persons = {name: replace(corpus, persons=np.arange(len(corpus)) // 3) for name, corpus in five.items()}
+    persons = {name: corpus.replace(persons=np.arange(len(corpus)) // 3) for name, corpus in five.items()}
     plan = plan_of(tmp_path, profile, privacy__unit="person", privacy__epsilon=3.0)
     result = execute(begin(tmp_path / "run", plan, persons), Unwatched(), comparison=False)
     assert (result["rounds"], result["stopped"]) == (2, "rounds")

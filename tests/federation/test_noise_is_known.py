@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
-from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.federation.simulation.simulation import federate
 
 from ..quick_part import quick

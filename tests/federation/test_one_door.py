@@ -12,7 +12,7 @@ import pytest
 
 from securetm.aggregation.vectors import wire_type
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.dropped import Dropped
+from securetm.corpus.records import Dropped
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.party import Party
 from securetm.federation.simulation.simulation import execute
@@ -198,10 +198,10 @@ def unlike(corpus: Corpus) -> Mapping[str, Corpus]:
     n = len(corpus)
     columns = {"labels": np.array(["secret"] * n), "parties": np.array(["x"] * n), "dates": np.array(["1999-01-01"] * n)}
     return {
-        "labels, parties and dates": replace(corpus, **columns),
-        "embeddings": replace(corpus, embeddings=np.ones((n, 4), np.float32)),
-        "skipped documents": replace(corpus, skipped=1000, dropped=(Dropped("without text", 1000),)),
-        "name": replace(corpus, name="another name"),
+        "labels, parties and dates": corpus.replace(**columns),
+        "embeddings": corpus.replace(embeddings=np.ones((n, 4), np.float32)),
+        "skipped documents": corpus.replace(skipped=1000, dropped=(Dropped("without text", 1000),)),
+        "name": corpus.replace(name="another name"),
         "order of documents": corpus.select(np.arange(n)[::-1]),
     }
 
@@ -221,7 +221,7 @@ def test_an_answer_does_depend_on_the_documents(corpora: Mapping[str, Corpus], t
     """Otherwise the test above could not fail."""
     plan, questions = small_plan(), ["words", "frequencies", "coherence", "train", "held_out"]
     fewer = {**corpora, "north": corpora["north"].select(np.arange(len(corpora["north"]) - 30))}
-    other = {**fewer, "north": replace(fewer["north"], vocabulary=tuple(f"{w}x" for w in fewer["north"].vocabulary))}
+    other = {**fewer, "north": fewer["north"].replace(vocabulary=tuple(f"{w}x" for w in fewer["north"].vocabulary))}
     said = [
         replies(make_party("north", plan, held, tmp_path / place), Played(plan, tuple(corpora)), questions)
         for place, held in (("a", corpora), ("b", fewer), ("c", other))

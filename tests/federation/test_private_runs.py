@@ -309,7 +309,7 @@ def charges(folder: RunFolder) -> dict[str, int]:
 
 
 def test_persons_are_the_unit_where_the_documents_name_them(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    persons = {name: replace(corpus, persons=np.arange(len(corpus)) // 3) for name, corpus in five.items()}
+    persons = {name: corpus.replace(persons=np.arange(len(corpus)) // 3) for name, corpus in five.items()}
     folder, result = ran(tmp_path, "dp-local", persons, training__rounds=3)
     assert folder.agreement.unit is Unit.PERSON
     assert {spent["unit"] for spent in result["spent"]} == {"person"}

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.shard_building.corpus_build import CorpusBuild
-from securetm.corpus.shards.sharded_corpus import ShardedCorpus
+from securetm.corpus.corpus_build import CorpusBuild
+from securetm.corpus.records import Columns
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
@@ -31,13 +29,13 @@ PLAN = small_plan(model={"name": "lda", "n_topics": 3}, training__rounds=8, trai
 def in_blocks(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: Path) -> dict[str, Any]:
     """Five parties whose documents are in blocks of 12. On disk, they are parties of one stored corpus."""
     if request.param == "in memory":
-        return {name: replace(corpus, block_documents=12) for name, corpus in sorted(five.items())}
+        return {name: corpus.replace(block_documents=12) for name, corpus in sorted(five.items())}
     spoken = {name: texts(FIVE[name], 40, seed) for seed, name in enumerate(sorted(FIVE))}
     rows = [json.dumps({"text": text, "party": name}) for name, said in spoken.items() for text in said]
     (tmp_path / "notes.jsonl").write_text("\n".join(rows))
     CorpusBuild(str(tmp_path / "notes.jsonl"), tmp_path / "stored", Columns(), block_documents=12).run()
     stored = Corpus.load(tmp_path / "stored")
-    assert isinstance(stored, ShardedCorpus)
+    assert stored.folder is not None
     return {name: stored.of_party(np.flatnonzero(stored.parties == name), name) for name in spoken}
 
 

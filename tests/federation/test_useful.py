@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +102,7 @@ def test_perplexity_does_not_make_a_model_useful_that_read_the_whole_text(
     """The embedding of a held-out document was made of all its words, those that are to be predicted too."""
     rng = np.random.default_rng(3)
     held = {
-        name: replace(one, embeddings=rng.standard_normal((len(one), 6)).astype(np.float32)) for name, one in corpora.items()
+        name: one.replace(embeddings=rng.standard_normal((len(one), 6)).astype(np.float32)) for name, one in corpora.items()
     }
     reading = {"model.name": "zeroshot-tm", "model.embedding_size": 6, "embeddings.model": ""}
     settings = {**LDA, **reading, "training.rounds": 5, "training.held_out": 0.2}

@@ -67,7 +67,7 @@ def test_no_vocabulary_makes_a_party_say_how_many_documents_use_it(
 
 def test_without_a_document_its_persons_others_stay_where_they_were(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """Where documents are protected one by one, none may decide on which side of the split another one lies."""
-    own = replace(five["north"], persons=np.zeros(len(five["north"]), np.int64))
+    own = five["north"].replace(persons=np.zeros(len(five["north"]), np.int64))
     plan = private_plan(tmp_path, "dp-local", privacy__unit="document")
     for place in range(3):
         kept = own.select(np.delete(np.arange(len(own)), place))

@@ -11,7 +11,7 @@ import pytest
 from lab import research_corpora as newsgroups
 from lab.research_corpora import FILE, by_subject, corpus_in_words, looking_in, public_words, read_newsgroups
 from lab.shown import write_measured
-from securetm.corpus.corpus_errors import CorpusNotHere
+from securetm.errors import Mistake
 
 from .test_commands import refused
 
@@ -50,7 +50,7 @@ def test_another_copy_is_said_to_be_one(tmp_path: Path) -> None:
     with looking_in(tmp_path):
         assert len(read_newsgroups()) == 3
         assert "another copy" in corpus_in_words()
-        with pytest.raises(CorpusNotHere, match=r"tagmynews\.jsonl\.gz"):
+        with pytest.raises(Mistake, match=r"tagmynews\.jsonl\.gz"):
             public_words(10)
 
 

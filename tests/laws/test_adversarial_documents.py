@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -31,7 +30,7 @@ RADIUS, MOST = 1.0, 30
 @cache
 def corpus(*texts: str) -> Corpus:
     found = Corpus.from_strings([*texts, "lake"]).project(WORDS).select(np.arange(len(texts)))
-    return replace(found, embeddings=np.random.default_rng(1).normal(size=(len(texts), EMBEDDED)).astype(np.float32))
+    return found.replace(embeddings=np.random.default_rng(1).normal(size=(len(texts), EMBEDDED)).astype(np.float32))
 
 
 def bounded_sum(query: Any, documents: Corpus) -> Array:

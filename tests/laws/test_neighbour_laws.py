@@ -17,9 +17,9 @@ from pyarrow import parquet
 
 from securetm.contracts import Array, ClippedSum, Memory, Query, State, TopicModel
 from securetm.corpus import building, partitions
-from securetm.corpus.columns import Columns
-from securetm.corpus.keys import document_keys
-from securetm.corpus.shard_building.corpus_build import CorpusBuild
+from securetm.corpus.corpus_build import CorpusBuild
+from securetm.corpus.document_names import document_keys
+from securetm.corpus.records import Columns
 from securetm.federation.running_errors import PersonAtSeveralParties
 from securetm.resources import toml_names
 from securetm.testing import NeighbourLaws

@@ -190,13 +190,13 @@ def test_other_content_meets_other_noise() -> None:
     tokens = corpus.tokens.copy()  # type: ignore[union-attr]
     tokens[7] = (tokens[7] + 1) % 40
     others = [
-        replace(corpus, tokens=tokens),
-        replace(corpus, keys=corpus.keys + np.uint64(1)),
-        replace(corpus, vocabulary=(*corpus.vocabulary[1:], "another")),
-        replace(corpus, sentence_ends=np.array([3, 10, 50])),
-        replace(corpus, token_ends=np.array([2, 3, 10, 50])),
+        corpus.replace(tokens=tokens),
+        corpus.replace(keys=corpus.keys + np.uint64(1)),
+        corpus.replace(vocabulary=(*corpus.vocabulary[1:], "another")),
+        corpus.replace(sentence_ends=np.array([3, 10, 50])),
+        corpus.replace(token_ends=np.array([2, 3, 10, 50])),
         corpus.select(np.array([0, 1, 2])),
-        replace(corpus, tokens=None, token_ends=None, sentence_ends=None),
+        corpus.replace(tokens=None, token_ends=None, sentence_ends=None),
     ]
     mechanisms = [LaplaceCounts(1.0, threshold=0.3), LaplaceCounts(1.1), LaplaceCounts(1.0, distribution="continuous")]
     tried = [(LaplaceCounts(1.0), one) for one in (corpus, *others)] + [(one, corpus) for one in mechanisms]

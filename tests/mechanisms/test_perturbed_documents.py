@@ -166,7 +166,7 @@ def test_counts_without_an_order_are_shuffled(distribution: str) -> None:
 
 
 def test_weights_are_no_counts() -> None:
-    broken = replace(Corpus.from_counts(np.ones((2, 3)), "abc"), counts=np.full((2, 3), 0.5))
+    broken = Corpus.from_counts(np.ones((2, 3)), "abc").replace(counts=np.full((2, 3), 0.5))
     with pytest.raises(CountsNotWhole):
         LaplaceCounts(1.0).on_documents(broken, ASKED, lasting())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -38,7 +37,7 @@ def degenerate(name: str, words: tuple[str, ...] = WORDS) -> Corpus:
     """Those documents with embeddings, as models that read some need them."""
     texts = DOCUMENTS[name]
     corpus = Corpus.from_strings(texts or ["lake"]).project(words).select(np.arange(len(texts)))
-    return replace(corpus, embeddings=np.random.default_rng(1).normal(size=(len(texts), EMBEDDED)).astype(np.float32))
+    return corpus.replace(embeddings=np.random.default_rng(1).normal(size=(len(texts), EMBEDDED)).astype(np.float32))
 
 
 def made(model: str, topics: int) -> Estimator:

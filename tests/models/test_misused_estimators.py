@@ -10,8 +10,7 @@ import pytest
 from scipy import sparse
 
 import securetm
-from securetm.corpus.corpus_errors import NoDocuments
-from securetm.errors import BadSetting, CannotWrite
+from securetm.errors import BadSetting, CannotWrite, Mistake
 from securetm.models.model_errors import NoMatrix
 
 KINDS = (securetm.LDA, securetm.SentenceLDA, securetm.VariationalLDA)
@@ -32,7 +31,7 @@ def test_what_is_no_matrix_of_counts(kind: Any, documents: Any) -> None:
 
 @pytest.mark.parametrize("texts", [["a", "the"], np.array(["", " "])], ids=["stop words", "blanks"])
 def test_texts_without_a_word(texts: Any) -> None:
-    with pytest.raises(NoDocuments, match="strings"):
+    with pytest.raises(Mistake, match="strings"):
         securetm.LDA(n_topics=2).fit(texts)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.mechanisms.clipping import at_most
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.lda_vi import VariationalLDA

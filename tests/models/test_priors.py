@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 from scipy.special import digamma
 
+from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
-from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.federation.questions import PerPerson
 from securetm.models.given_documents import BagOfWords, as_documents
 from securetm.models.lda import priors

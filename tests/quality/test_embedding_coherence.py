@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from securetm.quality import embedding_coherence as quality
+from securetm.quality import coherence as quality
 
 
 def test_embedding_coherence_by_hand() -> None:

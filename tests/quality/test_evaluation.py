@@ -8,12 +8,9 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.word_vectors import WordVectors
 from securetm.models.lda.lda import LDA
-from securetm.quality.control_topics import CLUSTERS, RANDOM
 from securetm.quality.evaluation import FREQUENCIES, Evaluation, evaluate
-from securetm.quality.figures import FIGURES
-from securetm.quality.given_topics import topics_of
-from securetm.quality.judged_topics import JudgedTopics
-from securetm.quality.topics_on_documents import Given
+from securetm.quality.figures import FIGURES, Given
+from securetm.quality.judged_topics import CLUSTERS, RANDOM, JudgedTopics, topics_of
 
 SUBJECTS = {
     "weather": "rain storm wind cloud snow sun frost hail fog ice",

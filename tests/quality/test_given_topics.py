@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from securetm.errors import NoSuchPath
-from securetm.quality.given_topics import read_topics
+from securetm.quality.judged_topics import read_topics
 from securetm.quality.quality_errors import BadTopics
 
 LISTS = [["rain", "storm", "wind"], ["bread", "butter"]]

@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from securetm.quality.mover_distance import WeightedWords, closest_distances, mover_distance
+from securetm.quality.similarity import WeightedWords, closest_distances, mover_distance
 
 
 def on_circle(*angles: float) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from securetm.quality.significance import RESAMPLES, paired_difference
+from securetm.quality.evaluation import RESAMPLES, paired_difference
 
 
 def test_a_difference_in_every_document_is_sure_and_as_large() -> None:

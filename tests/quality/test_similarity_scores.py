@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from securetm.quality import similarity_scores as quality
+from securetm.quality import similarity as quality
 
 
 def test_document_similarity_score_by_hand() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from securetm.quality.judged_topics import JudgedTopics
-from securetm.quality.stability import matched, shared_words, stability, weight_stability
+from securetm.quality.similarity import matched, shared_words, stability, weight_stability
 
 WORDS = ("a", "b", "c", "d")
 

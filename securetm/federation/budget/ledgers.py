@@ -19,8 +19,8 @@ from securetm.accounting.ledger.all_runs import WHOLE, WORDS
 from securetm.accounting.ledger.succession import continue_from
 from securetm.accounting.ledger_errors import UnitsDiffer
 from securetm.contracts import Budget, Unit
-from securetm.corpus.contents import DIGEST, content_digests
 from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.document_names import DIGEST, content_digests
 from securetm.entropy import OperatingSystem
 from securetm.federation.paying_errors import LedgerGone, LedgersWithoutDocuments
 from securetm.federation.running_errors import DamagedStore

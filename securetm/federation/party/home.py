@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from securetm.contracts import Budget
-from securetm.corpus.contents import content_digests
 from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.document_names import content_digests
 from securetm.entropy import OperatingSystem
 from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in
 from securetm.federation.budget.witness import TAG

@@ -18,7 +18,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.block_answers import IN_PROCESS
 from securetm.contracts import Engine, Least, OriginKind, StartingInput, Unit
 from securetm.corpus.corpus import PartyCorpus
-from securetm.corpus.opening import open_corpus
+from securetm.corpus.readers import open_corpus
 from securetm.credentials.acceptance import KEYS, check_accepted
 from securetm.credentials.diagnosis import check_own, now_utc
 from securetm.credentials.key_files import Keys, Passphrase

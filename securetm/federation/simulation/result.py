@@ -14,7 +14,7 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
 from securetm.contracts import Origin, Unit
-from securetm.corpus.dropped import NOT_AGREED
+from securetm.corpus.records import NOT_AGREED
 from securetm.federation.beginning import moved_since
 from securetm.federation.budget.forecast import forecast_record
 from securetm.federation.coordinator.coordinator import Trained

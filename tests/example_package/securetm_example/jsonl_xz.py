@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from securetm.corpus.array_files import damaged_file
 from securetm.corpus.building import Record
-from securetm.corpus.columns import Columns, record
-from securetm.corpus.corpus_errors import DamagedFile, EmptyFile, InvalidJson
-from securetm.corpus.files import LIMIT, OnProgress, decoded, faults_named
+from securetm.corpus.records import LIMIT, Columns, OnProgress, decoded, empty_file, faults_named, invalid_json, record
 
 
 def jsonl_xz_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
@@ -26,7 +25,7 @@ def jsonl_xz_records(path: Path, columns: Columns, on_progress: OnProgress | Non
             if on_progress is not None:
                 on_progress(min(packed.tell(), total), total)
     if not roles:
-        raise EmptyFile(str(path))
+        raise empty_file(str(path))
 
 
 def _lines(path: Path, packed: BinaryIO) -> Iterator[bytes]:
@@ -35,14 +34,14 @@ def _lines(path: Path, packed: BinaryIO) -> Iterator[bytes]:
             while line := stream.readline(LIMIT):
                 yield line
     except (lzma.LZMAError, EOFError) as fault:
-        raise DamagedFile(str(path), "its compressed data stop or are wrong") from fault
+        raise damaged_file(str(path), "its compressed data stop or are wrong") from fault
 
 
 def _cells(line: bytes, path: Path, number: int) -> dict[str, object]:
     try:
         cells = json.loads(decoded(line, path, number))
     except (ValueError, RecursionError):
-        raise InvalidJson(str(path), number) from None
+        raise invalid_json(str(path), number) from None
     if not isinstance(cells, dict):
-        raise InvalidJson(str(path), number)
+        raise invalid_json(str(path), number)
     return cells

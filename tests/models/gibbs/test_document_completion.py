@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.models.bags import Completion
 from securetm.models.lda.lda import LDA, LdaDocuments
 from securetm.models.lda.lda_vi import VariationalLDA

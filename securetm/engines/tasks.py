@@ -1,24 +1,86 @@
-"""Hands an engine's tasks to workers that may be lost at any moment. It knows no process and no cluster.
+"""How work, tasks and what came of them travel between the process of a party and its workers. It starts no process.
 
-Every worker has tasks of its own: one, the one after as many as there are workers, and so on. So in the next call the same
-shards come to it again, whose pages it has. Who has none left, or would run far ahead of the others, takes the next task of
-whoever is furthest behind: sums are added in the order of tasks, and what is ahead waits in memory. A worker that replaces a
-lost one has its tasks. A task with which too many workers were lost is given up. Each task has one result, which is handed on
-as soon as it is there.
+What travels was made by the same program of the same user a moment ago, so it is pickled; nothing from outside ever is.
 """
 
 from __future__ import annotations
 
+import pickle
+import traceback
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
-from securetm.engines.carrying import TriedTask
-from securetm.engines.engine_errors import TaskGivenUp
+from securetm.engines.engine_errors import CannotBeSent, InWorker, TaskGivenUp, WorkerFailed
 
 T = TypeVar("T")
+R = TypeVar("R")
+_PLACES = 3  # in the code, of an exception
+
+
+@dataclass(frozen=True)
+class TriedTask(Generic[R]):
+    """What came of a task: its result, or what the work raised."""
+
+    result: R | None = None
+    error: Exception | None = None
+    where: str = ""  # the last places in the code that the error came through
+
+    def value(self) -> R:
+        """The result; raises what the work raised."""
+        if self.error is not None:
+            raise self.error from InWorker(self.where)
+        return cast(R, self.result)
+
+
+def packed(what: str, thing: object) -> bytes:
+    """The thing as bytes, or a refusal that calls it `what`."""
+    try:
+        return pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
+    except Exception as problem:
+        raise CannotBeSent(what, f"{type(problem).__name__}: {problem}") from problem
+
+
+def unpacked(content: bytes | memoryview) -> Any:
+    """What `packed` made bytes of, in another process of the same program."""
+    return pickle.loads(content)  # noqa: S301 - from a process that this one started, or from the one that started it
+
+
+def tried(work: Callable[[T], R], task: T) -> TriedTask[R]:
+    """Carries out one task. Run by a worker."""
+    try:
+        return TriedTask(work(task))
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - the party decides what becomes of it
+        return failed(problem)
+
+
+def packed_outcome(outcome: TriedTask[R]) -> bytes:
+    """The outcome as bytes; the refusal in its place, where its result is not picklable."""
+    try:
+        return packed("the result of a task", outcome)
+    except CannotBeSent as problem:
+        return packed("an error", failed(problem))
+
+
+def failed(problem: BaseException) -> TriedTask[Any]:
+    """The outcome of a task that raised this: the same exception if it can be sent, or one that names it."""
+    where = " <- ".join(f"{at.filename}:{at.lineno}" for at in reversed(traceback.extract_tb(problem.__traceback__)[-_PLACES:]))
+    if isinstance(problem, Exception) and _can_be_sent(problem):
+        return TriedTask(error=problem, where=where)
+    return TriedTask(error=WorkerFailed(type(problem).__qualname__, where), where=where)
+
+
+def _can_be_sent(problem: Exception) -> bool:
+    """Whether another process gets the same exception: many classes cannot be made again from what they say."""
+    try:
+        again = unpacked(packed("an error", problem))
+    except Exception:  # noqa: BLE001 - whatever a stranger's class raises when it is made again
+        return False
+    return type(again) is type(problem)
+
+
 Given = TypeVar("Given", contravariant=True)
 MOST_AHEAD = 1  # for each worker, by how many tasks one may be ahead of another
 MOST_LOSSES = 4  # of workers with the same task: then it is given up

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
-from securetm.models.quality import distinct_words, npmi_of_topics
+from securetm.models.quality import distinct_words, npmi_of_topics, pairs_within
 
 _SMALL = 1e-12  # the paper's epsilon, in place of a probability of zero
 
@@ -114,3 +114,16 @@ def _drop(word: int, now: int, copies: Array, since: Array, inside: Array, held:
             gone = i
     inside[gone] = inside[held - 1]
     return held - 1
+
+
+def embedding_coherence(top: Array, vectors: Array) -> Array:
+    """Each topic's mean cosine over pairs of its top words' vectors; a word whose vector is zero is similar to none.
+
+    `top` holds row numbers of `vectors`, one row of them for each topic.
+    """
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = np.divide(vectors, lengths, out=np.zeros(vectors.shape), where=lengths > 0)[top]
+    cosines = unit @ unit.transpose(0, 2, 1)
+    first, second = pairs_within(top)
+    means: Array = cosines[:, first, second].mean(axis=1)
+    return means

@@ -1,0 +1,132 @@
+"""Blocks of documents (contracts.DocumentBlock), and how any corpus is cut into blocks.
+
+A block holds a fixed number of documents and ends only between two persons, so that all documents of a person are in one block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from securetm.contracts import ON_DISK, Array, Keeping, Memory
+from securetm.corpus.array_files import read_arrays, save_arrays
+from securetm.errors import SplitOwner
+
+_MEMORY = "memory"  # the folder beside the shards
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A block of documents. Pickled, it takes its own documents with it and no others, and none of those on disk."""
+
+    number: int
+    documents: Any
+    rows: Array | range | None = None  # which of these documents are in the block; None: all
+    shard: str = ""
+
+    def __reduce__(self) -> Any:
+        return Block, (self.number, self._chosen(), None, self.shard)
+
+    def read(self) -> Any:
+        """The documents of the block, in memory; where all are asked for as they were written, their pages are mapped."""
+        return self._chosen().read()
+
+    def _chosen(self) -> Any:
+        return self.documents if self.rows is None else self.documents.select(self.rows)
+
+    def recall(self, kept: Memory) -> Memory:
+        """What was kept: from its file, if it is in one."""
+        if ON_DISK not in kept:
+            return dict(kept)
+        return read_arrays(self._folder() / bytes(kept[ON_DISK]).decode())
+
+    def keep(self, memory: Memory, keeping: Keeping) -> Memory:
+        """The same; beside a shard, the name of the file into which it was written. Files that nobody needs are deleted."""
+        if not keeping.folder or self.documents.folder is None:
+            return memory
+        folder = self._folder() / keeping.folder
+        path = folder / f"{self.number:05d}-{keeping.version}.npz"
+        save_arrays(path, memory)
+        for old in (*folder.glob(f"{self.number:05d}-*.npz"), *folder.glob(f".{self.number:05d}-*.part")):
+            earlier = old.name.lstrip(".") < path.name  # a later one may be of a worker that was given up
+            if earlier and f"{keeping.folder}/{old.name}" not in keeping.needed:
+                with suppress(OSError):  # then it is tried again with the next answer
+                    old.unlink()
+        return {ON_DISK: np.frombuffer(f"{keeping.folder}/{path.name}".encode(), np.uint8)}
+
+    def _folder(self) -> Path:
+        folder: Path = self.documents.folder / _MEMORY
+        return folder
+
+
+class HeldInBlocks:
+    """Documents in memory. They are one block, unless `block_numbers` gives the block of each."""
+
+    block_numbers: Array | None = None
+    folder: ClassVar[None] = None
+
+    def blocks(self) -> Sequence[Block]:
+        """The blocks that have a document, by number; of no documents, one empty block."""
+        return numbered_blocks(self, self.block_numbers)
+
+    def read(self) -> Self:
+        """These documents: they are in memory."""
+        return self
+
+    def gathered(self) -> Self:
+        """These documents: they are in memory."""
+        return self
+
+
+def numbered_blocks(documents: Any, numbers: Array | None) -> Sequence[Block]:
+    """The blocks that have a document, by number; without numbers, or without documents, one block."""
+    if numbers is None or not len(numbers):
+        return [Block(0, documents)]
+    return [Block(int(numbers[rows[0]]), documents, rows) for rows in places_of_each(numbers)]
+
+
+def places_of_each(numbers: Array) -> list[Array]:
+    """The places of each number, the numbers in rising order."""
+    if not len(numbers):
+        return []
+    if (np.diff(numbers) >= 0).all():
+        return np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers)) + 1)
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
+
+
+def by_person(persons: Array) -> Array:
+    """The order in which a corpus is cut into blocks: by each person's first document, and each person's as they were."""
+    _, first, member = np.unique(persons, return_index=True, return_inverse=True)
+    return np.argsort(first[member], kind="stable")
+
+
+def numbered(documents: int, size: int, persons: Array | None = None) -> Array:
+    """The block of each of so many documents, which are in the order `by_person` gives.
+
+    A block ends with the first person that fills it, so it holds `size` documents or the rest of one person's more.
+    """
+    places = np.arange(documents)
+    if persons is None or not documents:
+        return places // size
+    ends = np.append(np.flatnonzero(np.diff(persons)) + 1, documents)  # where each person's documents end
+    last = [0]
+    while last[-1] < documents:
+        last.append(int(ends[np.searchsorted(ends, min(last[-1] + size, documents))]))
+    return np.repeat(np.arange(len(last) - 1), np.diff(last))
+
+
+def check_whole(persons: Array, numbers: Array) -> None:
+    """Refuses persons whose documents are in two blocks: two sums would bound them apart."""
+    if not len(persons):
+        return
+    _, member = np.unique(persons, return_inverse=True)
+    home = np.zeros(int(member.max()) + 1, dtype=np.int64)
+    home[member] = numbers
+    if not np.array_equal(home[member], numbers):
+        raise SplitOwner()
