@@ -65,4 +65,9 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"securetm has no {name!r}; it has {', '.join(sorted(_WHERE))}")
-    return getattr(import_module(_WHERE[name]), name)
+    try:
+        return getattr(import_module(_WHERE[name]), name)
+    except ModuleNotFoundError as problem:
+        from securetm.extras import missing_extra
+
+        raise missing_extra(problem) or problem from problem

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from securetm.errors import NotFound, SecuretmError
+from securetm.extras import missing_extra
 from securetm.part_errors import BrokenPart, ClaimedTwice
 
 OURS = "securetm"
@@ -99,10 +100,15 @@ class Registry:
                 found = getattr(found, attribute)
         except SecuretmError:
             raise
+        except ModuleNotFoundError as problem:
+            raise missing_extra(problem) or self._broken(part, problem) from problem
         except (Exception, SystemExit) as problem:  # whatever a stranger's module raises when it is imported
-            said = f"cannot be imported ({type(problem).__name__}: {problem})"
-            raise BrokenPart(self.kind, part.name, part.package, part.place, said) from problem
+            raise self._broken(part, problem) from problem
         return found
+
+    def _broken(self, part: ListedPart, problem: BaseException) -> BrokenPart:
+        said = f"cannot be imported ({type(problem).__name__}: {problem})"
+        return BrokenPart(self.kind, part.name, part.package, part.place, said)
 
     def _problem(self, found: Any, name: str) -> str:
         """What is wrong with the part, or nothing."""

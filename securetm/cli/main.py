@@ -45,7 +45,7 @@ def _reported(problem: Exception, command: list[str], debug: bool) -> int:
 
     if isinstance(problem, SettingMistakes):
         return max(_report(str(one), _advice(one, command), one.exit_code, debug) for one in problem.mistakes)
-    failure = _system_error(problem) if isinstance(problem, OSError) else problem
+    failure = _ours(problem)
     if isinstance(failure, SecuretmError):
         return _report(str(failure), _advice(failure, command), failure.exit_code, debug)
     return _report(f"unexpected: {type(failure).__name__}", "repeat with --debug and report what it shows", _FAILURE, debug)
@@ -116,6 +116,15 @@ def _reader_gone() -> int:
     for stream in (sys.stdout, sys.stderr):
         to_nowhere(stream.fileno())
     return _FAILURE
+
+
+def _ours(problem: Exception) -> Exception:
+    """Our own error for a file that cannot be used, or for a library that is not installed."""
+    from securetm.extras import missing_extra
+
+    if isinstance(problem, ModuleNotFoundError):
+        return missing_extra(problem) or problem
+    return _system_error(problem) if isinstance(problem, OSError) else problem
 
 
 def _system_error(problem: OSError) -> SystemRefused:
