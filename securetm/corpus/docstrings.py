@@ -72,7 +72,12 @@ def _is_markup(line: str, below: str) -> bool:
 
 
 STANDARD_LIBRARY = "standard library"
-PACKAGES = {"numpy": "numpy", "scipy": "scipy", "torch": "torch", "scikit-learn": "sklearn"}  # distribution -> folder
+# Distribution -> folder, the best first. Where some are not installed, those after them take their places.
+PACKAGES = {
+    "numpy": "numpy", "scipy": "scipy", "torch": "torch", "scikit-learn": "sklearn",
+    "numba": "numba", "mpmath": "mpmath", "cryptography": "cryptography",
+}  # fmt: skip
+PARTIES = 5  # at most, the standard library among them
 FEWEST_WORDS = 20  # of a docstring that counts as a document
 OnPackage = Callable[[str, int, int], None]  # party, files read, files in all
 
@@ -132,6 +137,8 @@ def _inner(node: ast.AST) -> list[ast.AST]:
 def _installed() -> dict[str, Path]:
     found = {STANDARD_LIBRARY: Path(sysconfig.get_paths()["stdlib"])}
     for party, name in PACKAGES.items():
+        if len(found) == PARTIES:
+            break
         spec = importlib.machinery.PathFinder.find_spec(name)  # looks along the path, imports nothing
         if spec is not None and spec.origin:
             found[party] = Path(spec.origin).parent

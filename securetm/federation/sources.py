@@ -88,7 +88,7 @@ def check_brought(corpus: PartyCorpus, embed: WatchedEmbed | None, plan: Plan, b
 
 def _first(parties: int, packages: Mapping[str, PartyCorpus]) -> Mapping[str, PartyCorpus]:
     """Returns as many packages as are asked for, or all that are installed if these are fewer."""
-    most = len(docstrings.PACKAGES) + 1  # and the standard library
+    most = docstrings.PARTIES
     require(parties <= most, "[corpus]", "parties", parties, f"must be at most {most}, the packages whose docstrings are read")
     return dict(list(packages.items())[:parties])
 
