@@ -16,10 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from securetm.extras import EXTRA_OF
+
 ROOT = Path(__file__).resolve().parent.parent
 TRIAL = """
 import securetm
-from securetm.auditing.audit_plans import audit_plan_names
+from securetm.auditing.plans import audit_plan_names
 from securetm.plans.profiles import profile_names
 from securetm.resources import FOLDERS, data_folder
 from securetm.threats import threat_model_names
@@ -29,6 +31,7 @@ print(*profile_names(), *threat_model_names(), *audit_plan_names(), sep=";")
 """
 
 
+WORDS_OF_DOCUMENTS = tuple("river lake water boat goal match team score law court judge trial".split())
 WORDS = ("min_documents=1", "max_share=1", "most_candidates=500")
 SETTINGS = f"--topics 2 --rounds 1 --no-comparison {' '.join(f'--set vocabulary.{word}' for word in WORDS)}"
 
@@ -87,30 +90,86 @@ def test_the_installed_script_explains_a_profile(scripts: Path, tmp_path: Path) 
     assert facts["gaps"] == []
 
 
+def documents(folder: Path) -> None:
+    """The documents of four parties."""
+    draw = random.Random(0)
+    said = ((" ".join(draw.choices(WORDS_OF_DOCUMENTS, k=12)), party) for party in ("east", "north", "south", "west") * 50)
+    (folder / "documents.csv").write_text("text,party\n" + "".join(f"{text},{party}\n" for text, party in said), "utf-8")
+
+
 @pytest.mark.slow
 def test_the_installed_script_trains_lda_under_masked(scripts: Path, tmp_path: Path) -> None:
-    words = "river lake water boat goal match team score law court judge trial".split()
-    draw = random.Random(0)
-    rows = [f"{' '.join(draw.choices(words, k=12))},{party}" for party in ("east", "north", "south", "west") for _ in range(50)]
-    (tmp_path / "documents.csv").write_text("text,party\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    documents(tmp_path)
     command = f"run --corpus documents.csv --profile masked --model lda {SETTINGS} --out out --json"
     facts = json.loads(ran(str(scripts / "securetm"), *command.split(), cwd=tmp_path))
     assert (facts["profile"], facts["model"]) == ("masked", "lda")
     topics = json.loads(ran(str(scripts / "securetm"), "topics", "out", "--json", cwd=tmp_path))
     assert len(topics["topics"]) == 2
-    assert {word for topic in topics["topics"] for word in topic} <= set(words)
+    assert {word for topic in topics["topics"] for word in topic} <= set(WORDS_OF_DOCUMENTS)
 
 
-def test_what_the_package_imports_is_what_it_depends_on(wheel: Path) -> None:
-    """Every module that is imported at all, in the main package, belongs to a declared dependency."""
+def test_what_the_package_imports_is_what_it_or_the_extra_depends_on(wheel: Path) -> None:
+    """A module that is imported anywhere belongs to the package's own dependencies, or to the extra that errors name for it."""
     with zipfile.ZipFile(wheel) as archive:
         (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        declared = re.findall(r"^Requires-Dist: ([\w-]+)", archive.read(metadata).decode(), re.MULTILINE)
+        lines = re.findall(
+            r"^Requires-Dist: ([\w-]+)[^;\n]*(?:; extra == '(\w+)')?", archive.read(metadata).decode(), re.MULTILINE
+        )
+    brought: dict[str, set[str]] = {}
+    for distribution, extra in lines:
+        brought.setdefault(extra, set()).add(normal(distribution))
     needed = {name for path in (ROOT / "securetm").rglob("*.py") for name in imports_of(path)}
-    others = needed - set(sys.stdlib_module_names) - {"securetm"}
+    others = needed - set(sys.stdlib_module_names) - {"securetm", "pytest"}  # the laws are for those who have pytest
     distributions = packages_distributions()
-    missing = {name for name in others if not {normal(d) for d in distributions.get(name, [name])} & set(map(normal, declared))}
-    assert missing == set()
+    missing = {
+        name: EXTRA_OF.get(name, "")
+        for name in others
+        if not {normal(one) for one in distributions.get(name, [name])} & brought[EXTRA_OF.get(name, "")]
+    }
+    assert missing == {}
+
+
+BARE = f"""
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {sorted(EXTRA_OF)}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Blocked())
+sys.argv = ["securetm", *sys.argv[1:]]
+from securetm.cli.main import main
+main()
+"""
+
+
+def bare(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """A command where no extra is installed."""
+    return subprocess.run(
+        [sys.executable, "-c", BARE, *command.split()], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def test_words_are_counted_and_budgets_kept_without_any_extra(tmp_path: Path) -> None:
+    documents(tmp_path)
+    public = "--vocabulary words.txt --public vocabulary=written-for-this-test"
+    (tmp_path / "words.txt").write_text("\n".join(WORDS_OF_DOCUMENTS), encoding="utf-8")
+    for model, profile, settings in (("lda-vi", "masked", SETTINGS), ("moments", "dp-distributed", public)):
+        done = bare(tmp_path, f"run --corpus documents.csv --profile {profile} --model {model} {settings} --out {model} --json")
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert json.loads(done.stdout)["model"] == model
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [("run --corpus documents.csv --model prodlda", "neural"), ("run --corpus documents.parquet", "parquet")],
+)
+def test_what_needs_an_extra_names_it_in_one_line(command: str, extra: str, tmp_path: Path) -> None:
+    documents(tmp_path)
+    (tmp_path / "documents.parquet").write_bytes(b"PAR1")
+    done = bare(tmp_path, command)
+    assert done.returncode == 2
+    assert f"securetm: hint: pip install 'securetm[{extra}]'" in done.stderr.splitlines()
+    assert not (tmp_path / "runs").exists()
 
 
 def imports_of(path: Path) -> set[str]:
