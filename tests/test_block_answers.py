@@ -15,9 +15,8 @@ from securetm.contracts import IN_MEMORY, ON_DISK, Cohort, Keeping, Mechanism, M
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import Seeded
 from securetm.errors import SplitOwner, UnfitBlocks
-from securetm.federation.document_minimum import check_blocks
+from securetm.federation.document_minimum import NotByBlocks, check_blocks
 from securetm.federation.questions import PerPerson
-from securetm.federation.running_errors import NotByBlocks
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.laplace_counts import LaplaceCounts

@@ -44,8 +44,7 @@ from securetm.engines.local_pool import LocalPool
 from securetm.federation.folder import ADDED, RESULT, RunFolder, check_all, is_bound, read_digests, reopen
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import HELD_OUT, TRAIN
-from securetm.federation.running_errors import DamagedStore
-from securetm.federation.store import read_json, write_bytes
+from securetm.federation.store import DamagedStore, read_json, write_bytes
 from securetm.settings import digest
 from securetm.stages import Stages, Unwatched
 from securetm.threats import read_threat_model

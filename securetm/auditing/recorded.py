@@ -29,9 +29,8 @@ from securetm.auditing.views import (
 from securetm.contracts import Adversary, Budget, State
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN
-from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation.result import spent_by
-from securetm.federation.store import read_arrays
+from securetm.federation.store import DamagedStore, read_arrays
 from securetm.federation.transcript import Transcript
 from securetm.plans.profiles import claims_of, cohort_of
 from securetm.plans.schema import CorpusChoice

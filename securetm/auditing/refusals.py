@@ -31,14 +31,13 @@ from securetm.corpus.tokeniser import prune
 from securetm.errors import Refused, SecuretmError
 from securetm.federation.budget.witness import BudgetGuard, head_of
 from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.rounds import NoBudgetLeft, PartyRefused
 from securetm.federation.coordinator.words import tell_words
-from securetm.federation.document_minimum import fewest_left
+from securetm.federation.document_minimum import TooFewToTakePart, fewest_left
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.words import message_of
-from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
 from securetm.federation.questions import HELD_OUT, TRAIN
-from securetm.federation.refusal_errors import BelowMinimum
-from securetm.federation.running_errors import PartyRefused, TooFewToTakePart
+from securetm.federation.refusal_errors import BelowMinimum, OutOfBudget
 from securetm.federation.simulation.simulation import train
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import COMMON, PartyStore, SqliteStore, write_bytes

@@ -24,11 +24,10 @@ from securetm.corpus.corpus import Corpus, PartyCorpus
 from securetm.corpus.tokeniser import prune
 from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation.simulation import train
 from securetm.federation.soundness import check_answerable, check_floor
 from securetm.federation.sources import corpora_of
-from securetm.federation.store import write_bytes
+from securetm.federation.store import DamagedStore, write_bytes
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.profiles import read_profile
 from securetm.plans.recommend import plan_from_tables, read_plan

@@ -1,6 +1,6 @@
-"""The roots of all errors, and errors that several layers raise. Errors of one package are in its `*_errors.py`."""
+"""The roots of all errors, and errors that several layers raise. Other errors stand beside what raises them."""
 
-from securetm.errors.every_error import error_classes
+from securetm.errors.every_error import error_class, error_classes
 from securetm.errors.message_errors import (
     BadVector,
     CohortTooSmall,
@@ -80,5 +80,6 @@ __all__ = [
     "WrongSession",
     "check_setting",
     "did_you_mean",
+    "error_class",
     "error_classes",
 ]

@@ -8,21 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from securetm.errors import error_classes
-from securetm.federation.joining_errors import NotAllowedHere
+from securetm.errors import Misuse, error_class
 
 _POLICY = "PolicyAgainst"
-_AGAINST = {
-    "profile": "Profile",
-    "model": "Model",
-    "the module": "Module",
-    "the question": "Question",
-    "epsilon =": "Epsilon",
-    "a budget for each": "Unit",
-    "releases without a bound, of profile": "Unbounded",
-    "a sum over": "Parties",
-    "a coordinator with the fingerprint": "Coordinator",
-}  # by what a party's policy does not allow
 _OWN = "its own policy does not allow"
 REASONS: Mapping[str, str] = {
     f"{_POLICY}Profile": f"{_OWN} the profile",
@@ -43,15 +31,27 @@ REASONS: Mapping[str, str] = {
 }
 
 
+class NotAllowedHere(Misuse):
+    """the party's policy does not allow {what} {value}, which the {where} has"""
+
+    rule: str  # of the policy, as it travels: the end of one of the REASONS
+    what: str
+    value: str
+    where: str
+    allowed: str
+    hint = "allowed: {allowed}; change [policy] of PARTY.toml only if the organisation agrees"
+
+
 def reason_of(problem: Exception) -> str:
     """The name under which this problem of a party travels; empty if it stays at home."""
-    against = _POLICY + _AGAINST.get(problem.what, "Plan") if isinstance(problem, NotAllowedHere) else ""
-    name = against or type(problem).__name__
+    name = _POLICY + problem.rule if isinstance(problem, NotAllowedHere) else type(problem).__name__
     return name if name in REASONS else ""
 
 
 def in_words(name: str) -> str:
     """What a name that came from a party, or that it was given, means to the coordinator's operator."""
-    kind = error_classes().get(name)
+    if name in REASONS:
+        return REASONS[name]
+    kind = error_class(name)
     sentence = "" if kind is None else re.sub(r"\{[^}]*\}", "…", kind.__doc__ or "")  # the facts stayed at the other end
-    return REASONS.get(name) or sentence or name
+    return sentence or name

@@ -13,10 +13,8 @@ from securetm.accounting.delta_limits import is_too_large, sentence_delta
 from securetm.accounting.ledger import Ledger
 from securetm.contracts import Array, BlockedDocuments, Cohort, Profile, Terms, Unit
 from securetm.corpus.corpus import PartyCorpus
-from securetm.errors import CohortTooSmall, NoPersons
-from securetm.federation.paying_errors import DeltaTooLarge, HoldsLess
+from securetm.errors import CohortTooSmall, Mistake, Misuse, NoPersons
 from securetm.federation.refusal_errors import BelowMinimum, TooFewDocumentsPromised
-from securetm.federation.running_errors import NotByBlocks, PersonAtSeveralParties, TooFewToTakePart
 from securetm.models.given_documents import check_needs
 from securetm.models.model_errors import EmbeddingsWithoutNoise
 from securetm.plans.agreement import Agreement
@@ -24,6 +22,36 @@ from securetm.plans.party_file import PolicyChoice
 from securetm.plans.profiles import cohort_of
 
 _FEW = 50  # words, of which a model is made to see what it asks
+
+
+class NotByBlocks(Misuse):
+    """{party} reads its documents from disk, block by block, and {what} needs all of them in memory at once"""
+
+    party: str
+    what: str
+    hint = "take another model or profile, or give the party as many documents as fit into memory"
+
+
+class DeltaTooLarge(Misuse):
+    """{party}: a delta of {delta} is not below 1 / {units}, and would allow to publish one {unit} of them whole"""
+
+    party: str
+    delta: float
+    units: int
+    unit: str
+    hint = (
+        "set [privacy] delta to a tenth of 1 / (number of {unit}s of all parties), or less; {units:,} is the least number of "
+        "them that is known here, from these documents and the roster"
+    )
+
+
+class TooFewToTakePart(Misuse):
+    """{party} has too few documents to take part: with as many from {left} parties, a sum would hold fewer than {need}"""
+
+    party: str
+    need: int
+    left: int  # parties over which a sum may be opened, where others are missing
+    hint = "join with more documents, or agree on a profile with a smaller minimum_documents"
 
 
 def check_batch(terms: Terms, profile: Profile, cohort: Cohort, joined: int) -> None:
@@ -80,7 +108,13 @@ def check_whole_persons(corpora: Mapping[str, PartyCorpus], agreement: Agreement
         _, parties = np.unique(np.concatenate(numbers), return_counts=True)
         divided += int((parties > 1).sum())
     if divided:
-        raise PersonAtSeveralParties(divided)
+        raise Mistake(
+            "{persons:person has|persons have} documents at several parties, and the budget is each person's at one party",
+            hint="deal out whole persons (--partition equal or dirichlet), or give all documents of a person to one party; "
+            "where that cannot be, a person at m parties has m times the budget: protect single documents "
+            "(--set privacy.unit=document)",
+            persons=divided,
+        )
 
 
 def check_blocks(party: str, documents: BlockedDocuments, agreement: Agreement) -> None:
@@ -178,4 +212,11 @@ def delta_said(agreement: Agreement, units: int) -> str | None:
 def check_holds(party: str, documents: PartyCorpus, holds: int, unit: Unit) -> None:
     """Refuses to start a party that holds less than the roster says: the others judge delta by that number."""
     if units_of(documents, unit) < holds:
-        raise HoldsLess(party, holds, unit.value)
+        raise Mistake(
+            "{party} holds fewer than the {holds:,} that the roster says it holds at least, counted by {unit}",
+            hint="say the smaller number (securetm keys request --holds N), and let the coordinator's operator make the next "
+            "roster; the others judge delta by it",
+            party=party,
+            holds=holds,
+            unit=unit.value,
+        )

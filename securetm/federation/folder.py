@@ -24,16 +24,15 @@ from securetm.contracts import Unit
 from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.partitions import left_out
 from securetm.entropy import OperatingSystem
-from securetm.errors import CannotWrite
+from securetm.errors import CannotWrite, Mistake, Misuse, SecuretmError
 from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in, own_budget
 from securetm.federation.budget.prices import calibrated
 from securetm.federation.document_minimum import check_delta_of_all, check_whole_persons
 from securetm.federation.origins import check_in_ledgers
 from securetm.federation.release import released_model
-from securetm.federation.running_errors import ChangedFile, DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists
 from securetm.federation.soundness import check_answerable
 from securetm.federation.sources import named_for
-from securetm.federation.store import PartyStore, read_json, write_json
+from securetm.federation.store import DamagedStore, PartyStore, read_json, write_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models.stored_model import check_plan_of, write_model
 from securetm.plans.agreement import Agreement, agree
@@ -50,6 +49,29 @@ DIGESTS_VERSION = 1
 _OTHERS = (KEPT, "lock", "serve.jsonl", "pulse")  # a coordinator writes into these also after the run has ended
 ADDED = ("audits/", "labels.json", "release/statement")  # later: trials, names of topics, what is said of what leaves
 _DATABASES, _BESIDE = (".sqlite", ".ledger", ".others"), ("-wal", "-shm", "-journal")
+
+
+class RunBusy(Misuse):
+    """another process is working on {path}"""
+
+    path: str
+    hint = "wait for it, or end it first"
+
+
+class NotARun(Misuse):
+    """{path} holds no {what}"""
+
+    path: str
+    what: str
+    hint = "give the directory that `securetm run` printed; an unfinished run is continued with `securetm run --resume`"
+
+
+class ChangedFile(SecuretmError):
+    """{path} is not as its run wrote it: {problem}"""
+
+    path: str
+    problem: str
+    hint = "restore it from a copy of the run's folder: a run's words, model and result belong together; else train again"
 
 
 @dataclass
@@ -224,7 +246,11 @@ class RunFolder:
 def check_free(path: Path) -> None:
     """Refuses a folder that holds a run or cannot be made, before documents are read. It makes no folder."""
     if (path / RUN).exists():
-        raise RunExists(str(path))
+        raise Mistake(
+            "{path} already holds a run",
+            hint="choose another --out, or continue it with `securetm run --resume {path}`",
+            path=str(path),
+        )
     there = next(one for one in (path, *path.parents) if one.exists())
     if not there.is_dir():
         raise CannotWrite(str(path), f"{there} is a file, and a folder is wanted")
@@ -294,7 +320,14 @@ def _check_parties(agreement: Agreement, corpora: Mapping[str, PartyCorpus]) -> 
         require(name in corpora, "[model]", "topics_at", name, known=tuple(corpora))
     words = agreement.words
     if words is not None and not any(set(words).intersection(corpus.vocabulary) for corpus in corpora.values()):
-        raise NoWordKnown(agreement.plan.vocabulary.file)
+        raise Mistake(
+            "no document has a word of {file}",
+            hint=(
+                "take the list of words that belongs to these documents, with its words as the tokeniser leaves them:"
+                " in lower case"
+            ),
+            file=agreement.plan.vocabulary.file,
+        )
 
 
 def _ledgers(folder: RunFolder, corpora: Mapping[str, PartyCorpus], given: Path | None) -> Path:

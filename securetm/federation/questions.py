@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 
 from securetm.contracts import INF, Array, ClippedSum, Memory, NamingQuery, Query, Rows, State, Terms, Unit
-from securetm.federation.paying_errors import NotPaidFor, OtherUnit
-from securetm.federation.refusal_errors import BadState, UnknownQuestion
+from securetm.errors import SecuretmError, Unsound
+from securetm.federation.refusal_errors import BadState, NotPaidFor, UnknownQuestion
 from securetm.models.public_knowledge import without_public
 from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut
 from securetm.models.questions.word_sketch import WordSketch
@@ -34,6 +34,25 @@ _UNION_ONLY = (WORDS, FREQUENCIES)
 _ABOUT_WORDS = {"union": _UNION_ONLY, JOINT: (JOINT,), "file": ()}  # by where the list comes from
 _ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES, PAIRS)  # but the corpus
 _ONCE = (PAIRS, COHERENCE)  # in a run
+
+
+class OtherUnit(Unsound):
+    """the answers to {question!r} are bounded for each {bounded}, and the budget protects each {protected}"""
+
+    question: str
+    bounded: str
+    protected: str
+    hint = (
+        "one {protected} can turn a {bounded}'s row into any other: ask for a row for each {protected} (local_epochs = 0; "
+        "nmf instead of fednmf)"
+    )
+
+
+class Diverged(SecuretmError):
+    """the model holds numbers that are not finite after round {rounds}"""
+
+    rounds: int
+    hint = "the steps of the training were too long: choose a smaller learning_rate"
 
 
 def before_training(agreement: Agreement) -> tuple[str, ...]:

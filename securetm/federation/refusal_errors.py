@@ -134,3 +134,30 @@ class BelowMinimum(Refused):
     left: int
     need: int
     hint = "every party must bring batches (`batch` of [model]) so large that parties which drop out leave enough"
+
+
+class NotPaidFor(Refused):
+    """the question {name!r} has no share in the privacy budget"""
+
+    name: str
+
+
+class NotWitnessed(Refused):
+    """{signed:other party|other parties} signed the head of this party's ledger, and {needed} must before it spends more"""
+
+    signed: int
+    needed: int
+
+
+class LedgerForked(Refused):
+    """the ledger of {party} with {shown:entry|entries} does not continue the one that was seen with {seen}"""
+
+    party: str
+    seen: int
+    shown: int
+
+
+class OutOfBudget(Refused):
+    """{why}"""
+
+    why: str

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Profile, State, Unit
-from securetm.errors import Unsound
+from securetm.errors import Mistake, Unsound
 from securetm.federation.budget.prices import calibrated
 from securetm.federation.budget.witness import quorum
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions, before_training, cohort_size
-from securetm.federation.serving_errors import UnitNotInPlan
 from securetm.models.model_errors import CouplesDocuments, EmbeddingsWithoutNoise
 from securetm.models.trials import check_additive
 from securetm.plans.agreement import Agreement, agree
@@ -208,5 +207,12 @@ def agreed_apart(plan: Plan, members: Collection[str]) -> Agreement:
     for name in plan.model.settings.get("topics_at", {}):
         require(name in members, "[model]", "topics_at", name, known=tuple(members))
     if agreement.budget is not None and agreement.unit is not Unit.WORD and not plan.privacy.unit:
-        raise UnitNotInPlan(plan.profile)
+        raise Mistake(
+            ("the plan does not say whom the budget of profile {profile} protects, and no role sees all documents to find out"),
+            hint=(
+                'write unit = "document" under [privacy] of the plan, or unit = "person" where every party\'s '
+                "documents name persons"
+            ),
+            profile=plan.profile,
+        )
     return calibrated(agreement, len(members))

@@ -17,9 +17,8 @@ from typing import Any
 from safetensors import SafetensorError
 
 from securetm.contracts import Array, State
-from securetm.errors import CannotWrite
+from securetm.errors import CannotWrite, SecuretmError
 from securetm.federation.refusal_errors import AnotherCohort, AnotherList, AskedOtherwise
-from securetm.federation.running_errors import DamagedStore
 from securetm.foreign_text import json_text
 from securetm.interrupts import undisturbed
 from securetm.models.tensor_file import packed, unpacked
@@ -60,6 +59,14 @@ FIRST_KEPT = LAST_KEPT = 1_000  # of what others can make this role write down
 LONGEST_REASON = 500  # characters: a reason may quote a message, and must not fill the disk
 _LARGE = 1 << 16
 _BESIDE = bytes.fromhex("8f1c6be2a7d94e03b5f0c81d2a6e9374")  # in place of a value that lies in a file of its own
+
+
+class DamagedStore(SecuretmError):
+    """{path} is damaged: {problem}"""
+
+    path: str
+    problem: str
+    hint = "restore it from a copy; an interrupted run never leaves a damaged file behind, a full disk or another program does"
 
 
 class SqliteStore:

@@ -15,8 +15,7 @@ from securetm.contracts import Array, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RESULT, RUN, result_of
 from securetm.federation.party.result import REPORT
-from securetm.federation.running_errors import DamagedStore
-from securetm.federation.store import read_json
+from securetm.federation.store import DamagedStore, read_json
 from securetm.federation.topic_labels import LONGEST
 from securetm.foreign_text import printable
 from securetm.plans.profiles import read_profile

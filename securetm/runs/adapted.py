@@ -14,7 +14,7 @@ import numpy as np
 
 from securetm.contracts import Origin
 from securetm.corpus.corpus import PartyCorpus
-from securetm.errors import CannotWrite, Misuse
+from securetm.errors import CannotWrite, Mistake
 from securetm.federation.beginning import moved
 from securetm.federation.folder import check_free
 from securetm.federation.party.alone import Adapted, adapt, rounds_of_adapting
@@ -27,14 +27,6 @@ from securetm.models.stored_model import write_model
 from securetm.private_files import private_folder
 from securetm.runs.finished import FinishedRun
 from securetm.stages import Stages
-
-
-class TooFewToAdapt(Misuse):
-    """{documents:document has|documents have} a word that the model knows: too few to adapt it and to see whether that helps"""
-
-    documents: int
-    hint = "give more documents; is the text column the right one (--text COLUMN)?"
-
 
 _TITLE = "adapting the topics"
 
@@ -58,7 +50,14 @@ def adapted_to(
     stages.stage(_TITLE, rounds_of_adapting(rounds))
     adapted = adapt(run.model, shared, train, rounds, seed, lambda done, _: stages.step(done), own_topics)
     if not adapted.chosen_by:
-        raise TooFewToAdapt(len(known))
+        raise Mistake(
+            (
+                "{documents:document has|documents have} a word that the model knows: too few to adapt it and to see "
+                "whether that helps"
+            ),
+            hint="give more documents; is the text column the right one (--text COLUMN)?",
+            documents=len(known),
+        )
     seen, unseen = held_out.halves(seed)
     words = unseen.lengths()
     figures = {

@@ -19,9 +19,8 @@ from securetm.contracts import Array
 from securetm.federation.folder import RUN, RunFolder, check, reopen, result_of
 from securetm.federation.party.alone import held_out_likelihood
 from securetm.federation.party.documents import PartyDocuments
-from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation.simulation import documents_of
-from securetm.federation.store import read_json
+from securetm.federation.store import DamagedStore, read_json
 from securetm.quality.evaluation import Difference, paired_difference
 from securetm.runs.finished import FinishedRun
 

@@ -16,14 +16,13 @@ from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.data_frames import library
 from securetm.errors import BadSetting, NotFound
-from securetm.federation.folder import RESULT, RUN, RunFolder, check, is_bound, reopen
+from securetm.federation.folder import RESULT, RUN, ChangedFile, NotARun, RunFolder, check, is_bound, reopen
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.result import REPORT
 from securetm.federation.release import MODEL, released_model
-from securetm.federation.running_errors import ChangedFile, DamagedStore, NotARun
 from securetm.federation.simulation.simulation import documents_of
 from securetm.federation.sources import embed_of
-from securetm.federation.store import read_json
+from securetm.federation.store import DamagedStore, read_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models import MODELS
 from securetm.models.given_documents import over, warn_of_unknown, words_of

@@ -13,14 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from securetm.errors import BadSetting, CannotWrite, SecuretmError
+from securetm.errors import BadSetting, CannotWrite, Mistake, SecuretmError
 from securetm.federation.coordinator.serving import LOG
-from securetm.federation.folder import KEPT, LEDGERS, RESULT, RUN, alone_in, check, result_of
+from securetm.federation.folder import KEPT, LEDGERS, RESULT, RUN, NotARun, alone_in, check, result_of
 from securetm.federation.party.party import WORDS
 from securetm.federation.party.result import REPORT
 from securetm.federation.release import RELEASE
-from securetm.federation.running_errors import DamagedStore, NotARun, RunHoldsLedgers
-from securetm.federation.store import read_json
+from securetm.federation.store import DamagedStore, read_json
 from securetm.federation.topic_labels import LABELS
 from securetm.resources import user_cache
 
@@ -218,7 +217,12 @@ def _check_ledgers(path: Path) -> bool:
     own = path / LEDGERS
     others = [one for one in path.rglob("*.ledger") if not (trial and own in one.parents)]
     if others:
-        raise RunHoldsLedgers(str(path), str(others[0]))
+        raise Mistake(
+            "{path} holds a ledger that is not of this run alone: {ledger}",
+            hint="what was spent of documents has to outlive runs: move the folder of ledgers to another place first",
+            path=str(path),
+            ledger=str(others[0]),
+        )
     return trial
 
 

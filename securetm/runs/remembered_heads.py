@@ -10,9 +10,9 @@ from pathlib import Path
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.ledger import SeenHead
+from securetm.errors import Mistake
 from securetm.federation.budget.witness import remembered
 from securetm.federation.folder import RESULT, RUN, reopen
-from securetm.federation.paying_errors import NoLedgerThere
 from securetm.federation.store import COMMON, SqliteStore, read_json
 from securetm.private_files import copy_private
 
@@ -28,7 +28,11 @@ def ledgers_at(path: Path) -> list[Path]:
         found = sorted(path.rglob("*.ledger"))
     there = [one for one in found if one.is_file()]
     if not there:
-        raise NoLedgerThere(str(path))
+        raise Mistake(
+            "there is no ledger in {path}",
+            hint="give a ledger, the folder of a run under a profile with a budget, or a folder that was given to --ledgers",
+            path=str(path),
+        )
     return there
 
 

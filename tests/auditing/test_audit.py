@@ -24,8 +24,8 @@ from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation.folder import RESULT, begin, reopen
-from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation.simulation import train
+from securetm.federation.store import DamagedStore
 from securetm.stages import Unwatched
 from securetm.threats import read_threat_model
 

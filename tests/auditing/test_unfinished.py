@@ -19,7 +19,7 @@ from securetm.auditing.given_run import Unfinished
 from securetm.auditing.plans import AuditPlan, read_audit_plan
 from securetm.auditing.runner import audit
 from securetm.federation.folder import RunFolder, reopen
-from securetm.federation.running_errors import DamagedStore
+from securetm.federation.store import DamagedStore
 from tests.cli.conftest import securetm
 
 from .conftest import Recorded, write_plan

@@ -19,10 +19,9 @@ from securetm.contracts import Answer
 from securetm.entropy import OperatingSystem
 from securetm.errors import TooFewParties
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
-from securetm.federation.coordinator.rounds import Attendance, NewSessionWanted
+from securetm.federation.coordinator.rounds import Attendance, NewSessionWanted, PartiesMissing
 from securetm.federation.folder import RunFolder
 from securetm.federation.party.party import Party
-from securetm.federation.running_errors import PartiesMissing
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.sessions.session_errors import SurvivorsMissing

@@ -11,12 +11,12 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.coordinator.training import TrainingPhase
 from securetm.federation.coordinator.words import new_words, tell_words, words_of_before
 from securetm.federation.folder import begin, reopen
 from securetm.federation.party.answering import Answering
 from securetm.federation.questions import TRAIN
-from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.simulation.simulation import make_party as make_real_party

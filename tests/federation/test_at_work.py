@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from securetm.errors import Failed
 from securetm.federation.at_work import PULSE, beat, check_works, end
 from securetm.federation.folder import alone_in
-from securetm.federation.serving_errors import NotAtWork
 
 PLAN = {"coordinator": {"out": "run"}}
 PARTY = {"name": "north", "home": "home", "data": {"identity": "notes"}}
@@ -30,21 +30,21 @@ finally:
 def test_a_coordinator_works_while_it_holds_its_run_and_its_network_moves(tmp_path: Path) -> None:
     plan, run = tmp_path / "plan.toml", tmp_path / "run"
     run.mkdir()
-    with pytest.raises(NotAtWork, match="no process has worked on the run"):
+    with pytest.raises(Failed, match="no process has worked on the run"):
         check_works(plan, PLAN)
     with alone_in(run):
-        with pytest.raises(NotAtWork, match="about to begin or to end"):
+        with pytest.raises(Failed, match="about to begin or to end"):
             check_works(plan, PLAN)
         beat(run)
         assert check_works(plan, PLAN) == f"The coordinator of {plan} works."
         for hangs in (-3_600.0, 3_600.0):  # the second is a stamp of another machine's clock
             (run / PULSE).write_bytes(struct.pack("<d", time.monotonic() + hangs))
-            with pytest.raises(NotAtWork, match="has not moved"):
+            with pytest.raises(Failed, match="has not moved"):
                 check_works(plan, PLAN)
         end(run)
-        with pytest.raises(NotAtWork, match="about to begin or to end"):
+        with pytest.raises(Failed, match="about to begin or to end"):
             check_works(plan, PLAN)
-    with pytest.raises(NotAtWork, match="no process works on the run"):
+    with pytest.raises(Failed, match="no process works on the run"):
         check_works(plan, PLAN)
 
 

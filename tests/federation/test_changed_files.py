@@ -13,10 +13,10 @@ import pytest
 
 import securetm
 from securetm.corpus.corpus import Corpus
-from securetm.errors import SecuretmError
-from securetm.federation.folder import KEPT, RUN, begin, check_all, reopen, result_of
-from securetm.federation.running_errors import ChangedFile, DamagedStore, Interrupted
+from securetm.errors import Failed, SecuretmError
+from securetm.federation.folder import KEPT, RUN, ChangedFile, begin, check_all, reopen, result_of
 from securetm.federation.simulation.simulation import execute
+from securetm.federation.store import DamagedStore
 from securetm.reports.audit_file import read_record, write_record
 from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
@@ -198,7 +198,7 @@ def test_an_interrupted_run_goes_on_from_no_changed_file(
     name: str, harm: Callable[[Path], None], corpora: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
     folder = begin(tmp_path / "run", small_plan(model=LDA, training__rounds=2), corpora)
-    with pytest.raises(Interrupted):
+    with pytest.raises(Failed, match="the run was interrupted after round"):
         execute(folder, PressedControlC())
     harm(folder.path / name)
     with pytest.raises(SecuretmError, match=Path(name).name):

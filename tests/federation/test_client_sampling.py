@@ -13,9 +13,9 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation.budget.prices import bill_of, calibrated
 from securetm.federation.coordinator import rounds
+from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import begin, reopen
 from securetm.federation.questions import TRAIN, asked_of
-from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import agreed_apart
 from securetm.federation.store import CoordinatorStore, read_arrays

@@ -10,12 +10,11 @@ from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
-from securetm.errors import OpenToOthers
-from securetm.federation.joining_errors import AnotherDataSet, NotAllowedHere
+from securetm.errors import Mistake, OpenToOthers
+from securetm.federation.declining import NotAllowedHere
 from securetm.federation.party.joining import Joining
 from securetm.federation.party.preview import preview
 from securetm.federation.party.state import UnwatchedParty
-from securetm.federation.paying_errors import LedgerGone
 from securetm.federation.wire import wire
 
 from .conftest import FIVE, texts
@@ -107,7 +106,7 @@ def test_a_run_that_was_begun_goes_on_with_no_other_data_set(organisations: Orga
     for documents in (FIVE["north"], FIVE["south"]):  # the same ones, and others
         organisations.bring("numpy", texts(documents, 40, 0))
         organisations.write("numpy", identity="as-if-new")
-        with pytest.raises(AnotherDataSet):
+        with pytest.raises(Mistake, match="this run was begun with data set"):
             organisations.prepared("numpy").party(UnwatchedParty())
     organisations.bring("numpy", texts(FIVE["north"], 40, 0))
     organisations.write("numpy")
@@ -173,7 +172,7 @@ def test_a_ledger_that_is_gone_is_not_begun_anew(organisations: Organisations) -
     spend(ready)
     for path in ready.home.ledgers.rglob("notes.ledger*"):
         path.unlink()
-    with pytest.raises(LedgerGone):
+    with pytest.raises(Mistake, match="is gone, and it holds what was"):
         ready.party(UnwatchedParty())
 
 

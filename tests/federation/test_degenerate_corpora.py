@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.running_errors import TooFewToTakePart
+from securetm.federation.document_minimum import TooFewToTakePart
 from securetm.federation.simulation.simulation import federate
 from securetm.federation.store import read_arrays
 from securetm.models.estimator import Estimator

@@ -13,9 +13,9 @@ from securetm.accounting.delta_limits import sentence_delta
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.enrolment import announced as announce
 from securetm.credentials.key_requests import read_request, write_request
-from securetm.federation.document_minimum import others_hold, units_of
+from securetm.errors import Mistake
+from securetm.federation.document_minimum import DeltaTooLarge, others_hold, units_of
 from securetm.federation.folder import begin
-from securetm.federation.paying_errors import DeltaTooLarge, HoldsLess
 from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
 from securetm.trial.trial_folder import make_trial
@@ -129,7 +129,7 @@ def plan_with_delta(plan: str, delta: float) -> str:
 def test_a_party_that_holds_less_than_it_says_does_not_start(announced: Path, tmp_path: Path) -> None:
     organisations = Organisations.of(announced, tmp_path / "all", plan_of(tmp_path))
     organisations.bring("numpy", texts(FIVE["south"], 39, 1))
-    with pytest.raises(HoldsLess, match="fewer than the 40"):
+    with pytest.raises(Mistake, match="fewer than the 40"):
         organisations.prepared("numpy")
 
 

@@ -10,7 +10,7 @@ import pytest
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.corpus.corpus import Corpus
-from securetm.federation.paying_errors import NoLedger
+from securetm.errors import Mistake
 from securetm.federation.simulation.simulation import federate
 from securetm.federation.wire import wire
 
@@ -92,7 +92,7 @@ def test_a_party_that_cannot_enter_it_answers_nothing(corpora: Mapping[str, Corp
 
 def test_no_party_starts_without_a_ledger(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     party = make_party("north", small_plan(profile="open"), corpora, tmp_path)
-    with pytest.raises(NoLedger):
+    with pytest.raises(Mistake, match="has no ledger to enter what it releases under profile"):
         type(party)("north", party.members, party.agreement, party.corpus, party.store, party.entropy)
 
 

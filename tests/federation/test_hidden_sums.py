@@ -12,9 +12,9 @@ import pytest
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
+from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.refusal_errors import BelowMinimum
-from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.stages import Unwatched

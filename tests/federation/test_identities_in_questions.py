@@ -12,10 +12,10 @@ from securetm.accounting.ledger import Ledger
 from securetm.contracts import Array, Cohort
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
+from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.party.kept import read_stored
 from securetm.federation.party.party import Party
 from securetm.federation.questions import JOINT, TRAIN
-from securetm.federation.running_errors import PartyRefused
 from securetm.federation.store import PartyStore
 from securetm.plans.profiles import cohort_of
 from securetm.route import compile_route

@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 from securetm.credentials.roster_changes import changes
-from securetm.errors import OpenToOthers
-from securetm.federation.joining_errors import DocumentsChanged, HomeBusy, LeftEarly, NotAllowedHere
+from securetm.errors import Failed, Mistake, OpenToOthers
+from securetm.federation.coordinator.rounds import PartyRefused
+from securetm.federation.declining import NotAllowedHere
+from securetm.federation.folder import NotARun
 from securetm.federation.party.joining import join
 from securetm.federation.party.preview import preview
 from securetm.federation.party.result import REPORT
 from securetm.federation.party.state import UnwatchedParty
-from securetm.federation.running_errors import DamagedStore, NotARun, PartyRefused
-from securetm.federation.store import read_json
+from securetm.federation.store import DamagedStore, read_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.federation.wire import wire
 from securetm.models.stored_model import write_model
@@ -277,7 +278,7 @@ def test_a_lying_coordinator_gets_no_sum_over_fewer_than_the_policy_says(organis
 
 def test_a_data_set_is_worked_on_by_one_process(organisations: Organisations) -> None:
     ready = organisations.prepared("numpy")
-    with ready.home.alone(), pytest.raises(HomeBusy, match="notes"):
+    with ready.home.alone(), pytest.raises(Mistake, match="notes"):
         join(ready, lambda _: _Nobody(), UnwatchedParty(), threading.Event())
 
 
@@ -287,22 +288,24 @@ class _Nobody:
 
 
 def test_who_leaves_early_is_told_how_to_come_back(organisations: Organisations) -> None:
-    with pytest.raises(LeftEarly, match="0 answers were given") as left:
+    with pytest.raises(Failed, match="0 answers were given") as left:
         join(organisations.prepared("numpy"), lambda _: _Nobody(), UnwatchedParty(), threading.Event())
     assert "securetm join" in left.value.advice()
 
 
 def test_other_documents_under_the_same_identity_and_plan_are_refused(organisations: Organisations) -> None:
-    with pytest.raises(LeftEarly):
+    with pytest.raises(Failed, match="this party left before the run had ended"):
         join(organisations.prepared("numpy"), lambda _: _Nobody(), UnwatchedParty(), threading.Event())
     organisations.bring("numpy", texts(FIVE["south"], 40, 8), "elsewhere.jsonl")
     organisations.file("numpy").write_text(
         organisations.file("numpy").read_text("utf-8").replace("documents.jsonl", "elsewhere.jsonl"), "utf-8"
     )
-    with pytest.raises(DocumentsChanged):
+    with pytest.raises(Mistake, match="are not those that this run began with"):
         join(organisations.prepared("numpy"), lambda _: _Nobody(), UnwatchedParty(), threading.Event())
     shutil.copy(organisations.file("numpy").parent / "documents.jsonl", organisations.file("numpy").parent / "elsewhere.jsonl")
-    with pytest.raises(LeftEarly):  # the same documents from another file are the same data set
+    with pytest.raises(
+        Failed, match="this party left before the run had ended"
+    ):  # the same documents from another file are the same data set
         join(organisations.prepared("numpy"), lambda _: _Nobody(), UnwatchedParty(), threading.Event())
 
 

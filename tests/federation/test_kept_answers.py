@@ -15,12 +15,12 @@ from securetm.contracts import Answer, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.coordinator.training import start
 from securetm.federation.coordinator.words import agree_on_words, tell_words
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.party import Party
 from securetm.federation.questions import TRAIN
-from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore, PartyStore

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from securetm.errors import BadSetting
-from securetm.federation.folder import alone_in
+from securetm.errors import BadSetting, Mistake
+from securetm.federation.folder import NotARun, RunBusy, alone_in
 from securetm.federation.party.result import REPORT
-from securetm.federation.running_errors import NotARun, RunBusy, RunHoldsLedgers
 from securetm.federation.store import write_json
 from securetm.runs.kept_runs import PARTY, delete, found_run, runs_in
 
@@ -73,7 +72,7 @@ def test_ledgers_that_may_be_of_documents_are_not_deleted(run: Path, record: Cal
     record(run)
     (run / "ledgers").mkdir()
     (run / "ledgers" / "north.ledger").write_bytes(b"spent")
-    with pytest.raises(RunHoldsLedgers):
+    with pytest.raises(Mistake, match="holds a ledger that is not of this run alone"):
         delete(run)
     assert (run / "ledgers" / "north.ledger").read_bytes() == b"spent"
 

@@ -11,8 +11,9 @@ import pytest
 from scipy import sparse
 
 from securetm.corpus.corpus import Corpus
+from securetm.errors import Failed
+from securetm.federation.document_minimum import TooFewToTakePart
 from securetm.federation.folder import begin, reopen
-from securetm.federation.running_errors import Interrupted, TooFewToTakePart
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.models.given_documents import BagOfWords
@@ -69,7 +70,7 @@ def test_an_interrupted_run_goes_on_to_the_same_counts(profile: str, five: Mappi
     plan = plan_of(profile)
     execute(begin(tmp_path / "unbroken", plan, five), Unwatched())
     folder = begin(tmp_path / "broken", plan, five)
-    with pytest.raises(Interrupted):
+    with pytest.raises(Failed, match="the run was interrupted after round"):
         execute(folder, PressedControlC())
     assert execute(reopen(tmp_path / "broken"), Unwatched())["rounds"] == ROUNDS
     np.testing.assert_array_equal(learned(tmp_path / "broken")["counts"], learned(tmp_path / "unbroken")["counts"])

@@ -13,9 +13,9 @@ from securetm.contracts import Answer, Cohort, Least, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Refused, TooFewParties
 from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.questions import TRAIN
 from securetm.federation.refusal_errors import TooFewDocumentsPromised
-from securetm.federation.running_errors import PartyRefused
 from securetm.federation.wire import wire
 from securetm.plans.party_file import PolicyChoice
 from securetm.sessions.session_errors import TooFewDocuments, TooFewInSum

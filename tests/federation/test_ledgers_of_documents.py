@@ -20,8 +20,8 @@ from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_build import CorpusBuild
 from securetm.corpus.records import Columns
+from securetm.errors import Mistake
 from securetm.federation.folder import RunFolder, begin, reopen
-from securetm.federation.paying_errors import LedgerGone, LedgersWithoutDocuments
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.sources import corpora_of
 from securetm.plans.schema import Plan
@@ -171,10 +171,10 @@ def test_a_ledger_that_is_gone_is_no_ledger_that_spent_nothing(tmp_path: Path) -
     first = begun(tmp_path / "one", plan_over(source, tmp_path), home)
     for path in first.ledgers.glob("01-*"):
         path.unlink()
-    with pytest.raises(LedgerGone, match=r"01-party-1\.ledger"):
+    with pytest.raises(Mistake, match=r"01-party-1\.ledger"):
         begun(tmp_path / "two", plan_over(source, tmp_path, 7), home)
     (home / "documents.sqlite").unlink()
-    with pytest.raises(LedgersWithoutDocuments):
+    with pytest.raises(Mistake, match="holds ledgers, and no list of the"):
         begun(tmp_path / "three", plan_over(source, tmp_path), home)
 
 

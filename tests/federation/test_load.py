@@ -17,8 +17,7 @@ from scipy import sparse
 import securetm
 from securetm.corpus.corpus import Corpus
 from securetm.errors import NotFound
-from securetm.federation.folder import begin
-from securetm.federation.running_errors import NotARun
+from securetm.federation.folder import NotARun, begin
 from securetm.federation.simulation.simulation import execute
 from securetm.models import MODELS
 from securetm.models.lda.lda import LDA

@@ -9,9 +9,9 @@ from contextlib import suppress
 
 import pytest
 
+from securetm.errors import Mistake
 from securetm.federation.coordinator import pages as local_pages
 from securetm.federation.coordinator.pages import MOST_CLIENTS, LocalPages
-from securetm.federation.serving_errors import PortInUse
 
 HERE = b"Host: localhost\r\n"
 
@@ -82,5 +82,5 @@ def test_more_clients_than_it_takes_are_sent_away_and_it_goes_on(pages: LocalPag
 
 
 def test_a_port_that_is_taken_is_named(pages: LocalPages) -> None:
-    with pytest.raises(PortInUse, match=f"127.0.0.1:{pages.port}"), LocalPages({}, pages.port):
+    with pytest.raises(Mistake, match=f"127.0.0.1:{pages.port}"), LocalPages({}, pages.port):
         pass

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
+from securetm.errors import Failed
 from securetm.federation.folder import begin, reopen
 from securetm.federation.questions import COHERENCE, TRAIN
-from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import read_arrays
@@ -94,7 +94,7 @@ class PressedControlC(Unwatched):
 def test_an_interrupted_run_goes_on_to_the_same_topics(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     execute(begin(tmp_path / "unbroken", plan_of(), corpora), Unwatched())
     folder = begin(tmp_path / "broken", plan_of(), corpora)
-    with pytest.raises(Interrupted):
+    with pytest.raises(Failed, match="the run was interrupted after round"):
         execute(folder, PressedControlC())
     assert execute(reopen(tmp_path / "broken"), Unwatched())["rounds"] == ROUNDS
     one, two = learned(tmp_path / "unbroken"), learned(tmp_path / "broken")

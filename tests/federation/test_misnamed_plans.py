@@ -11,9 +11,8 @@ import pytest
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import BadSetting, NeedsSum
+from securetm.errors import BadSetting, Mistake, NeedsSum
 from securetm.federation.folder import RUN, begin
-from securetm.federation.running_errors import NoWordKnown
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import read_arrays
@@ -82,7 +81,7 @@ def test_a_list_without_a_word_of_anybodys_is_refused_before_it_is_paid_for(
 ) -> None:
     (tmp_path / "words.txt").write_text("zebra\ngiraffe\n", "utf-8")
     listed = {"source": "file", "file": str(tmp_path / "words.txt")}
-    with pytest.raises(NoWordKnown):
+    with pytest.raises(Mistake, match="no document has a word of"):
         begin(
             tmp_path / "run",
             small_plan(profile=profile, model={"name": "lda"}, vocabulary=listed, origins__vocabulary="made up"),

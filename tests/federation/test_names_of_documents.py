@@ -10,9 +10,8 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import by_column, equal
-from securetm.errors import SecuretmError
+from securetm.errors import Mistake, SecuretmError
 from securetm.federation.folder import begin
-from securetm.federation.running_errors import PersonAtSeveralParties
 from securetm.plans.schema import Plan
 
 from .conftest import FIVE, texts
@@ -78,9 +77,9 @@ def plan(tmp_path: Path) -> Plan:
 
 def test_persons_at_several_parties_are_refused(plan: Plan, tmp_path: Path) -> None:
     parts = by_column(notes_of_persons())
-    with pytest.raises(PersonAtSeveralParties, match="75 persons"):
+    with pytest.raises(Mistake, match="75 persons"):
         begin(tmp_path / "run", plan, parts)
-    with pytest.raises(PersonAtSeveralParties):
+    with pytest.raises(Mistake, match="documents at several parties, and the budget"):
         begin(tmp_path / "run", plan, dict(parts))
     begin(tmp_path / "apart", replace(plan, privacy=replace(plan.privacy, unit="document")), parts)
 

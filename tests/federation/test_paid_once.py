@@ -17,13 +17,13 @@ from securetm.accounting.ledger import Ledger
 from securetm.aggregation.vectors import pack_vector
 from securetm.corpus.corpus import Corpus
 from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import begin
 from securetm.federation.party import answering
 from securetm.federation.party.answering import Answering
 from securetm.federation.party.kept import KeptAnswer
 from securetm.federation.party.paid_question import PaidQuestion
 from securetm.federation.questions import TRAIN
-from securetm.federation.running_errors import PartyRefused
 from securetm.federation.store import PartyStore
 from securetm.sessions.identities import IDENTITY
 

@@ -11,8 +11,8 @@ import pytest
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
+from securetm.federation.document_minimum import TooFewToTakePart
 from securetm.federation.round_identity import preparation_identity
-from securetm.federation.running_errors import TooFewToTakePart
 from securetm.federation.wire import wire
 from securetm.sessions.framing import head
 

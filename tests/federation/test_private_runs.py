@@ -19,9 +19,9 @@ from securetm.accounting.spends import Spend
 from securetm.aggregation.vectors import unpack_vector
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, NoPersons
+from securetm.errors import BadSetting, Failed, NoPersons
+from securetm.federation.document_minimum import DeltaTooLarge
 from securetm.federation.folder import RunFolder, begin, reopen
-from securetm.federation.paying_errors import DeltaTooLarge, LedgerExhausted
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import PartyStore
 from securetm.federation.transcript import Transcript
@@ -259,7 +259,7 @@ def test_where_no_budget_is_left_for_words_the_run_says_so(five: Mapping[str, Co
     ran(tmp_path, "dp-central", five, privacy__epsilon=3.0)
     plan = small_plan(profile="dp-local", privacy__epsilon=3.0)
     folder = begin(tmp_path / "another", plan, five, ledgers=tmp_path / "ledgers")
-    with pytest.raises(LedgerExhausted) as told:
+    with pytest.raises(Failed, match="allows no other answer of") as told:
         execute(folder, Unwatched())
     assert str(folder.ledger("north")) in str(told.value)
     assert "--ledgers" in told.value.advice()

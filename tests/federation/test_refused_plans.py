@@ -12,9 +12,8 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, CannotWrite, Misuse, NotFound, SecuretmError
 from securetm.federation.folder import begin, reopen
-from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation.simulation import federate
-from securetm.federation.store import write_bytes
+from securetm.federation.store import DamagedStore, write_bytes
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import plan_from_tables, read_plan
 

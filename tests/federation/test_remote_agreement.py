@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Mistake
 from securetm.federation.folder import begin
-from securetm.federation.serving_errors import UnitNotInPlan
 from securetm.federation.soundness import agreed_apart, check_plan, check_survivors
 from securetm.plans.profiles import cohort_of
 from securetm.profile_errors import TooFewForProfile
@@ -31,7 +30,7 @@ def test_it_is_the_agreement_of_a_simulation(profile: str, five: Mapping[str, Co
 
 
 def test_the_plan_must_say_whom_its_budget_protects(tmp_path: Path) -> None:
-    with pytest.raises(UnitNotInPlan, match="profile dp-local") as refused:
+    with pytest.raises(Mistake, match="profile dp-local") as refused:
         agreed_apart(private_plan(tmp_path, "dp-local", privacy__epsilon=4.0), ("a", "b", "c", "d", "e"))
     assert "[privacy]" in refused.value.advice()
 

@@ -12,8 +12,8 @@ import pytest
 
 from securetm.accounting.ledger import Ledger
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RESULT, alone_in, begin, reopen, result_of
-from securetm.federation.running_errors import Interrupted, NotARun, RunBusy, RunExists
+from securetm.errors import Failed, Mistake
+from securetm.federation.folder import RESULT, NotARun, RunBusy, alone_in, begin, reopen, result_of
 from securetm.federation.simulation.simulation import execute
 from securetm.stages import Unwatched
 
@@ -88,7 +88,7 @@ class PressedControlC(Unwatched):
 
 def test_control_c_says_how_to_go_on(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     folder = begin(tmp_path / "run", small_plan(), corpora)
-    with pytest.raises(Interrupted, match="nothing is lost") as stop:
+    with pytest.raises(Failed, match="nothing is lost") as stop:
         execute(folder, PressedControlC())
     assert "securetm run --resume" in stop.value.advice()
     assert execute(reopen(tmp_path / "run"), Unwatched())["rounds"] == 12
@@ -96,7 +96,7 @@ def test_control_c_says_how_to_go_on(corpora: Mapping[str, Corpus], tmp_path: Pa
 
 def test_no_round_that_was_paid_for_is_paid_again(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     folder = begin(tmp_path / "run", private_plan(tmp_path, "dp-local", privacy__epsilon=3.0), five)
-    with pytest.raises(Interrupted):
+    with pytest.raises(Failed, match="the run was interrupted after round"):
         execute(folder, PressedControlC())
     result = execute(reopen(tmp_path / "run"), Unwatched())
     assert (result["rounds"], result["stopped"]) == (12, "rounds")
@@ -117,7 +117,7 @@ def test_a_run_killed_after_its_budget_ended_goes_on_to_its_end(five: Mapping[st
 
 def test_one_folder_holds_one_run(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     begin(tmp_path / "run", small_plan(), corpora)
-    with pytest.raises(RunExists):
+    with pytest.raises(Mistake, match="already holds a run"):
         begin(tmp_path / "run", small_plan(), corpora)
     with pytest.raises(NotARun):
         reopen(tmp_path)

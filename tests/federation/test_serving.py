@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from securetm.corpus.corpus import Corpus
+from securetm.errors import Failed, Mistake
 from securetm.federation.budget.prices import PlannedSpending
 from securetm.federation.coordinator import training
-from securetm.federation.coordinator.serving import LOG, Serving, served_folder
+from securetm.federation.coordinator.serving import LOG, NoProgress, Serving, TooFewCame, served_folder
 from securetm.federation.coordinator.standing import EventLog, Standing
 from securetm.federation.folder import RESULT, RunFolder, begin
-from securetm.federation.serving_errors import AnotherPlanThere, NoProgress, Stopped, TooFewCame
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import agreed_apart
 from securetm.federation.store import CoordinatorStore
@@ -162,7 +162,7 @@ def test_ctrl_c_says_how_to_go_on(site: Site, model: bytes) -> None:
 
     site.parties.come(*FIVE)
     site.parties.before_wave = at(25, pressed)
-    with pytest.raises(Stopped, match="nothing is lost") as stop:
+    with pytest.raises(Failed, match="nothing is lost") as stop:
         site.serving().run()
     assert COMMAND in stop.value.advice()
     assert stop.value.exit_code == 3
@@ -286,7 +286,7 @@ def test_a_crash_with_a_party_that_never_comes_back(site: Site) -> None:
 def test_another_plan_in_the_same_folder_is_refused(site: Site, plan: Plan) -> None:
     site.serving()
     site.plan = replace(plan, seed=5)
-    with pytest.raises(AnotherPlanThere, match="another plan"):
+    with pytest.raises(Mistake, match="another plan"):
         site.serving()
 
 
@@ -338,7 +338,7 @@ def test_a_party_that_sends_garbage_stops_nobody_where_the_run_goes_on_without(s
 
 def test_a_folder_of_another_federation_is_refused_and_a_newcomer_is_not(site: Site) -> None:
     folder = site.serving().folder
-    with pytest.raises(AnotherPlanThere, match="another federation"):
+    with pytest.raises(Mistake, match="another federation"):
         served_folder(site.path, folder.agreement, "schools", folder.keys)
     keys = {"annex": bytes(32), **folder.keys}
     assert served_folder(site.path, folder.agreement, "clinics", keys).members == tuple(keys)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, Misuse, SecuretmError
+from securetm.errors import BadSetting, Failed, Misuse, SecuretmError
+from securetm.federation.document_minimum import TooFewToTakePart
 from securetm.federation.folder import begin, reopen
-from securetm.federation.running_errors import TooFewToTakePart, WorkerDied
 from securetm.federation.simulation.parties import Workers
 from securetm.federation.simulation.simulation import execute, make_party
 from securetm.federation.sources import corpora_of
@@ -65,10 +65,10 @@ def test_a_worker_that_dies_is_named_with_its_parties() -> None:
     workers = Workers(dies_at_the_second_message, {name: (name,) for name in ("north", "south", "west")}, 2)
     try:
         assert dict(workers.ask({"west": b"a", "south": b"b"}, MOST_BYTES)) == {"west": b"awest", "south": b"bsouth"}
-        with pytest.raises(WorkerDied, match="north, west"):
+        with pytest.raises(Failed, match="north, west"):
             list(workers.ask({"west": b"again"}, MOST_BYTES))
         for _ in range(2):  # and it stays dead, whether that is noticed when writing or when reading
-            with pytest.raises(WorkerDied, match="north, west") as refusal:
+            with pytest.raises(Failed, match="north, west") as refusal:
                 list(workers.ask({"north": b"more"}, MOST_BYTES))
         assert "--resume" in refusal.value.advice()
     finally:

@@ -16,8 +16,7 @@ import pytest
 from safetensors import safe_open
 
 from securetm.federation import store
-from securetm.federation.running_errors import DamagedStore
-from securetm.federation.store import COMMON, CoordinatorStore, SqliteStore, read_arrays, write_arrays
+from securetm.federation.store import COMMON, CoordinatorStore, DamagedStore, SqliteStore, read_arrays, write_arrays
 from securetm.interrupts import undisturbed
 from securetm.models.lda.lda import LDA
 from securetm.models.stored_model import read_model, write_model

@@ -14,11 +14,11 @@ from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import Refused, TooFewParties
 from securetm.federation.coordinator.coordinator import Coordinator
+from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.coordinator.training import start
 from securetm.federation.coordinator.words import new_words, tell_words, words_of_before
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import HELD_OUT, JOINT, TRAIN
-from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore

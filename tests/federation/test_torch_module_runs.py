@@ -12,8 +12,8 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
+from securetm.federation.declining import NotAllowedHere
 from securetm.federation.folder import begin
-from securetm.federation.joining_errors import NotAllowedHere
 from securetm.federation.simulation.simulation import execute
 from securetm.models.model_errors import NotImported, NoTorchModule, OtherTorchModule
 from securetm.models.stored_model import check_plan_of

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from securetm.corpus.corpus import Corpus
+from securetm.errors import Failed
 from securetm.federation.folder import begin, reopen
-from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.transcript import Transcript
 from securetm.stages import Unwatched
@@ -49,7 +49,7 @@ def test_of_a_run_in_two_parts_bytes_and_seconds_are_those_of_both(corpora: Mapp
     plan = small_plan(model=LDA)
     unbroken = execute(begin(tmp_path / "unbroken", plan, corpora), Unwatched())
     folder = begin(tmp_path / "broken", plan, corpora)
-    with pytest.raises(Interrupted):
+    with pytest.raises(Failed, match="the run was interrupted after round"):
         execute(folder, PressedControlC())
     (up, _), seconds = kept(folder.path)
     assert up > 0

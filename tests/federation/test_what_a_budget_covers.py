@@ -16,7 +16,7 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.corpus.corpus import Corpus
 from securetm.federation.budget.prices import bill_of
 from securetm.federation.folder import begin
-from securetm.federation.paying_errors import OtherUnit
+from securetm.federation.questions import OtherUnit
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.wire import wire
 from securetm.plans.agreement import agree

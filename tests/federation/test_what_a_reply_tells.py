@@ -18,7 +18,7 @@ from securetm.aggregation.homomorphic import encrypted_sessions
 from securetm.contracts import Answer, RoundContext, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import CannotWrite, CountsNotWhole, Malformed, SecuretmError
+from securetm.errors import CannotWrite, CountsNotWhole, Failed, Malformed, SecuretmError
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.words import new_words, tell_words
 from securetm.federation.folder import begin, reopen
@@ -28,7 +28,6 @@ from securetm.federation.party.failure_log import failures_in, lost_in
 from securetm.federation.party.party import Party
 from securetm.federation.party.session import JoinedSession
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions
-from securetm.federation.running_errors import PartyFailed
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party, train
 from securetm.federation.store import CoordinatorStore
@@ -277,7 +276,7 @@ def test_whoever_runs_all_roles_is_told_by_name(
 ) -> None:
     monkeypatch.setattr(StepQuery, "answer", lambda *given: Fails(ZeroDivisionError("by a storm"))(*given))
     folder = begin(tmp_path / "run", small_plan(training__rounds=1), corpora)
-    with pytest.raises(PartyFailed, match="north logged a failure of its own: ZeroDivisionError: by a storm"):
+    with pytest.raises(Failed, match="north logged a failure of its own: ZeroDivisionError: by a storm"):
         train(folder, Unwatched())
 
 

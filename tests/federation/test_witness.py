@@ -18,12 +18,13 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerReplaced, LedgerRolledBack
 from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
+from securetm.errors import Failed
 from securetm.federation.budget.witness import quorum, standing_of
 from securetm.federation.coordinator.countersigning import MOST_TURNS, Countersigning
+from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.failure_log import failures_in
 from securetm.federation.party.party import Party
-from securetm.federation.running_errors import PartyFailed, PartyRefused
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
@@ -346,7 +347,7 @@ def test_a_ledger_that_was_put_back_is_found_out_in_the_next_run(
         budget = agree(plan).profile.budget
         assert budget is not None
         Ledger.open(ledger, "north", budget).close()
-    with pytest.raises(PartyFailed, match=f"north logged a failure of its own: {error.__name__}"):
+    with pytest.raises(Failed, match=f"north logged a failure of its own: {error.__name__}"):
         finished(tmp_path / "three", plan, five)
 
 

@@ -23,12 +23,11 @@ from securetm.cli.budget_profile import ProfileQuestion
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Failed
 from securetm.federation.budget.prices import bill_of, calibrated
+from securetm.federation.document_minimum import DeltaTooLarge
 from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.party.kept import KeptNoise
-from securetm.federation.paying_errors import DeltaTooLarge, DrawnUnpaid
-from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import COMMON, SqliteStore
@@ -150,7 +149,7 @@ class After(Unwatched):
 
 def test_a_run_that_goes_on_uses_the_noise_that_it_drew(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     folder = begin(tmp_path / "run", plan_of(tmp_path), corpora)
-    with pytest.raises(Interrupted):
+    with pytest.raises(Failed, match="the run was interrupted after round"):
         execute(folder, After(2))
     result = execute(reopen(folder.path), Unwatched())
     assert (result["rounds"], result["stopped"]) == (3, "rounds")
@@ -184,7 +183,7 @@ def test_after_a_crash_before_the_noise_was_kept_it_is_drawn_under_the_same_entr
 
     with monkeypatch.context() as patched:
         patched.setattr(KeptNoise, "put", crash)
-        with pytest.raises(Interrupted):
+        with pytest.raises(Failed, match="the run was interrupted after round"):
             execute(folder, Unwatched())
     assert len(entries(folder)) == 1
     result = execute(reopen(folder.path), Unwatched())
@@ -201,7 +200,7 @@ def test_noise_is_kept_only_if_it_was_paid_for_and_only_for_the_ledger_that_paid
     store = SqliteStore(tmp_path / "north.others", COMMON)
     with Ledger.open(tmp_path / "north.ledger", "north", WORDS) as ledger:
         drawn = KeptNoise(store, ledger)
-        with pytest.raises(DrawnUnpaid):
+        with pytest.raises(Failed, match="noise was to be drawn before it was charged"):
             drawn.put("noise", b"secret")
         assert drawn.get("noise") is None
         drawn.paid = True

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from securetm.errors import CannotWrite
-from securetm.federation.flower.flower_errors import PartyNotReached, SocketTaken
+from securetm.errors import CannotWrite, Mistake
+from securetm.federation.flower.flower_errors import PartyNotReached
 from securetm.federation.flower.party_socket import Door, answers, ask, opened, serve
 
 MOST = 1_000_000
@@ -62,7 +62,7 @@ def test_a_group_may_where_its_owner_says_so(folder: Path) -> None:
 
 
 def test_a_second_process_is_refused_and_what_a_killed_one_left_behind_is_replaced(served: list[Path], folder: Path) -> None:
-    with pytest.raises(SocketTaken), opened(served[0]):
+    with pytest.raises(Mistake, match="another process answers at"), opened(served[0]):
         pass
     left = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     here = os.open(folder, os.O_RDONLY)

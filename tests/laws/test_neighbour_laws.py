@@ -20,7 +20,7 @@ from securetm.corpus import building, partitions
 from securetm.corpus.corpus_build import CorpusBuild
 from securetm.corpus.document_names import document_keys
 from securetm.corpus.records import Columns
-from securetm.federation.running_errors import PersonAtSeveralParties
+from securetm.errors import Mistake
 from securetm.resources import toml_names
 from securetm.testing import NeighbourLaws
 from securetm.testing.neighbour_laws import EMBEDDING, Row, WholeWay, way_of
@@ -164,7 +164,7 @@ def test_persons_at_several_parties_of_a_simulation_are_refused(tmp_path: Path) 
     for row in rows[::2]:
         row["person"] = f"person {rows.index(row) % 7}"
     way = way_of(laws.settings, tmp_path)
-    with pytest.raises(PersonAtSeveralParties) as refused:
+    with pytest.raises(Mistake, match="documents at several parties, and the budget") as refused:
         laws.summed(way, tmp_path / "one", rows)
     assert "m times the budget" in refused.value.advice()
     laws.summed(replace(way, settings={**way.settings, "privacy.unit": "document"}), tmp_path / "two", rows)

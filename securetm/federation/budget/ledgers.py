@@ -22,8 +22,8 @@ from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.document_names import DIGEST, content_digests
 from securetm.entropy import OperatingSystem
-from securetm.federation.paying_errors import LedgerGone, LedgersWithoutDocuments
-from securetm.federation.running_errors import DamagedStore
+from securetm.errors import Mistake
+from securetm.federation.store import DamagedStore
 from securetm.private_files import check_database, private_file, private_folder
 
 INDEX, LOCK = "documents.sqlite", "lock"
@@ -56,7 +56,13 @@ class LedgersOfDocuments:
         """
         private_folder(self.folder)
         if not (self.folder / INDEX).is_file() and any(self.folder.rglob("*.ledger")):
-            raise LedgersWithoutDocuments(str(self.folder))
+            raise Mistake(
+                "{folder} holds ledgers, and no list of the documents that they belong to",
+                hint=(
+                    "put documents.sqlite back, or give --ledgers another folder; what was spent of those documents stays spent"
+                ),
+                folder=str(self.folder),
+            )
         with self._alone(), self._index() as index:
             key = _secret(index)
             held = {name: _keyed(key, corpus) for name, corpus in corpora.items()}
@@ -134,7 +140,11 @@ class LedgersOfDocuments:
         """Refuses if a ledger is missing that documents of this run spent from."""
         for generation, file in {place for known in found.values() for places in known.values() for place in places}:
             if not any((self._at(generation) / f"{file}{kind}").is_file() for kind in _KINDS):
-                raise LedgerGone(str(self._at(generation) / f"{file}{_KINDS[0]}"))
+                raise Mistake(
+                    "{path} is gone, and it holds what was spent of documents of this run",
+                    hint="put it back; without it, take the budget of these documents as spent",
+                    path=str(self._at(generation) / f"{file}{_KINDS[0]}"),
+                )
 
     def _at(self, generation: int) -> Path:
         return self.folder / f"{generation:04d}"

@@ -22,7 +22,7 @@ from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Store
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, NotInCohort
-from securetm.federation.paying_errors import LedgerForked, NotWitnessed, OutOfBudget
+from securetm.federation.refusal_errors import LedgerForked, NotWitnessed, OutOfBudget
 from securetm.federation.wire.wire import LINK, MOST_LINKS
 from securetm.sessions.identities import SIGNATURE, Identity
 from securetm.sessions.labels import Label

@@ -14,8 +14,7 @@ import numpy as np
 from securetm.contracts import Cohort, NamingThreshold, Profile
 from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.public_words import USUAL_LENGTH, ExpectedWords, expected, public_shares
-from securetm.errors import BadSetting
-from securetm.federation.paying_errors import NoWordCanBeFound
+from securetm.errors import BadSetting, Mistake
 from securetm.federation.questions import JOINT
 from securetm.models.questions.word_sums import ROUNDS, USUAL_WORDS, WordSums, required
 from securetm.plans.agreement import Agreement
@@ -24,6 +23,10 @@ from securetm.plans.schema import TokeniserChoice, VocabularyChoice
 from securetm.route import compile_route
 from securetm.wording import counted
 
+MORE_WORDS = (
+    "name a public list of words, which costs nothing (--vocabulary english, or FILE), bring together parties with more "
+    "documents, or let words cost more: --set privacy.words= with a number below the profile's"
+)
 _LISTED, _RANK = 300_000, 10_000  # words that are looked up in a sum, and the place among them of a word that is asked about
 _FOUND = 2.33  # deviations above the threshold at which 99 of 100 are found
 
@@ -64,7 +67,16 @@ def check_words(agreement: Agreement, corpora: Mapping[str, PartyCorpus]) -> Nam
     units = [len(corpus) if corpus.persons is None else len(np.unique(corpus.persons)) for corpus in corpora.values()]
     most = sum(units) if needed.together else max(units, default=0)
     if most <= needed.threshold:
-        raise NoWordCanBeFound(needed.whose, most, needed.found_from)
+        raise Mistake(
+            (
+                "no word can be found: {whose} has at most {most:document|documents}, and behind the noise a word "
+                "needs {need} of them"
+            ),
+            hint=MORE_WORDS,
+            whose=needed.whose,
+            most=most,
+            need=needed.found_from,
+        )
     return needed
 
 

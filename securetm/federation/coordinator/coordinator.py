@@ -16,13 +16,12 @@ import numpy as np
 
 from securetm.contracts import Answer, State
 from securetm.errors import SecuretmError
-from securetm.federation.coordinator.rounds import Rounds
+from securetm.federation.coordinator.rounds import PartyRefused, Rounds
 from securetm.federation.coordinator.training import BEST, CHECKPOINT, Stopping, TrainingPhase, start
 from securetm.federation.coordinator.words import agree_on_words, recall_words, tell_words, words_of_before
 from securetm.federation.party.words import message_of
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS, TRAIN, Questions, cohort_size
 from securetm.federation.refusal_errors import QuestionNotAllowed
-from securetm.federation.running_errors import PartyRefused
 from securetm.federation.wire import wire
 from securetm.models.quality import diversity, top_words
 from securetm.models.questions.model_quality import npmi_from_answer, perplexity_from_answer

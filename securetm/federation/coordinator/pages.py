@@ -21,8 +21,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
+from securetm.errors import Mistake
 from securetm.federation.coordinator.standing import AWAY, Facts
-from securetm.federation.serving_errors import PortInUse
 
 Page = tuple[str, bytes]  # its type, and what is in it
 MOST_CLIENTS = 8  # at once; others are sent away
@@ -54,7 +54,15 @@ class LocalPages:
         try:
             self._listening = socket.create_server((self.host, self.port), backlog=MOST_CLIENTS)
         except OSError as problem:
-            raise PortInUse(f"{self.host}:{self.port}", problem.strerror or type(problem).__name__) from problem
+            raise Mistake(
+                "nothing can listen at {address}: {problem}",
+                hint=(
+                    "end the program that uses the port (`ss -ltnp` shows it), or choose another `metrics` or `status` in"
+                    " [coordinator]"
+                ),
+                address=f"{self.host}:{self.port}",
+                problem=problem.strerror or type(problem).__name__,
+            ) from problem
         self.port = int(self._listening.getsockname()[1])
         threading.Thread(target=self._accept, name=f"securetm pages {self.port}", daemon=True).start()
         return self

@@ -22,14 +22,12 @@ from securetm.contracts import (
     State,
     Terms,
 )
-from securetm.errors import Malformed, Refused, TooFewParties, UnknownRound, WrongSession
+from securetm.errors import Malformed, Refused, SecuretmError, TooFewParties, UnknownRound, WrongSession
 from securetm.federation.coordinator.countersigning import Countersigning
 from securetm.federation.document_minimum import documents_held
-from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
 from securetm.federation.questions import Questions, asked_of
-from securetm.federation.refusal_errors import NotInvited, OutOfTurn
+from securetm.federation.refusal_errors import NotInvited, OutOfBudget, OutOfTurn
 from securetm.federation.round_identity import compile_question, preparation_identity
-from securetm.federation.running_errors import PartiesMissing, PartyRefused
 from securetm.federation.store import CoordinatorStore, named
 from securetm.federation.transcript import Parties
 from securetm.federation.wire import wire
@@ -38,6 +36,33 @@ from securetm.plans.agreement import Agreement
 
 # Refusals of a party that was started anew.
 FORGOT = frozenset(kind.__name__ for kind in (NotInvited, WrongSession, UnknownRound))
+
+
+class NoBudgetLeft(SecuretmError):
+    """the privacy budget of {party} allows no other answer"""
+
+    party: str
+    hint = (
+        "`securetm budget ledger FILE` shows what earlier runs spent; only the party itself can allow more, with --allow, "
+        "knowing what that gives up"
+    )
+
+
+class PartiesMissing(SecuretmError):
+    """the session ended, because these parties refused or did not answer in time: {names}"""
+
+    names: str
+    hint = (
+        "the run goes on from its last checkpoint when they are back; `survivors` in [coordinator] lets it go on without them"
+    )
+
+
+class PartyRefused(SecuretmError):
+    """{party} refused: {reason}"""
+
+    party: str
+    reason: str
+    hint = "the reason is in that party's own log; no details leave it"
 
 
 class NewSessionWanted(Exception):

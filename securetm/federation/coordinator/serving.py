@@ -17,10 +17,10 @@ from typing import Any
 
 from securetm.contracts import Origin, State
 from securetm.entropy import OperatingSystem
-from securetm.errors import TooFewParties
+from securetm.errors import Failed, Mistake, SecuretmError, TooFewParties
 from securetm.federation.beginning import Beginning, moved_since
 from securetm.federation.coordinator.coordinator import HANDED_OUT, Coordinator, Trained
-from securetm.federation.coordinator.rounds import Attendance, NewSessionWanted
+from securetm.federation.coordinator.rounds import Attendance, NewSessionWanted, PartiesMissing
 from securetm.federation.coordinator.standing import FINISHED, HANDING_OUT, STOPPED, WAITING, Observed, Standing, StandingWatch
 from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
 from securetm.federation.folder import (
@@ -40,8 +40,6 @@ from securetm.federation.folder import (
 )
 from securetm.federation.origins import before_by_name, facts_of, product_of, run_between_organisations
 from securetm.federation.release import release
-from securetm.federation.running_errors import PartiesMissing
-from securetm.federation.serving_errors import AnotherPlanThere, NoProgress, Stopped, TooFewCame
 from securetm.federation.store import CoordinatorStore, json_bytes, read_json, write_bytes
 from securetm.federation.transcript import Parties, Recorded, RecordingWatch, Transcript, WorkTimer
 from securetm.models.noisy_counts import top_words_above_noise
@@ -53,6 +51,31 @@ from securetm.sessions.session_errors import SurvivorsMissing, TooFewDocuments
 from securetm.stages import Unwatched
 
 LOG = "serve.jsonl"
+
+
+class NoProgress(SecuretmError):
+    """no round ended within {seconds} seconds and {sessions:session|sessions}; the last one failed: {problem}"""
+
+    seconds: int
+    sessions: int
+    problem: str
+    command: str
+    hint = "`serve.jsonl` in the run's folder says which party did what; mend it and go on with `{command}`"
+
+
+class TooFewCame(SecuretmError):
+    """{missing} did not come within {seconds} seconds ({came} of {of} parties are connected); {refused}"""
+
+    missing: str
+    seconds: int
+    came: int
+    of: int
+    refused: str
+    command: str
+    hint = (
+        "ask these parties what `securetm join` says; then go on with `{command}`. With `survivors` under [coordinator] a run "
+        "goes on without parties that are missing, and with `patience` it waits longer"
+    )
 
 
 def served_folder(
@@ -72,7 +95,12 @@ def served_folder(
     }
     for what, fits in same.items():
         if not fits:
-            raise AnotherPlanThere(str(path), what)
+            raise Mistake(
+                "{path} holds a run under another {what} than the one that was given",
+                hint='give the plan that the run began with, or another folder: [coordinator] out = "..." begins a new run',
+                path=str(path),
+                what=what,
+            )
     return replace(folder, agreement=agreement, members=tuple(keys), keys=dict(keys))
 
 
@@ -193,7 +221,15 @@ class Serving:
                 self.standing.enters(STOPPED)
                 kept = rounds_kept(self.folder.coordinator)
                 self.standing.log.write("stopped", round=kept, reason="asked to")
-                raise Stopped(kept, self.command) from stop
+                raise Failed(
+                    "the coordinator was stopped after round {rounds}; nothing is lost",
+                    hint=(
+                        "go on with `{command}`: the parties connect again by themselves, and training goes on from the last "
+                        "kept round"
+                    ),
+                    rounds=kept,
+                    command=self.command,
+                ) from stop
             except Exception as problem:
                 self.standing.log.write("failed", error=type(problem).__name__)
                 raise

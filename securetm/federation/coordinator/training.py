@@ -14,10 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from securetm.contracts import Answer, State
-from securetm.federation.coordinator.rounds import NewSessionWanted, Rounds
-from securetm.federation.paying_errors import NoBudgetLeft
-from securetm.federation.questions import HELD_OUT, PAIRS, TRAIN, before_training
-from securetm.federation.running_errors import Diverged
+from securetm.federation.coordinator.rounds import NewSessionWanted, NoBudgetLeft, Rounds
+from securetm.federation.questions import HELD_OUT, PAIRS, TRAIN, Diverged, before_training
 from securetm.federation.store import read_arrays
 from securetm.models.questions.model_quality import perplexity_from_answer
 from securetm.plans.schema import TrainingChoice

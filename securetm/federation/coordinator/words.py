@@ -8,12 +8,12 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, State
 from securetm.corpus.public_words import ranked_words
-from securetm.federation.budget.words_needed import needed_by
+from securetm.errors import Failed
+from securetm.federation.budget.words_needed import MORE_WORDS, needed_by
 from securetm.federation.coordinator.rounds import Rounds
+from securetm.federation.folder import ChangedFile
 from securetm.federation.party.words import check_countable, chosen, message_of
-from securetm.federation.paying_errors import TooFewWordsFound
 from securetm.federation.questions import FREQUENCIES, JOINT, WORDS
-from securetm.federation.running_errors import ChangedFile
 from securetm.federation.store import write_bytes
 from securetm.models.questions.word_sketch import words_in
 from securetm.models.questions.word_sums import ROUNDS as ROUNDS_OF_WORDS
@@ -41,7 +41,16 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
         candidates, found, held = found_words(search) if search else _candidates(rounds)
         base = rounds.agreement.base_words
         if len(candidates) + len(base) < 2 and (needed := needed_by(rounds.agreement, len(rounds.members))) is not None:
-            raise TooFewWordsFound(len(candidates), needed.found_from, needed.whose)
+            raise Failed(
+                (
+                    "the selection of words found {found:word|words}: behind its noise a word needs about {need} "
+                    "documents of {whose}"
+                ),
+                hint=MORE_WORDS + "; what the selection cost is spent",
+                found=len(candidates),
+                need=needed.found_from,
+                whose=needed.whose,
+            )
         words, rounds.documents = chosen(plan, candidates, found, held, base), found
         problem = f"leaves, with max_share, a single one of {len(candidates)} words"
         require(len(words) >= 2, "[vocabulary]", "min_documents", plan.vocabulary.min_documents, problem)

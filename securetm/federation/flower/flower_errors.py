@@ -46,13 +46,6 @@ class PartyNotReached(SecuretmError):
     hint = "start it: `securetm join PARTY.toml --socket {socket}`"
 
 
-class SocketTaken(Misuse):
-    """another process answers at {socket} already"""
-
-    socket: str
-    hint = "one process holds a party's home; end the other one first"
-
-
 class BadFlowerSetting(Misuse):
     """the Flower setting `{name}` {problem}"""
 

@@ -19,8 +19,8 @@ from securetm.credentials.key_files import Keys
 from securetm.credentials.member_names import COORDINATOR
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
-from securetm.errors import CannotWrite
-from securetm.federation.flower.flower_errors import PartyNotReached, SocketTaken
+from securetm.errors import CannotWrite, Mistake
+from securetm.federation.flower.flower_errors import PartyNotReached
 from securetm.federation.flower.sealed_channel import PartyEnd, SealedParty
 from securetm.federation.network.events import NetworkEvents
 
@@ -45,7 +45,11 @@ def opened(path: Path, mode: int = 0o600) -> Iterator[socket.socket]:
     with ExitStack() as stack:
         near = stack.enter_context(_near(path))
         if _answers(near):
-            raise SocketTaken(str(path))
+            raise Mistake(
+                "another process answers at {socket} already",
+                hint="one process holds a party's home; end the other one first",
+                socket=str(path),
+            )
         listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         _bind(listening, path, near, mode)
         stack.callback(path.unlink, missing_ok=True)

@@ -15,12 +15,12 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from securetm.entropy import OperatingSystem
+from securetm.federation.coordinator.rounds import PartiesMissing
 from securetm.federation.flower.flower_errors import BadFlowerSetting
 from securetm.federation.flower.nodes import LOOKS, BoundNodes, FlowerParties, Greeter, NodeMail
 from securetm.federation.flower.simulated_parties import held, roster_digest
 from securetm.federation.folder import RUN, RunFolder, begin, reopen
 from securetm.federation.network.events import NobodyWatches
-from securetm.federation.running_errors import PartiesMissing
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import CoordinatorStore

@@ -20,23 +20,11 @@ from securetm.credentials.diagnosis import check_own, now_utc
 from securetm.credentials.key_files import Keys
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
-from securetm.errors import Malformed, error_classes
+from securetm.errors import Failed, Malformed, SecuretmError, error_class
 from securetm.federation.network.events import Agreed, NetworkEvents, NobodyWatches
 from securetm.federation.network.frames import CHUNK, LARGEST_FRAME, METHOD, NONCE, Incoming, frames_of, packed, unpacked
-from securetm.federation.network.handshake import channel_credentials, diagnosed, is_welcome, make_hello
-from securetm.federation.network.network_errors import (
-    AlreadyConnected,
-    CertificateNotAccepted,
-    Closing,
-    CoordinatorEnded,
-    CoordinatorRejected,
-    Declined,
-    Rejection,
-    StreamLost,
-    TooSlow,
-    WrongFrame,
-    WrongWelcome,
-)
+from securetm.federation.network.handshake import CertificateNotAccepted, channel_credentials, diagnosed, is_welcome, make_hello
+from securetm.federation.network.network_errors import AlreadyConnected, Closing, Declined, Rejection, TooSlow, WrongFrame
 
 FINISHED = "Finished"  # the reason that a party is told when the run has ended
 AGAIN = frozenset(kind.__name__ for kind in (AlreadyConnected, Closing, TooSlow, WrongFrame))  # the party dials again
@@ -56,6 +44,20 @@ _LIMITS: Mapping[str, Any] = {
     "grpc.enable_retries": 0,  # a lost stream begins with a hello again
     "grpc.use_local_subchannel_pool": 1,  # every attempt is a connection of its own
 }
+
+
+class CoordinatorEnded(SecuretmError):
+    """the coordinator ended the stream: {reason}"""
+
+    reason: str
+    hint = "the page of errors says what each reason means"
+
+
+class StreamLost(SecuretmError):
+    """the stream to the coordinator was lost: {why}"""
+
+    why: str
+    hint = "the party dials again by itself"
 
 
 def channel_options(roster: FederationRoster) -> dict[str, Any]:
@@ -174,10 +176,15 @@ class Dialer:
         self.events.refused("coordinator", reason)
         if reason in AGAIN:
             return False
-        kind = error_classes().get(reason)
+        kind = error_class(reason)
         if kind is not None and issubclass(kind, Rejection):
             raise kind()
-        raise CoordinatorRejected(reason)
+        raise Failed(
+            "the coordinator rejected this party: {reason}",
+            hint="{what_to_do}",
+            reason=reason,
+            what_to_do="compare the rosters, the plans and the versions of securetm on both sides",
+        )
 
     def decline(self, reason: str) -> bool:
         """Tells the coordinator, signed, why this party does not take part. Returns whether it heard so."""
@@ -199,7 +206,11 @@ class Dialer:
             conversation.send(iter([packed(hello=hello)]))
             welcome = conversation.read("welcome")
         if not is_welcome(welcome, self.roster, challenge, hello):
-            raise WrongWelcome(self.roster.address)
+            raise Failed(
+                "the coordinator at {address} did not prove that it is the one of the roster",
+                hint="somebody else may answer there: compare the coordinator's fingerprint by telephone before you go on",
+                address=self.roster.address,
+            )
         return bytes(welcome.epoch)
 
     def _answer(

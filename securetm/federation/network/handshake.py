@@ -28,7 +28,6 @@ from securetm.federation.network.network_errors import (
     AnotherPlan,
     AnotherProfile,
     AnotherRoster,
-    CertificateNotAccepted,
     Declined,
     OldTls,
     OldVersion,
@@ -39,6 +38,13 @@ from securetm.federation.network.network_errors import (
 
 NEWEST = "TLSv1.3"
 _SECONDS = 5.0  # for each step of a diagnosis
+
+
+class CertificateNotAccepted(SecuretmError):
+    """the coordinator at {address} does not accept this party's certificate"""
+
+    address: str
+    hint = "both sides need the same roster and the right time: compare fingerprints with `securetm keys show`, and both clocks"
 
 
 def server_credentials(keys: Keys, roster: FederationRoster, authorities: Iterable[bytes]) -> grpc.ServerCredentials:

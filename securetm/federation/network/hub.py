@@ -26,7 +26,7 @@ from securetm.credentials.certificate_errors import CertificateRefused
 from securetm.credentials.key_files import Keys
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
-from securetm.errors import Malformed, SecuretmError
+from securetm.errors import Failed, Malformed, Mistake, SecuretmError
 from securetm.federation import at_work
 from securetm.federation.network import network_pb2 as pb
 from securetm.federation.network.connections import Asked, Connected, Seat
@@ -34,16 +34,7 @@ from securetm.federation.network.door import Door
 from securetm.federation.network.events import Agreed, NetworkEvents, NobodyWatches
 from securetm.federation.network.frames import EPOCH, LARGEST_FRAME, NONCE, packed, rejected, unpacked
 from securetm.federation.network.handshake import Admission, server_credentials
-from securetm.federation.network.network_errors import (
-    AlreadyConnected,
-    CannotListen,
-    Closing,
-    Declined,
-    HubClosed,
-    Rejection,
-    TooSlow,
-    WrongFrame,
-)
+from securetm.federation.network.network_errors import AlreadyConnected, Closing, Declined, Rejection, TooSlow, WrongFrame
 from securetm.federation.network.spool import Spool, SpoolRoom
 
 
@@ -188,7 +179,10 @@ class Hub:
 
     def _soon(self, call: Any, *arguments: Any) -> None:
         if self._closing:
-            raise HubClosed()
+            raise Failed(
+                "the network was closed while messages were under way",
+                hint="start the coordinator again: the run goes on from its last checkpoint",
+            )
         self._loop.call_soon_threadsafe(call, *arguments)
 
     # ---- runs in the loop ----
@@ -208,7 +202,14 @@ class Hub:
         try:
             return await self._door.listen(self.listen, behind)
         except OSError as problem:
-            raise CannotListen(self.listen) from problem
+            raise Mistake(
+                "this machine does not let the coordinator listen at {address}",
+                hint=(
+                    "another process uses the port, or the address is not this machine's: choose another `listen` in "
+                    "[coordinator]"
+                ),
+                address=self.listen,
+            ) from problem
 
     async def _beats(self) -> None:
         while self.pulse is not None:
@@ -222,7 +223,12 @@ class Hub:
             at_work.end(self.pulse)
         await self._health.enter_graceful_shutdown()
         for seat in self._seats.values():
-            seat.fail(HubClosed())
+            seat.fail(
+                Failed(
+                    "the network was closed while messages were under way",
+                    hint="start the coordinator again: the run goes on from its last checkpoint",
+                )
+            )
             if seat.connected is not None:
                 seat.connected.stop()
                 with contextlib.suppress(asyncio.TimeoutError, grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError):

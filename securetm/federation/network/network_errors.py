@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from securetm.errors import Misuse, SecuretmError
+from securetm.errors import Misuse
 
 
 class Rejection(Misuse):
@@ -91,60 +91,3 @@ class Closing(Rejection):
     """the coordinator is stopping and will be back"""
 
     hint = "the party tries again by itself"
-
-
-class WrongWelcome(SecuretmError):
-    """the coordinator at {address} did not prove that it is the one of the roster"""
-
-    address: str
-    hint = "somebody else may answer there: compare the coordinator's fingerprint by telephone before you go on"
-
-
-class SpoolFull(SecuretmError):
-    """there is no room for the replies of the parties in {folder}: {why}"""
-
-    folder: str
-    why: str
-    hint = "make room on the disk; the run goes on from its last checkpoint when the coordinator starts again"
-
-
-class HubClosed(SecuretmError):
-    """the network was closed while messages were under way"""
-
-    hint = "start the coordinator again: the run goes on from its last checkpoint"
-
-
-class CannotListen(Misuse):
-    """this machine does not let the coordinator listen at {address}"""
-
-    address: str
-    hint = "another process uses the port, or the address is not this machine's: choose another `listen` in [coordinator]"
-
-
-class CoordinatorRejected(SecuretmError):
-    """the coordinator rejected this party: {reason}"""
-
-    reason: str
-    what_to_do: str = "compare the rosters, the plans and the versions of securetm on both sides"
-    hint = "{what_to_do}"
-
-
-class CertificateNotAccepted(SecuretmError):
-    """the coordinator at {address} does not accept this party's certificate"""
-
-    address: str
-    hint = "both sides need the same roster and the right time: compare fingerprints with `securetm keys show`, and both clocks"
-
-
-class StreamLost(SecuretmError):
-    """the stream to the coordinator was lost: {why}"""
-
-    why: str
-    hint = "the party dials again by itself"
-
-
-class CoordinatorEnded(SecuretmError):
-    """the coordinator ended the stream: {reason}"""
-
-    reason: str
-    hint = "the page of errors says what each reason means"

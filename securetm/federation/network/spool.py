@@ -15,7 +15,7 @@ from threading import Lock
 from typing import BinaryIO
 
 from securetm.contracts import Message
-from securetm.federation.network.network_errors import SpoolFull
+from securetm.errors import Failed
 from securetm.private_files import private_folder
 
 
@@ -94,5 +94,10 @@ class Spool:
         except OSError as problem:
             raise self._full(problem) from problem
 
-    def _full(self, problem: OSError) -> SpoolFull:
-        return SpoolFull(str(self.room.folder), problem.strerror or type(problem).__name__)
+    def _full(self, problem: OSError) -> Failed:
+        return Failed(
+            "there is no room for the replies of the parties in {folder}: {why}",
+            hint="make room on the disk; the run goes on from its last checkpoint when the coordinator starts again",
+            folder=str(self.room.folder),
+            why=problem.strerror or type(problem).__name__,
+        )

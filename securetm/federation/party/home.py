@@ -17,13 +17,12 @@ from securetm.contracts import Budget
 from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.document_names import content_digests
 from securetm.entropy import OperatingSystem
+from securetm.errors import Mistake
 from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in
 from securetm.federation.budget.witness import TAG
-from securetm.federation.folder import alone_in
-from securetm.federation.joining_errors import AnotherDataSet, DocumentsChanged, HomeBusy
+from securetm.federation.folder import RunBusy, alone_in
 from securetm.federation.origins import run_of
-from securetm.federation.running_errors import DamagedStore, RunBusy
-from securetm.federation.store import COMMON, PartyStore, SqliteStore
+from securetm.federation.store import COMMON, DamagedStore, PartyStore, SqliteStore
 from securetm.plans.agreement import Agreement
 from securetm.plans.party_file import PartyFile
 from securetm.private_files import check_private, private_folder, sync, writing
@@ -105,7 +104,13 @@ class PartyHome:
         name = self.run(agreement).name
         begun = sorted(path.parts[-3] for path in (self.path / "data").glob(f"*/runs/{name}"))
         if others := [data_set for data_set in begun if data_set != self.data_set]:
-            raise AnotherDataSet(others[0], self.data_set)
+            raise Mistake(
+                "this run was begun with data set {begun}, and not with {data_set}",
+                hint="write `identity` in [data] of PARTY.toml as it was: an answer to the same question over another data set "
+                "would show the difference. The other data set takes part under the next plan (another seed is another plan)",
+                begun=others[0],
+                data_set=self.data_set,
+            )
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -114,7 +119,12 @@ class PartyHome:
             with alone_in(self.data):
                 yield
         except RunBusy as busy:
-            raise HomeBusy(self.data_set, str(self.path)) from busy
+            raise Mistake(
+                "another process works on data set {data_set} in {home}",
+                hint="a data set answers in one process at a time: wait for the other `securetm join`, or end it first",
+                data_set=self.data_set,
+                home=str(self.path),
+            ) from busy
 
     def store(self, agreement: Agreement, identity: bytes, corpus: PartyCorpus) -> PartyStore:
         """Opens the store of this data set under that agreement, if the documents are those that it was begun with."""
@@ -126,7 +136,13 @@ class PartyHome:
             store.put(_DOCUMENTS, held)
         elif before != held:
             store.close()
-            raise DocumentsChanged(self.data_set, str(path))
+            raise Mistake(
+                "the documents of data set {data_set} are not those that this run began with",
+                hint="put the documents back as they were: an answer to the same question over other documents would show the "
+                "difference. Changed documents take part under the next plan (another seed is another plan)",
+                data_set=self.data_set,
+                path=str(path),
+            )
         return store
 
     def ledger(self, corpus: PartyCorpus, budget: Budget | None) -> Path:

@@ -25,10 +25,10 @@ from securetm.credentials.key_files import Keys, Passphrase
 from securetm.credentials.roster import FederationRoster
 from securetm.credentials.roster_file import read_roster
 from securetm.entropy import OperatingSystem
-from securetm.errors import BadSetting, SecuretmError
+from securetm.errors import BadSetting, Failed, SecuretmError
 from securetm.federation.budget.ledgers import LedgersOfDocuments, own_budget, runs_in
 from securetm.federation.budget.witness import TAG
-from securetm.federation.declining import reason_of
+from securetm.federation.declining import NotAllowedHere, reason_of
 from securetm.federation.document_minimum import (
     check_delta,
     check_holds,
@@ -39,7 +39,6 @@ from securetm.federation.document_minimum import (
     others_hold,
     units_of,
 )
-from securetm.federation.joining_errors import LeftEarly, NotAllowedHere
 from securetm.federation.origins import before_in_ledger, run_between_organisations
 from securetm.federation.party.home import PartyHome
 from securetm.federation.party.party import Party
@@ -90,7 +89,11 @@ def check_most_epsilon(agreement: Agreement, policy: PolicyChoice, runs: Collect
     epsilon = before + (agreement.budget.epsilon if agreement.budget else 0.0)
     if before and 0 < policy.most_epsilon < epsilon:
         raise NotAllowedHere(
-            "epsilon =", upward(epsilon), "plan with what it starts from", f"{downward(policy.most_epsilon)} and less"
+            "Epsilon",
+            "epsilon =",
+            upward(epsilon),
+            "plan with what it starts from",
+            f"{downward(policy.most_epsilon)} and less",
         )
 
 
@@ -243,20 +246,20 @@ def check_module(file: PartyFile) -> None:
     places = [table, table.get("settings")] if isinstance(table, Mapping) else []
     for module in [str(place["module"]) for place in places if isinstance(place, Mapping) and place.get("module")]:
         if not (file.policy.allows_module(module) and file.policy.allows_model("torch-module")):
-            raise NotAllowedHere("the module", module, "plan", _listed(file.policy.modules or file.policy.models))
+            raise NotAllowedHere("Module", "the module", module, "plan", _listed(file.policy.modules or file.policy.models))
 
 
 def check_policy(file: PartyFile, agreement: Agreement, roster: FederationRoster) -> None:
     """Refuses a plan or a roster that the party's own policy does not allow. No document is read."""
     policy, profile, model = file.policy, agreement.profile, agreement.plan.model.name
     if not policy.allows_profile(profile.name, profile.digest):
-        raise NotAllowedHere("profile", f"{profile.name} ({profile.digest.hex()})", "plan", _listed(policy.profiles))
+        raise NotAllowedHere("Profile", "profile", f"{profile.name} ({profile.digest.hex()})", "plan", _listed(policy.profiles))
     if not policy.allows_model(model):
-        raise NotAllowedHere("model", model, "plan", _listed(policy.models))
+        raise NotAllowedHere("Model", "model", model, "plan", _listed(policy.models))
     stops_by = (HELD_OUT,) if agreement.plan.training.stop == HELD_OUT else ()
     for question in (*before_training(agreement), TRAIN, *stops_by):  # without these there is no run
         if not policy.allows_question(question):
-            raise NotAllowedHere("the question", question, "plan", _listed(policy.questions))
+            raise NotAllowedHere("Question", "the question", question, "plan", _listed(policy.questions))
     _check_bound(file, agreement)
     _check_roster(policy, agreement, roster)
 
@@ -274,13 +277,13 @@ def _check_bound(file: PartyFile, agreement: Agreement) -> None:
     if budget is None:
         if not policy.names_profile(profile.name, profile.digest):
             allowed = f"profiles with {per}, and profiles without a bound that `profiles` names"
-            raise NotAllowedHere("releases without a bound, of profile", profile.name, "plan", allowed)
+            raise NotAllowedHere("Unbounded", "releases without a bound, of profile", profile.name, "plan", allowed)
         return
     if budget.unit.value not in units:
-        raise NotAllowedHere("a budget for each", budget.unit.value, "plan", per)
+        raise NotAllowedHere("Unit", "a budget for each", budget.unit.value, "plan", per)
     if 0 < policy.most_epsilon < budget.epsilon:
         most = f"{downward(policy.most_epsilon)} and less, for each {policy.unit}"
-        raise NotAllowedHere("epsilon =", f"{upward(budget.epsilon)} for each {budget.unit.value}", "plan", most)
+        raise NotAllowedHere("Epsilon", "epsilon =", f"{upward(budget.epsilon)} for each {budget.unit.value}", "plan", most)
 
 
 def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: FederationRoster) -> None:
@@ -289,13 +292,15 @@ def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: Federation
     left = min(parties, agreement.profile.aggregation.remaining(asked, len(roster.members)))
     if left < policy.least_parties:
         few = counted(left, "party", "parties")
-        raise NotAllowedHere("a sum over", few, "plan or roster", f"{policy.least_parties} and more")
+        raise NotAllowedHere("Parties", "a sum over", few, "plan or roster", f"{policy.least_parties} and more")
     documents = sum(documents_held(agreement.profile, roster.members, roster.holds).values())
     if documents < policy.least_documents:
-        raise NotAllowedHere("a sum over", counted(documents, "document"), "roster", f"{policy.least_documents} and more")
+        raise NotAllowedHere(
+            "Parties", "a sum over", counted(documents, "document"), "roster", f"{policy.least_documents} and more"
+        )
     if not policy.allows_coordinator(shown):
         allowed = _listed(policy.coordinators)
-        raise NotAllowedHere("a coordinator with the fingerprint", shown, "roster", allowed)
+        raise NotAllowedHere("Coordinator", "a coordinator with the fingerprint", shown, "roster", allowed)
 
 
 def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> PartyCorpus:
@@ -331,7 +336,12 @@ def join(
         try:
             ended = carrier_of(paced).run(paced.handle, stop) or paced.party.finished is not None
             if not ended:
-                raise LeftEarly(_answers(paced.party), f"securetm join {joining.file.path}")
+                raise Failed(
+                    ("this party left before the run had ended; {answers:answer was|answers were} given, and nothing is lost"),
+                    hint="come back with `{command}`",
+                    answers=_answers(paced.party),
+                    command=f"securetm join {joining.file.path}",
+                )
             return keep_result(paced.party, joining.facts())
         finally:
             paced.close()

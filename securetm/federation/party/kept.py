@@ -17,7 +17,7 @@ import numpy as np
 from securetm.accounting.ledger import Ledger
 from securetm.aggregation.vectors import pack_vector, unpack_vector, wire_type
 from securetm.contracts import PART, Array, State, Store, Terms
-from securetm.federation.paying_errors import DrawnUnpaid
+from securetm.errors import Failed
 from securetm.federation.store import PartyStore, read_arrays, write_arrays
 
 _VECTOR, _MEMORY, _SURPLUS = "vector", "memory/", "surplus"
@@ -117,7 +117,10 @@ class KeptNoise:
     def put(self, key: str, value: bytes) -> None:
         """Writes the noise to disk before it returns, bound to the entry that paid for it."""
         if not self.paid:
-            raise DrawnUnpaid()
+            raise Failed(
+                "noise was to be drawn before it was charged",
+                hint="a mechanism that draws once must remember what it drew, for the documents that reach it",
+            )
         count, head = self.ledger.head
         self.store.put(self._name(key), _PAID.pack(self.ledger.identity, count, head) + value)
 

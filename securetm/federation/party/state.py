@@ -17,16 +17,14 @@ from securetm.accounting.ledger import Ledger
 from securetm.block_answers import IN_PROCESS, files_in
 from securetm.contracts import IN_MEMORY, Answer, Array, Engine, Entropy, Keeping, Memory, State
 from securetm.corpus.corpus import PartyCorpus
-from securetm.errors import Refused
+from securetm.errors import Mistake, Refused
 from securetm.federation.budget.witness import TAG
 from securetm.federation.document_minimum import by_shard, check_blocks, check_delta, check_kind, check_share, others_hold
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.failure_log import Failure, FailureLog
 from securetm.federation.party.kept import KeptAnswer, KeptNoise
-from securetm.federation.paying_errors import NoLedger
-from securetm.federation.questions import HELD_OUT, TRAIN, Questions
+from securetm.federation.questions import HELD_OUT, TRAIN, Diverged, Questions
 from securetm.federation.refusal_errors import BadState, OutOfTurn
-from securetm.federation.running_errors import Diverged
 from securetm.federation.store import PartyStore, SqliteStore
 from securetm.federation.wire.limits import RequestLimits
 from securetm.models.public_knowledge import without_public
@@ -195,7 +193,12 @@ class PartyState:
         check_delta(self.name, self.corpus, profile, self.ledger, others)
         check_kind(self.corpus, self.agreement)
         if self.ledger is None or (profile.budget is not None and self.others is None):
-            raise NoLedger(self.name, profile.name)
+            raise Mistake(
+                "{party} has no ledger to enter what it releases under profile {profile!r}",
+                hint="give the party its ledger; without one nobody knows what was released before",
+                party=self.name,
+                profile=profile.name,
+            )
         self.corpus = self.corpus.in_blocks()
         check_blocks(self.name, self.corpus, self.agreement)
         self.keeps_on_disk = by_shard(self.corpus)  # what the model remembers of each block

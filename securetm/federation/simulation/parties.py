@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
-from securetm.errors import SecuretmError
-from securetm.federation.running_errors import WorkerDied
+from securetm.errors import Failed, SecuretmError
 
 if TYPE_CHECKING:  # a worker imports what its party needs, and nothing before
     from securetm.federation.party.party import Party
@@ -105,13 +104,21 @@ class Workers:
         try:
             self._at[name].send((name, requests[name]))
         except OSError as problem:
-            raise WorkerDied(self._beside(name)) from problem
+            raise Failed(
+                "the worker process of {parties} ended",
+                hint="look for its last message above; continue with `securetm run --resume`",
+                parties=self._beside(name),
+            ) from problem
 
     def _receive(self, expected: str) -> bytes:
         try:
             failed, reply = self._at[expected].recv(), self._at[expected].recv_bytes()
         except (EOFError, OSError) as problem:
-            raise WorkerDied(self._beside(expected)) from problem
+            raise Failed(
+                "the worker process of {parties} ended",
+                hint="look for its last message above; continue with `securetm run --resume`",
+                parties=self._beside(expected),
+            ) from problem
         if isinstance(failed, SecuretmError):
             raise failed
         return reply

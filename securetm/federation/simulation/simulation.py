@@ -17,17 +17,17 @@ from securetm.block_answers import IN_PROCESS
 from securetm.contracts import Engine
 from securetm.corpus.corpus import Corpus, PartyCorpus
 from securetm.entropy import OperatingSystem
+from securetm.errors import Failed
 from securetm.federation.budget.ledgers import own_budget
 from securetm.federation.budget.words_needed import check_words
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
+from securetm.federation.coordinator.rounds import NoBudgetLeft
 from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
 from securetm.federation.folder import RESULT, RunFolder, alone_in, begin, bind_all, check, result_of
 from securetm.federation.party.failure_log import failures_in
 from securetm.federation.party.party import Party
 from securetm.federation.party.state import learned_in
-from securetm.federation.paying_errors import LedgerExhausted, NoBudgetLeft
 from securetm.federation.release import release
-from securetm.federation.running_errors import Interrupted, PartyFailed
 from securetm.federation.simulation.comparison import compare
 from securetm.federation.simulation.parties import InProcess, Workers
 from securetm.federation.simulation.result import origin_of_run, summary
@@ -92,7 +92,12 @@ def execute(
                 trained = train(folder, timer, workers, parties or _parties(folder, workers, engine))
                 compared = compare(folder, trained, make_party, timer, comparison)
             except KeyboardInterrupt as stop:
-                raise Interrupted(str(folder.path), rounds_kept(folder.coordinator)) from stop
+                raise Failed(
+                    "the run was interrupted after round {rounds}; nothing is lost",
+                    hint="continue it with `securetm run --resume {path}`",
+                    path=str(folder.path),
+                    rounds=rounds_kept(folder.coordinator),
+                ) from stop
             except NoBudgetLeft as limit:
                 raise _exhausted(folder, limit.party) from limit
             result = summary(folder, trained, compared, timer)
@@ -107,12 +112,22 @@ def _end(folder: RunFolder, result: Mapping[str, Any]) -> None:
     write_bytes(folder.path / RESULT, content)
 
 
-def _exhausted(folder: RunFolder, party: str) -> LedgerExhausted:
+def _exhausted(folder: RunFolder, party: str) -> Failed:
     """Returns the error with the ledger's path: the coordinator knows the party, and no file."""
     path = folder.ledger(party)
     with Ledger.read(path) as ledger:
         bounded = sum(bool(run.answers) for run in ledger.runs())
-        return LedgerExhausted(str(path), party, ledger.budget.epsilon, ledger.spent().epsilon, bounded)
+        return Failed(
+            "{path} allows no other answer of {party}: of epsilon {epsilon:upward}, "
+            "{runs:run has|runs have} spent {spent:upward}",
+            hint="`securetm budget ledger {path}` shows what each run spent, and --allow there allows more, knowing what that "
+            "gives up; a run without --ledgers has a budget of its own, a trial's, which guards nothing across runs",
+            path=str(path),
+            party=party,
+            epsilon=ledger.budget.epsilon,
+            spent=ledger.spent().epsilon,
+            runs=bounded,
+        )
 
 
 def make_party(folder: RunFolder, name: str, engine: Engine = IN_PROCESS) -> Party:
@@ -191,7 +206,14 @@ def _failures_raised(folder: RunFolder) -> Iterator[None]:
         problem = raised
     for name in folder.members:
         for one in failures_in(folder.party(name))[before[name] :]:
-            raise PartyFailed(name, one.name, one.reason, one.advice) from problem
+            raise Failed(
+                "{party} logged a failure of its own: {name}: {reason}",
+                hint="{what_to_do}",
+                party=name,
+                name=one.name,
+                reason=one.reason,
+                what_to_do=one.advice,
+            ) from problem
     if problem is not None:
         raise problem
 

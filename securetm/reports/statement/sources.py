@@ -25,11 +25,21 @@ from securetm.auditing.regulators import bears_on
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
 from securetm.contracts import Budget, Profile
 from securetm.errors import Mistake
-from securetm.federation.folder import ADDED, RUN, VERSION, RunFolder, check_all, is_bound, read_digests, reopen, result_of
+from securetm.federation.folder import (
+    ADDED,
+    RUN,
+    VERSION,
+    NotARun,
+    RunFolder,
+    check_all,
+    is_bound,
+    read_digests,
+    reopen,
+    result_of,
+)
 from securetm.federation.party.result import REPORT
 from securetm.federation.release import MODEL, RELEASE, TOPICS, released_model
-from securetm.federation.running_errors import DamagedStore, NotARun
-from securetm.federation.store import read_json
+from securetm.federation.store import DamagedStore, read_json
 from securetm.federation.transcript import Transcript
 from securetm.models.stored_model import check_plan_of
 from securetm.plans.profiles import ProfileFile
