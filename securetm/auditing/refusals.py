@@ -29,7 +29,8 @@ from securetm.contracts import Answer, Exchange, Profile, Roster, Sampling, Stat
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
 from securetm.errors import Refused, SecuretmError
-from securetm.federation.budget.witness import BudgetGuard, head_of
+from securetm.federation.budget.guard import BudgetGuard
+from securetm.federation.budget.witness import head_of
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.rounds import NoBudgetLeft, PartyRefused
 from securetm.federation.coordinator.words import tell_words

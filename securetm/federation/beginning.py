@@ -28,7 +28,7 @@ class Beginning:
     lacking: bool  # whether it would have been public by default, and no vectors are here
 
     @classmethod
-    def of(cls, agreement: Agreement, vocabulary: Sequence[str]) -> Self:
+    def under(cls, agreement: Agreement, vocabulary: Sequence[str]) -> Self:
         """What this agreement begins with, over these words."""
         public, first = agreement.begun_with(vocabulary) if vocabulary else None, agreement.plan.training.start == MOMENTS
         if public is None or agreement.vectors is None:

@@ -25,6 +25,7 @@ from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.partitions import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, Mistake, Misuse, SecuretmError
+from securetm.federation.at_work import LOCK, PULSE
 from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in, own_budget
 from securetm.federation.budget.prices import calibrated
 from securetm.federation.document_minimum import check_delta_of_all, check_whole_persons
@@ -46,7 +47,7 @@ from securetm.version import __version__
 
 RUN, KEPT = "run.json", "kept.json"
 DIGESTS_VERSION = 1
-_OTHERS = (KEPT, "lock", "serve.jsonl", "pulse")  # a coordinator writes into these also after the run has ended
+_OTHERS = (KEPT, LOCK, "serve.jsonl", PULSE)  # a coordinator writes into these also after the run has ended
 ADDED = ("audits/", "labels.json", "release/statement")  # later: trials, names of topics, what is said of what leaves
 _DATABASES, _BESIDE = (".sqlite", ".ledger", ".others"), ("-wal", "-shm", "-journal")
 
@@ -379,8 +380,8 @@ def result_of(path: Path) -> dict[str, Any]:
 @contextmanager
 def alone_in(path: Path) -> Iterator[None]:
     """Locks the run: two processes would overwrite each other's checkpoints."""
-    private_file(path / "lock")
-    with (path / "lock").open("r+") as lock:
+    private_file(path / LOCK)
+    with (path / LOCK).open("r+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as problem:

@@ -58,7 +58,7 @@ class TopicLabels:
         return cls(_in_order({_place(path, name, topics): _fine(path, name, text) for name, text in table.items()}))
 
     @classmethod
-    def of(cls, folder: Path, topics: int) -> Self:
+    def in_folder(cls, folder: Path, topics: int) -> Self:
         """Reads the labels in the folder of a run, or of a model; there may be none."""
         return cls.read(folder / LABELS, topics) if (folder / LABELS).exists() else cls()
 
@@ -66,7 +66,7 @@ class TopicLabels:
     def beside(cls, model: Path, topics: int) -> Self:
         """Reads the labels of a model in a file: those in its folder, or in that of its run; there may be none."""
         near = [folder for folder in list(model.resolve().parents)[:3] if (folder / LABELS).exists()]
-        return cls.of(near[0], topics) if near else cls()
+        return cls.in_folder(near[0], topics) if near else cls()
 
     def write(self, folder: Path) -> None:
         """Writes the labels into the folder of a run, whole or not at all. No label leaves no file."""

@@ -197,7 +197,7 @@ class FinishedRun(LearnedModel):
 
     def labels(self) -> TopicLabels:
         """Reads the labels that people gave to the topics of this run."""
-        return TopicLabels.of(self.folder, len(self.components_))
+        return TopicLabels.in_folder(self.folder, len(self.components_))
 
     def moved(self) -> list[dict[str, Any]]:
         """Returns how far each topic moved since the model that the run went on from; nothing where it began anew."""

@@ -22,7 +22,7 @@ from securetm.auditing.refusals import tried_violations
 from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.block_sums import PartialSum
-from securetm.federation.budget.witness import BudgetGuard
+from securetm.federation.budget.guard import BudgetGuard
 from securetm.federation.party.failure_log import FailureLog
 from securetm.federation.party.party import Party
 from securetm.federation.refusal_errors import BadState

@@ -14,7 +14,7 @@ from securetm.errors import Mistake, OpenToOthers
 from securetm.federation.declining import NotAllowedHere
 from securetm.federation.party.joining import Joining
 from securetm.federation.party.preview import preview
-from securetm.federation.party.state import UnwatchedParty
+from securetm.federation.party.state import PartyWatch
 from securetm.federation.wire import wire
 
 from .conftest import FIVE, texts
@@ -65,7 +65,7 @@ def next_plan(organisations: Organisations, folder: Path) -> None:
 def spend(ready: Joining) -> None:
     """Spends a little of the ledger that this party has."""
     with ready.home.alone():
-        party = ready.party(UnwatchedParty())
+        party = ready.party(PartyWatch())
         assert party.ledger is not None
         party.ledger.charge(ready.run_name, Spend(GaussianDpEvent(8.0)), {"unit": "document", "question": "train"})
         party.close()
@@ -74,7 +74,7 @@ def spend(ready: Joining) -> None:
 def spent(ready: Joining) -> float:
     """What the ledger of this party holds once it is opened."""
     with ready.home.alone():
-        party = ready.party(UnwatchedParty())
+        party = ready.party(PartyWatch())
         assert party.ledger is not None
         found = party.ledger.spent().epsilon
         party.close()
@@ -107,7 +107,7 @@ def test_a_run_that_was_begun_goes_on_with_no_other_data_set(organisations: Orga
         organisations.bring("numpy", texts(documents, 40, 0))
         organisations.write("numpy", identity="as-if-new")
         with pytest.raises(Mistake, match="this run was begun with data set"):
-            organisations.prepared("numpy").party(UnwatchedParty())
+            organisations.prepared("numpy").party(PartyWatch())
     organisations.bring("numpy", texts(FIVE["north"], 40, 0))
     organisations.write("numpy")
     assert spent(organisations.prepared("numpy")) == before  # nothing was entered elsewhere
@@ -173,7 +173,7 @@ def test_a_ledger_that_is_gone_is_not_begun_anew(organisations: Organisations) -
     for path in ready.home.ledgers.rglob("notes.ledger*"):
         path.unlink()
     with pytest.raises(Mistake, match="is gone, and it holds what was"):
-        ready.party(UnwatchedParty())
+        ready.party(PartyWatch())
 
 
 def test_a_ledger_that_others_may_read_is_not_spent_from(organisations: Organisations) -> None:
@@ -182,7 +182,7 @@ def test_a_ledger_that_others_may_read_is_not_spent_from(organisations: Organisa
     for path in ready.home.ledgers.rglob("notes.ledger"):
         path.chmod(0o644)
     with pytest.raises(OpenToOthers):
-        ready.party(UnwatchedParty())
+        ready.party(PartyWatch())
 
 
 def test_a_party_that_lost_the_store_of_a_run_cannot_take_part_in_what_it_answered(
@@ -194,7 +194,7 @@ def test_a_party_that_lost_the_store_of_a_run_cannot_take_part_in_what_it_answer
     ready = organisations.prepared("numpy")
     shutil.rmtree(ready.home.run(ready.agreement))
     with ready.home.alone():
-        party = ready.party(UnwatchedParty())
+        party = ready.party(PartyWatch())
         played = Played(ready.agreement.plan, ready.roster.members)
         assert isinstance(played.send(party, played.invite()), wire.Accepted)
         assert ready.agreement.words is not None
@@ -209,7 +209,7 @@ def test_the_owner_of_the_data_set_sets_its_budget_and_no_plan_raises_it(organis
     organisations.write("numpy", privacy="epsilon = 1.5")
     ready = organisations.prepared("numpy")
     with ready.home.alone():
-        party = ready.party(UnwatchedParty())
+        party = ready.party(PartyWatch())
         assert party.ledger is not None
         assert party.ledger.budget.epsilon == 1.5
         party.close()

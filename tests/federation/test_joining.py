@@ -18,7 +18,7 @@ from securetm.federation.folder import NotARun
 from securetm.federation.party.joining import join
 from securetm.federation.party.preview import preview
 from securetm.federation.party.result import REPORT
-from securetm.federation.party.state import UnwatchedParty
+from securetm.federation.party.state import PartyWatch
 from securetm.federation.store import DamagedStore, read_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.federation.wire import wire
@@ -252,7 +252,7 @@ def lied_to(organisations: Organisations, body_of: Callable[[Played], wire.Body]
     """What a party with this policy says to a coordinator that ignores it. Its documents cannot be read."""
     ready = organisations.prepared("numpy")
     with ready.home.alone():
-        party = ready.party(UnwatchedParty())
+        party = ready.party(PartyWatch())
         played = Played(ready.agreement.plan, ready.roster.members, keys=ready.roster.keys)
         settled(played, party, WORDS)
         party.documents.train = party.documents.agreed = None
@@ -279,7 +279,7 @@ def test_a_lying_coordinator_gets_no_sum_over_fewer_than_the_policy_says(organis
 def test_a_data_set_is_worked_on_by_one_process(organisations: Organisations) -> None:
     ready = organisations.prepared("numpy")
     with ready.home.alone(), pytest.raises(Mistake, match="notes"):
-        join(ready, lambda _: _Nobody(), UnwatchedParty(), threading.Event())
+        join(ready, lambda _: _Nobody(), PartyWatch(), threading.Event())
 
 
 class _Nobody:
@@ -289,24 +289,24 @@ class _Nobody:
 
 def test_who_leaves_early_is_told_how_to_come_back(organisations: Organisations) -> None:
     with pytest.raises(Failed, match="0 answers were given") as left:
-        join(organisations.prepared("numpy"), lambda _: _Nobody(), UnwatchedParty(), threading.Event())
+        join(organisations.prepared("numpy"), lambda _: _Nobody(), PartyWatch(), threading.Event())
     assert "securetm join" in left.value.advice()
 
 
 def test_other_documents_under_the_same_identity_and_plan_are_refused(organisations: Organisations) -> None:
     with pytest.raises(Failed, match="this party left before the run had ended"):
-        join(organisations.prepared("numpy"), lambda _: _Nobody(), UnwatchedParty(), threading.Event())
+        join(organisations.prepared("numpy"), lambda _: _Nobody(), PartyWatch(), threading.Event())
     organisations.bring("numpy", texts(FIVE["south"], 40, 8), "elsewhere.jsonl")
     organisations.file("numpy").write_text(
         organisations.file("numpy").read_text("utf-8").replace("documents.jsonl", "elsewhere.jsonl"), "utf-8"
     )
     with pytest.raises(Mistake, match="are not those that this run began with"):
-        join(organisations.prepared("numpy"), lambda _: _Nobody(), UnwatchedParty(), threading.Event())
+        join(organisations.prepared("numpy"), lambda _: _Nobody(), PartyWatch(), threading.Event())
     shutil.copy(organisations.file("numpy").parent / "documents.jsonl", organisations.file("numpy").parent / "elsewhere.jsonl")
     with pytest.raises(
         Failed, match="this party left before the run had ended"
     ):  # the same documents from another file are the same data set
-        join(organisations.prepared("numpy"), lambda _: _Nobody(), UnwatchedParty(), threading.Event())
+        join(organisations.prepared("numpy"), lambda _: _Nobody(), PartyWatch(), threading.Event())
 
 
 def test_a_home_that_others_may_read_is_refused(organisations: Organisations) -> None:

@@ -16,13 +16,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from securetm.accounting.ledger import Ledger
 from securetm.aggregation.vectors import pack_vector
 from securetm.corpus.corpus import Corpus
+from securetm.federation.budget.guard import PaidQuestion
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import begin
 from securetm.federation.party import answering
 from securetm.federation.party.answering import Answering
 from securetm.federation.party.kept import KeptAnswer
-from securetm.federation.party.paid_question import PaidQuestion
 from securetm.federation.questions import TRAIN
 from securetm.federation.store import PartyStore
 from securetm.sessions.identities import IDENTITY
@@ -241,7 +241,7 @@ def test_other_bytes_in_the_place_of_the_kept_answer_do_not_leave(site: Site, le
     """A whole file that was made of another draw: the ledger knows the digest of the one that left."""
     ask(site, site.begin())
     party = site.parties[NORTH]
-    kept = KeptAnswer.of(party.store, TRAIN)
+    kept = KeptAnswer.last(party.store, TRAIN)
     assert kept is not None
     question, number, members, about = kept.asked
     other = bytes(reversed(kept.vector))

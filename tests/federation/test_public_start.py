@@ -98,10 +98,10 @@ def test_the_digest_of_the_vectors_is_agreed_on_and_not_their_place(vectors: Pat
 
 def test_vectors_that_are_not_here(vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_default = plan_of(tmp_path, vectors, training__vectors="")
-    assert Beginning.of(agree(by_default), PUBLIC).start == "public"
+    assert Beginning.under(agree(by_default), PUBLIC).start == "public"
     monkeypatch.setattr(word_vectors, "GLOVE_PACKAGE", "no_such_package_of_vectors")
     monkeypatch.setattr(word_vectors, "USUAL", "no-such-sentence-model")
-    assert Beginning.of(agree(by_default), PUBLIC).facts(9) == {"topics": "plain", "lacking": True}
+    assert Beginning.under(agree(by_default), PUBLIC).facts(9) == {"topics": "plain", "lacking": True}
     asked = plan_of(tmp_path, vectors, training__vectors="", training__start="public")
     with pytest.raises(Mistake, match="glove are not installed"):
         agree(asked).start(PUBLIC)

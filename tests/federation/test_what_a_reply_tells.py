@@ -23,7 +23,7 @@ from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.words import new_words, tell_words
 from securetm.federation.folder import begin, reopen
 from securetm.federation.party.answering import Answering
-from securetm.federation.party.documents import read_in
+from securetm.federation.party.documents import read_documents
 from securetm.federation.party.failure_log import failures_in, lost_in
 from securetm.federation.party.party import Party
 from securetm.federation.party.session import JoinedSession
@@ -226,7 +226,7 @@ def test_what_fails_under_a_budget_is_an_answer_with_its_noise(
 ) -> None:
     party = next(iter(paying_parties(private_plan(tmp_path, profile), five, tmp_path).values()))
     party.questions.adopt(PUBLIC)
-    party.documents = read_in(PUBLIC, party.corpus, party.agreement, party.failure_log)
+    party.documents = read_documents(PUBLIC, party.corpus, party.agreement, party.failure_log)
     query = party.questions.make(TRAIN, party.questions.agreement.model.for_party(fresh(party), ""))
     cohort = cohort_of(party.agreement.profile, party.members, round_id=bytes(32))
     route = compile_route(query.terms, party.agreement.profile, cohort)

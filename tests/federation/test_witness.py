@@ -19,8 +19,7 @@ from securetm.accounting.ledger_errors import LedgerReplaced, LedgerRolledBack
 from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed
-from securetm.federation.budget.witness import quorum, standing_of
-from securetm.federation.coordinator.countersigning import MOST_TURNS, Countersigning
+from securetm.federation.budget.witness import MOST_TURNS, Countersigning, quorum, standing_of
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.failure_log import failures_in

@@ -189,11 +189,11 @@ def test_a_party_reveals_its_noise_for_one_list_of_survivors_only() -> None:
 def test_an_answer_that_is_given_again_reveals_the_same_noise(tmp_path: Any) -> None:
     store, parts = PartyStore(tmp_path), (b"a" * PART, b"b" * PART)
     KeptAnswer.keep(store, ("train", 3, b"who", b"what"), b"vector", {}, parts)
-    kept = KeptAnswer.of(store, "train")
+    kept = KeptAnswer.last(store, "train")
     assert kept is not None
     assert kept.surplus == parts
     assert "aaaa" not in repr(kept)
     KeptAnswer.keep(store, ("train", 4, b"who", b"what"), b"vector", {})
-    assert (after := KeptAnswer.of(store, "train")) is not None
+    assert (after := KeptAnswer.last(store, "train")) is not None
     assert after.surplus == ()
     store.close()

@@ -23,7 +23,7 @@ from securetm.contracts import (
     Terms,
 )
 from securetm.errors import Malformed, Refused, SecuretmError, TooFewParties, UnknownRound, WrongSession
-from securetm.federation.coordinator.countersigning import Countersigning
+from securetm.federation.budget.witness import Countersigning
 from securetm.federation.document_minimum import documents_held
 from securetm.federation.questions import Questions, asked_of
 from securetm.federation.refusal_errors import NotInvited, OutOfBudget, OutOfTurn

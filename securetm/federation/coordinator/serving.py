@@ -145,7 +145,7 @@ def served_result(
         "topics": named_topics(model.topics(trained.state), trained.vocabulary) if seen else [],
         "above_noise": top_words_above_noise(model, trained.state) if seen else None,
         **(model.findings(trained.state) if seen else {}),
-        "start": Beginning.of(folder.agreement, trained.vocabulary if seen else ()).facts(len(trained.vocabulary)),
+        "start": Beginning.under(folder.agreement, trained.vocabulary if seen else ()).facts(len(trained.vocabulary)),
         "moved": moved_since(folder.agreement, trained.state if seen else {}, trained.vocabulary),
         "quality": {name: value for name, value in trained.quality.items() if value == value},
         "quality_by_simulation": [],

@@ -19,6 +19,7 @@ from typing import Any, TextIO
 
 from securetm.contracts import Answer
 from securetm.federation.declining import in_words
+from securetm.federation.network.events import NetworkEvents
 from securetm.federation.transcript import Parties, RecordingWatch
 from securetm.private_files import make_folder, private_file
 
@@ -133,7 +134,7 @@ class Facts:
 
 
 @dataclass
-class Standing:
+class Standing(NetworkEvents):
     """The facts, changed by the coordinator's thread and the network's, and read by whoever shows them."""
 
     run: str

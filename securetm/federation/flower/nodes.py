@@ -107,7 +107,7 @@ class BoundNodes:
         for party in gone:
             self.release(party, "NodeGone")
 
-    def of(self, party: str) -> BoundNode | None:
+    def node_of(self, party: str) -> BoundNode | None:
         """Returns the party's node, or nothing where it is missing."""
         with self._lock:
             return self._bound.get(party)
@@ -202,7 +202,7 @@ class FlowerParties:
         """Sends the requests, and yields the replies that came in time. SuperLink keeps those that come before their turn."""
         end, sent = time.monotonic() + self.deadline, {}
         for name, request in requests.items():
-            if (bound := self.bound.of(name)) is not None:
+            if (bound := self.bound.node_of(name)) is not None:
                 sent[name] = bound, self.mail.push(bound.node, bound.end.seal(request), self.deadline)
         for name in self.members:
             if name in sent and (reply := self._reply(name, *sent[name], most, end)) is not None:

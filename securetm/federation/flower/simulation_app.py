@@ -20,7 +20,7 @@ from securetm.federation.flower.flower_errors import BadFlowerSetting
 from securetm.federation.flower.nodes import LOOKS, BoundNodes, FlowerParties, Greeter, NodeMail
 from securetm.federation.flower.simulated_parties import held, roster_digest
 from securetm.federation.folder import RUN, RunFolder, begin, reopen
-from securetm.federation.network.events import NobodyWatches
+from securetm.federation.network.events import NetworkEvents
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import CoordinatorStore
@@ -47,7 +47,7 @@ def conduct(grid: Grid, settings: Mapping[str, Any]) -> dict[str, Any]:
         raise BadFlowerSetting("out", "must be an absolute path: Flower runs the app in a folder of its own")
     folder = reopen(out) if (out / RUN).is_file() else _begun(out, str(settings.get("plan") or ""))
     identity, public = _identity(folder)
-    mail, bound = NodeMail(grid), BoundNodes(NobodyWatches())
+    mail, bound = NodeMail(grid), BoundNodes(NetworkEvents())
     greeter = Greeter(mail, bound, folder.keys, identity, roster_digest(folder.keys, public), OperatingSystem())
     with held(folder, public), greeter.beside():
         _await(folder, bound)

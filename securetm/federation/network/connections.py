@@ -144,7 +144,7 @@ class Connected:
 
 
 @dataclass(eq=False)
-class Seat:
+class PartySlot:
     """The place of one party. It holds at most one request that is not answered, and at most one stream."""
 
     party: str

@@ -21,7 +21,7 @@ from securetm.credentials.key_files import Keys
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Malformed, SecuretmError, error_class
-from securetm.federation.network.events import Agreed, NetworkEvents, NobodyWatches
+from securetm.federation.network.events import Agreed, NetworkEvents
 from securetm.federation.network.frames import CHUNK, LARGEST_FRAME, METHOD, NONCE, Incoming, frames_of, packed, unpacked
 from securetm.federation.network.handshake import CertificateNotAccepted, channel_credentials, diagnosed, is_welcome, make_hello
 from securetm.federation.network.network_errors import AlreadyConnected, Closing, Declined, Rejection, TooSlow, WrongFrame
@@ -97,7 +97,7 @@ class Dialer:
     roster: FederationRoster
     agreed: Agreed
     most_bytes: Callable[[], int]  # of the longest request that the party reads now
-    events: NetworkEvents = field(default_factory=NobodyWatches)
+    events: NetworkEvents = field(default_factory=NetworkEvents)
     back_off: BackOff = field(default_factory=BackOff)
     _answered: _Answered | None = None
     _failures: int = 0

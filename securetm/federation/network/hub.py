@@ -29,9 +29,9 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Malformed, Mistake, SecuretmError
 from securetm.federation import at_work
 from securetm.federation.network import network_pb2 as pb
-from securetm.federation.network.connections import Asked, Connected, Seat
+from securetm.federation.network.connections import Asked, Connected, PartySlot
 from securetm.federation.network.door import Door
-from securetm.federation.network.events import Agreed, NetworkEvents, NobodyWatches
+from securetm.federation.network.events import Agreed, NetworkEvents
 from securetm.federation.network.frames import EPOCH, LARGEST_FRAME, NONCE, packed, rejected, unpacked
 from securetm.federation.network.handshake import Admission, server_credentials
 from securetm.federation.network.network_errors import AlreadyConnected, Closing, Declined, Rejection, TooSlow, WrongFrame
@@ -114,13 +114,13 @@ class Hub:
     agreed: Agreed
     spool: SpoolRoom
     listen: str = "0.0.0.0:0"
-    events: NetworkEvents = field(default_factory=NobodyWatches)
+    events: NetworkEvents = field(default_factory=NetworkEvents)
     authorities: tuple[bytes, ...] = ()  # that issued the certificates: with them an old certificate is refused by name
     pulse: Path | None = None  # the folder in which a stamp says that the loop moves; none: nobody on this machine asks
 
     def __post_init__(self) -> None:
         self._epoch = OperatingSystem().bytes(EPOCH)
-        self._seats = {name: Seat(name) for name in self.roster.members}
+        self._slots = {name: PartySlot(name) for name in self.roster.members}
         self._admission = Admission(self.keys, self.roster, self.agreed, self._epoch)
         self._door = Door(len(self.roster.members))
         self._loop = asyncio.new_event_loop()
@@ -142,7 +142,7 @@ class Hub:
 
     def present(self) -> frozenset[str]:
         """Returns who is connected now."""
-        return frozenset(name for name, seat in self._seats.items() if seat.connected is not None)
+        return frozenset(name for name, slot in self._slots.items() if slot.connected is not None)
 
     def wait_for(self, names: Collection[str], timeout: float) -> frozenset[str]:
         """Waits until all of these are connected, at most so many seconds. Returns those who are."""
@@ -179,10 +179,7 @@ class Hub:
 
     def _soon(self, call: Any, *arguments: Any) -> None:
         if self._closing:
-            raise Failed(
-                "the network was closed while messages were under way",
-                hint="start the coordinator again: the run goes on from its last checkpoint",
-            )
+            raise _closed()
         self._loop.call_soon_threadsafe(call, *arguments)
 
     # ---- runs in the loop ----
@@ -222,17 +219,12 @@ class Hub:
         if self.pulse is not None:
             at_work.end(self.pulse)
         await self._health.enter_graceful_shutdown()
-        for seat in self._seats.values():
-            seat.fail(
-                Failed(
-                    "the network was closed while messages were under way",
-                    hint="start the coordinator again: the run goes on from its last checkpoint",
-                )
-            )
-            if seat.connected is not None:
-                seat.connected.stop()
+        for slot in self._slots.values():
+            slot.fail(_closed())
+            if slot.connected is not None:
+                slot.connected.stop()
                 with contextlib.suppress(asyncio.TimeoutError, grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError):
-                    await asyncio.wait_for(seat.connected.stream.write(rejected(reason)), 1)
+                    await asyncio.wait_for(slot.connected.stream.write(rejected(reason)), 1)
         await self._server.stop(grace=1)
         self._door.close()
         self._notify()
@@ -241,12 +233,12 @@ class Hub:
 
     def _ask(self, wave: Mapping[str, Asked]) -> None:
         for name, asked in wave.items():
-            self._seats[name].ask(asked)
+            self._slots[name].ask(asked)
 
     def _withdraw(self, wave: Mapping[str, Asked]) -> None:
         for name, asked in wave.items():
-            if self._seats[name].asked is asked:
-                self._seats[name].withdraw()
+            if self._slots[name].asked is asked:
+                self._slots[name].withdraw()
             asked.abandon()
 
     async def _join(self, _: Any, stream: grpc.aio.ServicerContext) -> None:
@@ -272,29 +264,29 @@ class Hub:
             self.events.refused(claimed, type(problem).__name__)
 
     async def _serve(self, party: str, stream: grpc.aio.ServicerContext, welcome: Any) -> None:
-        seat = self._seats[party]
+        slot = self._slots[party]
         if self._closing:
             raise Closing()
-        if seat.taken:
+        if slot.taken:
             raise AlreadyConnected()
-        connected = Connected(party, stream, self.spool, seat.idle, self.events.carried)
-        seat.taken, reason = True, "the stream ended"  # before anything is awaited, so that no other stream takes it
+        connected = Connected(party, stream, self.spool, slot.idle, self.events.carried)
+        slot.taken, reason = True, "the stream ended"  # before anything is awaited, so that no other stream takes it
         self._door.keep(stream.peer())
         try:
             await stream.write(packed(welcome=welcome))
-            seat.take(connected)
+            slot.take(connected)
             self.events.connected(party)  # whoever hears of it finds the party present
             self._notify()
             await connected.serve()
         except Malformed as wrong:
             reason = str(wrong)
-            seat.withdraw()
+            slot.withdraw()
             raise
         except SecuretmError as problem:  # of this end: a full disk
             reason = str(problem)
-            seat.fail(problem)
+            slot.fail(problem)
         finally:
-            seat.leave(connected)
+            slot.leave(connected)
             self._door.release(stream.peer())
             self.events.lost(party, reason)
             self._notify()
@@ -308,3 +300,8 @@ class Hub:
     def _notify(self) -> None:
         with self._changed:
             self._changed.notify_all()
+
+
+def _closed() -> Failed:
+    hint = "start the coordinator again: the run goes on from its last checkpoint"
+    return Failed("the network was closed while messages were under way", hint)

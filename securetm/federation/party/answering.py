@@ -17,10 +17,10 @@ from securetm.aggregation.vectors import pack_vector, unpack_vector
 from securetm.contracts import Cohort, Mechanism, Message, Noised, Query, RoundContext, State
 from securetm.corpus.corpus import PartyCorpus
 from securetm.errors import CohortTooSmall, NotInCohort
+from securetm.federation.budget.guard import PaidQuestion
 from securetm.federation.budget.prices import spend_of
 from securetm.federation.document_minimum import check_batch, check_demands
 from securetm.federation.party.kept import KeptAnswer, read_stored, stored
-from securetm.federation.party.paid_question import PaidQuestion
 from securetm.federation.party.session import Awaited, JoinedSession
 from securetm.federation.party.state import PartyState
 from securetm.federation.questions import HELD_OUT, JOINT, PAIRS, TRAIN, asked_of, is_fixed
@@ -126,7 +126,7 @@ class Answering:
         ask, own, terms = self.ask, self.own, self.route.terms
         asked = digest([ask.question, list(self.cohort.who), list(own.questions.vocabulary), terms.size])
         kept = own.store.rows("SELECT asked, vector FROM answered WHERE question = ?", ask.question)
-        paid = self._paid(asked, given_once=True)
+        paid = self._paid_question(asked, given_once=True)
         if not kept:
             guard = self.session.guard  # a budget composes questions in a fixed order: these come before the training
             if guard and any(guard.was_asked(own.run, question) for question in (PAIRS, TRAIN)):
@@ -158,15 +158,15 @@ class Answering:
             own.memory.go_on_from(ask.after[ask.members.index(own.name)])
         documents = own.documents.for_question(ask.question)
         context = RoundContext(self.cohort, own.entropy, own.store, own.drawn, own.computed)
-        paid = self._paid(once or self._meant(), given_once=bool(once) or self.is_kept)
+        paid = self._paid_question(once or self.question_digest(), given_once=bool(once) or self.is_kept)
         if once:
             self._pay(paid, documents, context)
         else:  # checked before it is paid for, and written after: a question that is not paid for binds the party to nothing
-            asked = (ask.question, ask.number, self._who(), self._meant())
+            asked = (ask.question, ask.number, self.cohort_digest(), self.question_digest())
             own.store.check_asked(*asked)
-            before = KeptAnswer.of(own.store, ask.question) if self.is_kept else None
+            before = KeptAnswer.last(own.store, ask.question) if self.is_kept else None
             if before is not None and before.is_to(*asked):
-                return self._again(before, paid, context)
+                return self.resend(before, paid, context)
             self._pay(paid, documents, context)
             own.store.note_asked(*asked)
         begun = own.clock()
@@ -176,8 +176,8 @@ class Answering:
             own.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, stored(clipped.vector, self.route.terms))
             vector = clipped.vector
         else:
-            vector = self._kept(clipped.vector, asked, context)
-        return self._leaves(vector, paid, context, clipped)
+            vector = self._keep(clipped.vector, asked, context)
+        return self.send_and_record(vector, paid, context, clipped)
 
     @property
     def is_kept(self) -> bool:
@@ -189,14 +189,14 @@ class Answering:
         noised, names = self.route.terms.noised, self.own.agreement.profile.aggregation.names_survivors
         return self.session.guard is not None and (noised is Noised.WHOLE or (noised is Noised.SHARE and names))
 
-    def _again(self, before: KeptAnswer, paid: PaidQuestion | None, context: RoundContext) -> tuple[Message, ...]:
+    def resend(self, before: KeptAnswer, paid: PaidQuestion | None, context: RoundContext) -> tuple[Message, ...]:
         """Gives the kept answer again: the same vector, the memory that came with it, and no charge."""
         terms = self.route.terms
         self.own.memory.arrays, context.surplus[:] = dict(before.memory), before.surplus
         vector = unpack_vector(before.vector, terms, self.own.name)
-        return self._leaves(vector, paid, context, ClippedAnswer({}, 0, math.nan, 0))
+        return self.send_and_record(vector, paid, context, ClippedAnswer({}, 0, math.nan, 0))
 
-    def _leaves(
+    def send_and_record(
         self, vector: State, paid: PaidQuestion | None, context: RoundContext, clipped: ClippedAnswer
     ) -> tuple[Message, ...]:
         """Sends an answer that is on disk where it must not change, once the ledger has its digest, and records it."""
@@ -204,7 +204,7 @@ class Answering:
         if paid is not None:
             paid.settle(vector, self.route.terms)
         if own.memory.arrays:  # they depend on the documents and on every question that they came from
-            own.memory.lineage = self._meant()
+            own.memory.lineage = self.question_digest()
         own.memory.last = own.memory.after = ask.serial
         parcels = self._send(vector, context.surplus)
         self.session.awaited = Awaited(ask, self.route, context) if own.learner is not None else None
@@ -212,12 +212,12 @@ class Answering:
             self._record(clipped, sum(map(len, parcels)))
         return parcels
 
-    def _paid(self, asked: bytes, *, given_once: bool) -> PaidQuestion | None:
+    def _paid_question(self, asked: bytes, *, given_once: bool) -> PaidQuestion | None:
         """Returns what the ledger knows of this question; None where no budget is spent."""
         guard, ask, own = self.session.guard, self.ask, self.own
         if guard is None:
             return None
-        return PaidQuestion(guard, own.run, ask.question, ask.number, self._who().hex(), asked.hex(), given_once)
+        return PaidQuestion(guard, own.run, ask.question, ask.number, self.cohort_digest().hex(), asked.hex(), given_once)
 
     def _pay(self, paid: PaidQuestion | None, documents: PartyCorpus, context: RoundContext) -> None:
         """Charges the ledger before noise is drawn. A crash after this counts as spent.
@@ -241,7 +241,7 @@ class Answering:
         paid.pay(spend, {**who, "serial": self.ask.serial})
         own.drawn.paid = any(mechanism.once and mechanism not in kept for mechanism in agreement.profile.mechanisms)
 
-    def _meant(self) -> bytes:
+    def question_digest(self) -> bytes:
         """Returns the digest of all that the answer depends on besides documents and noise."""
         ask, own = self.ask, self.own
         state = {} if own.learner is not None and ask.question in (TRAIN, HELD_OUT) else ask.state
@@ -258,7 +258,7 @@ class Answering:
             return clipped
         return self.route.empty_answer(context)
 
-    def _kept(self, vector: State, asked: tuple[str, int, bytes, bytes], context: RoundContext) -> State:
+    def _keep(self, vector: State, asked: tuple[str, int, bytes, bytes], context: RoundContext) -> State:
         """Writes the vector to disk where it must not change, and returns what may leave.
 
         Where the parties train, that is the first answer to this number: their models differ if a last digit differs. Where
@@ -273,7 +273,7 @@ class Answering:
             KeptAnswer.keep(own.store, asked, packed, own.memory.arrays, context.surplus)
         return vector
 
-    def _who(self) -> bytes:
+    def cohort_digest(self) -> bytes:
         """Returns the digest of the members and their identities: one that came in another's place is somebody else."""
         return digest(list(self.cohort.who))
 

@@ -48,7 +48,7 @@ class PartyDocuments:
         return documents
 
 
-def read_in(words: tuple[str, ...], own: PartyCorpus, agreement: Agreement, failure_log: FailureLog) -> PartyDocuments:
+def read_documents(words: tuple[str, ...], own: PartyCorpus, agreement: Agreement, failure_log: FailureLog) -> PartyDocuments:
     """Reads the documents in these words. Where that fails, the failure is logged and the party has no documents."""
     with failure_log.logged():
         read = PartyDocuments(own)

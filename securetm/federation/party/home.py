@@ -55,7 +55,7 @@ class PartyHome:
     data_set: str  # the identity that the party gave its documents
 
     @classmethod
-    def of(cls, file: PartyFile) -> PartyHome:
+    def named_in(cls, file: PartyFile) -> PartyHome:
         """The home that this file names. It is made for its owner alone; one that others may open is refused."""
         home = cls(file.home_folder, file.name, file.data.identity)
         for folder in (home.path, home.path / "data", home.data):

@@ -210,7 +210,7 @@ def prepare(
     `tell` is told if that follows from public facts, so that the coordinator need not wait for this party.
     """
     file = PartyFile.read(path)
-    home = PartyHome.of(file)
+    home = PartyHome.named_in(file)
     roster = read_roster(file.place(file.roster))
     check_accepted(home.path, roster)
     keys = Keys.open(home.path / KEYS, passphrase_of(home.path / KEYS))
@@ -312,7 +312,7 @@ def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> Party
     embed = embed_of(plan, stages)
     watched = None if embed is None else WatchedEmbed(embed)
     made: dict[str, Any] = {"tokeniser": plan.tokeniser.make(), "embed": watched}
-    made["secret"] = PartyHome.of(file).secret_of_names()
+    made["secret"] = PartyHome.named_in(file).secret_of_names()
     corpus = open_corpus(place, name=named, on_progress=reading, **made, **columns)
     check_brought(corpus, watched, plan, agreement.budget)
     return named_for(corpus, agreement.budget)

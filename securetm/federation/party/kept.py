@@ -33,7 +33,7 @@ class KeptAnswer:
     surplus: tuple[bytes, ...] = field(default=(), repr=False)  # what reveals the noise in it that a large sum does not need
 
     @classmethod
-    def of(cls, store: PartyStore, question: str) -> Self | None:
+    def last(cls, store: PartyStore, question: str) -> Self | None:
         """Returns the last answer to that question that was kept. A damaged one is refused, and not computed anew."""
         path = _file(store, question)
         if not path.is_file():

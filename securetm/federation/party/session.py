@@ -12,7 +12,8 @@ import numpy as np
 
 from securetm.contracts import Exchange, Message, Parcel, Roster, RoundContext, Session
 from securetm.errors import UnknownRound
-from securetm.federation.budget.witness import BudgetGuard, quorum
+from securetm.federation.budget.guard import BudgetGuard
+from securetm.federation.budget.witness import quorum
 from securetm.federation.document_minimum import documents_held
 from securetm.federation.party.state import PartyState
 from securetm.federation.refusal_errors import OutOfTurn, TooManySetups, WrongRound

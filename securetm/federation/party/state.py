@@ -9,7 +9,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -134,33 +134,17 @@ class TrainingMemory:
         return Keeping(folder.decode(), version, frozenset().union(*map(files_in, held)))
 
 
-class PartyWatch(Protocol):
-    """Is told what a party does, for its own user. Nobody else hears it."""
+class PartyWatch:
+    """Is told what a party does, for its own user; this one shows nothing. Nobody else hears it."""
 
     def answered(self, question: str, number: int, serial: int, sent: int) -> None:
         """Called when the first messages of an answer are ready, with how many bytes they have."""
-        ...
 
     def refuses(self, refusal: Refused) -> None:
         """Called when the party refused a message. The name travels, the sentence and what to do stay here."""
-        ...
 
     def failed(self, failure: Failure) -> None:
         """Called with a failure of the party's own, which no reply shows."""
-        ...
-
-
-class UnwatchedParty:
-    """Shows nothing."""
-
-    def answered(self, question: str, number: int, serial: int, sent: int) -> None:
-        """Nothing is shown."""
-
-    def refuses(self, refusal: Refused) -> None:
-        """Nothing is shown."""
-
-    def failed(self, failure: Failure) -> None:
-        """Nothing is shown."""
 
 
 @dataclass
@@ -181,7 +165,7 @@ class PartyState:
     policy: PolicyChoice = field(default_factory=PolicyChoice)  # what this party allows beyond the agreement
     holds: Mapping[str, int] = field(default_factory=dict)  # of documents or persons, by the roster: each party at least
     ledger_tag: bytes = bytes(TAG)  # names the data set of the ledger to the others, who cannot read the name in it
-    watch: PartyWatch = field(default_factory=UnwatchedParty)
+    watch: PartyWatch = field(default_factory=PartyWatch)
     engine: Engine = IN_PROCESS  # that answers blocks of documents; nothing that is sent says which
     clock: Callable[[], float] = time.perf_counter  # it decides nothing here: `reply_times.py` reads what it measured
     seconds_with_documents: float = 0.0  # of the last answer

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from securetm.errors import Refused
+from securetm.federation.network.events import NetworkEvents
 from securetm.federation.party.failure_log import Failure
+from securetm.federation.party.state import PartyWatch
 
 Tell = Callable[[str, Mapping[str, Any]], None]  # an event by its name, and its facts
 
@@ -22,7 +24,7 @@ def _nobody(event: str, facts: Mapping[str, Any]) -> None:
 
 
 @dataclass
-class JoinStatus:
+class JoinStatus(PartyWatch, NetworkEvents):
     """The standing of one party in a run. It is the party's watch, and the network's."""
 
     party: str

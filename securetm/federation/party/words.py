@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from securetm.contracts import Answer, Array
-from securetm.federation.party.documents import note_lengths, read_in
+from securetm.federation.party.documents import note_lengths, read_documents
 from securetm.federation.party.state import PartyState
 from securetm.federation.questions import MOST_CANDIDATES, MOST_WORD_BYTES, TRAIN
 from securetm.federation.refusal_errors import BadState, WrongAgreement
@@ -75,7 +75,7 @@ def adopt_words(own: PartyState, adopt: wire.Adopt) -> tuple[bytes, ...]:
     words = agreed(adopt, own.agreement, own.store)
     if (words, adopt.candidates) == (own.questions.vocabulary, own.questions.candidates):
         return ()  # the documents are read in these words already
-    documents = read_in(words, own.corpus, own.agreement, own.failure_log)
+    documents = read_documents(words, own.corpus, own.agreement, own.failure_log)
     with own.failure_log.logged():
         note_lengths(documents.for_question(TRAIN), own.agreement.budget, own.store)
     if own.learner is not None and not adopt.candidates:

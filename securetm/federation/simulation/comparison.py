@@ -189,7 +189,7 @@ def compare(
         "seconds": round(time.perf_counter() - begun, 2),
     }
     shared, useful = _shared_everywhere(trained, sampled)
-    began = Beginning.of(folder.agreement, trained.vocabulary)
+    began = Beginning.under(folder.agreement, trained.vocabulary)
     control = None if began.control is None else _control(trained, began.control, sampled)
     for party in parties:
         party.close()

@@ -104,28 +104,22 @@ class Workers:
         try:
             self._at[name].send((name, requests[name]))
         except OSError as problem:
-            raise Failed(
-                "the worker process of {parties} ended",
-                hint="look for its last message above; continue with `securetm run --resume`",
-                parties=self._beside(name),
-            ) from problem
+            raise self._ended(name) from problem
 
     def _receive(self, expected: str) -> bytes:
         try:
             failed, reply = self._at[expected].recv(), self._at[expected].recv_bytes()
         except (EOFError, OSError) as problem:
-            raise Failed(
-                "the worker process of {parties} ended",
-                hint="look for its last message above; continue with `securetm run --resume`",
-                parties=self._beside(expected),
-            ) from problem
+            raise self._ended(expected) from problem
         if isinstance(failed, SecuretmError):
             raise failed
         return reply
 
-    def _beside(self, name: str) -> str:
-        """All parties of that party's worker."""
-        return ", ".join(n for n, pipe in self._at.items() if pipe is self._at[name])
+    def _ended(self, name: str) -> Failed:
+        """The failure of that party's worker, and so of all its parties."""
+        parties = ", ".join(n for n, pipe in self._at.items() if pipe is self._at[name])
+        hint = "look for its last message above; continue with `securetm run --resume`"
+        return Failed("the worker process of {parties} ended", hint, parties=parties)
 
 
 def _serve(pipe: Connection, make: Callable[..., Party], share: Mapping[str, tuple[Any, ...]]) -> None:
