@@ -41,7 +41,7 @@ from securetm.block_answers import IN_PROCESS
 from securetm.contracts import Engine, State
 from securetm.corpus.corpus import Corpus
 from securetm.engines.local_pool import LocalPool
-from securetm.federation.folder import ADDED, RESULT, RunFolder, check_all, is_bound, read_digests, reopen
+from securetm.federation.folder import ADDED, RESULT, RunFolder, check_all, read_digests, reopen
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.store import DamagedStore, read_json, write_bytes
@@ -356,9 +356,7 @@ class Unfinished:
 
 
 def _files_of(given: RunFolder) -> list[Any]:
-    """The run's own files, as their digests tell them; of a run without digests its path alone."""
-    if not is_bound(given.path):
-        return [str(given.path.resolve())]
+    """The run's own files, as their digests tell them."""
     kept = read_digests(given.path)
     files = {place: one for place, one in kept.files.items() if not place.startswith(ADDED)}
     return [sorted(files.items()), sorted(kept.rows.items())]

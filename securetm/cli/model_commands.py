@@ -134,14 +134,9 @@ def _check_files(json: bool, csv: str | None, parquet: Path | None = None) -> No
 
 
 def _opened(run: Path) -> FinishedRun:
-    """The run, with a note where it keeps no digests of its files."""
-    from securetm.reports.terminal import screen
     from securetm.runs.finished import FinishedRun
 
-    finished = FinishedRun.open(run)
-    if not finished.bound:
-        screen().print("This run is of an earlier version, which wrote no digests, so changes of its files cannot be detected.")
-    return finished
+    return FinishedRun.open(run)
 
 
 def _labelled(finished: FinishedRun, given: list[str], file: Path | None) -> TopicLabels:

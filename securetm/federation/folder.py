@@ -85,16 +85,8 @@ class FileDigests:
     rows: dict[str, str] = field(default_factory=dict)  # of what is in the tables of a database
 
 
-def is_bound(folder: Path) -> bool:
-    """Whether the run writes digests of its files. A run of an earlier version does not, and its files are not checked."""
-    facts = read_json(folder / RUN) if (folder / RUN).is_file() else {}
-    return (folder / KEPT).is_file() or "digests" in facts
-
-
 def bind(folder: Path, files: Iterable[Path]) -> None:
     """Adds the digests of files that will not change any more."""
-    if not is_bound(folder):
-        return
     kept = read_digests(folder) if (folder / KEPT).is_file() else FileDigests()
     _write(folder, replace(kept, files={**kept.files, **{_place(folder, file): _digest(file) for file in files}}))
 
@@ -110,8 +102,6 @@ def bind_all(folder: Path, more: Mapping[str, bytes]) -> None:
 
 def check(folder: Path, *files: Path) -> None:
     """Refuses a file that is not as this run wrote it. While a run works, only files with a digest are checked."""
-    if not is_bound(folder):
-        return
     kept = read_digests(folder)
     for file in files:
         place = _place(folder, file)
@@ -123,8 +113,6 @@ def check(folder: Path, *files: Path) -> None:
 
 def check_all(folder: Path) -> None:
     """Checks every file of the run, and every database."""
-    if not is_bound(folder):
-        return
     kept = read_digests(folder)
     for place, digest in kept.files.items():
         if not place.startswith(ADDED):

@@ -16,7 +16,7 @@ from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.data_frames import library
 from securetm.errors import BadSetting, NotFound
-from securetm.federation.folder import RESULT, RUN, ChangedFile, NotARun, RunFolder, check, is_bound, reopen
+from securetm.federation.folder import RESULT, RUN, ChangedFile, NotARun, RunFolder, check, reopen
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.result import REPORT
 from securetm.federation.release import MODEL, released_model
@@ -156,7 +156,6 @@ class FinishedRun(LearnedModel):
     """The shared model of a finished run, with its words and its plan."""
 
     plan: Plan
-    bound: bool = True  # whether the run wrote digests of its files down; one of an earlier version did not
     folder: Path = Path()  # of the run, or of what a party has of one
     origin: Origin | None = None
 
@@ -178,7 +177,7 @@ class FinishedRun(LearnedModel):
         model, state, vocabulary = _read(folder.model, folder.agreement.plan)
         _check_together(folder, model, vocabulary)
         origin = origin_of_model(folder.model)
-        return cls(folder.path.name, model, state, vocabulary, folder.agreement.plan, is_bound(path), path, origin)
+        return cls(folder.path.name, model, state, vocabulary, folder.agreement.plan, path, origin)
 
     @classmethod
     def _at_party(cls, path: Path) -> Self:

@@ -166,15 +166,6 @@ def test_digests_that_are_lost_or_damaged_are_refused(content: str | None, run: 
             read(run)
 
 
-def test_a_run_from_before_digests_is_read_and_said_to_be_unbound(run: Path) -> None:
-    assert FinishedRun.open(run).bound
-    (run / KEPT).unlink()
-    facts = json.loads((run / RUN).read_text("utf-8"))
-    (run / RUN).write_text(json.dumps({name: value for name, value in facts.items() if name != "digests"}), "utf-8")
-    assert not FinishedRun.open(run).bound
-    assert result_of(run)["rounds"] == 2
-
-
 # ---- before the run has ended --------------------------------------------------------------------------------------
 
 

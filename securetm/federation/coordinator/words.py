@@ -76,8 +76,8 @@ def _kept(rounds: Rounds, name: str) -> tuple[str, ...]:
     if stored is None:
         return ()
     agreed = json.loads(stored)
-    rounds.documents = int(agreed.get("documents", 0))  # a run of an earlier version did not write it, and counts rounds
-    told = agreed.get("frequencies")
+    rounds.documents = int(agreed["documents"])
+    told = agreed["frequencies"]
     rounds.frequencies = None if told is None else np.array(told, dtype=np.float64)
     if rounds.serial < agreed["serial"]:  # killed before it kept its first state
         rounds.serial, rounds.numbers = agreed["serial"], agreed["numbers"]

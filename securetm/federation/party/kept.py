@@ -85,7 +85,7 @@ def stored(vector: State, terms: Terms) -> bytes:
 
 
 def read_stored(kept: bytes, terms: Terms, owner: str) -> State:
-    """Returns the vector in these bytes: bytes that have its length are the vector itself, as earlier versions kept it."""
+    """Returns the vector in these bytes: bytes that have its length are the vector itself."""
     length = terms.size * wire_type(terms).itemsize
     whole = kept if terms.ragged or len(kept) >= length else zlib.decompressobj().decompress(kept, length)
     return unpack_vector(whole, terms, owner)

@@ -27,12 +27,12 @@ from securetm.contracts import Budget, Profile
 from securetm.errors import Mistake
 from securetm.federation.folder import (
     ADDED,
+    KEPT,
     RUN,
     VERSION,
     NotARun,
     RunFolder,
     check_all,
-    is_bound,
     read_digests,
     reopen,
     result_of,
@@ -240,7 +240,7 @@ def released_files(path: Path) -> dict[str, str]:
 
 def _digest_of_run(path: Path) -> str:
     """The SHA-256 of the digests of all files of the run, without what was added to it later."""
-    if not is_bound(path):
+    if not (path / KEPT).is_file():  # what a party has of a run
         return ""
     kept = read_digests(path)
     files = {name: digest for name, digest in {**kept.files, **kept.rows}.items() if not name.startswith(ADDED)}
