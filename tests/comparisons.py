@@ -15,11 +15,8 @@ _IN = "tests/federation/test_"
 _READ_IT = ("adapting", "changed_files", "federation_result", "matched_runs", "resume", "useful")
 WHOLE = ("tests/lab/", *(f"{_IN}{name}.py" for name in _READ_IT))
 SOME = (
-    f"{_IN}lda_runs.py::test_a_federation_counts_what",
-    f"{_IN}lda_vi_runs.py::test_a_federation_expects_what",
     f"{_IN}misnamed_plans.py::test_a_party_trains_alone",
-    f"{_IN}nmf_runs.py::test_a_federation_learns_what",
-    f"{_IN}sentence_lda_runs.py::test_a_federation_counts_what",
+    f"{_IN}model_runs.py::test_a_federation_learns_what",
     f"{_IN}simulation.py::test_a_party_of_almost_nothing",
     f"{_IN}totals.py::test_equal_runs",
 )  # the other tests of their files read nothing of it

@@ -19,7 +19,7 @@ def health(
     It looks for the lock of the run or the data set, which the process holds on this machine, and whether a coordinator's
     network still moves. Without options it answers before any library loads, in some 40 ms.
     """
-    from securetm.federation.at_work import check_works
+    from securetm.federation.health import check_works
     from securetm.plans.party_file import PartyFile
     from securetm.plans.recommend import read_plan
     from securetm.reports.terminal import results

@@ -77,7 +77,7 @@ def _works(arguments: list[str]) -> bool:
     import tomllib
     from pathlib import Path
 
-    from securetm.federation.at_work import check_works
+    from securetm.federation.health import check_works
     from securetm.foreign_text import printable
 
     file = Path(arguments[1])

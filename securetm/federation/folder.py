@@ -25,10 +25,10 @@ from securetm.corpus.corpus import PartyCorpus
 from securetm.corpus.partitions import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, Mistake, Misuse, SecuretmError
-from securetm.federation.at_work import LOCK, PULSE
 from securetm.federation.budget.ledgers import LedgersOfDocuments, ledger_in, own_budget
 from securetm.federation.budget.prices import calibrated
 from securetm.federation.document_minimum import check_delta_of_all, check_whole_persons
+from securetm.federation.health import LOCK, PULSE
 from securetm.federation.origins import check_in_ledgers
 from securetm.federation.release import released_model
 from securetm.federation.soundness import check_answerable

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from securetm.errors import BadSetting, CannotWrite, Mistake, SecuretmError
-from securetm.federation.at_work import LOCK
 from securetm.federation.coordinator.serving import LOG
 from securetm.federation.folder import KEPT, LEDGERS, RESULT, RUN, NotARun, alone_in, check, result_of
+from securetm.federation.health import LOCK
 from securetm.federation.party.party import WORDS
 from securetm.federation.party.result import REPORT
 from securetm.federation.release import RELEASE

@@ -27,7 +27,7 @@ from securetm.credentials.key_files import Keys
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Malformed, Mistake, SecuretmError
-from securetm.federation import at_work
+from securetm.federation import health as probe
 from securetm.federation.network import network_pb2 as pb
 from securetm.federation.network.connections import Asked, Connected, PartySlot
 from securetm.federation.network.door import Door
@@ -195,7 +195,7 @@ class Hub:
         await self._health.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
         behind = self._server.add_secure_port("127.0.0.1:0", server_credentials(self.keys, self.roster, self.authorities))
         await self._server.start()
-        self._pulse = asyncio.ensure_future(self._beats())
+        self._pulse = asyncio.ensure_future(self._renew_stamps())
         try:
             return await self._door.listen(self.listen, behind)
         except OSError as problem:
@@ -208,16 +208,16 @@ class Hub:
                 address=self.listen,
             ) from problem
 
-    async def _beats(self) -> None:
+    async def _renew_stamps(self) -> None:
         while self.pulse is not None:
-            at_work.beat(self.pulse)
-            await asyncio.sleep(at_work.EVERY)
+            probe.renew_stamp(self.pulse)
+            await asyncio.sleep(probe.EVERY)
 
     async def _close(self, reason: str) -> None:
         self._closing = reason
         self._pulse.cancel()
         if self.pulse is not None:
-            at_work.end(self.pulse)
+            probe.remove_stamp(self.pulse)
         await self._health.enter_graceful_shutdown()
         for slot in self._slots.values():
             slot.fail(_closed())

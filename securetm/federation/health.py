@@ -23,8 +23,8 @@ _LONGEST = 30.0  # seconds without one, on a machine that is busy
 _STAMP = struct.Struct("<d")
 
 
-def beat(folder: Path) -> None:
-    """Renews the stamp of the coordinator whose run this folder holds: seconds since the machine started."""
+def renew_stamp(folder: Path) -> None:
+    """Says that the coordinator whose run this folder holds works: seconds since the machine started."""
     opened = os.open(folder / PULSE, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         os.pwrite(opened, _STAMP.pack(time.monotonic()), 0)
@@ -32,7 +32,7 @@ def beat(folder: Path) -> None:
         os.close(opened)
 
 
-def end(folder: Path) -> None:
+def remove_stamp(folder: Path) -> None:
     """The coordinator is about to end."""
     (folder / PULSE).unlink(missing_ok=True)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from securetm.errors import Failed
-from securetm.federation.at_work import PULSE, beat, check_works, end
 from securetm.federation.folder import alone_in
+from securetm.federation.health import PULSE, check_works, remove_stamp, renew_stamp
 
 PLAN = {"coordinator": {"out": "run"}}
 PARTY = {"name": "north", "home": "home", "data": {"identity": "notes"}}
@@ -35,13 +35,13 @@ def test_a_coordinator_works_while_it_holds_its_run_and_its_network_moves(tmp_pa
     with alone_in(run):
         with pytest.raises(Failed, match="about to begin or to end"):
             check_works(plan, PLAN)
-        beat(run)
+        renew_stamp(run)
         assert check_works(plan, PLAN) == f"The coordinator of {plan} works."
         for hangs in (-3_600.0, 3_600.0):  # the second is a stamp of another machine's clock
             (run / PULSE).write_bytes(struct.pack("<d", time.monotonic() + hangs))
             with pytest.raises(Failed, match="has not moved"):
                 check_works(plan, PLAN)
-        end(run)
+        remove_stamp(run)
         with pytest.raises(Failed, match="about to begin or to end"):
             check_works(plan, PLAN)
     with pytest.raises(Failed, match="no process works on the run"):
