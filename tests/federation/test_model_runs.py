@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +176,7 @@ def test_a_budget_lasts_for_the_rounds_and_is_spent_by_document_or_person(
     name: str, profile: str, unit: str, five: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
     if unit == "person":
-        five = {party: replace(corpus, persons=np.arange(len(corpus)) // 2) for party, corpus in five.items()}
+        five = {party: corpus.replace(persons=np.arange(len(corpus)) // 2) for party, corpus in five.items()}
     settings = {"model": {"name": name, "n_topics": 3}, "privacy__epsilon": 8.0, "training__rounds": ROUNDS}
     plan = private_plan(tmp_path, profile, privacy__unit=unit, **settings)
     folder = begin(tmp_path / "run", plan, five)
