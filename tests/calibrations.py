@@ -1,11 +1,17 @@
 """The least noise of a plan is searched for once in each process of the tests, and not again for equal plans. It tests nothing.
 
 A search composes privacy losses dozens of times, and most plans of tests repeat a few. Tests of the search itself call it.
+What was composed and asked of it is remembered longer than a user's process does, for the same reason.
 """
 
 from __future__ import annotations
 
-from securetm.accounting import losses
+from functools import lru_cache, wraps
+from typing import Any
+
+from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+from securetm.accounting import bounds, losses
 from securetm.federation.budget import prices as paying
 from securetm.plans.agreement import Agreement
 
@@ -24,3 +30,22 @@ def _kept(agreement: Agreement, parties: int) -> float:
 def pytest_configure() -> None:
     """Every test of this process uses it."""
     paying._least_noise = _kept
+    losses._single, losses._repeated = (lru_cache(64)(one.__wrapped__) for one in (losses._single, losses._repeated))
+    losses.composed_once = bounds.composed_once = lru_cache(64)(losses.composed_once.__wrapped__)
+    for name in ("get_epsilon_for_delta", "get_delta_for_epsilon"):
+        setattr(PrivacyLossDistribution, name, _remembering(getattr(PrivacyLossDistribution, name)))
+
+
+def _remembering(asked: Any) -> Any:
+    """A question to a distribution that it answers once for each number."""
+
+    @wraps(asked)
+    def answer(distribution: Any, number: Any) -> Any:
+        known = vars(distribution).setdefault(f"_{asked.__name__}", {})
+        if not isinstance(number, float):
+            return asked(distribution, number)
+        if number not in known:
+            known[number] = asked(distribution, number)
+        return known[number]
+
+    return answer

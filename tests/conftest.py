@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,10 @@ from .comparisons import compares, comparing
 
 # What is loaded stays until the end: looking through it again and again for cycles took a tenth of the suite's time.
 gc.disable()
+
+# Dozens of processes and both workers would else compile the whole package and all tests, each for itself.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A shell that starts the suite in the background lets it ignore Ctrl-C, and every process of a test would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
