@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from securetm.contracts import Budget, Unit
-from securetm.engines.ray_errors import BadRayAddress
-from securetm.errors import BadSetting, NotFound, SettingMistakes
+from securetm.errors import BadSetting, Mistake, NotFound, SettingMistakes
 from securetm.plans.party_file import LedgerChoice, PartyFile, PolicyChoice
 
 WHOLE = """
@@ -129,4 +128,4 @@ def test_mistakes_of_the_engine_are_told_with_those_of_the_rest(tmp_path: Path) 
     assert "`workers` in [engine] is 'two'; it must be a whole number" in second
     with pytest.raises(SettingMistakes) as refused:
         PartyFile.read(written(tmp_path, wrong + engine.format("auto", "2")))
-    assert [type(one) for one in refused.value.mistakes] == [NotFound, BadRayAddress]
+    assert [type(one) for one in refused.value.mistakes] == [NotFound, Mistake]

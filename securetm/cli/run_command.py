@@ -226,8 +226,7 @@ def _run(
 
 def _computing(engine: str | None, workers: int | None) -> tuple[Engine, int]:
     """The engine, and how many processes the parties are spread over: where there is an engine, `workers` are its own."""
-    from securetm.engines import IN_PROCESS
-    from securetm.engines.engine_choice import EngineChoice
+    from securetm.engines import IN_PROCESS, EngineChoice
 
     own = engine not in (None, IN_PROCESS)
     table = {"kind": engine or IN_PROCESS, **({"workers": workers} if own and workers else {})}

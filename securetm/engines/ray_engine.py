@@ -22,7 +22,6 @@ from typing import IO, Any, TypeVar
 
 from securetm.contracts import Engine
 from securetm.engines.listening import is_loopback
-from securetm.engines.ray_errors import BadRayAddress, ClusterWithoutTls, ClusterWithoutToken, NoRay, RayDidNotStart
 from securetm.engines.ray_links import (
     DriverRefused,
     GiveTask,
@@ -36,6 +35,7 @@ from securetm.engines.ray_links import (
 )
 from securetm.engines.tasks import Event, carried_out, packed, unpacked
 from securetm.entropy import OperatingSystem
+from securetm.errors import Failed, Mistake
 from securetm.private_files import private_file, writing
 from securetm.settings import require
 
@@ -188,7 +188,7 @@ class RayEngine(Engine):
         require(not self.address or self.workers > 0, WHERE, "workers", self.workers, "must be at least 1 beside an address")
         self.workers = self.workers or os.cpu_count() or 1
         if find_spec("ray") is None:
-            raise NoRay()
+            raise Mistake("the engine ray needs Ray, which is not installed", hint="pip install 'securetm[ray]'")
         if self.address:
             check_address(self.address, os.environ)
 
@@ -212,18 +212,33 @@ def check_address(address: str, environment: Mapping[str, str]) -> None:
     """Refuses a cluster that is not closed to others by a token and, beyond this machine, TLS."""
     host, _, port = address.rpartition(":")
     if not host or "/" in host or not port.isdecimal():
-        raise BadRayAddress(address)
+        raise Mistake(
+            "the address of a Ray cluster is {address!r}, which is not a host and a port",
+            hint='write `address = "10.1.2.3:6379"`, or leave the address out: then the party starts Ray on its own machine',
+            address=address,
+        )
     home = Path(environment.get("HOME") or Path.home()) / ".ray" / "auth_token"
     token = environment.get("RAY_AUTH_TOKEN") or Path(environment.get("RAY_AUTH_TOKEN_PATH") or home).is_file()
     if environment.get("RAY_AUTH_MODE") != "token" or not token:
-        raise ClusterWithoutToken(address)
+        raise Mistake(
+            "no token is at hand for the Ray cluster at {address}, so anybody who reaches it could run programs as this party",
+            hint="start the cluster and this party with RAY_AUTH_MODE=token and one RAY_AUTH_TOKEN_PATH "
+            "(docs/how-to/cluster.md)",
+            address=address,
+        )
     if is_loopback(host):
         return  # whether all of the cluster is on this machine is looked at once it is joined
+    unnamed = [f"{name} names no file" for name in _TLS_FILES if not Path(environment.get(name, "")).is_file()]
     if environment.get("RAY_USE_TLS", "").lower() not in ("1", "true"):
-        raise ClusterWithoutTls(address, "RAY_USE_TLS is not 1")
-    for name in _TLS_FILES:
-        if not Path(environment.get(name, "")).is_file():
-            raise ClusterWithoutTls(address, f"{name} names no file")
+        unnamed = ["RAY_USE_TLS is not 1"]
+    if unnamed:
+        raise Mistake(
+            "TLS is off for the Ray cluster at {address}, so documents and sums would cross the network as they are; {problem}",
+            hint="start the cluster and this party with RAY_USE_TLS=1, RAY_TLS_SERVER_CERT, RAY_TLS_SERVER_KEY and "
+            "RAY_TLS_CA_CERT (docs/how-to/cluster.md)",
+            address=address,
+            problem=unnamed[0],
+        )
 
 
 class RayCrew:
@@ -300,7 +315,11 @@ class RayCrew:
         said, lost = self.driver.last_words(), self._busy
         self.end()
         if all(ticket < self._first for ticket in lost.values()):  # none had a task yet
-            raise RayDidNotStart(said)
+            raise Failed(
+                "Ray did not start: {problem}",
+                hint="the engine `pool` needs no cluster; the page docs/how-to/cluster.md says what Ray needs",
+                problem=said,
+            )
         return [Event(name, lost=f"ended with Ray: {said}") for name, ticket in lost.items() if ticket >= self._first]
 
     def end(self) -> None:

@@ -21,15 +21,6 @@ from typing import Any
 import ray
 
 from securetm.engines.listening import family, heard_elsewhere, is_loopback, named
-from securetm.engines.ray_errors import (
-    ClusterElsewhere,
-    ClusterLetsAnyoneIn,
-    ClusterRefusesToken,
-    ClusterTooSmall,
-    NoClusterAnswers,
-    RayDidNotStart,
-    RayListens,
-)
 from securetm.engines.ray_links import (
     DriverRefused,
     GiveTask,
@@ -42,7 +33,7 @@ from securetm.engines.ray_links import (
     WorkerLost,
 )
 from securetm.engines.ray_worker import ShardHolder, check_versions
-from securetm.errors import SecuretmError
+from securetm.errors import Failed, SecuretmError
 
 _ANSWERED = 10  # seconds in which the machine of a cluster answers
 _PROBED = 60  # seconds in which a cluster answers, or does not
@@ -56,12 +47,20 @@ def check_closed(address: str, environment: Mapping[str, str]) -> None:
         with socket.create_connection((host.strip("[]"), int(port)), _ANSWERED):
             pass
     except OSError as problem:
-        raise NoClusterAnswers(address, problem.strerror or str(problem)) from problem
+        raise _no_answer(address, problem.strerror or str(problem)) from problem
     without = {name: value for name, value in environment.items() if not name.startswith("RAY_AUTH_")}
     if _lets_in(address, {**without, "RAY_AUTH_MODE": "disabled"}):
-        raise ClusterLetsAnyoneIn(address)
+        raise Failed(
+            "the Ray cluster at {address} answers who shows no token",
+            hint="start every machine of the cluster with RAY_AUTH_MODE=token (docs/how-to/cluster.md)",
+            address=address,
+        )
     if not _lets_in(address, environment):
-        raise ClusterRefusesToken(address)
+        raise Failed(
+            "the Ray cluster at {address} refuses the token of this party",
+            hint="give this party the token that the cluster was started with, by RAY_AUTH_TOKEN_PATH (docs/how-to/cluster.md)",
+            address=address,
+        )
 
 
 def _lets_in(address: str, environment: Mapping[str, str]) -> bool:
@@ -70,9 +69,9 @@ def _lets_in(address: str, environment: Mapping[str, str]) -> bool:
     try:
         found = subprocess.run(command, env=environment, capture_output=True, timeout=_PROBED, check=False)  # noqa: S603
     except subprocess.TimeoutExpired as problem:
-        raise NoClusterAnswers(address, f"what listens there said nothing for {_PROBED} seconds") from problem
+        raise _no_answer(address, f"what listens there said nothing for {_PROBED} seconds") from problem
     if found.returncode and _REFUSED not in found.stderr:
-        raise NoClusterAnswers(address, "what listens there does not speak as a Ray cluster with these settings")
+        raise _no_answer(address, "what listens there does not speak as a Ray cluster with these settings")
     return not found.returncode
 
 
@@ -129,7 +128,11 @@ def _problem_with(settings: RaySettings) -> SecuretmError | None:
     except SecuretmError as problem:
         return problem
     except Exception as problem:  # noqa: BLE001 - whatever Ray raises: its last words are for the operator
-        return RayDidNotStart(_first_line(problem))
+        return Failed(
+            "Ray did not start: {problem}",
+            hint="the engine `pool` needs no cluster; the page docs/how-to/cluster.md says what Ray needs",
+            problem=_first_line(problem),
+        )
     return None
 
 
@@ -145,10 +148,21 @@ def _begin(settings: RaySettings) -> None:
     machines = [one["NodeManagerAddress"] for one in ray.nodes()]  # type: ignore[no-untyped-call]
     others = [machine for machine in machines if not is_loopback(machine)]
     if others and not has_tls():
-        raise ClusterElsewhere(settings.address, ", ".join(others))
+        raise Failed(
+            "the Ray cluster at {address} has machines at {others}, and TLS is off",
+            hint="use TLS (docs/how-to/cluster.md), or a cluster on this machine alone",
+            address=settings.address,
+            others=", ".join(others),
+        )
     processors = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
     if processors < settings.workers:
-        raise ClusterTooSmall(settings.address, processors, settings.workers)
+        raise Failed(
+            "the Ray cluster at {address} has {found} processors, and [engine] asks for {workers} workers",
+            hint="take fewer workers in [engine], or add machines to the cluster",
+            address=settings.address,
+            found=processors,
+            workers=settings.workers,
+        )
 
 
 def _shut_down() -> None:
@@ -228,7 +242,12 @@ class RayHost:
             if found.exception() is None:
                 check_versions(found.result())
             if not self.settings.address and (heard := heard_elsewhere(os.getpid())):
-                raise RayListens(", ".join(heard))
+                raise Failed(
+                    "Ray listens on {addresses}, where other machines can reach it, so it was ended",
+                    hint="this is a fault of securetm or of a new version of Ray: please report it, and use the engine `pool` "
+                    "meanwhile",
+                    addresses=", ".join(heard),
+                )
         except SecuretmError as problem:
             self.link.say(DriverRefused(problem))
         else:
@@ -251,6 +270,16 @@ class RayHost:
 
 def _first_line(problem: Exception) -> str:
     return f"{type(problem).__name__}: {(str(problem).strip().splitlines() or [''])[0]}"
+
+
+def _no_answer(address: str, problem: str) -> Failed:
+    return Failed(
+        "no Ray cluster answers at {address}: {problem}",
+        hint="is it started, is that the address of its first machine, and has it the same TLS settings? "
+        "(docs/how-to/cluster.md)",
+        address=address,
+        problem=problem,
+    )
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from securetm.engines.ray_errors import WorkersDiffer
 from securetm.engines.tasks import TriedTask, packed_outcome, tried, unpacked
+from securetm.errors import Failed
 from securetm.version import __version__
 
 
@@ -52,4 +52,9 @@ class ShardHolder:
 def check_versions(theirs: str) -> None:
     """Refuses a worker that may answer otherwise."""
     if theirs != versions():
-        raise WorkersDiffer(theirs, versions())
+        raise Failed(
+            "a worker of the Ray cluster has {theirs}, and this party has {ours}: their answers may differ",
+            hint="install the same versions on every machine of the cluster",
+            theirs=theirs,
+            ours=versions(),
+        )

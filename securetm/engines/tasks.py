@@ -1,6 +1,12 @@
-"""How work, tasks and what came of them travel between the process of a party and its workers. It starts no process.
+"""Tasks of an engine: how they and what came of them travel, and how they are handed to workers that may be lost at any moment.
 
 What travels was made by the same program of the same user a moment ago, so it is pickled; nothing from outside ever is.
+
+Every worker has tasks of its own: one, the one after as many as there are workers, and so on. So in the next call the same
+shards come to it again, whose pages it has. Who has none left, or would run far ahead of the others, takes the next task of
+whoever is furthest behind: sums are added in the order of tasks, and what is ahead waits in memory. A worker that replaces a
+lost one has its tasks. A task with which too many workers were lost is given up. Each task has one result, which is handed on
+as soon as it is there.
 """
 
 from __future__ import annotations
@@ -13,11 +19,19 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from securetm.engines.engine_errors import CannotBeSent, InWorker, TaskGivenUp, WorkerFailed
+from securetm.errors import Failed, SecuretmError
 
 T = TypeVar("T")
 R = TypeVar("R")
 _PLACES = 3  # in the code, of an exception
+
+
+class CannotBeSent(SecuretmError):
+    """{what} cannot be sent to another process ({problem})"""
+
+    what: str
+    problem: str
+    hint = "parts that another process carries out have to be picklable; choose the engine in-process for this one"
 
 
 @dataclass(frozen=True)
@@ -31,7 +45,9 @@ class TriedTask(Generic[R]):
     def value(self) -> R:
         """The result; raises what the work raised."""
         if self.error is not None:
-            raise self.error from InWorker(self.where)
+            raise self.error from Failed(
+                "this happened in a worker, at {where}", hint="read the error that this one is the cause of", where=self.where
+            )
         return cast(R, self.result)
 
 
@@ -69,7 +85,13 @@ def failed(problem: BaseException) -> TriedTask[Any]:
     where = " <- ".join(f"{at.filename}:{at.lineno}" for at in reversed(traceback.extract_tb(problem.__traceback__)[-_PLACES:]))
     if isinstance(problem, Exception) and _can_be_sent(problem):
         return TriedTask(error=problem, where=where)
-    return TriedTask(error=WorkerFailed(type(problem).__qualname__, where), where=where)
+    unsent = Failed(
+        "a worker failed with {name}, at {where}",
+        hint="this is a fault of the code at that place: please report it to its author",
+        name=type(problem).__qualname__,  # what it said may quote documents
+        where=where,
+    )
+    return TriedTask(error=unsent, where=where)
 
 
 def _can_be_sent(problem: Exception) -> bool:
@@ -152,7 +174,13 @@ def carried_out(crew: Crew[T], workers: int, tasks: Sequence[T]) -> Iterator[Any
                 continue
             losses[task] += 1
             if losses[task] == MOST_LOSSES:
-                raise TaskGivenUp(MOST_LOSSES, event.lost)
+                raise Failed(
+                    "a task was given up: {losses} workers were lost with it, and the last one {how}",
+                    hint="a worker that is killed again and again usually lacks memory: take fewer workers in [engine], or "
+                    "smaller blocks",
+                    losses=MOST_LOSSES,
+                    how=event.lost,
+                )
             waiting.again(task)
         _hand_out(crew, tasks, waiting, held)  # before the results are looked at, so that no worker waits for that
         for outcome in done:

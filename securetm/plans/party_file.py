@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 
 from securetm.contracts import Budget, Unit
 from securetm.data_homes import party_home
-from securetm.engines.engine_choice import EngineChoice
+from securetm.engines import EngineChoice
 from securetm.errors import Misuse, NotFound
 from securetm.settings import SETTING_OF, Mistakes, from_table, placed, read_toml, require, require_at_least
 

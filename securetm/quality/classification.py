@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.quality.quality_errors import TooFewLabels
+from securetm.errors import SecuretmError
 
 FOLDS = 5  # each document is tried once, by a classifier of the other 80 % (FedNMF: one split of 80 and 20 %)
 _LEAST = 1e-4  # is added to each weight before its logarithm is taken
+
+
+class TooFewLabels(SecuretmError):
+    """classification needs two labels with two documents each, and finds {found} of them in {documents:document|documents}"""
+
+    documents: int
+    found: int
+    hint = "name the column of the label: --label COLUMN (in Python label=)"
 
 
 @dataclass(frozen=True, eq=False)

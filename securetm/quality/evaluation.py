@@ -11,9 +11,9 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.models.quality import perplexity
+from securetm.quality.classification import TooFewLabels
 from securetm.quality.figures import FIGURES, HELD_OUT, LABELS, MODEL_OF_WORDS, Figure, FigureValue, Given, TopicsOnDocuments
 from securetm.quality.judged_topics import JudgedTopics, clustered_topics, random_topics
-from securetm.quality.quality_errors import TooFewLabels
 from securetm.quality.similarity import stability, weight_stability
 from securetm.stages import Stages, Unwatched
 

@@ -13,10 +13,9 @@ import numpy as np
 
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.word_vectors import WordVectors
-from securetm.errors import NoSuchPath, Unreadable
+from securetm.errors import Mistake, NoSuchPath, Unreadable
 from securetm.models.lda.lda import LdaDocuments
 from securetm.models.quality import named_topics
-from securetm.quality.quality_errors import BadTopics
 
 MOST_WORDS = 25  # of a topic; figures take the first ones of them
 _ALPHA, _PASSES = 0.1, 50  # of a document's topic shares, where fixed topics have no model
@@ -113,12 +112,12 @@ def read_topics(path: Path) -> JudgedTopics:
     try:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as problem:
-        raise BadTopics(str(path), f"it is not UTF-8 at byte {problem.start}") from None
+        raise _bad_topics(str(path), f"it is not UTF-8 at byte {problem.start}") from None
     except OSError as problem:
         raise Unreadable(str(path), problem.strerror or type(problem).__name__) from problem
     found = _of_csv(text, path) if path.suffix.lower() == ".csv" else _of_json(text, path)
     if not 1 <= len(found) <= MOST_TOPICS:
-        raise BadTopics(str(path), f"it has {len(found)} topics, and 1 to {MOST_TOPICS:,} are wanted")
+        raise _bad_topics(str(path), f"it has {len(found)} topics, and 1 to {MOST_TOPICS:,} are wanted")
     return topics_of(found, path.name, str(path))
 
 
@@ -127,18 +126,18 @@ def topics_of(found: Sequence[Any], name: str, where: str) -> JudgedTopics:
     topics = [_topic(one, number, where) for number, one in enumerate(found, start=1)]
     for number, one in enumerate(topics, start=1):
         if len(set(one)) < max(2, len(one)):
-            raise BadTopics(where, f"topic {number} has fewer than two words, or a word twice")
+            raise _bad_topics(where, f"topic {number} has fewer than two words, or a word twice")
     if not all(isinstance(one, Mapping) for one in topics):
         return JudgedTopics(name, tuple(tuple(one)[:MOST_WORDS] for one in topics))
     words = sorted({word for one in topics for word in one})
     if len(topics) * len(words) > _MOST_CELLS:
-        raise BadTopics(where, f"{len(topics):,} topics over {len(words):,} different words are too many to weigh")
+        raise _bad_topics(where, f"{len(topics):,} topics over {len(words):,} different words are too many to weigh")
     place = {word: number for number, word in enumerate(words)}
     weights = np.zeros((len(topics), len(words)))
     for row, one in zip(weights, topics, strict=True):
         row[[place[word] for word in one]] = list(one.values())  # type: ignore[union-attr]  # all are mappings
     if not (weights.sum(axis=1) > 0).all():
-        raise BadTopics(where, "the weights of a topic are all zero")
+        raise _bad_topics(where, "the weights of a topic are all zero")
     return JudgedTopics.of_weights(name, weights, words)
 
 
@@ -147,12 +146,12 @@ def _topic(one: Any, number: int, where: str) -> Topic:
         one = one["words"]
     pairs = list(one.items()) if isinstance(one, Mapping) else one
     if not isinstance(pairs, list):
-        raise BadTopics(where, f"topic {number} is neither a list nor an object")
+        raise _bad_topics(where, f"topic {number} is neither a list nor an object")
     if all(isinstance(word, str) for word in pairs):
         return pairs
     if all(isinstance(pair, list | tuple) and len(pair) == 2 and _is_weighted(*pair) for pair in pairs):
         return dict(pairs) if len(dict(pairs)) == len(pairs) else [word for word, _ in pairs]
-    raise BadTopics(where, f"topic {number} is neither a list of words nor of words with weights of 0 or more")
+    raise _bad_topics(where, f"topic {number} is neither a list of words nor of words with weights of 0 or more")
 
 
 def _is_weighted(word: Any, weight: Any) -> bool:
@@ -164,11 +163,11 @@ def _of_json(text: str, path: Path) -> list[Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise BadTopics(str(path), "it is not JSON") from None
+        raise _bad_topics(str(path), "it is not JSON") from None
     if isinstance(found, Mapping):
         found = found.get("topics")
     if not isinstance(found, list):
-        raise BadTopics(str(path), "it is neither a list nor an object with a list called topics")
+        raise _bad_topics(str(path), "it is neither a list nor an object with a list called topics")
     return found
 
 
@@ -176,15 +175,15 @@ def _of_csv(text: str, path: Path) -> list[Any]:
     try:
         rows = [row for row in csv.reader(text.splitlines()) if any(row)]
     except csv.Error as problem:
-        raise BadTopics(str(path), f"it cannot be read as a table: {problem}") from None
+        raise _bad_topics(str(path), f"it cannot be read as a table: {problem}") from None
     if any(len(cell) > _LONGEST_CELL for row in rows for cell in row):
-        raise BadTopics(str(path), f"it cannot be read as a table: a cell has more than {_LONGEST_CELL:,} characters")
+        raise _bad_topics(str(path), f"it cannot be read as a table: a cell has more than {_LONGEST_CELL:,} characters")
     if not rows or not {"topic", "word"} <= set(rows[0]):
         return [[cell.strip() for cell in row if cell.strip()] for row in rows]
     place, found = {name: number for number, name in enumerate(rows[0])}, dict[str, list[Any]]()
     for number, row in enumerate(rows[1:], start=2):
         if len(row) != len(rows[0]):
-            raise BadTopics(str(path), f"row {number} has {len(row)} cells where the first row has {len(rows[0])}")
+            raise _bad_topics(str(path), f"row {number} has {len(row)} cells where the first row has {len(rows[0])}")
         word = row[place["word"]]
         found.setdefault(row[place["topic"]], []).append(
             [word, _weight(row[place["weight"]], path, number)] if "weight" in place else word
@@ -196,7 +195,7 @@ def _weight(cell: str, path: Path, number: int) -> float:
     try:
         return float(cell)
     except ValueError:
-        raise BadTopics(str(path), f"the weight in row {number} is not a number") from None
+        raise _bad_topics(str(path), f"the weight in row {number} is not a number") from None
 
 
 RANDOM, CLUSTERS = "random topics", "vectors alone"
@@ -226,3 +225,13 @@ def clustered_topics(words: Sequence[str], topics: int, vectors: WordVectors, se
     cosines = middles @ vectors.matrix(words).T  # 0 for a word without a vector
     weights = np.exp(_SHARPNESS * (cosines - cosines.max(axis=1, keepdims=True)))
     return JudgedTopics.of_weights(CLUSTERS, weights, words)
+
+
+def _bad_topics(path: str, problem: str) -> Mistake:
+    return Mistake(
+        "{path} holds no topics: {problem}",
+        hint="write JSON: a list of topics, each a list of words, heaviest first, or an object of words and weights such as "
+        '{{"rain": 0.2, "storm": 0.1}}; or a .csv with the columns topic, word and weight',
+        path=path,
+        problem=problem,
+    )

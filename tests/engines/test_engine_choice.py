@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from securetm.contracts import Engine
-from securetm.engines import ENGINES
-from securetm.engines.engine_choice import EngineChoice
+from securetm.engines import ENGINES, EngineChoice
 from securetm.errors import BadSetting, NotFound
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.engines.engine_errors import CannotBeSent, TaskGivenUp
 from securetm.engines.local_pool import LocalPool
-from securetm.errors import BadSetting, UnfitBlocks
+from securetm.engines.tasks import CannotBeSent
+from securetm.errors import BadSetting, Failed, UnfitBlocks
 
 from .worked import Failing, Squares, Unloadable, Waiting, killed, threads_here
 
@@ -150,7 +150,7 @@ def test_killed_before_the_first_task_and_between_calls() -> None:
 
 
 def test_a_task_that_kills_every_worker_is_given_up(shared: LocalPool) -> None:
-    with pytest.raises(TaskGivenUp, match="4 workers were lost with it, and the last one was killed by SIGKILL"):
+    with pytest.raises(Failed, match="4 workers were lost with it, and the last one was killed by SIGKILL"):
         list(shared.map(killed, [1]))
     assert len(list(shared.map(Squares(), range(3)))) == 3
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from securetm.quality.classification import classified
-from securetm.quality.quality_errors import TooFewLabels
+from securetm.quality.classification import TooFewLabels, classified
 
 
 def weights_of(labels: np.ndarray, told: float) -> np.ndarray:

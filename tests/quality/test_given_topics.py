@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.errors import NoSuchPath
+from securetm.errors import Mistake, NoSuchPath
 from securetm.quality.judged_topics import read_topics
-from securetm.quality.quality_errors import BadTopics
 
 LISTS = [["rain", "storm", "wind"], ["bread", "butter"]]
 
@@ -74,7 +73,7 @@ def test_a_table_of_weights_and_one_of_words(tmp_path: Path) -> None:
     ],
 )
 def test_what_holds_no_topics_is_refused(content: Any, said: str, tmp_path: Path) -> None:
-    with pytest.raises(BadTopics, match=said):
+    with pytest.raises(Mistake, match=said):
         read_topics(written(tmp_path, content))
 
 
@@ -87,7 +86,7 @@ def test_what_holds_no_topics_is_refused(content: Any, said: str, tmp_path: Path
     ],
 )
 def test_a_table_that_holds_none_is_refused(content: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(BadTopics, match=said):
+    with pytest.raises(Mistake, match=said):
         read_topics(written(tmp_path, content, "topics.csv"))
 
 
@@ -95,5 +94,5 @@ def test_no_file_and_no_text(tmp_path: Path) -> None:
     with pytest.raises(NoSuchPath):
         read_topics(tmp_path / "nothing.json")
     (tmp_path / "odd.json").write_bytes(b"\xff\xfe")
-    with pytest.raises(BadTopics, match="not UTF-8"):
+    with pytest.raises(Mistake, match="not UTF-8"):
         read_topics(tmp_path / "odd.json")
