@@ -39,6 +39,12 @@ LIES = "lies told to parties"  # the attempt on a claim that parties keep by ref
 _KEPT_BY_REFUSING = ("cannot speak for a party", "cannot show parties different cohorts")
 
 
+def kept_evidence(profile: str, folder: Path, model: str = "") -> list[Evidence]:
+    """What is kept of trials of this profile, with this model or with any."""
+    wanted = f"{escaped(profile)}--{escaped(model) or '*'}.json"
+    return [read_evidence(path) for path in sorted(folder.glob(wanted))]
+
+
 def refusal_facts(profile: str, folder: Path) -> dict[str, Any]:
     """What is kept of one profile's refusals, as plain data; empty if nothing is."""
     kept = refusals_of(profile, folder)
@@ -152,7 +158,7 @@ def threats_of(name: str, parties: int | None = None, *, every: bool = False, fo
     count, most = count_of_parties(profile, parties), profile.aggregation.most_parties
     require(count <= most, f"profile {profile.name}", "parties", count, f"must be at most {most:,}")
     plans = tuple(read_audit_plan(plan, _shipped) for plan in audit_plan_names())
-    kept = [read_evidence(path) for path in sorted(folder.glob(f"{escaped(profile.name)}--*.json"))]
+    kept = kept_evidence(profile.name, folder)
     known = _Known(
         profile,
         _claims(profile, count),

@@ -218,9 +218,16 @@ def shown_topics(
     shares, shares_of = _everywhere(result, by_party)
     if behind is not None and shares is None:
         shares, shares_of = behind.shares, f"the documents of {behind.whose}"
+    size = f"{counted(len(finished.components_), 'topic')}, {counted(len(finished.vocabulary), 'word')}"
+    facts = (
+        ("Model", f"{finished.plan.model.name}, {size}"),
+        ("Trained by", _trained_by(result, model_only)),
+        ("Profile", f"{profile.name}: {profile.title}"),
+        ("Privacy", _spent(result)),
+    )
     return ShownTopics(
         title=finished.name,
-        facts=(*_facts(result, finished, model_only), ("Privacy", _spent(result))),
+        facts=facts,
         topics=finished.components_,
         vocabulary=finished.vocabulary,
         judged="" if model_only or result.get("useful") is None else of_use(result),
@@ -254,13 +261,11 @@ def _by_party(result: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def _everywhere(result: Mapping[str, Any], by_party: Mapping[str, Array]) -> tuple[Array | None, str]:
-    """The share of each topic in all documents, and whose these are. A run of an earlier version kept no counts of them."""
+    """The share of each topic in all documents, and whose these are."""
     if not by_party:
         return None, ""
-    held = result.get("documents") or {}
-    documents = np.array([held[name]["with_agreed_words"] if held else 1 for name in by_party], dtype=float)
-    counts = f"{counted(int(documents.sum()), 'document')} of " if held else ""
-    every = f"all {counts}{counted(len(by_party), 'party', 'parties')}"
+    documents = np.array([result["documents"][name]["with_agreed_words"] for name in by_party], dtype=float)
+    every = f"all {counted(int(documents.sum()), 'document')} of {counted(len(by_party), 'party', 'parties')}"
     return documents / max(documents.sum(), 1) @ np.array(list(by_party.values())), every
 
 
@@ -272,24 +277,13 @@ def shares_everywhere(finished: FinishedRun) -> tuple[Array | None, str]:
     return _everywhere(result, _by_party(result))
 
 
-def _facts(result: Mapping[str, Any], finished: FinishedRun, model_only: bool) -> tuple[tuple[str, str], ...]:
-    model, words = finished.plan.model.name, len(finished.vocabulary)
-    size = f"{model}, {counted(len(finished.components_), 'topic')}, {counted(words, 'word')}"
-    return ("Model", size), ("Trained by", _trained_by(result, model_only)), ("Profile", _profile(finished))
-
-
 def _trained_by(result: Mapping[str, Any], model_only: bool) -> str:
-    rounds = f"{counted(result['rounds'], 'round')}"
+    rounds = counted(result["rounds"], "round")
     if "parties" not in result:  # a party's own report
         return f"{result['party']} in federation {result['federation']}, {rounds}"
-    held = {} if model_only else result.get("documents") or {}
+    held = {} if model_only else result.get("documents", {})  # a coordinator has none
     documents = f" with {counted(sum(one['all'] for one in held.values()), 'document')}" if held else ""
     return f"{counted(len(result['parties']), 'party', 'parties')}{documents}, {rounds}"
-
-
-def _profile(finished: FinishedRun) -> str:
-    profile = read_profile(finished.plan.profile)
-    return f"{profile.name}: {profile.title}"
 
 
 def _spent(result: Mapping[str, Any]) -> str:

@@ -11,13 +11,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
-from glob import escape as escaped
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from securetm.auditing.evidence import changed_since, evidence_folder, read_evidence, trials_by_hash
+from securetm.auditing.evidence import changed_since, evidence_folder, trials_by_hash
 from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.record import DOCUMENT, Audit, Finding
 from securetm.auditing.recorded import MESSAGES
@@ -59,7 +58,7 @@ from securetm.reports.statement.questions import (
     plain_lie,
     plain_measure,
 )
-from securetm.reports.threats import refusal_facts
+from securetm.reports.threats import kept_evidence, refusal_facts
 from securetm.wording import counted
 
 _BARE = "open"  # the profile without protection
@@ -149,13 +148,12 @@ def _unprotected(model: str) -> Iterator[Attempted]:
 
 def kept_findings(profile: str, model: str) -> Iterator[Finding]:
     """The findings of kept trials of this profile and this model, whether or not the software changed since."""
-    for path in sorted(evidence_folder().glob(f"{escaped(profile)}--{escaped(model)}.json")):
-        yield from read_evidence(path).findings
+    for evidence in kept_evidence(profile, evidence_folder(), model):
+        yield from evidence.findings
 
 
 def _kept(profile: str, model: str) -> Iterator[Attempted]:
-    for path in sorted(evidence_folder().glob(f"{escaped(profile)}--*.json")):
-        evidence = read_evidence(path)
+    for evidence in kept_evidence(profile, evidence_folder()):
         trials = trials_by_hash(read_audit_plan(evidence.plan))
         place = SAME_MODEL if evidence.model == model else OTHER_MODEL
         for finding in evidence.findings:
