@@ -58,8 +58,8 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     """A browser, where there is one."""
     if BROWSER is None:
         pytest.skip("no browser is installed")
-    with browser(tmp_path_factory.mktemp("browser")) as one:
-        yield one
+    with browser(tmp_path_factory.mktemp("browser")) as pipes:
+        yield Tab(*pipes)
 
 
 def test_a_browser_finds_words_and_asks_the_network_for_nothing(site: Path, tab: Tab) -> None:

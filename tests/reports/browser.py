@@ -56,10 +56,16 @@ class Tab:
         if self._session:
             asked["sessionId"] = self._session
         os.write(self._to, json.dumps(asked).encode() + b"\0")
-        while (told := self._read()).get("id") != self._count:
-            self.events.append(told)
+        while (told := self._read()).get("id") != self._count or told.get("sessionId", "") != self._session:
+            self.hear(told)
         assert "error" not in told, told
         return dict(told["result"])
+
+    def hear(self, told: dict[str, Any] | None = None) -> None:
+        """Keeps what the browser tells next of this page; other pages of it have ended."""
+        told = told or self._read()
+        if told.get("sessionId") == self._session:
+            self.events.append(told)
 
     def _read(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
@@ -69,12 +75,12 @@ class Tab:
         message, _, self._rest = self._rest.partition(b"\0")
         return dict(json.loads(message))
 
-    def open(self, page: Path) -> None:
+    def open(self, page: Path | str) -> None:
         """Goes to the page and waits until it is there and drawn: before its first frame a click is lost."""
         self.events.clear()
-        self.call("Page.navigate", url=page.as_uri())
+        self.call("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
-            self.events.append(self._read())
+            self.hear()
         self.call("Page.captureScreenshot", clip={"x": 0, "y": 0, "width": 1, "height": 1, "scale": 1})
 
     def requested(self) -> list[str]:
@@ -122,8 +128,8 @@ class Tab:
 
 
 @contextmanager
-def browser(profile: Path) -> Iterator[Tab]:
-    """A browser with one empty page, ended afterwards."""
+def browser(profile: Path) -> Iterator[tuple[int, int]]:
+    """The pipes to a browser and from it, which is ended afterwards."""
     assert BROWSER is not None
     there, to_browser = os.pipe()
     from_browser, back = os.pipe()
@@ -136,7 +142,7 @@ def browser(profile: Path) -> Iterator[Tab]:
     os.close(there)
     os.close(back)
     try:
-        yield Tab(to_browser, from_browser)
+        yield to_browser, from_browser
     finally:
         started.terminate()
         started.wait(30)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,21 +11,13 @@ import pytest
 from securetm.reports.audit_report import write_audit
 
 from .audits import large
-from .browser import BROWSER, Tab, browser
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+from .browser import Tab
 
 _WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _STICK_OUT = """JSON.stringify([...document.querySelectorAll('td, th, p, h3, summary, svg')]
   .filter(e => !e.closest('thead') && !e.closest('.said') && e.getBoundingClientRect().right > innerWidth + 1)
   .map(e => e.outerHTML.slice(0, 80)))"""
 _HEIGHTS = "JSON.stringify([...document.querySelectorAll('details')].map(e => e.getBoundingClientRect().height))"
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with browser(tmp_path_factory.mktemp("browser")) as one:
-        yield one
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,8 @@ from securetm.errors import BadSetting
 from securetm.reports.budget_sliders import SliderStart, tables, write_sliders
 
 from ..cli.calculated import budget, found
-from .browser import BROWSER, Tab, browser
+from .browser import Tab
 
-needs_browser = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
 START = SliderStart(People("person", 100_000, 5, 20_000))
 
 
@@ -98,12 +96,6 @@ def test_a_delta_that_is_not_tabulated_names_those_that_are() -> None:
 # ---- in a browser ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with browser(tmp_path_factory.mktemp("browser")) as one:
-        yield one
-
-
 @pytest.fixture
 def opened(tab: Tab, tmp_path: Path) -> Tab:
     write_sliders(START, tmp_path / "page.html")
@@ -129,17 +121,6 @@ def exact(noise: float, rounds: int, delta: float) -> float:
     return total([Spend(GaussianDpEvent(noise), count=rounds)], ALONE * delta).epsilon
 
 
-@needs_browser
-@pytest.mark.parametrize(
-    "setting", [{"noise": 4, "rounds": 4}, pytest.param({"noise": 8, "rounds": 16}, marks=pytest.mark.slow)]
-)
-def test_at_a_tabulated_setting_the_figure_is_the_commands(setting: dict[str, int], opened: Tab) -> None:
-    shown = told(opened, unit="person", adds="opener", delta="1e-06", **setting)
-    command = opened.asks("document.getElementById('command').textContent")
-    assert found(command.removeprefix("securetm budget "))["epsilon"] == pytest.approx(shown, abs=5e-4)
-    assert failures(opened) == []
-
-
 POSITIONS = (  # of all sliders, and whether the promise is in the first line of the answer or in the table of persons
     {
         "unit": "person",
@@ -157,7 +138,6 @@ POSITIONS = (  # of all sliders, and whether the promise is in the first line of
 )
 
 
-@needs_browser
 @pytest.mark.parametrize("position", POSITIONS, ids=[f"{one['unit']}-{one['adds']}" for one in POSITIONS])
 def test_the_printed_command_says_what_the_page_says(position: dict[str, Any], opened: Tab) -> None:
     """Epsilon, what a test finds, whom it is about, the epsilon that is allowed: the command is run as it is printed."""
@@ -187,7 +167,6 @@ def test_the_printed_command_says_what_the_page_says(position: dict[str, Any], o
     assert failures(opened) == []
 
 
-@needs_browser
 def test_where_no_profile_is_sized_for_it_another_command_counts(opened: Tab) -> None:
     shown = told(opened, unit="person", adds="shares", noise=4, rounds=4, parties=5, missing=0, colluding=1, delta="1e-06")
     command = opened.asks("document.getElementById('command').textContent")
@@ -196,7 +175,6 @@ def test_where_no_profile_is_sized_for_it_another_command_counts(opened: Tab) ->
     assert found(command.removeprefix("securetm budget "))["epsilon"] == pytest.approx(shown, rel=0.2)
 
 
-@needs_browser
 def test_between_tabulated_settings_it_is_never_below_the_commands(opened: Tab) -> None:
     for noise, rounds, delta in (
         (3.3, 3, 1e-6),
@@ -220,7 +198,6 @@ def test_between_tabulated_settings_it_is_never_below_the_commands(opened: Tab) 
     assert failures(opened) == []
 
 
-@needs_browser
 def test_an_epsilon_sets_the_least_noise_that_is_enough(opened: Tab) -> None:
     shown = told(opened, unit="person", rounds=6, delta="1e-06", epsilon=3)
     noise = float(opened.asks("Number(document.getElementById('noise-typed').value)"))
@@ -228,7 +205,6 @@ def test_an_epsilon_sets_the_least_noise_that_is_enough(opened: Tab) -> None:
     assert exact(noise / 1.03, 6, 1e-6) > 2.9
 
 
-@needs_browser
 def test_what_cannot_be_is_said_and_not_replaced(opened: Tab) -> None:
     for setting, said in (
         ({"parties": 5, "missing": 3, "colluding": 2}, "No honest party is left"),
@@ -243,7 +219,6 @@ def test_what_cannot_be_is_said_and_not_replaced(opened: Tab) -> None:
         assert opened.asks("document.getElementById('figure').textContent") == "This cannot be."
 
 
-@needs_browser
 def test_the_page_works_by_keyboard_and_has_names_for_a_screen_reader(opened: Tab) -> None:
     before = told(opened, rounds=4)
     opened.asks("document.getElementById('rounds').focus()")
@@ -257,7 +232,6 @@ def test_the_page_works_by_keyboard_and_has_names_for_a_screen_reader(opened: Ta
     assert "grows with the rounds" in opened.asks("document.getElementById('curve').getAttribute('aria-label')")
 
 
-@needs_browser
 @pytest.mark.parametrize("width", [320, 768])
 def test_the_page_fits_narrow_screens_and_both_schemes(width: int, opened: Tab) -> None:
     opened.wide(width)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,23 +11,15 @@ import pytest
 from securetm.reports.pages import in_html
 from securetm.reports.statement.annex import annex_of, paper
 
-from .browser import BROWSER, Tab, browser
+from .browser import Tab
 from .test_signed_report import CLAIM, IDLE, LEAK, changed, own_evidence, report
 from .test_statement import DIGEST, sheet_of, stated
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
 
 __all__ = ["own_evidence"]  # no evidence but that which a test puts there
 SCREEN = (1280, 1080)
 _HEIGHT = "document.documentElement.scrollHeight"
 _BESIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _FOLDED = "JSON.stringify([...document.querySelectorAll('details')].map(e => e.querySelector('summary').innerText))"
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with browser(tmp_path_factory.mktemp("browser")) as one:
-        yield one
 
 
 def shown(tab: Tab, folder: Path, profile: str, width: int, height: int = 900) -> None:

@@ -14,17 +14,10 @@ from securetm.federation.coordinator.pages import LocalPages
 from securetm.federation.coordinator.standing import AWAY, FINISHED, WAITING, PartyStanding
 from securetm.reports.federation import MOST_PARTIES, Dashboard, picture, status_page, status_pages
 
-from .browser import BROWSER, Tab, browser
+from .browser import Tab
 from .standings import facts
 
-with_browser = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
 _WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with browser(tmp_path_factory.mktemp("browser")) as one:
-        yield one
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +26,10 @@ def address() -> Iterator[str]:
         yield f"http://127.0.0.1:{pages.port}/"
 
 
-def visit(tab: Tab, address: str) -> None:
-    tab.events.clear()
-    tab.call("Page.navigate", url=address)
-    while not any(event.get("method") == "Page.loadEventFired" for event in tab.events):
-        tab.events.append(tab._read())
-
-
-@with_browser
 @pytest.mark.parametrize("width", [380, 700, 1100])
 def test_it_asks_for_nothing_but_itself_and_fits(tab: Tab, address: str, width: int) -> None:
     tab.wide(width)
-    visit(tab, address)
+    tab.open(address)
     assert {url for url in tab.requested() if not url.endswith("favicon.ico")} == {address}
     assert [said for said in tab.complaints() if "favicon" not in said] == []
     assert tab.asks("document.querySelectorAll('script, b').length") == 0  # a party's name is no markup
@@ -54,17 +39,15 @@ def test_it_asks_for_nothing_but_itself_and_fits(tab: Tab, address: str, width: 
         assert wanted in text
 
 
-@with_browser
 def test_in_the_dark_it_is_dark(tab: Tab, address: str) -> None:
     tab.medium("screen", "dark")
-    visit(tab, address)
+    tab.open(address)
     assert tab.asks("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
     tab.medium("")
 
 
-@with_browser
 def test_the_same_facts_are_there_as_json(tab: Tab, address: str) -> None:
-    visit(tab, f"{address}status.json")
+    tab.open(f"{address}status.json")
     assert json.loads(str(tab.asks("document.body.innerText"))) == json.loads(json.dumps(facts()))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +14,14 @@ from securetm.federation.topic_labels import TopicLabels
 from securetm.reports.topic_page import DocumentsBehind, TopicDocument, write_topic_page
 from securetm.runs.finished import TopicsByDate
 
-from .browser import BROWSER, Tab, browser
+from .browser import Tab
 from .topics_shown import HOSTILE, shown
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
 
 _WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _WORDS = "[...document.querySelectorAll('#words tbody th')].map(e => e.firstChild.textContent)"
 _TITLE = "document.getElementById('topic-title').textContent"
 _LISTED = "[...document.querySelectorAll('#topics tbody tr')].filter(e => !e.hidden).map(e => Number(e.dataset.topic))"
 _FOCUS = "document.activeElement.id || document.activeElement.ariaLabel || document.activeElement.tagName"
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with browser(tmp_path_factory.mktemp("browser")) as one:
-        yield one
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +88,7 @@ def until(tab: Tab, method: str, **wanted: Any) -> dict[str, Any]:
         for event in tab.events:
             if event.get("method") == method and wanted.items() <= event["params"].items():
                 return dict(event["params"])
-        tab.events.append(tab._read())
+        tab.hear()
 
 
 @pytest.mark.parametrize("width", [320, 700, 1280])

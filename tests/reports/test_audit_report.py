@@ -1,23 +1,35 @@
-"""The audit's page: all of the findings, nothing from anywhere else, nothing that only colour would tell."""
+"""An audit in the terminal, on its page and as a text: all of the findings, and nothing that only colour would tell."""
 
 from __future__ import annotations
 
 import math
 import re
 from html import unescape
+from io import StringIO
 from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
+from rich.console import Console
 
 from securetm.auditing.attack import Estimate
 from securetm.auditing.judging import measured
 from securetm.auditing.record import Audit, Curve, Example, Finding, RefusalRecord, record
 from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
-from securetm.reports.audit_report import audit_page, bars, counts_table, figures, refusals_table, result_of
+from securetm.foreign_text import markdown_text
+from securetm.reports.audit_report import (
+    audit_page,
+    bars,
+    counts_table,
+    figures,
+    findings_table,
+    refusals_table,
+    result_of,
+    show_audit,
+    summary,
+)
 from securetm.reports.audit_wording import CAUTION, claimed_epsilon, headline, promised, share
-from securetm.reports.document import Bars, Figure, Table
-from securetm.threats import CHANNELS, read_threat_model
+from securetm.reports.document import Bars, Figure, Table, lines_of, plain
 
 from .audits import (
     AUDIT,
@@ -37,7 +49,6 @@ from .audits import (
 from .test_budget_page import Seen
 
 SPACE = "\N{NO-BREAK SPACE}"
-HOSTILE = '</details><script>alert(1)</script><img src=x onerror=alert(1)> "quoted" \'single\' &amp; style="a"'
 
 
 def said(audit: Audit, examples: int = 2) -> str:
@@ -56,10 +67,6 @@ def test_the_page_holds_all_of_the_audit() -> None:
     ):  # fmt: skip
         assert wanted in text, wanted
     assert "safe:" not in text
-
-
-def test_the_summary_counts_what_was_tried_against_what() -> None:
-    assert "claims of a profile 0 0 1 0 what no profile claims 0 1 0 1 baselines, which must break 0 1 0 0" in said(AUDIT)
 
 
 def test_a_claimed_epsilon_stands_beside_what_was_shown_with_the_correction_for_several_tests() -> None:
@@ -112,35 +119,6 @@ def test_headings_go_down_one_step_at_a_time_and_no_name_is_given_twice() -> Non
     names = [attrs["id"] for _, attrs in tags if "id" in attrs]
     assert len(names) == len(set(names))
     assert {"header", "main", "nav", "footer"} <= {tag for tag, _ in tags}
-
-
-def test_hostile_words_stay_words() -> None:
-    """In a document, a run's name, a profile or a plan: whatever comes from outside."""
-    plain = audit_page(FULL, 2)
-    nasty = finding(
-        title=HOSTILE, profile=HOSTILE, claim=HOSTILE, why=HOSTILE, sees=(HOSTILE,), limits=(HOSTILE,), name=HOSTILE,
-        examples=(Example(f"{HOSTILE}, b", f"a, {HOSTILE}", False), Example(HOSTILE, HOSTILE, True)), setting=HOSTILE,
-        curves=(Curve("roc", HOSTILE, (0.0, 1.0), (0.5, 1.0)), Curve("epsilon", HOSTILE, (1.0,), (0.5,))), remark=HOSTILE,
-        adversary=HOSTILE, threat_model=HOSTILE, epsilon=1.0, epsilon_unit=HOSTILE, model=HOSTILE, effort=HOSTILE,
-    )  # fmt: skip
-    refused = replace(FULL.refusals[0], profile=HOSTILE, attempt=HOSTILE, by=HOSTILE, reason=HOSTILE)
-    audit = replace(
-        FULL, plan=HOSTILE, title=HOSTILE, run=HOSTILE, findings=(nasty,), refusals=(refused,), not_tried=(HOSTILE,),
-        reproduce=(HOSTILE,), version=HOSTILE, made=HOSTILE,
-    )  # fmt: skip
-    seen = Seen(audit_page(audit, 2))
-    assert seen.open == []
-    assert {tag for tag, _ in seen.tags} <= {tag for tag, _ in Seen(plain).tags} | {"title"}
-    assert not [name for _, attrs in seen.tags for name in attrs if name.startswith("on") or name == "src"]
-    assert " ".join(seen.text).count("<script>alert(1)</script>") > 20
-
-
-def test_the_page_warns_where_it_quotes_and_quotes_only_where_wanted() -> None:
-    assert "quotes what was recovered" in said(AUDIT, 1)
-    assert "court" not in said(AUDIT, 1)
-    silent = said(AUDIT, 0)
-    assert "river" not in silent
-    assert "quotes what was recovered" not in silent
 
 
 def test_words_that_were_missed_and_words_that_were_invented_are_marked() -> None:
@@ -287,12 +265,6 @@ def test_an_ideal_attacker_is_told_in_the_numbers_of_the_measure() -> None:
         assert wanted in text
 
 
-def test_adversaries_and_channels_are_explained() -> None:
-    text = audit_page(AUDIT, 0)
-    assert f"<p>{read_threat_model('curious_coordinator').title}.</p>" in text
-    assert f'<span class="strong">answer</span>: {CHANNELS["answer"]}' in unescape(text)
-
-
 def test_promises_that_were_not_kept_stand_first() -> None:
     held = RefusalRecord("masked", "a sum of ten", 10, 100, True, "south", "BelowMinimum")
     broken = RefusalRecord("masked", "other weights", 0, 0, False, "", "")
@@ -325,3 +297,117 @@ def test_the_record_has_every_field_of_the_contract_on_one_level() -> None:
 )
 def test_shares_are_never_rounded_to_all_or_nothing(value: float, text: str) -> None:
     assert share(value) == f"{text}{SPACE}%"
+
+
+# ---- the terminal ---------------------------------------------------------------------------------------------------
+
+
+def on_screen(audit: Audit, width: int, examples: int = 2) -> str:
+    out = StringIO()
+    show_audit(audit, examples, Console(file=out, width=width, highlight=False))
+    return out.getvalue()
+
+
+def flat(text: str) -> str:
+    return " ".join(text.replace(SPACE, " ").split())
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("audit", [AUDIT, FULL, large(60)], ids=["small", "full", "large"])
+def test_the_terminal_shows_all_within_its_width(width: int, audit: Audit) -> None:
+    text = on_screen(audit, width)
+    assert max(map(len, text.splitlines())) <= width
+    for wanted in ("What <is> learned?", "2. held: reached 0.", f"{len(audit.findings)} findings in 41 s.", "<boat>"):
+        assert wanted in flat(text) or (wanted == "<boat>" and audit is not AUDIT)
+    assert "no evidence of safety" in flat(text)
+
+
+def test_verdicts_stay_in_one_piece() -> None:
+    text = on_screen(large(60), 80)
+    assert text.count("□ held") == 23  # 22 findings and the head of the summary
+    assert text.count("◧ open") == 31
+    assert text.count("– not tested") == 9
+
+
+def test_claimed_epsilons_and_refusals_are_there() -> None:
+    text = flat(on_screen(FULL, 120))
+    assert "claimed of the whole run: epsilon = 4.38 per document, delta = 1e-05" in text
+    begun = "masked, at least 100 documents: 19 documents of each of 5 parties in a sum"
+    assert f"{begun}: refused by the party “south” (BelowMinimum)" in text
+
+
+def test_examples_say_what_is_exact_and_where_there_was_nothing_to_find() -> None:
+    listed = (Example("north: ", "", False), Example("south: code", "", False))
+    of_words = replace(finding().outcome.measured, unit="count of a word")
+    one = finding(examples=listed, measured=of_words, epsilon=8.0, epsilon_unit="word")
+    audit = replace(AUDIT, findings=(one,))
+    for text in (flat(on_screen(audit, 120)), flat(audit_page(audit, 2)), flat(summary(audit, 2))):
+        assert (
+            "“Exact” speaks of a whole row; the figure speaks of each count of a word. The originals are the real words" in text
+        )
+        assert "north: nothing" in text
+    assert "1 finding in" in on_screen(audit, 80)
+    assert "“Exact”" not in on_screen(AUDIT, 120)
+
+
+def test_terminal_page_and_summary_have_the_same_columns_and_lines() -> None:
+    """One definition drives all three: a line of a finding that one of them shows is in the others."""
+    screen, page, text = flat(on_screen(FULL, 300)), unescape(audit_page(FULL, 2)), summary(FULL, 2)
+    table = findings_table(enumerate(FULL.findings, start=1))
+    for name in table.columns:
+        assert name in screen
+        assert f'scope="col">{name}</th>' in page
+        assert name in text
+    lines = [plain(line) for row in table.rows for cell in row[1:] for line in lines_of(cell)]
+    assert len(lines) > 60
+    for line in lines:
+        assert flat(line).replace(" %", "%") in screen.replace(" %", "%")
+        assert line in page
+        assert markdown_text(line) in text
+
+
+# ---- the text -------------------------------------------------------------------------------------------------------
+
+
+def test_every_section_is_there_in_its_order() -> None:
+    text = summary(FULL, 2)
+    assert re.findall(r"^(#+ .*)$", text, re.MULTILINE) == [
+        "# What \\<is\\> learned?", "## Purpose and result", "## Setting", "## Verdicts", "## What leaked",
+        "## What was refused",
+        "## What was not tried", "## Limits", "## To have it again",
+    ]  # fmt: skip
+    for wanted in (
+        "3 claims (3 findings) were tried and held", "no evidence of safety", "| claims of a profile | 0 | 0 | 3 | 0 |",
+        "plan “quick”, run “demonstration”, securetm 0.1.0, 2026-01-31",
+        "coordinator of curious\\_coordinator read request, answer",
+        "◧ open", "□ held", "– not tested", "epsilon = 4.38 per document, delta = 1e-05",
+        "refused by the party “south” (BelowMinimum)", "- membership \\& more", "Documents from \\<one\\> gradient: the first",
+        "    securetm audit quick", "Somebody 2020", "harbour",
+    ):  # fmt: skip
+        assert wanted in text, wanted
+    assert not re.search(r"\bsafe\b", text)
+
+
+def test_tables_have_as_many_cells_in_each_row_as_in_their_head() -> None:
+    widths = set()
+    for block in re.findall(r"(?:^\|.*\|\n?)+", summary(large(60), 6), re.MULTILINE):
+        rows = [len(re.split(r"(?<!\\)\|", line)) for line in block.strip().splitlines()]
+        widths.add(tuple(set(rows)))
+    assert widths == {(4,), (5,), (6,), (7,), (8,)}
+    assert all(len(width) == 1 for width in widths)
+
+
+def test_nothing_found_is_not_called_more_than_that() -> None:
+    text = summary(replace(AUDIT, findings=(), not_tried=()), 2)
+    assert "nothing, to these attacks at this effort" in text
+    assert "nothing is noted" in text
+
+
+def test_documents_are_quoted_only_where_wanted_and_then_with_a_warning() -> None:
+    for form in (said, summary, lambda audit, examples: on_screen(audit, 80, examples)):
+        assert "river" in form(AUDIT, 1)
+        assert "court" not in form(AUDIT, 1)
+        assert "river" not in form(AUDIT, 0)
+    for form in (said, summary):
+        assert "keep it as you keep these" in form(AUDIT, 1)
+        assert "keep it as you keep these" not in form(AUDIT, 0)
