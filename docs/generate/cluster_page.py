@@ -10,15 +10,17 @@ from collections.abc import Iterator
 from docs.generate.cluster_picture import Curve, drawn
 from docs.generate.folder_pages import ROOT
 from docs.generate.markdown import listed, page, table
-from lab.bench.cluster_costs import (
+from lab.bench.cluster import (
     CALM,
     DISK_RATE,
     DOCUMENTS,
     HUGE_VALUES,
     LINK,
     ROUNDS,
+    SHARD_BLOCKS,
     SIMULATED,
     WORKERS,
+    Cluster,
     Setting,
     best_workers,
     build_hours,
@@ -27,12 +29,13 @@ from lab.bench.cluster_costs import (
     epoch_hours,
     kept_bytes,
     median,
+    most_waiting,
     row_of,
     settings,
     simulated,
     stored_bytes,
+    task_sizes,
 )
-from lab.bench.cluster_round import SHARD_BLOCKS, Cluster, most_waiting, task_sizes
 from lab.bench.scale_cases import LARGE, PARTS, ROUND
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.wording import counted

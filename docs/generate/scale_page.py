@@ -5,16 +5,15 @@ It is committed, and a test compares it: python -m docs.generate.scale_page
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from docs.generate.folder_pages import ROOT
 from docs.generate.markdown import listed, page, table
-from lab.bench.cluster_costs import RESULT
 from lab.bench.scale import PEER_SECONDS, SIZES
 from lab.bench.scale_cases import BUILD, DISK, ENGINES_OF, LENGTH, MEMORY, MODELS, ROUND, TEXT, TOPICS, WORDS
+from lab.measuring import committed
 
 FILE = ROOT / "docs" / "how-far-one-machine-goes.md"
 _TITLES = {"lda": "LDA, a round of two sweeps", "lda-vi": "`lda-vi`, a round", "moments": "`moments`, its only round"}
@@ -23,7 +22,7 @@ Row = Mapping[str, Any]
 
 @cache
 def _result() -> Row:
-    found: Row = json.loads(RESULT.read_text("utf-8"))
+    found: Row = committed("bench-scale")
     return found
 
 

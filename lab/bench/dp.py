@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from lab.measuring import OnProgress, RoleMemory, Row, beside, least_by_turns, record, seconds, stepper, within, zipf_counts
-from lab.peers.torch_prodlda import TorchProdLDA, drawn, one_thread
+from lab.peers.prodlda import TorchProdLDA, one_thread
 from lab.processes import measurable, peak_mebibytes
 from securetm.clipped_sum import ClippedRowSum, blocks_of
 from securetm.contracts import Cohort, Mechanism, RoundContext, State
@@ -42,7 +42,7 @@ STEPS: Mapping[str, tuple[Mechanism, ...]] = {
     ROUNDED: (Clip(RADIUS), FixedPoint(headroom=ROOM)),
     NOISED: (Clip(RADIUS), FixedPoint(headroom=ROOM), GaussianNoise(NOISE)),
 }
-NETWORK = "lab.peers.prodlda_network:ProdLDANetwork"
+NETWORK = "lab.peers.prodlda:ProdLDANetwork"
 
 Step = Callable[[], object]
 
@@ -117,7 +117,8 @@ def _theirs(name: str, words: int, batch: int) -> Step:
     wrap, optimisers = import_module("opacus.grad_sample"), import_module("opacus.optimizers")
     model, ghost = ProdLDA(batch=batch, device="cpu"), name == GHOST
     state, documents = _start(model, batch, words)
-    noise = drawn(model._noise(state, documents.keys))
+    sizes, kind = (model.hidden, model.n_topics, model.n_topics), torch.from_numpy(state["weights"]).dtype
+    noise = [torch.rand(batch, size, dtype=kind) for size in sizes]
     about = {"noise_multiplier": NOISE, "max_grad_norm": RADIUS, "expected_batch_size": batch, "loss_reduction": "sum"}
     bare = TorchProdLDA(model, state)
     adam = torch.optim.Adam([p for p in bare.parameters() if p.requires_grad], lr=model.learning_rate)

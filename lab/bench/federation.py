@@ -1,25 +1,42 @@
 """What hiding the sums costs a whole federation: the same run under `open` and under another profile, in turn.
 
 It measures rounds as the coordinator's own record has them, on one machine where all parties take turns. With the length of a
-vector it measures the network instead (`network_load.py`).
-"""
+vector it measures the network instead: all roles in processes of their own, on this machine's loopback. Parties hold vectors in
+place of documents there, so that what is measured is the sum and its carrier."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from lab.bench.network_load import measured
 from lab.federations import begun
-from lab.measuring import OnProgress, Row, beside, least_by_turns, record, stepper
+from lab.measuring import OnProgress, RoleMemory, Row, beside, least_by_turns, record, stepper
+from lab.peers.other_packages import beside_flower, flower_rounds, lacks_of_flower
+from lab.processes import memory_now
 from lab.synthetic_documents import LdaNodes, lda_nodes
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
+from securetm.entropy import OperatingSystem
 from securetm.federation.simulation.simulation import train
 from securetm.federation.store import CoordinatorStore
+from securetm.federation.wire import wire
+from securetm.sessions.identities import COORDINATOR
 from securetm.stages import Unwatched
 
 WAYS: Mapping[str, Mapping[str, Any]] = {
@@ -35,7 +52,7 @@ def bench(parties: int = 10, length: int = 0, on_progress: OnProgress | None = N
     With a `length`, masked rounds of such vectors over the network, beside the same roles in one process and Flower's SecAgg+.
     """
     if length:
-        rows, missing = measured(parties, length, on_progress)
+        rows, missing = over_the_network(parties, length, on_progress)
         return record("federation", rows, missing=missing, parties=parties, length=length, packages=("grpcio",))
     corpora, step = _parties(parties), stepper(len(WAYS) * REPEATS * 2, on_progress)
     rows = []
@@ -60,3 +77,245 @@ def _seconds_per_round(profile: str, settings: Mapping[str, Any], corpora: Mappi
         found = [row[0] for row in store.rows("SELECT seconds FROM rounds WHERE question = 'train' ORDER BY serial")]
         store.close()
     return float(np.mean(found[1:]))  # the first also waits for whatever is compiled or set up once
+
+
+# ---- masked rounds over the network -----------------------------------------------------------------------------------
+
+
+ROUNDS = 10
+WORKERS = 2  # processes of parties
+MOST_IN_ONE = 30  # parties that one process plays; each takes tens of megabytes where vectors have a million values
+DEADLINE = 600.0  # seconds
+Ask = Callable[[Mapping[str, bytes], int], Iterator[tuple[str, bytes | memoryview]]]
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is asked of every role: so many parties, each with a vector of so many values."""
+
+    parties: int
+    length: int
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Their names, in roster order."""
+        return tuple(f"party-{place:03}" for place in range(self.parties))
+
+    @property
+    def roster(self) -> Roster:
+        """The session's roster, with keys that serve this measurement alone."""
+        return Roster(bytes(32), bytes(32), self.members, {name: _identity(name)[1] for name in self.members})
+
+    @property
+    def terms(self) -> Terms:
+        """What is promised about a vector."""
+        whole = Terms((Block("values", (self.length,)),), domain=Domain.INTEGER, reach=2**20)
+        return MaskedSum().admit(whole, self.cohort(0))
+
+    def cohort(self, number: int) -> Cohort:
+        """The public facts of that round."""
+        return Cohort(number.to_bytes(32, "big"), number, self.members)
+
+
+def _identity(name: str) -> tuple[bytes, bytes]:
+    secret = hashlib.sha256(name.encode()).digest()
+    return secret, Ed25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+
+
+class SummingParty:
+    """A party that has a vector and no documents. It answers with the project's own messages."""
+
+    def __init__(self, load: Load, name: str) -> None:
+        self._load, self._terms = load, load.terms
+        memory = RoleMemory(identity=_identity(name)[0])
+        self._role = MaskedSum().party(name, load.roster, OperatingSystem(), memory)
+        self._vector = {"values": np.arange(load.length) % 1000}
+
+    def handle(self, request: bytes) -> bytes | memoryview:
+        """Answers one request."""
+        session, body = wire.unpack_request(request)
+        if isinstance(body, wire.Prepare):
+            self._exchange: Exchange = self._role.prepare(body.rounds)
+            parcels = self._exchange.begin()
+        else:
+            assert isinstance(body, wire.Forward)
+            if body.parcel:
+                parcels = self._exchange.receive(COORDINATOR, body.parcel)
+            else:
+                number = int.from_bytes(body.round_id, "big")
+                self._exchange = self._role.round(self._load.cohort(number), self._terms, self._vector)
+                parcels = self._exchange.begin()
+        return wire.pack_reply(session, wire.Accepted(tuple(parcel for _, parcel in parcels)))
+
+
+@dataclass
+class SummingCoordinator:
+    """A coordinator that runs masked rounds, whoever carries its messages."""
+
+    load: Load
+    ask: Ask
+    up: int = 0
+    down: int = 0
+    setup: float = 0.0  # seconds
+    seconds: list[float] = field(default_factory=list)
+
+    def run(self, step: Callable[[], None] = lambda: None) -> None:
+        """Sets up, and runs all rounds. Each sum must be right."""
+        begun = time.perf_counter()
+        role, terms = MaskedSum().coordinator(self.load.roster, RoleMemory()), self.load.terms
+        self._carry(role.prepare(ROUNDS), wire.Prepare(b"set-up", 1, ROUNDS), b"set-up")
+        self.up = self.down = 0
+        self.setup = time.perf_counter() - begun
+        for number in range(ROUNDS):
+            cohort, begun = self.load.cohort(number), time.perf_counter()
+            self._carry(role.round(cohort, terms, None), wire.Forward(cohort.round_id, b""), cohort.round_id)
+            total = role.answer(cohort.round_id).total
+            assert total is not None
+            assert np.array_equal(total["values"], (np.arange(self.load.length) % 1000) * self.load.parties)
+            self.seconds.append(time.perf_counter() - begun)
+            step()
+
+    def _carry(self, exchange: Exchange, first: wire.Body, name: bytes) -> None:
+        requests = dict.fromkeys(self.load.members, wire.pack_request(bytes(32), first))
+        while requests:
+            self.down += sum(map(len, requests.values()))
+            for member, reply in self.ask(requests, wire.MOST_BYTES):
+                self.up += len(reply)
+                outcome = wire.unpack_reply(reply, member)[1]
+                assert isinstance(outcome, wire.Accepted)
+                for parcel in outcome.parcels:
+                    exchange.receive(member, parcel)
+            further = exchange.expire(())
+            requests = {member: wire.pack_request(bytes(32), wire.Forward(name, bytes(parcel))) for member, parcel in further}
+
+
+def over_the_network(parties: int, length: int, on_progress: OnProgress | None) -> tuple[list[Row], list[str]]:
+    """Rounds over the network; beside them in one process, where all parties fit into one, and Flower's SecAgg+.
+
+    Returns rows, and what peer is missing.
+    """
+    load, is_compared = Load(parties, length), parties <= MOST_IN_ONE
+    step = stepper((1 + is_compared) * ROUNDS + 1, on_progress)
+    alone = _in_one_process(load, step) if is_compared else None
+    network, peak, before = _over_the_network(load, step)
+    flower = flower_rounds(parties, length)
+    step()
+    ours = median(network.seconds)
+    case = f"masked sum over the network, {parties} parties, {length:,} values"
+    figures = {
+        "rounds per minute": (60 / ours, "rounds per minute"),
+        "bytes of a round to the coordinator": (network.up / ROUNDS / 1e6, "MB"),
+        "bytes of a round from the coordinator": (network.down / ROUNDS / 1e6, "MB"),
+        "coordinator's peak memory, its whole process": (peak, "MiB"),
+        "coordinator's peak memory above its start": (peak - before, "MiB"),
+    }
+    rows: list[Row] = [{"case": f"{case}: a round", "ours": round(ours, 3), "unit": "s"}]
+    if alone is not None:
+        peer = "the same roles in one process, without a network"
+        rows = [beside(f"{case}: a round", ours, median(alone.seconds), "s", peer)]
+    rows += [{"case": f"{case}: {what}", "ours": round(value, 3), "unit": unit} for what, (value, unit) in figures.items()]
+    lacking = lacks_of_flower(flower, parties)
+    if flower is None or lacking:
+        return rows, [lacking]
+    whole = (network.setup + sum(network.seconds)) / ROUNDS
+    return rows + beside_flower(case, flower, whole, network.up / ROUNDS / 1e6, peak), []
+
+
+def _in_one_process(load: Load, step: Callable[[], None]) -> SummingCoordinator:
+    parties = {name: SummingParty(load, name) for name in load.members}
+    alone = SummingCoordinator(load, lambda requests, _: ((n, parties[n].handle(r)) for n, r in requests.items()))
+    alone.run(step)
+    return alone
+
+
+# ---- over the network ------------------------------------------------------------------------------------------------
+
+
+def _over_the_network(load: Load, step: Callable[[], None]) -> tuple[SummingCoordinator, float, float]:
+    """Returns the coordinator after its rounds, and its process's memory at its peak and before, in MiB."""
+    context = multiprocessing.get_context("spawn")
+    with TemporaryDirectory() as folder:
+        home = Path(folder)
+        _make_keys(home, load)
+        here, there = context.Pipe()
+        processes = [context.Process(target=_coordinate, args=(there, home, load), daemon=True)]
+        shares = [load.members[first::WORKERS] for first in range(WORKERS)]
+        processes += [context.Process(target=_take_part, args=(home, load, share), daemon=True) for share in shares]
+        for one in processes:
+            one.start()
+        there.close()
+        for _ in range(ROUNDS):
+            here.recv()
+            step()
+        seconds, setup, up, down, peak, before = here.recv()
+        for one in processes:
+            one.join()
+    return SummingCoordinator(load, lambda *_: iter(()), up, down, setup, seconds), peak, before
+
+
+def _make_keys(home: Path, load: Load) -> None:
+    import socket
+
+    from securetm.credentials.authority import open_authority
+    from securetm.credentials.diagnosis import now_utc
+    from securetm.credentials.key_files import make_keys
+    from securetm.credentials.roster import FederationRoster, Member
+    from securetm.credentials.roster_file import write_roster
+
+    since = now_utc() - timedelta(minutes=1)
+    authority = open_authority(home / "authority", "measured", None, since)
+    entries = []
+    for name in (COORDINATOR, *load.members):
+        keys = make_keys(home / name, None)
+        entries.append(Member(name, keys.public_identity, authority.issue(name, keys.tls_public_key, (name,), since, 1)))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    write_roster(home / "roster.toml", FederationRoster("measured", 1, address, entries[0], tuple(entries[1:])))
+
+
+def _coordinate(to: Any, home: Path, load: Load) -> None:
+    with _hub(home) as hub:
+        assert hub.wait_for(load.members, DEADLINE) == frozenset(load.members)
+        before = memory_now("VmRSS")
+        coordinator = SummingCoordinator(load, hub.parties(DEADLINE).ask)
+        coordinator.run(lambda: to.send(None))
+        to.send((coordinator.seconds, coordinator.setup, coordinator.up, coordinator.down, memory_now(), before))
+
+
+@contextmanager
+def _hub(home: Path) -> Iterator[Any]:
+    from securetm.credentials.key_files import Keys
+    from securetm.credentials.roster_file import read_roster
+    from securetm.federation.network.hub import Hub
+    from securetm.federation.network.spool import SpoolRoom
+
+    roster = read_roster(home / "roster.toml")
+    hub = Hub(Keys.open(home / COORDINATOR), roster, _agreed(), SpoolRoom(home / "spool"), roster.address)
+    hub.start()
+    try:
+        yield hub
+    finally:
+        hub.close(finished=True)
+
+
+def _take_part(home: Path, load: Load, names: tuple[str, ...]) -> None:
+    from securetm.credentials.key_files import Keys
+    from securetm.credentials.roster_file import read_roster
+    from securetm.federation.network.dialing import BackOff, Dialer
+
+    roster = read_roster(home / "roster.toml")
+    threads = []
+    for name in names:
+        dialer = Dialer(name, Keys.open(home / name), roster, _agreed(), lambda: wire.MOST_BYTES, back_off=BackOff(0.2, 1.0))
+        threads.append(threading.Thread(target=dialer.run, args=(SummingParty(load, name).handle, threading.Event())))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _agreed() -> Any:
+    from securetm.federation.network.events import Agreed
+
+    return Agreed(bytes(32), bytes(32))

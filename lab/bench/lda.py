@@ -18,7 +18,8 @@ from scipy import sparse
 from lab.measuring import OnProgress, Row, beside, record, told
 from lab.peers.other_packages import SCIKIT, TOMOTOPY, PeerMissing, PeerProcess
 from lab.research_corpora import news
-from securetm.contracts import Array
+from lab.training import exact_sum
+from securetm.contracts import Array, Memory
 from securetm.models.estimator import held_back
 from securetm.models.lda.lda import LDA, LdaDocuments
 
@@ -104,16 +105,16 @@ class OurTraining:
         priors = "learned" if race.learned else "fixed"
         self.model = LDA(n_topics=race.topics, alpha=ALPHA, eta=ETA, threads=race.threads, priors=priors)
         self.model.fit(train.select(np.arange(min(50, len(train)))), epochs=12)  # compiles
-        begun, rng = self.model._begun(train, None, seed=0)
-        self._rounds = self.model._epochs(begun, train, None, 1_000_000, rng)
+        self._train, self._memory, self._rng = train, Memory(), np.random.default_rng(0)
+        self._state = self.model.start(train.vocabulary, self._rng)
         self.seconds, self.sweeps, self._slowest = 0.0, 0, 0.0
-        self._state: Any = None
 
     def advance(self, until: float) -> None:
         """As many rounds as fit into that many seconds altogether, and at least one at first."""
-        while self._state is None or self.seconds + self._slowest <= until:
+        while not self.sweeps or self.seconds + self._slowest <= until:
             begun = time.perf_counter()
-            self._state = next(self._rounds).state
+            answer = exact_sum(self.model.query(self._state), self._train, self._rng, memory=self._memory)
+            self._state = self.model.advance(self._state, answer, in_place=True)
             took = time.perf_counter() - begun
             self.seconds, self.sweeps = self.seconds + took, self.sweeps + self.model.sweeps
             self._slowest = took  # about what the next one will take

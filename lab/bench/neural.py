@@ -21,7 +21,7 @@ from scipy import sparse
 
 from lab.measuring import OnProgress, Row, beside, epochs_by_turns, figure, record, stepper
 from lab.peers.other_packages import PeerMissing, PeerProcess
-from lab.peers.torch_prodlda import one_thread
+from lab.peers.prodlda import one_thread
 from lab.research_corpora import FEWEST_WORDS, most_frequent, news, newsgroups_file, read_newsgroups
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
@@ -93,7 +93,7 @@ def _peer(folder: Path, documents: Any, seed: int) -> PeerProcess:
     counts, embeddings = folder / "counts.npz", folder / "embeddings.npy"
     sparse.save_npz(counts, sparse.csr_matrix(documents.counts))
     np.save(embeddings, documents.embeddings)
-    return PeerProcess(PEER, counts, (embeddings, TOPICS, BATCH, seed), script="ctm_epochs.py")
+    return PeerProcess(PEER, counts, (embeddings, TOPICS, BATCH, seed), script=("ctm_epochs.py",))
 
 
 def _speed(corpus: Corpus, tick: Tick) -> Row:

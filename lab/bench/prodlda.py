@@ -14,8 +14,7 @@ import torch
 from scipy import sparse
 
 from lab.measuring import OnProgress, Row, beside, epochs_by_turns, figure, record, seconds, told, zipf_counts
-from lab.peers.dense_prodlda import DenseTraining
-from lab.peers.torch_prodlda import one_thread
+from lab.peers.prodlda import DenseTraining, one_thread
 from lab.processes import measurable, peak_mebibytes
 from lab.research_corpora import most_frequent, newsgroups_file, read_newsgroups
 from securetm.models.given_documents import BagOfWords, as_documents

@@ -156,7 +156,7 @@ class ScaleRun:
         _check_here(case)
         if case.what in (ROUND, CHOICE) and case.place != MEMORY and not case.corpus_in(self.folder).is_dir():
             self._ours(ScaleCase(BUILD, case.documents))  # its row was kept by an earlier start
-        return finished([sys.executable, "-m", "lab.bench.scale_process", str(self.folder), as_argument(case)], OUR_SECONDS)
+        return finished([sys.executable, "-m", "lab.bench.scale_cases", str(self.folder), as_argument(case)], OUR_SECONDS)
 
     def _theirs(self, name: str, size: int) -> Row:
         python = interpreter()
@@ -167,7 +167,7 @@ class ScaleRun:
         if not path.exists():
             _write_tokens(path, size)
         settings = [TOPICS, WORDS, _ALPHA, _ETA, 1, 1]
-        return finished(command(python, "lda_at_scale.py", name, path, *settings), PEER_SECONDS, PEER_MEBIBYTES)
+        return finished(command(python, "lda.py", "once", name, path, *settings), PEER_SECONDS, PEER_MEBIBYTES)
 
     def _check_reach(self, name: str, size: int) -> None:
         """Does not begin what the next smaller size shows to be out of reach."""

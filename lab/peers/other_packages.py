@@ -59,12 +59,14 @@ class PeerMissing(Exception):
 class PeerProcess:
     """One peer's model in a process of its own, which waits while others train."""
 
-    def __init__(self, name: str, counts: Path, settings: tuple[Any, ...], script: str = "lda_slices.py") -> None:
+    def __init__(
+        self, name: str, counts: Path, settings: tuple[Any, ...], script: tuple[str, ...] = ("lda.py", "slices")
+    ) -> None:
         python = interpreter()
         if python is None:
             raise PeerMissing(name)
         self._process = subprocess.Popen(  # noqa: S603
-            command(python, script, name, counts, *settings),
+            command(python, *script, name, counts, *settings),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lab.measuring import OnProgress, Row, stepper
-from lab.peers.dense_prodlda import DenseTraining
+from lab.peers.prodlda import DenseTraining
 from lab.research_corpora import PUBLIC, SMS, most_frequent, newsgroups_file, read_newsgroups, research_file
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus

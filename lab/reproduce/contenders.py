@@ -15,10 +15,9 @@ import numpy as np
 from scipy import sparse
 
 from lab.documents import JudgedDocuments
-from lab.peers.known_topics import knowing_assignments, knowing_topics
+from lab.peers.lda_vi import ThresholdLDA, knowing_assignments, knowing_topics
 from lab.peers.other_packages import TOMOTOPY, PeerProcess
 from lab.peers.spectral_lda import by_spectral_lda
-from lab.peers.threshold_lda_vi import ThresholdLDA
 from lab.reproduce.frontier_cases import CENTRAL, DISTRIBUTED, HELPERS, LOCAL, PARTIES, FrontierCase
 from securetm.contracts import Array, State, TopicModel
 from securetm.models.lda.lda_vi import VariationalLDA

@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 
 from lab.measuring import OnProgress, Row, timed, told
-from lab.reproduce.papers_partition import papers_partition
 from lab.research_corpora import PUBLIC, SMS, research_file
-from securetm.clipped_sum import ClippedRowSum
+from lab.training import exact_sum
 from securetm.contracts import Answer, Array, Memory, State, TopicModel
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.partitions import no_column
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import prune
 from securetm.corpus.word_vectors import GLOVE, read_vectors
+from securetm.errors import BadSetting
 from securetm.models.fednmf import FedNMF, TopicWeights
 from securetm.models.gradients import SERVER_STEPS
 from securetm.models.lda.lda import LDA
@@ -168,10 +169,9 @@ def in_rounds(model: TopicModel, texts: ShortTexts, fraction: float, seed: int =
     for number, names in enumerate(cohorts(list(texts.parties), fraction, seed)):
         sums: dict[str, Array] = {}
         for name in names:
-            query = model.query(model.for_party(state, name))
-            clipped_sum = ClippedRowSum(query.terms)
-            query.answer(texts.parties[name], clipped_sum, memories[name], np.random.default_rng([seed, number]))
-            sums = {block: sums[block] + part if sums else part for block, part in clipped_sum.blocks().items()}
+            query, rng = model.query(model.for_party(state, name)), np.random.default_rng([seed, number])
+            answer = exact_sum(query, texts.parties[name], rng, memory=memories[name])
+            sums = {block: sums[block] + part if sums else part for block, part in answer.items()}
         state = model.update(state, Answer(sums))
     return _learned(model, state, texts.dealt, [(texts.parties[name], memories[name]) for name in texts.parties])
 
@@ -180,9 +180,8 @@ def alone(model: FedNMF, texts: ShortTexts) -> LearnedTopics:
     """What one machine learns that has all documents, in as many epochs as a party has in the federation."""
     state, memory = model.start(texts.corpus.vocabulary, np.random.default_rng(0)), Memory()
     for number in range(max(1, round(ROUNDS * FRACTION))):
-        clipped_sum = ClippedRowSum(model.query(state).terms)
-        model.query(state).answer(texts.dealt, clipped_sum, memory, np.random.default_rng(number))
-        state = model.update(state, Answer(clipped_sum.blocks()))
+        exact = exact_sum(model.query(state), texts.dealt, np.random.default_rng(number), memory=memory)
+        state = model.update(state, Answer(exact))
     return _learned(model, state, texts.dealt, [(texts.dealt, memory)])
 
 
@@ -247,9 +246,8 @@ def in_equal_seconds(texts: ShortTexts) -> Row:
     given, (theirs, _) = timed(lambda: their_factors(texts))
     begun = time.perf_counter()
     while rounds < 1 or time.perf_counter() - begun < given:
-        clipped_sum = ClippedRowSum(model.query(state).terms)
-        model.query(state).answer(documents, clipped_sum, {}, np.random.default_rng(0))
-        state, rounds = model.update(state, Answer(clipped_sum.blocks())), rounds + 1
+        exact = exact_sum(model.query(state), documents, np.random.default_rng(0))
+        state, rounds = model.update(state, Answer(exact)), rounds + 1
     found = model.factored(model.factor(state), model.read(documents, len(documents.vocabulary)))
     lengths = len(documents) ** 0.5  # every document has length 1
     ours = float(np.sqrt(2 * found.losses.sum())) / lengths
@@ -284,3 +282,72 @@ def _pair(title: str, server: str, of: Mapping[tuple[str, str], Row], said: Mapp
     gained = {"f1": round(of[names[0]]["f1"] - of[names[1]]["f1"], 3), "f1_of_kept_weights": round(kept[0] - kept[1], 3)}
     interval = [round(accuracy.low, 4), round(accuracy.high, 4)]
     return {"of": title, "server": server, **gained, "accuracy_interval": interval, "surely": accuracy.sure}
+
+
+# ---- parties of one size whose mixtures of labels differ, as in section IV-D of the paper -----------------------------
+
+
+def papers_partition(corpus: Corpus, parties: int, alpha: float, seed: int = 0) -> dict[str, Corpus]:
+    """Parties whose mixtures of labels differ: q ~ Dir(alpha p), p being the label distribution of all documents.
+
+    Every party gets documents // parties documents, drawn without replacement: first a label by q, then a document that has
+    it. When a label has run out, q is renormalised over those that are left. alpha = inf gives every party the mixture p,
+    alpha near 0 a single label (until it runs out). Documents that are left over belong to no party.
+    """
+    labels = corpus.labels
+    if labels is None:
+        raise no_column("label")
+    if not alpha > 0:
+        raise BadSetting("dirichlet", "alpha", str(alpha), "must be above zero")
+    rng = np.random.default_rng(seed)
+    _, member = np.unique(labels, return_inverse=True)
+    piles = [rng.permutation(np.flatnonzero(member == label)) for label in range(int(member.max()) + 1)]
+    share = np.bincount(member) / len(member)
+    stock = np.bincount(member)
+    parts = []
+    for _ in range(parties):
+        taken = _draw(len(corpus) // parties, share, stock, alpha, rng)
+        parts.append(
+            np.sort(np.concatenate([pile[left - n : left] for pile, left, n in zip(piles, stock, taken, strict=True)]))
+        )
+        stock = stock - taken
+    return {f"party-{number}": corpus.of_party(rows, f"party-{number}") for number, rows in enumerate(parts, 1)}
+
+
+def _draw(documents: int, share: Array, stock: Array, alpha: float, rng: np.random.Generator) -> Array:
+    """The number of documents of each label that one party gets."""
+    mixture = _mixture(share, alpha, rng)
+    taken = np.zeros(len(share), dtype=np.int64)
+    while taken.sum() < documents:
+        left = stock - taken
+        mixture = np.where(left > 0, mixture, 0.0)
+        if mixture.sum() <= 0.0:  # q is 0 on all labels that are left: the Dirichlet's neutrality allows to draw that part anew
+            mixture = _mixture(np.where(left > 0, share, 0.0), alpha, rng)
+        mixture = mixture / mixture.sum()
+        taken += _until_one_runs_out(mixture, left, int(documents - taken.sum()), rng)
+    return taken
+
+
+def _until_one_runs_out(mixture: Array, left: Array, documents: int, rng: np.random.Generator) -> Array:
+    """Draws labels one after the other, and stops before the first that has run out."""
+    labels = rng.choice(len(mixture), size=documents, p=mixture)
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(len(mixture)))
+    nth = np.empty(documents, dtype=np.int64)
+    nth[order] = np.arange(documents) - starts[labels[order]]
+    missing = np.flatnonzero(nth >= left[labels])
+    return np.bincount(labels[: missing[0] if len(missing) else documents], minlength=len(mixture))
+
+
+def _mixture(share: Array, alpha: float, rng: np.random.Generator) -> Array:
+    present = np.flatnonzero(share)
+    mixture = np.zeros(len(share))
+    if np.isinf(alpha):
+        mixture[present] = share[present] / share[present].sum()
+        return mixture
+    concentration = np.maximum(alpha * share[present], np.finfo(float).tiny)
+    drawn = rng.dirichlet(concentration)
+    if not np.isfinite(drawn).all() or drawn.sum() == 0.0:  # alpha is too small for floating point: one label, by its share
+        drawn = np.eye(len(present))[rng.choice(len(present), p=share[present] / share[present].sum())]
+    mixture[present] = drawn
+    return mixture

@@ -21,8 +21,8 @@ from lab.bench.scale_cases import (
     ROUND,
     TEXT,
     ScaleCase,
+    measured,
 )
-from lab.bench.scale_process import measured
 from lab.keeping import KeptRows
 from lab.measuring import Row
 from lab.processes import NotMeasured, NotNow, finished

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lab.bench.cluster_costs import median
-from lab.bench.cluster_round import Cluster, Rates, most_waiting, rounds, task_sizes
+from lab.bench.cluster import Cluster, Rates, median, most_waiting, rounds, task_sizes
 from securetm.contracts import BLOCK_DOCUMENTS
 
 DOCUMENTS = 200 * BLOCK_DOCUMENTS

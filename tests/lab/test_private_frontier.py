@@ -12,7 +12,7 @@ import pytest
 from lab.documents import JudgedDocuments
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import Row
-from lab.peers.threshold_lda_vi import above_threshold, shrunken
+from lab.peers.lda_vi import above_threshold, shrunken
 from lab.reproduce.contenders import (
     ASSIGNED,
     CONTROL,

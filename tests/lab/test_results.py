@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lab
-from lab.catalogue import BENCHES, REPRODUCTIONS
+from lab.__main__ import BENCHES, REPRODUCTIONS
 
 RESULTS = sorted((Path(lab.__file__).parent / "results").glob("*.json"))
 

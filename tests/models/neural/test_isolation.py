@@ -8,8 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lab.peers.dense_prodlda import DenseProdLDA
-from lab.peers.torch_prodlda import TorchProdLDA, drawn
+from lab.peers.prodlda import DenseProdLDA, TorchProdLDA, drawn
 from securetm.contracts import Block, Terms, Unit
 from securetm.models.model_errors import CouplesDocuments
 from securetm.models.neural.prodlda import ProdLDA

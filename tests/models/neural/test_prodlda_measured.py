@@ -3,7 +3,7 @@ import pytest
 
 from lab.bench import prodlda as bench_prodlda
 from lab.measuring import zipf_counts
-from lab.peers.dense_prodlda import DenseTraining
+from lab.peers.prodlda import DenseTraining
 from lab.reproduce.additive_prodlda import ADDITIVE, NEWSGROUPS, REFERENCE, SHORT, TUNED, judge, reproduce
 from securetm.models.given_documents import as_documents
 from securetm.models.neural.prodlda import ProdLDA

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from lab.peers.torch_prodlda import TorchProdLDA, drawn
+from lab.peers.prodlda import TorchProdLDA, drawn
 from securetm.clipped_sum import ClippedRowSum
 from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
