@@ -22,6 +22,7 @@ import numpy as np
 
 from lab.measuring import RoleMemory, Row, fastest, timed
 from lab.processes import memory_now
+from lab.synthetic_documents import BLOCK, SyntheticStream, write_stream
 from securetm.block_answers import IN_PROCESS
 from securetm.block_sums import Node
 from securetm.contracts import IN_MEMORY, Answer, Engine, Keeping, Memory, RoundContext, State, TopicModel

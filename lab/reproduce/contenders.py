@@ -22,7 +22,6 @@ from lab.reproduce.frontier_cases import CENTRAL, DISTRIBUTED, HELPERS, LOCAL, P
 from securetm.contracts import Array, State, TopicModel
 from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.likely_counts import likely_totals
-from securetm.models.public_knowledge import PublicKnowledge
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.recommend import plan_from_tables
 from securetm.plans.rules import noise_of_one_round
@@ -159,23 +158,22 @@ def by_noised_frequencies(documents: JudgedDocuments, case: FrontierCase) -> Arr
     found = np.minimum(RADIUS / np.maximum(lengths, 1.0), 1.0) @ held
     deviation = 0.0 if case.epsilon is None else RADIUS * noise_of_one_round(case.epsilon, DELTA) * _ADDED[case.profile] ** 0.5
     found = found + np.random.default_rng(case.seed).normal(0.0, deviation, found.shape)
-    totals = likely_totals(found, deviation, _begun(documents, case).frequencies)
+    totals = likely_totals(found, deviation, _agreed(documents, case).frequencies(documents.words))
     return np.tile(totals / totals.sum(), (case.topics, 1))
 
 
 def by_vectors(documents: JudgedDocuments, case: FrontierCase) -> Array:
     """The topics at which a public start begins: it reads no document."""
-    return _begun(documents, case).topics
+    public = _agreed(documents, case).public(documents.words)
+    assert public is not None
+    return public.topics
 
 
-def _begun(documents: JudgedDocuments, case: FrontierCase) -> PublicKnowledge:
-    """What is public of the words where a training begins at public topics."""
+def _agreed(documents: JudgedDocuments, case: FrontierCase) -> Agreement:
+    """What says what is public of the words where a training begins at public topics."""
     listed = {"source": "file", "file": "english"}  # the words themselves are those of the documents
     tables = {"profile": "dp-central", "model": {"name": "lda-vi", "n_topics": case.topics}, "vocabulary": listed}
-    agreement = agree(plan_from_tables({**tables, "training": {"start": "public"}}, "the control"), listed=documents.words)
-    public = agreement.public(documents.words)
-    assert public is not None
-    return public
+    return agree(plan_from_tables({**tables, "training": {"start": "public"}}, "the control"), listed=documents.words)
 
 
 def by_moments_of_three(documents: JudgedDocuments, case: FrontierCase) -> Array:

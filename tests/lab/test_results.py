@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lab
 from lab.__main__ import BENCHES, REPRODUCTIONS
+from lab.bench.neural import VOCABULARIES
+from lab.bench.scale import PEERS, SIZES
+from lab.bench.scale_cases import ENGINES_OF, MODELS, ROUND
+from lab.fits.committed_figures import shown
+from lab.measuring import committed
+from lab.peers.other_packages import TOMOTOPY
+from lab.reproduce.adapted_ngrams import FORMS as NGRAM_FORMS
+from lab.reproduce.common_vocabulary import NEWS, PROFILES
+from lab.reproduce.fednmf_small import INFORMED, methods
+from lab.reproduce.fednmf_small import TITLES as FEDNMF_TITLES
+from lab.reproduce.iftm import MODELS as IFTM_MODELS
+from lab.reproduce.iftm import forms
+from lab.reproduce.noise_frontiers import FORMS, LDA
+from lab.reproduce.together_and_alone import MODELS as TOGETHER
+from securetm.models.gradients import SERVER_STEPS
+from securetm.plans.profiles import profile_names
+from securetm.reports import committed_costs
+from securetm.reports.committed_costs import frontier_says
+from securetm.reports.profiles import explain
 
 RESULTS = sorted((Path(lab.__file__).parent / "results").glob("*.json"))
 
@@ -39,7 +59,7 @@ def test_a_committed_result_is_whole(path: Path) -> None:
 
 
 def test_the_additive_network_holds_against_batch_normalisation() -> None:
-    result = json.loads(next(path for path in RESULTS if path.stem == "reproduce-additive-prodlda").read_text("utf-8"))
+    result = committed("reproduce-additive-prodlda")
     verdicts = {one["corpus"]: one["verdict"] for one in result["corpora"]}
     failed = [corpus for corpus, verdict in verdicts.items() if verdict != "holds"]
     assert failed == ["StackOverflow titles"]  # as the page says
@@ -48,7 +68,7 @@ def test_the_additive_network_holds_against_batch_normalisation() -> None:
 
 def test_the_best_private_model_reaches_its_goals_on_20_newsgroups() -> None:
     """Those of the model that is recommended; what is not reached stands in the same table and on the pages."""
-    result = json.loads(next(path for path in RESULTS if path.stem == "reproduce-private-frontier").read_text("utf-8"))
+    result = committed("reproduce-private-frontier")
     goals = {goal["goal"]: goal["held"] for goal in result["tables"]["Goals"]}
     mine = [held for goal, held in goals.items() if "20 topics, central" in goal and "public start" in goal]
     assert mine == [True] * 6
@@ -57,8 +77,189 @@ def test_the_best_private_model_reaches_its_goals_on_20_newsgroups() -> None:
 
 
 def test_the_frontier_of_privacy_and_utility_is_shown_for_every_form_of_noise() -> None:
-    result = json.loads(next(path for path in RESULTS if path.stem == "reproduce-privacy-utility").read_text("utf-8"))
+    result = committed("reproduce-privacy-utility")
     measured = {(row["profile"], row["epsilon"]) for row in result["rows"]}
     assert measured >= {(form, epsilon) for form in ("dp-local", "dp-central", "dp-distributed") for epsilon in (1.0, 3.0, 8.0)}
     assert all(row["spent"] <= row["epsilon"] for row in result["rows"] if row["epsilon"])
     assert all(abs(pair["f1"] - 1) <= 0.05 for pair in result["distributed_to_central"])
+
+
+# ---- each keeps what it is quoted for --------------------------------------------------------------------------------
+
+
+def test_the_committed_steps_keep_their_bars() -> None:
+    rows = committed("bench-dp")["rows"]
+    bound = [row for row in rows if "limit" in row]
+    assert len(bound) == 6
+    assert all(row["of_limit"] <= 1 for row in bound)
+    against_opacus = [row for row in rows if row["peer"].startswith("Opacus")]
+    assert len(against_opacus) == 4
+    assert all(row["ratio"] > 1 for row in against_opacus)
+
+
+def test_lda_is_no_worse_than_its_peers() -> None:
+    result = committed("bench-lda")
+    assert result["missing"] == []
+    against = [row for row in result["rows"] if row["peer"].startswith(TOMOTOPY)]
+    likelihoods = [row for row in against if row["case"].startswith("held-out")]
+    speeds = [row for row in against if row["case"].startswith("tokens")]
+    assert {row["case"].split(": ")[1].split(",")[0] for row in against} == {"K = 50", "K = 200"}
+    assert len(likelihoods) == 12
+    assert len(speeds) == 6
+    assert all(row["ratio"] >= 1 for row in speeds)
+    assert all(row["ratio"] >= 1 for row in likelihoods)
+
+
+def test_combined_topic_models_are_four_times_faster_and_no_less_coherent() -> None:
+    rows = committed("bench-neural")["rows"]
+    speed = [row for row in rows if row["unit"] == "s per epoch"]
+    assert len(speed) == len(VOCABULARIES)
+    assert all(row["ratio"] >= 4 for row in speed)
+    means = [row for row in rows if "mean of 3 seeds" in row["case"]]
+    assert len(means) == 2
+    assert all(row["difference"] >= 0 for row in means)
+
+
+def test_topics_behind_noise_keep_their_ratios() -> None:
+    result = committed("bench-private-mh")
+    rows = {row["case"]: row for row in result["rows"]}
+    continuous = rows["continuous noise, epsilon 8, V = 5,000, K = 50, one sweep"]
+    discrete = rows["discrete noise, epsilon 8, V = 5,000, K = 50, one sweep"]
+    assert continuous["ours"] >= continuous["asked"] == 100_000  # tokens a second, of a core that nothing else runs on
+    assert discrete["times_continuous"] >= discrete["asked_times"] == 10
+    assert all(row["ratio"] > 1 for row in (continuous, discrete))
+    worths = [row for row in result["rows"] if row["unit"] == "nats per word"]
+    assert {row["threshold"] for row in worths if "peer" in row} == {0.2}
+    assert len(worths) == 2 * (1 + 2 * 4)
+
+
+def test_the_page_about_correlated_noise_says_what_was_committed() -> None:
+    rows = {row["case"]: row for row in committed("bench-correlated-noise")["rows"]}
+    page = (Path(__file__).resolve().parents[2] / "protocols" / "correlated_noise.md").read_text("utf-8")
+    for forgetting in (0.3, 0.5):
+        case = f"lda-vi, {{}} rounds, forgetting {forgetting:g}: the averages of all rounds, best noise of any kind"
+        for name in ("ours", "last_average_alone"):
+            assert " / ".join(f"{rows[case.format(rounds)][name]:.2f}" for rounds in (3, 8, 20)) in page
+    sums = [row["ours"] for case, row in rows.items() if case.startswith("gradients")]
+    for three in (sums[:3], sums[3:6], sums[6:]):
+        assert " | ".join(f"{value:.2f}" for value in three) in page
+
+
+def test_every_size_was_measured_and_reaches_its_goals() -> None:
+    result = committed("bench-scale")
+    rows = [row for row in result["measured"] if row.get("what") == ROUND]
+    assert {(row["documents"], row["model"]) for row in rows} == {(size, model) for size in SIZES for model in MODELS}
+    assert all(goal["held"] for goal in result["tables"]["Goals"])
+    for size in SIZES:
+        assert len({row["sha256"] for row in rows if row["model"] == "lda" and row["documents"] == size}) == 1
+    named = json.dumps([*result["missing"], *result["measured"]])
+    assert all(name in named for name in (*PEERS, *ENGINES_OF))
+
+
+def test_the_frontier_of_lda_is_whole() -> None:
+    result = committed("reproduce-lda-frontier")
+    cases = [(row["model"], row["profile"], row["epsilon"]) for row in result["rows"]]
+    assert cases == LDA.cases((1.0, 3.0, 8.0))
+    assert len(result["runs"]) == result["seeds"] * len(cases)
+    paid = [run for run in result["runs"] if run["epsilon"]]
+    assert all(0.9 * run["epsilon"] < run["spent"] <= run["epsilon"] for run in paid)
+
+
+def test_what_survives_is_said_with_figures() -> None:
+    """Variational LDA keeps topics at epsilon 1 where noise is central; what counts keep is less, and less still locally."""
+    result = committed("reproduce-lda-frontier")
+    npmi = {(row["model"], row["profile"], row["epsilon"]): row["npmi"] for row in result["rows"]}
+    nothing = result["nothing_learned"]["npmi"]
+    for form in ("dp-central", "dp-distributed"):
+        assert npmi["lda-vi", form, 8.0] > 0.8 * npmi["lda-vi", "masked", None]
+        assert npmi["lda-vi", form, 1.0] > nothing + 0.1
+    assert all(npmi["lda-vi", form, 8.0] > npmi["lda", form, 8.0] for form in FORMS)
+
+
+def test_topics_beside_ngrams_show_what_federating_is_worth() -> None:
+    result = committed("reproduce-adapted-ngrams")
+    assert result["out_of_scope"] == "word error rate"
+    found = {(row["ngrams_of"], row["topics"]): row["everybody"] for row in result["rows"]}
+    for model in NGRAM_FORMS:
+        shared = [value for (text, title), value in found.items() if text == "all text" and title.startswith(f"{model},")]
+        alone = [value for (text, title), value in found.items() if text == "all text" and title.startswith(f"{model} of")]
+        assert len(shared) >= 2
+        assert len(alone) == 5
+        assert min(shared) < min(alone)
+        assert min(shared) < found["all text", "none"]
+        assert found["its own text", f"{model}, aligned"] < found["its own text", f"its own {model}"]
+
+
+def by_selection() -> dict[tuple[str, float, str], dict[str, Any]]:
+    rows = committed("reproduce-common-vocabulary")["rows"]
+    return {(row["corpus"], row["epsilon"], row["selection"]): row for row in rows}
+
+
+def test_five_parties_keep_nine_tenths_of_what_a_curator_keeps() -> None:
+    """In sums, and in one sum with the whole budget."""
+    sums = {key: row for key, row in by_selection().items() if "sum, " in key[2]}
+    assert {epsilon for corpus, epsilon, _ in sums if corpus == NEWS} == {1.0, 3.0, 8.0}
+    assert {selection.split(", ")[1] for corpus, _, selection in sums if corpus == NEWS} == set(PROFILES)
+    assert all(row["of_curator"] >= 0.9 for row in sums.values())
+
+
+def test_closing_words_between_sums_finds_more_than_one_sum_of_the_same_budget() -> None:
+    rows = by_selection()
+    pairs = [(key, (*key[:2], key[2].removeprefix("one "))) for key in rows if key[2].startswith("one sum, ")]
+    assert pairs
+    assert all(rows[thrice]["words"] >= 1.1 * rows[once]["words"] for once, thrice in pairs if thrice in rows)
+
+
+def test_the_committed_table_has_every_method_on_every_corpus() -> None:
+    result = committed("reproduce-fednmf-small")
+    assert {(row["of"], row["method"]) for row in result["rows"]} == {
+        (title, name) for title in FEDNMF_TITLES for name in methods(1)
+    }
+    assert len(result["pairs"]) == len(FEDNMF_TITLES) * len(SERVER_STEPS)
+    best = {row["of"]: row["f1"] for row in sorted(result["rows"], key=lambda row: row["f1"]) if INFORMED[:9] in row["method"]}
+    assert set(best) == set(FEDNMF_TITLES)
+    for row in result["in_equal_seconds"]:
+        assert row["ours"] < 1.01 * row["theirs"]
+
+
+def test_every_form_predicts_everybodys_words_better_than_any_party_alone() -> None:
+    rows = committed("reproduce-iftm")["rows"]
+    assert {(row["model"], row["form"]) for row in rows} == {
+        (m, form.title) for m in IFTM_MODELS for form in forms((8.0, 11.0))
+    }
+    for row in rows:
+        assert row["held_out"] < row["best_alone"], row  # perplexity: lower is better
+        assert (row["spent"] is not None) == (row["profile"] == "iftm")
+
+
+def test_together_beats_every_party_alone_on_everybodys_documents() -> None:
+    rows = committed("reproduce-together-and-alone")["rows"]
+    assert [row["model"] for row in rows] == list(TOGETHER)
+    assert all(row["everybody_shared"] < row["everybody_best_alone"] for row in rows)
+
+
+# ---- what the product says of them ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", ["dp-central", "dp-distributed", "dp-local"])
+def test_the_recommendation_has_the_figures_of_the_result(profile: str) -> None:
+    rows = [
+        row
+        for row in committed("reproduce-private-frontier")["rows"]
+        if (row["corpus"], row["topics"], row["judging"]) == ("20 Newsgroups", 20, 0.1)
+    ]
+    said = explain(profile)["recommended"]
+    mine = [row for row in rows if (row["model"], row["profile"]) == ("lda-vi, public start", profile) and row["epsilon"] >= 1]
+    assert len(mine) == 3
+    assert all(f"{row['f1']:.2f} at epsilon {row['epsilon']:g}" in said for row in mine)
+    control = next(row for row in rows if row["model"] == "public start, no document")
+    assert f"{control['f1']:.2f} on topics that no document made" in said
+
+
+def test_a_profile_that_was_not_tried_has_no_figures() -> None:
+    tried = {"dp-central", "dp-distributed", "dp-local"}
+    assert {name for name in profile_names() if frontier_says(name)} == tried
+
+
+def test_what_the_product_shows_is_what_was_committed() -> None:
+    assert json.loads(Path(committed_costs.__file__).with_name("committed_figures.json").read_text("utf-8")) == shown()

@@ -1,16 +1,17 @@
-"""The bench of large corpora: what it measures is the same on disk and in memory, and what does not finish is named."""
+"""Large corpora: the same on disk and in memory, what does not finish is named, and clusters are simulated."""
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-import lab
-from lab.bench.scale import PEERS, SIZES, ScaleRun, bench, result_of
+from lab.bench.cluster import Cluster, Rates, median, most_waiting, rounds, task_sizes
+from lab.bench.scale import PEERS, ScaleRun, bench, result_of
 from lab.bench.scale_cases import (
     BUILD,
     DISK,
@@ -26,8 +27,7 @@ from lab.bench.scale_cases import (
 from lab.keeping import KeptRows
 from lab.measuring import Row
 from lab.processes import NotMeasured, NotNow, finished
-
-RESULTS = Path(lab.__file__).parent / "results"
+from securetm.contracts import BLOCK_DOCUMENTS
 
 
 def test_answers_on_disk_and_in_memory_have_the_same_bytes(tmp_path: Path) -> None:
@@ -98,12 +98,52 @@ def test_what_is_missing_only_now_is_measured_by_the_next_start(tmp_path: Path) 
     assert "build, 100 documents: did not finish in 1 s" in result_of(run)["missing"]
 
 
-def test_the_committed_result_has_all_sizes_and_reaches_its_goals() -> None:
-    result = json.loads((RESULTS / "bench-scale.json").read_text("utf-8"))
-    rows = [row for row in result["measured"] if row.get("what") == ROUND]
-    assert {(row["documents"], row["model"]) for row in rows} == {(size, model) for size in SIZES for model in MODELS}
-    assert all(goal["held"] for goal in result["tables"]["Goals"])
-    for size in SIZES:
-        assert len({row["sha256"] for row in rows if row["model"] == "lda" and row["documents"] == size}) == 1
-    named = json.dumps([*result["missing"], *result["measured"]])
-    assert all(name in named for name in (*PEERS, *ENGINES_OF))
+DOCUMENTS = 200 * BLOCK_DOCUMENTS
+
+
+CALM = Cluster(4, slow=0.0, lost_an_hour=0.0)
+
+
+ONLY_WORK = Rates(1e-5, 0, 0, 0, 0.0, 0.0, 1e9, 1e9)
+
+
+@pytest.mark.parametrize("workers", [1, 4, 60, 500])
+def test_tasks_hold_every_document_once(workers: int) -> None:
+    tasks = task_sizes(DOCUMENTS, workers)
+    assert sum(task.documents for task in tasks) == DOCUMENTS
+    assert len(tasks) >= min(workers, 200)
+
+
+def test_without_anything_else_a_round_takes_what_the_busiest_worker_does() -> None:
+    (found,) = rounds(DOCUMENTS, CALM, ONLY_WORK, 1)
+    loads = np.zeros(4)
+    for task in task_sizes(DOCUMENTS, 4):
+        loads[loads.argmin()] += task.documents * 1e-5
+    assert found.seconds == pytest.approx(loads.max())
+    assert found.lost == 0
+
+
+def test_disk_network_additions_and_update_take_what_their_rates_say() -> None:
+    (bare,) = rounds(DOCUMENTS, CALM, ONLY_WORK, 1)
+    (disk,) = rounds(DOCUMENTS, CALM, replace(ONLY_WORK, document_bytes=10_000), 1)
+    assert disk.seconds == pytest.approx(2 * bare.seconds)  # 10 kB at a gigabyte a second are 10 microseconds more
+    (asked,) = rounds(DOCUMENTS, CALM, replace(ONLY_WORK, question_bytes=10**9), 1)
+    assert (asked.broadcast, asked.sent) == (4.0, 4e9)  # to one worker after the other
+    tasks = len(task_sizes(DOCUMENTS, 4))
+    (answered,) = rounds(DOCUMENTS, CALM, replace(ONLY_WORK, sum_bytes=10**12), 1)
+    assert answered.received == tasks * 1e12
+    assert answered.seconds >= tasks * 1e12 / 1e9  # all of it comes through the driver's network
+    (added,) = rounds(DOCUMENTS, CALM, replace(ONLY_WORK, add_seconds=1e3, update_seconds=5.0), 1)
+    assert added.seconds >= tasks * 1e3 + 5.0
+
+
+def test_slow_and_lost_workers_cost_time_and_no_document() -> None:
+    calm = rounds(DOCUMENTS, CALM, ONLY_WORK, 1)
+    slow = rounds(DOCUMENTS, replace(CALM, slow=0.5, slowness=5.0), ONLY_WORK, 20)
+    assert median(tuple(slow), "seconds") > median(tuple(calm), "seconds")
+    often = replace(CALM, lost_an_hour=60.0, restart=30.0)  # each of them once a minute
+    lost = rounds(DOCUMENTS, often, ONLY_WORK, 20)
+    assert sum(one.lost for one in lost) > 5
+    assert median(tuple(lost), "seconds") > median(tuple(calm), "seconds")
+    assert all(1 <= most_waiting(DOCUMENTS, one) <= 16 for one in lost)  # which adds up all blocks
+    assert rounds(DOCUMENTS, often, ONLY_WORK, 20) == lost  # the same draws

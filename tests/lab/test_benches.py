@@ -1,0 +1,277 @@
+"""The benches run whole on a few documents, say which peers are missing, and measure what their rows say."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from lab import research_corpora as newsgroups
+from lab.bench import dp as bench_dp
+from lab.bench import lda as bench_lda
+from lab.bench import neural as bench_neural
+from lab.bench import private_mh as bench_private_mh
+from lab.bench.correlated_noise import averages, equal_noise, least_noise, noise_of_sums, root_of_sums
+from lab.bench.federation import bench
+from lab.bench.private_mh import PEER
+from lab.bench.sum import bench as bench_sum
+from lab.peers import other_packages as lda_peers
+from lab.peers.other_packages import FLOWER_ROUNDS, SCIKIT, TOMOTOPY, lacks_of_flower
+from securetm.contracts import Array
+from securetm.mechanisms.laplace_counts import LaplaceCounts
+from securetm.models.lda.slots import less_noise
+from securetm.models.neural.prodlda import ProdLDA
+
+
+def test_it_measures_ours_beside_opacus(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("opacus")
+    monkeypatch.setattr(bench_dp, "TURNS", 2)
+    monkeypatch.setattr(bench_dp, "measurable", lambda: False)  # processes of their own would each compile anew
+    told: list[tuple[int, int]] = []
+    result = bench_dp.bench(on_progress=lambda done, total: told.append((done, total)), words=80, batch=6)
+    assert told[-1] == (14, 14)
+    assert result["missing"] == ["peak memory: only on Linux"]
+    peers = [row["peer"] for row in result["rows"]]
+    assert peers == ["our own step without privacy"] * 3 + [bench_dp.ALONE, "Opacus hooks", "Opacus ghost clipping"]
+    assert all(row["ours"] > 0 and row["theirs"] > 0 for row in result["rows"])
+
+
+@pytest.mark.parametrize("name", bench_dp.STEPS)
+def test_each_of_our_steps_is_what_its_name_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sums: list[Array] = []
+    advance = ProdLDA.advance
+    monkeypatch.setattr(ProdLDA, "advance", lambda *a, **k: (sums.append(a[2]["gradient"].copy()), advance(*a, **k))[1])
+    for _ in range(2):
+        bench_dp._ours(name, 80, 6)()
+    again = bool((sums[0] == sums[1]).all())
+    length = float(np.linalg.norm(sums[0]))
+    assert again == (name != bench_dp.NOISED)
+    assert (length <= 6 * bench_dp.RADIUS) == (name in (bench_dp.CLIPPED, bench_dp.ROUNDED))
+
+
+@pytest.fixture
+def _few_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(newsgroups, "newsgroups_file", lambda: None)
+    monkeypatch.setattr(bench_lda, "WORDS", 100)
+
+
+@pytest.mark.usefixtures("_few_words")
+def test_peers_that_are_not_installed_are_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lda_peers, "interpreter", lambda: None)
+    told: list[tuple[int, int]] = []
+    result = bench_lda.bench(lambda done, total: told.append((done, total)), documents=40, topics=3, seconds=1)
+    assert told[-1] == (5, 5)
+    assert result["rows"] == []
+    assert [line.split()[0] for line in result["missing"]] == [SCIKIT, TOMOTOPY]
+    assert "synthetic" in result["corpus"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_few_words")
+def test_both_train_by_turns_and_are_judged_alike() -> None:
+    if lda_peers.interpreter() is None:
+        pytest.skip("the peers' environment is not here")
+    result = bench_lda.bench(documents=60, topics=3, seconds=1)
+    if result["missing"]:
+        pytest.skip("a peer is not installed in the peers' environment")
+    assert len(result["rows"]) == 10
+    for row in result["rows"]:
+        assert np.isfinite(row["ratio"])
+        assert row["peer"].split()[0] in (TOMOTOPY, SCIKIT)
+
+
+@pytest.mark.usefixtures("_few_words")
+def test_ours_never_gets_more_time_than_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock of the test's own, on which each round takes a hundredth of a second."""
+    ticks = itertools.count()
+    monkeypatch.setattr(bench_lda, "time", SimpleNamespace(perf_counter=lambda: next(ticks) / 100))
+    _, train, judge = bench_lda._corpus(200)
+    ours = bench_lda.OurTraining(train, bench_lda.Race(TOMOTOPY, 3, 1, (1,)))
+    ours.advance(0.2)
+    first = ours.sweeps
+    assert first >= 2
+    ours.advance(ours.seconds)
+    assert ours.sweeps == first
+    ours.advance(0.5)
+    assert ours.sweeps > first
+    assert judge.per_word(*ours.topics()) < 0
+
+
+@pytest.mark.usefixtures("_few_words")
+def test_the_judge_prefers_the_topics_that_made_the_documents() -> None:
+    _, train, judge = bench_lda._corpus(300)
+    learned = bench_lda.OurTraining(train, bench_lda.Race(TOMOTOPY, 20, 1, (1,)))
+    learned.advance(0.5)
+    flat = np.full((20, train.counts.shape[1]), 1.0 / train.counts.shape[1])
+    assert judge.per_word(*learned.topics()) > judge.per_word(flat, np.full(20, 0.1)) + 0.1
+
+
+@pytest.fixture
+def _elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (newsgroups, bench_neural):
+        monkeypatch.setattr(module, "newsgroups_file", lambda: None)
+
+
+@pytest.mark.usefixtures("_elsewhere")
+def test_the_peer_of_combined_topic_models_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lda_peers, "interpreter", lambda: None)
+    result = bench_neural.bench(documents=70, epochs=1, vocabularies=(60,))
+    assert result["rows"] == []
+    assert result["missing"][0].startswith(bench_neural.PEER)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_elsewhere")
+def test_both_combined_topic_models_train_by_turns() -> None:
+    if lda_peers.interpreter() is None:
+        pytest.skip("the peers' environment is not here")
+    told: list[tuple[int, int]] = []
+    result = bench_neural.bench(lambda *now: told.append(now), documents=1_500, epochs=2, vocabularies=(60,))
+    if result["missing"]:
+        pytest.skip("the peer is not installed in the peers' environment")
+    assert told[-1][0] == told[-1][1]
+    assert len(result["rows"]) == 1 + 2 * (len(bench_neural.SEEDS) + 1)
+    assert {row["peer"].split()[0] for row in result["rows"]} == {bench_neural.PEER}
+
+
+@pytest.mark.slow
+def test_it_measures_speed_and_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_private_mh, "TURNS", 2)
+    monkeypatch.setattr(bench_private_mh, "HELD_OUT", 20)
+    monkeypatch.setattr(bench_private_mh, "EPSILONS", (8.0, 11.0))
+    monkeypatch.setattr(newsgroups, "newsgroups_file", lambda: None)
+    told: list[tuple[int, int]] = []
+    sizes = {"tokens": 400, "words": 60, "topics": 4, "documents": 30, "learned_words": 50, "learned_topics": 3, "rounds": 3}
+    result = bench_private_mh.bench(on_progress=lambda done, total: told.append((done, total)), **sizes)
+    assert told[-1] == (14, 14)
+    assert result["missing"] == []
+    speeds = [row for row in result["rows"] if row["unit"].startswith("tokens")]
+    assert [row["peer"] for row in speeds] == [PEER] * 4
+    assert all(row["ours"] > 0 and row["theirs"] > 0 for row in speeds)
+    worths = [row for row in result["rows"] if row["unit"] == "nats per word"]
+    assert len(worths) == 10
+    assert all(-20 < row["ours"] < 0 for row in worths)
+    assert [row["peer"] for row in worths if "peer" in row] == ["no noise"] * 8
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_naive_form_draws_from_the_same_target(whole: bool) -> None:
+    """Its noise is next to none here, so that what a topic makes of the word alone decides."""
+    phi = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
+    tokens, sums = np.zeros(40_000, dtype=np.int32), np.zeros((2, 3))
+    here, noise = np.array([0.3, 0.6]), np.arange(40_000, dtype=np.uint64) * np.uint64(7919)
+    topics = bench_private_mh.naive(tokens, np.log(phi), here, 400.0, 0.2, whole, noise, sums)
+    # two proposals by the document, from topic 0 on: it is left with chance 2/3 x 1/7 and come back to with chance 1/3
+    left, back = 2 / 3 / 7, 1 / 3
+    assert abs(float(topics.mean()) - (left * (1 - back) + (1 - left) * left)) < 0.005
+    assert np.allclose(sums.sum(axis=0), [40_000, 0, 0], rtol=0.01)
+
+
+@pytest.mark.parametrize("kind", ["continuous", "discrete"])
+def test_expected_noise_is_what_is_taken_off(kind: str) -> None:
+    law = LaplaceCounts(3.0, 0.2, kind).law(40)
+    _, words, weights = law.draw(b"s" * 32, np.zeros(20_000, dtype=np.int32), 0)
+    counts = np.bincount(words, weights, minlength=40)[None]
+    mean = bench_private_mh._mean(law)
+    assert abs(counts[0, 1:].mean() / 20_000 / mean - 1) < 0.02
+    assert abs(less_noise(counts, mean)[0, 0] / 20_000 - (1 - mean)) < 0.03
+    assert less_noise(counts, mean)[0, 1:].mean() < counts[0, 1:].mean() / 4
+
+
+WORKLOADS = {
+    "averages": averages(4, 0.3),
+    "sums": np.tril(np.ones((4, 4))),
+    "signs": np.random.default_rng(3).normal(size=(3, 4)),
+    "last": averages(4, 0.5)[-1:],
+}
+
+
+def worst_rows(effects: Array) -> Array:
+    """The rows of one document for which no mechanism is better: round t points where it matters."""
+    rows: Array = (effects / np.linalg.norm(effects, axis=0)).T
+    return rows
+
+
+def spent_and_left(matrix: Array, effects: Array) -> float:
+    """Noise at a multiplier of 1 against that document: never more than against the worst one."""
+    return float(np.linalg.norm(matrix @ worst_rows(effects)) * np.linalg.norm(effects @ np.linalg.inv(matrix)))
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_no_matrix_leaves_less_noise(name: str) -> None:
+    effects, rng, rounds = WORKLOADS[name], np.random.default_rng(0), 4
+    lower = np.tril_indices(rounds)
+
+    def logarithm(entries: Array) -> float:
+        matrix = np.zeros((rounds, rounds))
+        matrix[lower] = entries
+        return float(np.log(spent_and_left(matrix + 1e-9 * np.eye(rounds), effects)))
+
+    starts = [np.eye(rounds)[lower] + 0.3 * rng.normal(size=len(lower[0])) for _ in range(5)]
+    found = [minimize(logarithm, start, method="L-BFGS-B").fun for start in starts]
+    assert min(found) >= np.log(least_noise(effects)) - 1e-9
+    assert min(found) <= np.log(least_noise(effects)) + 1e-2, "the bound is not attained"
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_independent_noise_attains_it_for_every_document(name: str) -> None:
+    effects, rng = WORKLOADS[name], np.random.default_rng(1)
+    weights = np.linalg.norm(effects, axis=0)
+    matrix = np.diag(np.sqrt(weights / weights.sum()))
+    assert np.linalg.norm(effects @ np.linalg.inv(matrix)) == pytest.approx(least_noise(effects))
+    for _ in range(200):
+        rows = rng.normal(size=(4, 5))
+        assert np.linalg.norm(matrix @ (rows / np.linalg.norm(rows, axis=1, keepdims=True))) <= 1 + 1e-12
+
+
+def test_the_mean_of_all_rounds_needs_nothing_but_equal_noise() -> None:
+    mean = np.full((1, 7), 1 / 7)
+    assert least_noise(mean) == pytest.approx(equal_noise(mean)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("bands", [1, 3, 8])
+def test_the_noise_of_sums_is_that_of_the_inverse_matrix(bands: int) -> None:
+    first, rounds = root_of_sums(bands), 8
+    matrix = sum(np.diag(np.full(rounds - k, value), -k) for k, value in enumerate(first))
+    noise = np.tril(np.ones((rounds, rounds))) @ np.linalg.inv(matrix)
+    assert noise_of_sums(first, rounds) == pytest.approx(np.sqrt((noise**2).sum(axis=1).mean()))
+
+
+@pytest.mark.slow
+def test_masked_rounds_over_the_network() -> None:
+    result = bench(parties=4, length=70_000)
+    first, *rest = result["rows"]
+    assert first["peer"]
+    assert first["ratio"] > 0
+    assert {row["unit"] for row in rest} == {"rounds per minute", "MB", "MiB"}
+    up = next(row["ours"] for row in rest if "to the coordinator" in row["case"])
+    assert 4 * 70_000 * 4 / 1e6 < up < 1.1 * 4 * 70_000 * 4 / 1e6  # one masked vector of each party
+
+
+@pytest.mark.parametrize(("error", "said"), [(1e-5, ""), (1.0, "flwr 1.2 with 100 parties: its round ended without a sum")])
+def test_a_round_without_a_sum_is_missing(error: float, said: str) -> None:
+    assert lacks_of_flower({"version": "1.2", "error": error}, 100) == said
+
+
+def test_a_peer_that_is_not_there_is_missing() -> None:
+    assert lacks_of_flower(None, 100) == FLOWER_ROUNDS
+
+
+@pytest.mark.slow
+def test_a_masked_sum_is_measured_phase_by_phase() -> None:
+    """One message is as long as float32, and the coordinator's memory is the same for three times the parties."""
+    told: list[tuple[int, int]] = []
+    record = bench_sum(parties=4, length=100_000, on_progress=lambda done, total: told.append((done, total)))
+    assert set(record) == {"bench", "machine", "rows", "missing"}
+    rows = record["rows"]
+    assert all({"case", "ours", "unit"} <= set(row) for row in rows)
+    for phase in ("mask expansion", "Shamir", "set-up: deal", "round: mask", "round: unmask", "1 missing", "peak memory"):
+        assert any(phase in row["case"] for row in rows)
+    assert {row["of_limit"] for row in rows if "limit" in row}
+    assert told == [(done, 5) for done in range(1, 6)]
+    assert next(row["ours"] for row in rows if "memory, 30 parties against 10" in row["case"]) < 1.2
+    sent = {row["bytes_up"] for row in rows if row["case"].startswith("round: mask, 4 parties") and "bytes_up" in row}
+    assert sent == {4 * 100_000 + 184}
