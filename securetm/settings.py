@@ -26,6 +26,24 @@ def read_toml(path: Path) -> dict[str, Any]:
     return parsed_toml(toml_bytes(path), str(path))
 
 
+@contextmanager
+def tables_of(path: Path | None, overrides: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The tables of a file, if there is one, with overrides such as {"training.rounds": 10}.
+
+    Mistakes of the block are told with the lines of the file, but for those of overrides.
+    """
+    tables = read_toml(path) if path else {}
+    for name, value in overrides.items():
+        *sections, last = name.split(".")
+        inner = tables
+        for section in sections:
+            inner = inner.setdefault(section, {})
+            require(isinstance(inner, dict), "the plan", section, inner, f"must be a table [{section}]")
+        inner[last] = value
+    with placed(path, overrides):
+        yield tables
+
+
 def toml_bytes(path: Path) -> bytes:
     """What such a file holds."""
     try:

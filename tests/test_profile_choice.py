@@ -18,7 +18,7 @@ from securetm.plans.profile_choice import changes, fitting, gaps_asked
 from securetm.plans.profiles import claims_of, cohort_of, profile_names, read_profile
 from securetm.plans.protection_asked import Answers, threats_asked
 from securetm.plans.recommend import plan_from_tables
-from securetm.reports.choosing import PlanNotes, delta_for, plan_text
+from securetm.reports.choosing import PlanNotes, delta_for, plan_of
 from securetm.reports.committed_costs import by_cost, cost_of
 
 LOOKS = ("coordinator", "party", "reader")
@@ -196,8 +196,9 @@ def test_every_profile_but_one_can_be_chosen() -> None:
 @pytest.mark.parametrize("per_person", [0, 1, 6])
 def test_the_plan_of_every_reachable_answer_is_sound(name: str, per_person: int) -> None:
     answers = Answers(("party",), 5, 100_000, "sort", per_person, ("document",))
-    plan = plan_from_tables(tomllib.loads(plan_text(answers, read_profile(name), PlanNotes())), "plan.toml")
-    agreement = agree(plan)
+    found, text = plan_of(answers, read_profile(name), PlanNotes())
+    assert plan_from_tables(tomllib.loads(text), "plan.toml") == found.plan
+    agreement = agree(found.plan)
     check_floor(agreement, 5)
     assert not refused_questions(agreement, 5)
     assert agreement.budget is None or agreement.budget.unit is answers.unit

@@ -200,7 +200,7 @@ def _run(
         from securetm.reports.statement.write import write_release
 
         folder = reopen(resume) if resume is not None else None
-        agreement, path = _agreed(plan, overrides, places[0]) if folder is None else (folder.agreement, folder.path)
+        agreement, path, why = _agreed(plan, overrides, places[0]) if folder is None else (folder.agreement, folder.path, {})
     with Bars(to) as bars:
         if folder is None:
             corpora = corpora_of(agreement.plan, bars)
@@ -211,7 +211,7 @@ def _run(
             check_floor(agreement, len(corpora))
             if (needed := check_words(agreement, corpora)) is not None:
                 to.print(f"Note: {in_words(needed)}.")
-            folder = begin(path, agreement.plan, corpora, with_content=choices[0], ledgers=places[1])
+            folder = begin(path, agreement.plan, corpora, with_content=choices[0], ledgers=places[1], why=why)
             _say_forecast(folder.agreement, len(corpora), to)
             if said := delta_said(folder.agreement, sum(units_of(one, folder.agreement.unit) for one in corpora.values())):
                 to.print(f"[yellow]Note: {said}[/yellow]")
@@ -244,22 +244,23 @@ def _getting_ready(to: Console, json: bool) -> AbstractContextManager[Any]:
     return nullcontext() if json or not to.is_terminal else to.status("getting ready")
 
 
-def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> tuple[Agreement, Path]:
-    """The agreement and the folder of a new run, both checked before any document is read."""
+def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> tuple[Agreement, Path, Mapping[str, str]]:
+    """The agreement and the folder of a new run, both checked before any document is read, and why settings were chosen."""
     from securetm.federation.folder import check_free
     from securetm.federation.soundness import check_answerable
     from securetm.plans.agreement import agree
-    from securetm.plans.recommend import read_plan
+    from securetm.plans.recommend import read_request
 
     _check_plan(plan)
-    chosen = read_plan(plan, overrides)
+    found = read_request(plan, overrides)
+    chosen = found.plan
     if chosen.corpus.partition != "column":
         _check_as_many(chosen, chosen.corpus.parties)
     path = out or RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{chosen.model.name}-{Path(chosen.profile).stem}"
     check_free(path)
     agreement = agree(chosen)
     check_answerable(agreement, agreement.profile.minimum_parties)
-    return agreement, path
+    return agreement, path, found.why
 
 
 def _check_as_many(plan: Plan, parties: int) -> None:

@@ -37,9 +37,10 @@ from securetm.federation.store import DamagedStore, PartyStore, read_json, write
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models.stored_model import check_plan_of, write_model
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.recommend import plan_from_tables
-from securetm.plans.schema import Plan
-from securetm.private_files import check_private, private_file, private_folder
+from securetm.plans.recommend import Recommendation
+from securetm.plans.schema import Plan, decode
+from securetm.plans.written import plan_text
+from securetm.private_files import check_private, private_file, private_folder, writing
 from securetm.profile_errors import TooFewForProfile
 from securetm.sessions.identities import public_identity
 from securetm.settings import require
@@ -181,6 +182,7 @@ def _rows(file: Path) -> str:
 
 RESULT, LEDGERS = "result.json", "ledgers"
 EARLIER = "earlier.safetensors"  # the model that the training went on from
+PLAN = "plan.toml"  # the whole plan, for people and for another run
 VERSION = 1
 
 
@@ -250,11 +252,18 @@ def check_free(path: Path) -> None:
 
 
 def begin(
-    path: Path, plan: Plan, corpora: Mapping[str, PartyCorpus], *, with_content: bool = False, ledgers: Path | None = None
+    path: Path,
+    plan: Plan,
+    corpora: Mapping[str, PartyCorpus],
+    *,
+    with_content: bool = False,
+    ledgers: Path | None = None,
+    why: Mapping[str, str] | None = None,
 ) -> RunFolder:
     """Makes the folder of a new run. Each party's documents go into that party's folder and nowhere else.
 
     The ledgers are a trial's and lie in the run's folder, unless `ledgers` is a folder of ledgers that belong to documents.
+    `why` has the reasons of settings that were recommended: they stand in the plan that is written there.
     """
     check_free(path)
     agreement = agree(plan)
@@ -275,13 +284,26 @@ def begin(
     check_delta_of_all(corpora, agreement.profile, [one.delta for one in own if one is not None])
     keys = {name: _settled(folder.party(name), corpus) for name, corpus in held.items()}
     folder = replace(folder, keys=keys)
-    write_record(folder, left_out(corpora))
+    chosen = _numbers_chosen(plan, agreement.plan, len(corpora))
+    write_record(folder, left_out(corpora), {**(why or {}), **chosen})
     bind(path, [path / RUN, *(folder.documents(name) for name in corpora)])
     return folder
 
 
-def write_record(folder: RunFolder, more: Mapping[str, Any]) -> None:
-    """Writes what `reopen` reads: who takes part, under which plan and with which keys, and where ledgers lie."""
+def _numbers_chosen(asked: Plan, made: Plan, parties: int) -> dict[str, str]:
+    """Why the numbers of [privacy] were chosen that follow from the parties and their documents."""
+    lasts = f"the least with which epsilon lasts for all rounds of {parties} parties"
+    why = {"unit": "as the documents name persons", "noise": lasts, "words": "a quarter of epsilon finds the words"}
+    return {f"privacy.{one}": said for one, said in why.items() if getattr(asked.privacy, one) != getattr(made.privacy, one)}
+
+
+def write_record(folder: RunFolder, more: Mapping[str, Any], why: Mapping[str, str] | None = None) -> None:
+    """Writes what `reopen` reads: who takes part, under which plan and with which keys, and where ledgers lie.
+
+    The plan stands beside it as a file that can be run again, with why each setting was chosen.
+    """
+    with writing(folder.path / PLAN) as file:
+        file.write(plan_text(Recommendation(folder.agreement.plan, why or {}), {}, ("The whole plan of this run.",)).encode())
     facts = {
         "version": VERSION,
         "run": folder.path.resolve().name,
@@ -354,7 +376,7 @@ def reopen(path: Path, network: str = "") -> RunFolder:
     except (KeyError, TypeError, ValueError) as problem:
         raise DamagedStore(str(path / RUN), "it is not the record of a run") from problem
     check_plan_of(str(path / RUN), tables, network)
-    return RunFolder(path, agree(plan_from_tables(tables, str(path / RUN))), members, with_content, keys, name, ledgers)
+    return RunFolder(path, agree(decode(tables, str(path / RUN))), members, with_content, keys, name, ledgers)
 
 
 def result_of(path: Path) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from securetm.contracts import Budget, Profile, TopicModel, Unit
 from securetm.errors import BadSetting
 from securetm.models.model_errors import EmbeddingsWithoutNoise, TooManyPairs
 from securetm.models.moments import MOST_WORDS, Moments
-from securetm.plans.profiles import make_model
 from securetm.plans.schema import MOMENTS, NO_VECTORS, NUMBERS, PLAIN, PUBLIC, CorpusChoice, Plan
 
 _PUBLIC_LIST = "name a language, or a public list of words, one a line (--vocabulary english, --vocabulary FILE)"
@@ -23,7 +22,13 @@ def check_request(tables: Mapping[str, Any]) -> None:
         zero = name in NUMBERS and float(value) <= 0
         _refuse(zero, "[privacy]", name, 0, "must be above 0; leave it out to keep what the profile says")
     given = tables.get("corpus", {})
-    source, partition = given.get("source", CorpusChoice.source), given.get("partition", CorpusChoice.partition)
+    for name, problem in idle_in(given).items():
+        _refuse(name in given, "[corpus]", name, given.get(name), problem)
+
+
+def idle_in(corpus: Mapping[str, Any]) -> Mapping[str, str]:
+    """The settings of a corpus that mean nothing beside the others, each with the reason."""
+    source, partition = corpus.get("source", CorpusChoice.source), corpus.get("partition", CorpusChoice.partition)
     idle: dict[str, str] = {}
     if source == CorpusChoice.source:
         problem = "means nothing for docstrings, of which each package is a party (--corpus FILE)"
@@ -32,11 +37,10 @@ def check_request(tables: Mapping[str, Any]) -> None:
         idle["parties"] = "means nothing with partition = column: each name in the column is a party (--partition equal)"
     if partition != "dirichlet":
         idle.setdefault("alpha", "means nothing without partition = dirichlet")
-    for name, problem in idle.items():
-        _refuse(name in given, "[corpus]", name, given.get(name), problem)
+    return idle
 
 
-def check_under_profile(plan: Plan, budget: Budget | None) -> None:
+def check_under_profile(plan: Plan, budget: Budget | None, model: TopicModel) -> None:
     """Refuses settings that contradict each other, and what a budget of this unit does not cover."""
     plan.tokeniser.make()
     plan.tokeniser.listed()
@@ -45,10 +49,10 @@ def check_under_profile(plan: Plan, budget: Budget | None) -> None:
     _check_training(plan)
     _check_privacy(plan, budget)
     if budget is not None:
-        _check_paid(plan, budget)
+        _check_paid(plan, budget, model)
 
 
-def check_completed(plan: Plan, profile: Profile) -> None:
+def check_completed(plan: Plan, profile: Profile, model: TopicModel) -> None:
     """Refuses a plan whose words, length or start its profile and its model cannot have."""
     own, allowed = plan.vocabulary, profile.vocabularies
     if earlier := plan.training.continue_from:
@@ -60,7 +64,7 @@ def check_completed(plan: Plan, profile: Profile) -> None:
     by_person = profile.budget is not None and plan.privacy.unit in ("", Unit.PERSON.value)  # open: as the documents say
     persons, problem = plan.training.persons, "means nothing, because the budget is not each person's"
     _refuse(bool(persons) and not by_person, "[training]", "persons", persons, problem)
-    hidden, model = hidden_documents(plan, profile), make_model(plan.model.name, plan.model.settings)
+    hidden = hidden_documents(plan, profile)
     problem = f"needs the number of documents of all parties, which {hidden}: give rounds instead"
     _refuse(bool(plan.training.epochs and hidden), "[training]", "epochs", plan.training.epochs, problem)
     if plan.training.start == MOMENTS:
@@ -121,7 +125,7 @@ def _check_privacy(plan: Plan, budget: Budget | None) -> None:
         _refuse(budget is None and bool(value), "[privacy]", name, value, problem)
 
 
-def _check_paid(plan: Plan, budget: Budget) -> None:
+def _check_paid(plan: Plan, budget: Budget, model: TopicModel) -> None:
     """Refuses settings that a budget of this unit does not cover."""
     device, where = plan.model.settings.get("device", "auto"), "the plan"
     problem = "adds in an order that nobody fixes, so that one row may change others: a budget needs cpu"
@@ -129,7 +133,7 @@ def _check_paid(plan: Plan, budget: Budget) -> None:
     runs, by_word = plan.tokeniser.ngrams, budget.unit is Unit.WORD
     problem = f"puts one word into up to {runs * (runs + 1) // 2} slots, and a budget of words pays for one"
     _refuse(by_word and runs != 1, where, "tokeniser.ngrams", runs, problem)
-    if by_word and make_model(plan.model.name, plan.model.settings).embedding_size > 0:
+    if by_word and model.embedding_size > 0:
         raise EmbeddingsWithoutNoise(plan.model.name, Path(plan.profile).stem)
     problem = "lets an embedding depend on other documents, and a budget needs it not to (leave it at 1)"
     _refuse(plan.embeddings.batch != 1, "[embeddings]", "batch", plan.embeddings.batch, problem)

@@ -44,7 +44,7 @@ from securetm.plans.schema import (
     hides_documents,
     usual_model,
 )
-from securetm.settings import Mistakes, placed, read_toml, require
+from securetm.settings import Mistakes, require, tables_of
 
 MOST_ROUNDS_OF_EPOCHS = 10_000  # that parties answer where a plan gives epochs, and no number of rounds
 _OF_THE_START = ("start", "start_share", "vectors", "vectors_digest")
@@ -66,10 +66,7 @@ def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
 
 def read_request(path: Path | None, overrides: Mapping[str, Any]) -> Recommendation:
     """What is recommended for the request in a file and on the command line."""
-    tables = read_toml(path) if path else {}
-    for name, value in overrides.items():
-        _place(tables, name.split("."), value)
-    with placed(path, overrides):
+    with tables_of(path, overrides) as tables:
         found = recommended(_dealt_out_to_all(tables), path.name if path else "the command line")
         check_request(tables)
     return found
@@ -96,18 +93,19 @@ def recommended(tables: Mapping[str, Any], where: str) -> Recommendation:
 
 def recommend(asked: Plan, given: Collection[str], file: ProfileFile) -> Recommendation:
     """The plan with every setting that it leaves open, but for those `given` by name; or a refusal of what is not sound."""
-    check_under_profile(asked, file.profile().budget)
-    choosing = _Choosing(asked, given, file)
+    model = make_model(asked.model.name, asked.model.settings)
+    check_under_profile(asked, file.profile().budget, model)
+    choosing = _Choosing(asked, given, file, model)
     choosing.choose()
-    check_completed(choosing.plan, choosing.profile)
+    check_completed(choosing.plan, choosing.profile, choosing.model)
     return Recommendation(choosing.plan, choosing.why)
 
 
 class _Choosing:
     """The settings of one plan, chosen in the order in which they follow from each other."""
 
-    def __init__(self, asked: Plan, given: Collection[str], file: ProfileFile) -> None:
-        self.plan, self.given, self.why = asked, given, dict[str, str]()
+    def __init__(self, asked: Plan, given: Collection[str], file: ProfileFile, model: TopicModel) -> None:
+        self.plan, self.model, self.given, self.why = asked, model, given, dict[str, str]()
         budget = file.profile().budget
         if budget is not None:
             named = Unit.PERSON.value if asked.corpus.person else ""
@@ -116,8 +114,11 @@ class _Choosing:
                 "privacy", "the budget is each single word's" if unit == "word" else "the corpus names persons", unit=unit
             )
         self.profile: Profile = self.plan.profile_in(file)
-        self.model: TopicModel = make_model(asked.model.name, asked.model.settings)
         self.hides = hides_documents(self.profile.budget)
+        usual = {**model.federated_defaults, **(model.budget_defaults if self.hides else {})}
+        name = asked.model.name
+        self.why |= {f"model.{one}": f"of {name} in a federation" for one in usual if f"model.{one}" not in given}
+        self.why |= {"model.name": "nobody named one"} if "model.name" not in given else {}
         self.noise = noise_of_whole_budget(self.profile, self.plan.federation.in_a_round) if self.hides else 0.0
 
     def choose(self) -> None:
@@ -295,15 +296,6 @@ def _with_usual_settings(table: Any, budget: Budget | None) -> Any:
     kind = model_class(name, own) if isinstance(name, str) else None
     usual = {**kind.federated_defaults, **(kind.budget_defaults if hides_documents(budget) else {})} if kind else {}
     return {"name": name, "settings": {**usual, **own}}
-
-
-def _place(tables: dict[str, Any], path: list[str], value: Any) -> None:
-    if len(path) == 1:
-        tables[path[0]] = value
-    else:
-        inner = tables.setdefault(path[0], {})
-        require(isinstance(inner, dict), "the plan", path[0], inner, f"must be a table [{path[0]}]")
-        _place(inner, path[1:], value)
 
 
 def _dealt_out_to_all(tables: Mapping[str, Any]) -> Mapping[str, Any]:

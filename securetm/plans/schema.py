@@ -348,8 +348,8 @@ def decode(tables: Mapping[str, Any], where: str) -> Plan:
             if name not in known:
                 raise NotFound(f"{SETTING_OF}{where}", name, tuple(sorted(known)))
             if dataclasses.is_dataclass(usual := known[name]):
-                require(isinstance(value, Mapping), "the plan", name, value, f"must be a table [{name}]")
-                sections[name] = _model(value) if name == "model" else from_table(type(usual), value, f"[{name}]")
+                table = _table(value, "the plan", name, f"[{name}]")
+                sections[name] = _model(table) if name == "model" else from_table(type(usual), table, f"[{name}]")
     plan = Plan()
     with mistakes.kept():
         plan = from_table(Plan, {name: value for name, value in tables.items() if name in ("seed", "profile")}, where)
@@ -359,9 +359,16 @@ def decode(tables: Mapping[str, Any], where: str) -> Plan:
 
 def _model(table: Mapping[str, Any]) -> ModelChoice:
     """The model with all its settings, which stand beside its name or in a table of their own."""
-    nested, name = table.get("settings", {}), table.get("name", DEFAULT_MODEL)
-    require(isinstance(nested, Mapping), "[model]", "settings", nested, "must be a table [model.settings]")
-    require(isinstance(name, str), "[model]", "name", name, "must be a text")
+    nested = _table(table.get("settings", {}), "[model]", "settings", "[model.settings]")
+    name = table.get("name", DEFAULT_MODEL)
+    if not isinstance(name, str):
+        raise BadSetting("[model]", "name", str(name), "must be a text")
     flat = {setting: value for setting, value in table.items() if setting not in ("name", "settings")}
     made = make_model(str(name), {**nested, **flat})
     return ModelChoice(str(name), {one.name: getattr(made, one.name) for one in dataclasses.fields(made) if one.init})  # type: ignore[arg-type]
+
+
+def _table(value: Any, where: str, name: str, title: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise BadSetting(where, name, str(value), f"must be a table {title}")
+    return value

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -35,8 +33,9 @@ from securetm.plans.protection_asked import (
     Answers,
     threats_asked,
 )
-from securetm.plans.recommend import plan_from_tables
+from securetm.plans.recommend import Recommendation, recommended
 from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
+from securetm.plans.written import plan_text
 from securetm.reports.budget import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
 from securetm.reports.committed_costs import ProfileCost, by_cost, cost_of
 from securetm.reports.document import Block, Paragraph, Table, items, paragraphs
@@ -49,12 +48,12 @@ from securetm.threats import Gap
 from securetm.wording import counted, listed, upward, upward_figure
 
 _LEAST_DELTA = 1e-12
-_WORDS_ONCE = "# The first run finds the words, and pays for them; the others take its list (--vocabulary), or pay again."
+_WORDS_ONCE = "The first run finds the words, and pays for them; the others take its list (--vocabulary), or pay again."
 MOST_EPSILON = 1_000
 _STARTS = {
-    PLAIN: ('start = "plain"',),
-    BY_MOMENTS: ('start = "moments"',),
-    BY_MOMENTS_ALONE: ('start = "moments"', f'vectors = "{NO_VECTORS}"'),
+    PLAIN: {"start": "plain"},
+    BY_MOMENTS: {"start": "moments"},
+    BY_MOMENTS_ALONE: {"start": "moments", "vectors": NO_VECTORS},
 }
 
 
@@ -79,21 +78,31 @@ class PlanNotes:
         require(0 <= self.epsilon <= MOST_EPSILON, "", "--epsilon", self.epsilon, f"must be above 0 and at most {MOST_EPSILON}")
 
 
-def plan_text(answers: Answers, profile: Profile, notes: PlanNotes, best: ForecastSetting | None = None) -> str:
-    """The plan in TOML, with the settings of which the forecast expects most. What it leaves out, profile and model decide."""
-    hidden = hides_documents(profile.budget)
-    parts = [
-        f"# A plan for {counted(dealt_out(answers, profile), 'party', 'parties')}, written by `securetm choose`.",
-        f"# `securetm explain {profile.name}` says what is protected; `securetm check` on this file, whether it is sound.",
-        f'profile = "{profile.name}"',
-        *(_training(answers, profile, notes, best) if hidden else ()),
-        *(_model(best) if best else ()),
-        *_privacy(answers, profile, notes, hidden),
-        *_vocabulary(notes, best),
-        *(("", "[origins]", f"vocabulary = {_quoted(notes.public)}") if notes.public else ()),
-        *_corpus(answers, profile, notes, hidden),
+def plan_of(
+    answers: Answers, profile: Profile, notes: PlanNotes, best: ForecastSetting | None = None
+) -> tuple[Recommendation, str]:
+    """The plan that is recommended, with the settings of which the forecast expects most, and its file."""
+    hidden, parties = hides_documents(profile.budget), dealt_out(answers, profile)
+    said = dict[str, str]()
+    asked: dict[str, Any] = {
+        "profile": profile.name,
+        "training": _training(answers, notes, best, said) if hidden else {},
+        "federation": {"parties": parties} if hidden else {},
+        "model": {"name": best.model, "n_topics": best.topics} if best else {},
+        "privacy": _privacy(answers, profile, notes, said) if hidden else {},
+        "vocabulary": _vocabulary(notes, best),
+        "origins": {"vocabulary": notes.public} if notes.public else {},
+        "corpus": _corpus(notes, parties, hidden, said),
+    }
+    head = [
+        f"A plan for {counted(parties, 'party', 'parties')}, written by `securetm choose`.",
+        f"`securetm explain {profile.name}` says what is protected; `securetm check` on this file, whether it is sound.",
     ]
-    return "\n".join(parts) + "\n"
+    if hidden and answers.trainings > 1:
+        head += ["In a federation each PARTY.toml has the same epsilon and delta in its [privacy]: the budget of all runs."]
+        head += [] if notes.language else [_WORDS_ONCE]
+    found = recommended(asked, "the plan")
+    return found, plan_text(found, said, head)
 
 
 def delta_for(answers: Answers, delta: float) -> float:
@@ -114,68 +123,59 @@ def persons_of(answers: Answers) -> int:
     return max(answers.documents // answers.per_person, 1) if answers.unit is Unit.PERSON else 0
 
 
-def _training(answers: Answers, profile: Profile, notes: PlanNotes, best: ForecastSetting | None) -> list[str]:
+def _training(answers: Answers, notes: PlanNotes, best: ForecastSetting | None, said: dict[str, str]) -> dict[str, Any]:
     """Public numbers, and what the forecast makes of them."""
-    persons, length = persons_of(answers), notes.length
-    lines = ["", "[training]", f"documents = {answers.documents}  # of all parties, about: a public number, as the next ones"]
-    lines += [f"persons = {persons}  # at least, if each has {answers.per_person} documents"] if persons else []
-    lines += [f"document_length = {length:g}  # words"] if length else []
+    persons, asked = persons_of(answers), dict[str, Any](documents=answers.documents)
+    said["training.documents"] = "of all parties, about: a public number, as the next ones"
+    if persons:
+        asked["persons"] = persons
+        said["training.persons"] = f"at least, if each has {answers.per_person} documents"
+    if notes.length:
+        asked["document_length"] = float(f"{notes.length:g}")
+        said["training.document_length"] = "words"
     if best is not None:
-        lines += [f"rounds = {best.rounds}  # of these, and of words, topics and start, the forecast expects most"]
-        lines += _start(best.start) if best.model == MODEL_UNDER_BUDGET else []
-    return [*lines, "", "[federation]", f"parties = {dealt_out(answers, profile)}"]
+        asked |= {"rounds": best.rounds, **(_start(best.start) if best.model == MODEL_UNDER_BUDGET else {})}
+        said["training.rounds"] = "of these, and of words, topics and start, the forecast expects most"
+    return asked
 
 
-def _start(start: str) -> list[str]:
+def _start(start: str) -> dict[str, str]:
     """How the training begins. Vectors are named with their digest, so that only the coordinator needs to have them."""
     vectors = installed_vectors() if start == PUBLIC else None
     if vectors is None:
-        return list(_STARTS.get(start, ()))
-    return [f'start = "{PUBLIC}"', f'vectors = "{vectors.name}"', f'vectors_digest = "{vectors.digest}"']
+        return _STARTS.get(start, {})
+    return {"start": PUBLIC, "vectors": vectors.name, "vectors_digest": vectors.digest}
 
 
-def _model(best: ForecastSetting) -> list[str]:
-    return ["", "[model]", f'name = "{best.model}"', f"n_topics = {best.topics}"]
-
-
-def _privacy(answers: Answers, profile: Profile, notes: PlanNotes, hidden: bool) -> list[str]:
-    if not hidden or profile.budget is None:
-        return []
-    delta = delta_for(answers, profile.budget.delta)
-    smaller = "  # below 1 over the number of documents" if delta != profile.budget.delta else ""
-    together = f"of all {answers.trainings} trainings on these documents together"
-    of = together if answers.trainings > 1 else "of all rounds together"
-    spent = [f"epsilon = {epsilon_for(answers, profile, notes):g}  # {of}: the noise follows from it"]
-    spent += [f"delta = {delta:g}{smaller}"]
-    if answers.trainings > 1:
-        spent += [f"noise = {notes.noise:g}  # of a round: a ledger for all runs (--ledgers) admits {answers.trainings}"]
-        spent += ["# In a federation each PARTY.toml has the same epsilon and delta in its [privacy]: the budget of all runs."]
-        spent += [_WORDS_ONCE] if not notes.language else []
+def _privacy(answers: Answers, profile: Profile, notes: PlanNotes, said: dict[str, str]) -> dict[str, Any]:
+    assert profile.budget is not None
+    delta, several = delta_for(answers, profile.budget.delta), answers.trainings > 1
+    together = f"of all {answers.trainings} trainings on these documents together" if several else "of all rounds together"
+    said["privacy.epsilon"] = f"{together}: the noise follows from it"
+    if delta != profile.budget.delta:
+        said["privacy.delta"] = "below 1 over the number of documents"
     whom = "every document must name its person" if answers.unit is Unit.PERSON else "no person has two documents"
-    unit = "document" if not answers.per_person else answers.unit.value
-    whom = whom if answers.per_person else "the documents are of no persons"
-    return ["", "[privacy]", f'unit = "{unit}"  # {whom}', *spent]
+    said["privacy.unit"] = whom if answers.per_person else "the documents are of no persons"
+    asked = {"unit": "document" if not answers.per_person else answers.unit.value}
+    numbers = {"epsilon": epsilon_for(answers, profile, notes), "delta": delta, "noise": notes.noise if several else 0.0}
+    if several:
+        said["privacy.noise"] = f"of a round: a ledger for all runs (--ledgers) admits {answers.trainings}"
+    return {**asked, **{name: float(f"{value:g}") for name, value in numbers.items() if value}}
 
 
-def _vocabulary(notes: PlanNotes, best: ForecastSetting | None) -> list[str]:
+def _vocabulary(notes: PlanNotes, best: ForecastSetting | None) -> dict[str, Any]:
     whole = bool(notes.language) and language_code(notes.language) is None  # a list in a file is kept whole
-    lines = [f"file = {_quoted(notes.language)}"] if notes.language else []
-    lines += [f"max_words = {best.words}"] if best is not None and not whole else []
-    return ["", "[vocabulary]", *lines] if lines else []
+    listed = {"file": notes.language} if notes.language else {}
+    return {**listed, **({"max_words": best.words} if best is not None and not whole else {})}
 
 
-def _corpus(answers: Answers, profile: Profile, notes: PlanNotes, hidden: bool) -> list[str]:
+def _corpus(notes: PlanNotes, parties: int, hidden: bool, said: dict[str, str]) -> dict[str, Any]:
     """Only for a simulation: in a federation every party brings its own documents by its PARTY.toml."""
     if not notes.corpus:
-        return []
-    person = [f"person = {_quoted(notes.person)}"] if notes.person and hidden else []
-    dealt = ['partition = "equal"', f"parties = {dealt_out(answers, profile)}"]
-    return ["", "[corpus]  # of a simulation on one machine", f"source = {_quoted(notes.corpus)}", *dealt, *person]
-
-
-def _quoted(text: str) -> str:
-    """A TOML string: those of JSON are TOML's too."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return {}
+    said["corpus"] = "of a simulation on one machine"
+    person = {"person": notes.person} if notes.person and hidden else {}
+    return {"source": notes.corpus, "partition": "equal", "parties": parties, **person}
 
 
 def plan_cost(agreement: Agreement, parties: int, documents: int, measured: ProfileCost) -> dict[str, Any]:
@@ -289,22 +289,18 @@ class _Made:
 def _made(answers: Answers, profile: Profile, notes: PlanNotes, best: Forecast | None) -> _Made:
     """The plan. Where several trainings share a budget, it has the noise with which a ledger admits all of them."""
     setting = best.setting if best and best.held_out else None
-    text = plan_text(answers, profile, notes, setting)
-    agreement = _agreed(text)
+    found, text = plan_of(answers, profile, notes, setting)
+    agreement = agree(found.plan)
     if answers.trainings == 1 or not hides_documents(profile.budget):
         return _Made(text, agreement, best)
     from securetm.federation.budget.prices import noise_for_runs  # with the accountant, which one training does not need
 
     noise = noise_for_runs(agreement, dealt_out(answers, profile), answers.trainings)
-    text = plan_text(answers, profile, replace(notes, noise=noise), setting)
+    found, text = plan_of(answers, profile, replace(notes, noise=noise), setting)
     if best is not None and setting is not None:
         lengths = (notes.length,) if notes.length else LENGTHS
         best = forecast_at(replace(setting, noise=noise, epsilon=epsilon_for(answers, profile, notes)), lengths)
-    return _Made(text, _agreed(text), best, noise)
-
-
-def _agreed(text: str) -> Agreement:
-    return agree(plan_from_tables(tomllib.loads(text), "the plan"))
+    return _Made(text, agree(found.plan), best, noise)
 
 
 def asked_said(answers: Answers) -> str:

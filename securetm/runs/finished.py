@@ -31,8 +31,7 @@ from securetm.models.noisy_counts import top_words_above_noise
 from securetm.models.quality import named_topics
 from securetm.models.stored_model import check_plan_of, origin_of_model, read_any, read_tokeniser, write_model
 from securetm.plans.profiles import model_class
-from securetm.plans.recommend import plan_from_tables
-from securetm.plans.schema import Plan
+from securetm.plans.schema import Plan, decode
 from securetm.private_files import check_private
 from securetm.quality.judged_topics import JudgedTopics
 from securetm.stages import Stages, Unwatched
@@ -188,7 +187,7 @@ class FinishedRun(LearnedModel):
             raise NotARun(str(path), "finished model")
         try:
             check_plan_of(str(path / REPORT), report["plan"])
-            plan, name = plan_from_tables(report["plan"], str(path / REPORT)), f"{report['federation']} {report['party']}"
+            plan, name = decode(report["plan"], str(path / REPORT)), f"{report['federation']} {report['party']}"
         except (KeyError, TypeError, AttributeError) as problem:
             raise DamagedStore(str(path / REPORT), "it is not the report of a party") from problem
         model, state, vocabulary = _read(model_of(path), plan)

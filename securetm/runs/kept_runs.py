@@ -15,7 +15,7 @@ from typing import Any
 
 from securetm.errors import BadSetting, CannotWrite, Mistake, SecuretmError
 from securetm.federation.coordinator.serving import LOG
-from securetm.federation.folder import KEPT, LEDGERS, RESULT, RUN, NotARun, alone_in, check, result_of
+from securetm.federation.folder import KEPT, LEDGERS, PLAN, RESULT, RUN, NotARun, alone_in, check, result_of
 from securetm.federation.health import LOCK
 from securetm.federation.party.party import WORDS
 from securetm.federation.party.result import REPORT
@@ -26,7 +26,7 @@ from securetm.resources import user_cache
 
 SIMULATION, COORDINATOR, PARTY = "simulation", "coordinator", "party"
 _FOLDERS = (RELEASE, "coordinator", "parties", "transcript", "audits")
-_FILES = (LABELS, LOG, LOCK, RESULT, KEPT, RUN)  # the record goes last: until then it is a run
+_FILES = (LABELS, LOG, LOCK, RESULT, KEPT, PLAN, RUN)  # the record goes last: until then it is a run
 _NAMES_FEDERATION, _HEAD = b'"federation"', 4096  # what every report says, and within how many bytes
 _AT_PARTY = (LABELS, WORDS, REPORT)  # what it has to remember of its answers stays
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import socket
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,6 @@ from securetm.credentials.roster_file import write_roster
 from securetm.federation.soundness import check_answerable
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import read_profile
-from securetm.plans.recommend import plan_from_tables
 from securetm.private_files import private_folder, writing
 from securetm.stages import Stages
 from securetm.trial.trial_errors import TrialExists
@@ -78,7 +76,7 @@ def make_trial(path: Path, profile: str, rounds: int, stages: Stages, *, host: s
         raise TrialExists(str(path))
     plan = TrialPlan(f"{host}:{port or free_port()}", profile, rounds, unit=_unit(profile))
     check_address(plan.address, "the command")
-    agreement = agree(plan_from_tables(tomllib.loads(plan.text()), PLAN))
+    agreement = agree(plan.recommended().plan)
     check_answerable(agreement, agreement.profile.minimum_parties)
     stages.stage("reading docstrings", 1)
     texts = {proposed_name(party): found for party, found in some_docstrings(DOCUMENTS).items()}

@@ -42,8 +42,7 @@ from securetm.federation.store import DamagedStore, read_json
 from securetm.federation.transcript import Transcript
 from securetm.models.stored_model import check_plan_of
 from securetm.plans.profiles import ProfileFile
-from securetm.plans.recommend import plan_from_tables
-from securetm.plans.schema import Plan
+from securetm.plans.schema import Plan, decode
 from securetm.reports.audit_file import AUDITS, read_record
 from securetm.reports.audit_wording import SHARE, claimed_epsilon, figure, scale_of
 from securetm.reports.runs import counted_before, every_origin
@@ -285,7 +284,7 @@ def _of_party(path: Path) -> ReportSources:
     report = read_json(path / REPORT)
     try:
         check_plan_of(str(path / REPORT), report["plan"])
-        plan, spent = plan_from_tables(report["plan"], str(path / REPORT)), report["spent"]
+        plan, spent = decode(report["plan"], str(path / REPORT)), report["spent"]
         return ReportSources(
             str(report["run"]),
             str(report["ended"])[:10],
