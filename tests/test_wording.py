@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from securetm.accounting.ledger_errors import BudgetExhausted
-from securetm.wording import downward, downward_figure, downward_share, upward, upward_figure, upward_share
+from securetm.wording import downward, downward_figure, downward_share, downward_whole, upward, upward_figure, upward_share
 from tests.test_house import PACKAGE, ROOT, files, tree
 
 EXACT = 1e-12  # relative: what a floating-point sum adds by itself is no bound's
@@ -128,3 +128,7 @@ def test_a_bound_rounded_by_hand_is_found() -> None:
 
 def _place(path: Path) -> str:
     return f"securetm/{path.relative_to(PACKAGE)}"
+
+
+def test_a_whole_number_of_chances_is_none_too_many() -> None:
+    assert [downward_whole(value) for value in (0.9, 99_999.7, 0.1 + 0.2 + 2.7)] == ["0", "99,999", "3"]

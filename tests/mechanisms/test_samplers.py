@@ -221,3 +221,10 @@ def test_nonsense_is_refused(make: Callable[[float], Sampler]) -> None:
         make(1e20)
     with pytest.raises(BadSetting):
         make(3.0).reach(math.nan)
+
+
+def test_wide_skellam_noise_is_one_draw_less_another() -> None:
+    """Their sum would have the same spread, and no test of the law would tell it from the difference."""
+    sampler, streams = skellam(2.0**25), [Seeded(bytes(32), unsafe=True) for _ in range(2)]
+    one, two = (sampler.poisson.draw(streams[0], 1000) for _ in range(2))  # type: ignore[attr-defined]
+    assert np.array_equal(sampler.draw(streams[1], 1000), one - two)
