@@ -1,6 +1,8 @@
-"""Documents with known topics: LDA's generative process as in section 4.1 of the gFedNTM paper. It learns nothing.
+"""Documents with known topics: LDA's generative process as in section 4.1 of the gFedNTM paper, and a seeded stream of them.
 
-L nodes share K' of K topics; each node has (K - K') / L topics of its own.
+Of L nodes that share K' of K topics each has (K - K') / L topics of its own. In the stream, each block is made of the seed and
+its own number: the first token of a document draws a topic, each later one takes that of an earlier token or draws anew, as a
+Polya urn does, which needs no shares of topics. Words of a topic fall by Zipf's law.
 """
 
 from __future__ import annotations

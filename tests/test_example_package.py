@@ -121,7 +121,7 @@ def test_every_part_is_listed_and_none_is_imported_for_it(securetm: Securetm, in
     for kind, name in PARTS.items():
         (found,) = [one for one in listed[kind] if one["package"] == "securetm-example"]
         assert found["name"] == name
-    listing = "import sys\nfrom securetm.reports.part_tables import listed_parts\nlisted_parts()\n"
+    listing = "import sys\nfrom securetm.reports.profiles import listed_parts\nlisted_parts()\n"
     code = listing + "print('securetm_example' in sys.modules)"
     assert ran(sys.executable, "-P", "-c", code, cwd=place, path=installed).strip() == "False"
 

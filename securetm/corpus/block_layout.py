@@ -1,7 +1,8 @@
 """How one block of documents lies in a file: plain little-endian arrays, one after the other, which are mapped and not copied.
 
 It is no format of Arrow's: a writer of another version may choose other bytes for the same table, and the digest of a corpus
-must not depend on that. It does not know which documents make a block.
+must not depend on that. A mini-batch from a large corpus finds nearly every document in another block, so a few documents are
+read from their files without mapping these.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,13 +27,13 @@ from securetm.errors import Mistake
 
 NAMES = ("label", "party", "date", "person")
 _ALIGNED = 64
-_COLUMNS = {  # type, and how many numbers there are for each document, sentence, token or count
+_COLUMNS = {  # type of an entry, and of what there is one for each
     "rows": ("<i8", "documents"),
-    "texts": ("|u1", "texts"),
-    "digests": ("|u1", "texts"),  # what each document is called by, and its number among those that are called alike
+    "texts": (f"({DIGEST},)u1", "documents"),
+    "digests": (f"({DIGEST},)u1", "documents"),  # what each is called by, and its number among those that are called alike
     "copies": ("<i4", "documents"),
     **dict.fromkeys(NAMES, ("<i4", "documents")),
-    "embeddings": ("<f4", "embeddings"),
+    "embeddings": ("<f4", "documents"),
     "token_ends": ("<i8", "documents"),
     "sentence_ends": ("<i8", "sentences"),
     "tokens": ("<i4", "tokens"),
@@ -54,6 +54,11 @@ class BlockSize:
     sentences: int
     nonzeros: int = 0
 
+    @property
+    def starts(self) -> int:
+        """Where each document's counts begin, and where all of them end."""
+        return self.documents + 1
+
 
 @dataclass(frozen=True)
 class BlockLayout:
@@ -68,51 +73,31 @@ class BlockLayout:
         left_out = {*NAMES} - {*names} | (set() if width else {"embeddings"}) | (set() if counted else {*COUNTS})
         return cls(tuple(column for column in _COLUMNS if column not in left_out), width)
 
-    def shape(self, column: str, size: BlockSize) -> tuple[int, ...]:
-        """The shape of a column of a block."""
-        by = _COLUMNS[column][1]
-        shapes = {
-            "texts": (size.documents, DIGEST),
-            "embeddings": (size.documents, self.width),
-            "starts": (size.documents + 1,),
-        }
-        return shapes[by] if by in shapes else (int(getattr(size, by)),)
+    def kind(self, column: str) -> np.dtype[Any]:
+        """The type of an entry of a column."""
+        kind = np.dtype(_COLUMNS[column][0])
+        return np.dtype((kind, (self.width,))) if column == "embeddings" else kind
 
     @property
     def by_document(self) -> tuple[str, ...]:
         """The columns that have one entry for each document, whatever the others have."""
         return tuple(column for column in BY_DOCUMENT if column in self.columns)
 
-    def places(self, size: BlockSize) -> dict[str, int]:
-        """Where each column begins, in bytes from the beginning of the block."""
+    @lru_cache(maxsize=4_096)  # noqa: B019 - a layout is a value, and equal ones share what was computed
+    def places(self, size: BlockSize) -> Mapping[str, tuple[int, int]]:
+        """Where each column begins, in bytes from the beginning of the block, and how many bytes an entry of it takes."""
         found, at = {}, 0
         for column in self.columns:
-            found[column] = at
+            found[column] = at, self.kind(column).itemsize
             at += _padded(self._bytes(column, size))
         return found
-
-    @lru_cache(maxsize=4_096)  # noqa: B019 - a layout is a value, and equal ones share what was computed
-    def entries(self, size: BlockSize) -> Mapping[str, tuple[int, int]]:
-        """Where each column begins, and how many bytes an entry of it takes."""
-        return {column: (place, self._entry(column)) for column, place in self.places(size).items()}
-
-    def array(self, column: str, raw: bytearray) -> Array:
-        """The entries of a column as an array."""
-        found = np.frombuffer(raw, _COLUMNS[column][0])
-        return found.reshape(-1, self._across(column)) if column in ("texts", "digests", "embeddings") else found
-
-    def _entry(self, column: str) -> int:
-        return self._across(column) * np.dtype(_COLUMNS[column][0]).itemsize
-
-    def _across(self, column: str) -> int:
-        return {"texts": DIGEST, "digests": DIGEST, "embeddings": self.width}.get(column, 1)
 
     def length(self, size: BlockSize) -> int:
         """The bytes of a whole block."""
         return sum(_padded(self._bytes(column, size)) for column in self.columns)
 
     def _bytes(self, column: str, size: BlockSize) -> int:
-        return prod(self.shape(column, size)) * np.dtype(_COLUMNS[column][0]).itemsize
+        return _entries(column, size) * self.kind(column).itemsize
 
     def write(self, stream: BinaryIO, columns: Mapping[str, Array | list[Array]]) -> str:
         """Writes the columns of a block, each an array or several that follow one another, and returns their digest."""
@@ -120,7 +105,7 @@ class BlockLayout:
         for column in self.columns:
             held, written = columns[column], 0
             for piece in held if isinstance(held, list) else [held]:
-                raw = np.ascontiguousarray(piece, dtype=_COLUMNS[column][0]).reshape(-1).view(np.uint8).data
+                raw = np.ascontiguousarray(piece, dtype=self.kind(column).base).reshape(-1).view(np.uint8).data
                 stream.write(raw)
                 digest.update(raw)
                 written += len(raw)
@@ -136,21 +121,21 @@ class BlockLayout:
         """
         length, skipped = self.length(size), at % mmap.ALLOCATIONGRANULARITY
         if not length:
-            return {column: np.zeros(self.shape(column, size), _COLUMNS[column][0]) for column in self.columns}, b""
+            return {column: np.zeros(_entries(column, size), self.kind(column)) for column in self.columns}, b""
         opened = os.open(path, os.O_RDONLY)
         try:
             pages = mmap.mmap(opened, skipped + length, access=mmap.ACCESS_COPY, offset=at - skipped)
         finally:
             os.close(opened)
-        return self.columns_in(pages, skipped, size), memoryview(pages)[skipped : skipped + length]
+        columns = {
+            column: np.frombuffer(pages, self.kind(column), _entries(column, size), skipped + place)
+            for column, (place, _) in self.places(size).items()
+        }
+        return columns, memoryview(pages)[skipped : skipped + length]
 
-    def columns_in(self, buffer: Any, at: int, size: BlockSize) -> dict[str, Array]:
-        """The columns of a block that begins at this byte of a buffer."""
-        places, found = self.places(size), {}
-        for column in self.columns:
-            shape, kind = self.shape(column, size), _COLUMNS[column][0]
-            found[column] = np.frombuffer(buffer, kind, prod(shape), at + places[column]).reshape(shape)
-        return found
+
+def _entries(column: str, size: BlockSize) -> int:
+    return int(getattr(size, _COLUMNS[column][1]))
 
 
 def digest_of(raw: bytes | memoryview) -> str:
@@ -223,7 +208,7 @@ class BlockInFile:
 
     def raw(self, column: str, first: int, last: int) -> bytes:
         """The entries of a column from `first` up to `last`, as they are in the file."""
-        place, width = self.layout.entries(self.size)[column]
+        place, width = self.layout.places(self.size)[column]
         found = os.pread(self.file, (last - first) * width, self.at + place + first * width)
         if len(found) < (last - first) * width:
             raise damaged_shard(self.path, "it is shorter than when it was written")
@@ -278,7 +263,7 @@ def documents_alone(wanted: Iterable[tuple[BlockInFile, int]], layout: BlockLayo
             for column in ("words", "times"):
                 taken[column].append(block.raw(column, begin, end))
             starts.append(starts[-1] + end - begin)
-    found = {column: layout.array(column, bytearray().join(pieces)) for column, pieces in taken.items()}
+    found = {column: np.frombuffer(bytearray().join(pieces), layout.kind(column)) for column, pieces in taken.items()}
     found |= {"token_ends": np.array(token_ends[1:], np.int64), "sentence_ends": np.concatenate(sentences)}
     return {**found, "starts": np.array(starts, np.int32)} if counted else found
 

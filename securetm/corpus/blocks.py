@@ -5,6 +5,9 @@ A block holds a fixed number of documents and ends only between two persons, so 
 
 from __future__ import annotations
 
+import os
+import zipfile
+import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,8 +17,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from securetm.contracts import ON_DISK, Array, Keeping, Memory
-from securetm.corpus.array_files import read_arrays, save_arrays
-from securetm.errors import SplitOwner
+from securetm.corpus.records import damaged_file
+from securetm.errors import CannotWrite, NoSuchPath, SplitOwner, Unreadable
+from securetm.private_files import make_folder, writing
 
 _MEMORY = "memory"  # the folder beside the shards
 
@@ -130,3 +134,52 @@ def check_whole(persons: Array, numbers: Array) -> None:
     home[member] = numbers
     if not np.array_equal(home[member], numbers):
         raise SplitOwner()
+
+
+# ---- files of named arrays, in a zip with checksums and without pickle: what is kept of documents ----------------------
+
+
+def save_arrays(path: Path, arrays: dict[str, Array]) -> None:
+    """Writes named arrays for their owner alone to read; the same arrays give the same bytes.
+
+    A reader finds the old file or the new one, never a part of one.
+    """
+    try:
+        make_folder(path.parent)
+        _replace(path, arrays)
+    except OSError as fault:
+        raise CannotWrite(str(path), fault.strerror or type(fault).__name__) from fault
+
+
+def _replace(path: Path, arrays: dict[str, Array]) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with writing(beside) as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stub mistakes the arrays for its keywords
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        if beside.exists():
+            beside.unlink()
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of a file, each compared with its checksum."""
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            return {name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()}
+    except FileNotFoundError as fault:
+        raise NoSuchPath(str(path)) from fault
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError) as fault:
+        raise damaged_file(path, "it is not a whole corpus file") from fault
+    except OSError as fault:
+        raise Unreadable(str(path), fault.strerror or type(fault).__name__) from fault
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> Array:
+    with archive.open(name) as member:
+        array: Array = np.lib.format.read_array(member, allow_pickle=False)
+        if member.read(1):  # reading on to the end makes zipfile compare the checksum
+            raise zipfile.BadZipFile(name)
+        return array

@@ -18,13 +18,12 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import BLOCK_DOCUMENTS, Array
-from securetm.corpus.array_files import damaged_file, other_version, read_arrays, save_arrays
-from securetm.corpus.blocks import Block, by_person, check_whole, numbered, places_of_each
+from securetm.corpus.blocks import Block, by_person, check_whole, numbered, places_of_each, read_arrays, save_arrays
 from securetm.corpus.building import documents_of_strings
 from securetm.corpus.document_names import mixed
 from securetm.corpus.held_documents import HeldDocuments, check_equal, joined, unlike_parts, unrepeated
-from securetm.corpus.records import Dropped
-from securetm.corpus.store import is_stored, opened
+from securetm.corpus.records import Dropped, damaged_file
+from securetm.corpus.store import is_stored, opened, other_version
 from securetm.corpus.stored_documents import StoredDocuments, whole_corpus_needed
 from securetm.corpus.tokeniser import LONGEST, Tokeniser
 from securetm.errors import BadSetting
@@ -301,7 +300,7 @@ class Corpus:
             corpus, numbers = cls(documents, **facts["corpus"]), arrays.get("block_numbers")
             return corpus if numbers is None else corpus.replace(block_numbers=numbers)
         except (KeyError, IndexError, ValueError, TypeError, AttributeError) as fault:
-            raise damaged_file(str(path), f"its parts do not fit together ({type(fault).__name__})") from fault
+            raise damaged_file(path, f"its parts do not fit together ({type(fault).__name__})") from fault
 
 
 PartyCorpus = Corpus  # the documents of a party

@@ -1,4 +1,11 @@
-"""How much of a bound on a process's memory is left for documents, once the process has loaded what it needs. Linux only."""
+"""Writes a corpus on disk from documents that come one at a time. Memory is bounded by a setting, and not by the documents.
+
+First the source is read once, and its documents go into parts with words by number of first appearance. Beside a part lies what
+it added to the words and names, so a build that was killed goes on after the last whole part. Then blocks are made of the parts
+one at a time, with words in alphabetical order. The same source and settings give the same bytes, however often the build was
+stopped. What stays in memory is the vocabulary, the names, and a few bytes for each person, which is refused where it is too
+much. What is another's in the folder is refused, and never deleted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A docstring without doctests, literal blocks, tables of parameters and markup: sentences stay. It parses no Python."""
+"""The demonstration corpus: docstrings of installed packages, read by parsing their source. None of them is imported.
+
+They make five parties with different subjects for `securetm run` without a plan. They are public, so no privacy is at stake.
+"""
 
 from __future__ import annotations
 

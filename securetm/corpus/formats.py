@@ -1,4 +1,7 @@
-"""CSV and TSV with a first line of column names, also gzipped. It keeps one row in memory, never the file."""
+"""The formats of documents: tables with a first line of column names, JSON lines, Parquet, and a folder of texts.
+
+Each is read with bounded memory: a row, a line, a batch of rows or a file at a time.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from securetm.corpus.array_files import damaged_file
 from securetm.corpus.records import (
     LIMIT,
     ROLES,
@@ -22,6 +24,7 @@ from securetm.corpus.records import (
     bad_cell,
     bad_table,
     check_names,
+    damaged_file,
     decoded,
     document_too_long,
     empty_file,
@@ -40,18 +43,18 @@ def table_records(path: Path, columns: Columns, on_progress: OnProgress | None =
     rows = _rows(path, on_progress)
     line, header = next(rows, (0, []))
     if not header:
-        raise empty_file(str(path))
+        raise empty_file(path)
     check_names(header, path, line)
     roles = columns.found_in(header, path, line)
     places = {role: header.index(column) for role, column in roles.items()}
     found = False
     for line, row in rows:
         if len(row) != len(header):
-            raise bad_table(str(path), line, f"the row has {len(row)} cells where the first line names {len(header)}")
+            raise bad_table(path, line, f"the row has {len(row)} cells where the first line names {len(header)}")
         found = True
         yield record({role: row[place] or None for role, place in places.items()}, path, line)
     if not found:
-        raise empty_file(str(path))
+        raise empty_file(path)
 
 
 def _rows(path: Path, on_progress: OnProgress | None) -> Iterator[tuple[int, list[str]]]:
@@ -69,8 +72,8 @@ def _rows(path: Path, on_progress: OnProgress | None) -> Iterator[tuple[int, lis
                 yield reader.line_num, row
     except csv.Error as fault:
         if "field larger than field limit" in str(fault):
-            raise document_too_long(str(path), reader.line_num) from None
-        raise bad_table(str(path), reader.line_num, "the double quotes or line breaks of this row do not fit") from None
+            raise document_too_long(path, reader.line_num) from None
+        raise bad_table(path, reader.line_num, "the double quotes or line breaks of this row do not fit") from None
 
 
 _SPARSE = ("label", "party", "date")  # a line may lack them, whichever it is: no line decides for another one
@@ -89,25 +92,25 @@ def jsonl_records(path: Path, columns: Columns, on_progress: OnProgress | None =
         _check_line(cells, roles, path, line)
         yield record({role: cells.get(column) for role, column in roles.items()}, path, line)
     if not roles:
-        raise empty_file(str(path))
+        raise empty_file(path)
 
 
 def _object(text: str, path: Path, line: int) -> dict[str, Any]:
     try:
         cells = json.loads(text)
     except (ValueError, RecursionError):
-        raise invalid_json(str(path), line) from None  # json's own error carries the whole line
+        raise invalid_json(path, line) from None  # json's own error carries the whole line
     if not isinstance(cells, dict):
-        raise invalid_json(str(path), line)
+        raise invalid_json(path, line)
     return cells
 
 
 def _check_line(cells: dict[str, Any], roles: dict[str, str], path: Path, line: int) -> None:
     if roles["text"] not in cells:
-        raise missing_column(str(path), line, roles["text"], "text")
+        raise missing_column(path, line, roles["text"], "text")
     for role in _STRICT:
         if role not in roles and any(cells.get(name) is not None for name in USUAL[role]):
-            raise incomplete_column(str(path), line, role)
+            raise incomplete_column(path, line, role)
 
 
 _ROWS = 256  # of a batch: the longest documents must still fit into memory
@@ -121,22 +124,22 @@ def parquet_records(path: Path, columns: Columns, on_progress: OnProgress | None
 
     total = size_of(path)
     if not total:
-        raise empty_file(str(path))
+        raise empty_file(path)
     try:
         with faults_named(path), parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
             names = file.schema_arrow.names
             check_names(names, path, 1)
             roles = columns.found_in(names, path, 1, USUAL_IN_PARQUET)
             if not file.metadata.num_rows:
-                raise empty_file(str(path))
+                raise empty_file(path)
             for row, cells in enumerate(_cells(file, roles), 1):
                 yield record(_as_text(cells, path, row), path, row)
                 if on_progress and (row % _ROWS == 0 or row == file.metadata.num_rows):
                     on_progress(total * row // file.metadata.num_rows, total)
     except UnicodeDecodeError:
-        raise damaged_file(str(path), "a column of strings is not UTF-8") from None  # its own words quote the bytes
+        raise damaged_file(path, "a column of strings is not UTF-8") from None  # its own words quote the bytes
     except pyarrow.ArrowException as fault:
-        raise damaged_file(str(path), "it is not a whole Parquet file") from fault
+        raise damaged_file(path, "it is not a whole Parquet file") from fault
 
 
 def _cells(file: Any, roles: dict[str, str]) -> Iterator[dict[str, Any]]:
@@ -170,9 +173,9 @@ def _values(column: Any) -> Any:
 def _as_text(cells: dict[str, Any], path: Path, row: int) -> dict[str, Any]:
     text = cells["text"]
     if text is not None and not isinstance(text, (str, bytes)):
-        raise bad_cell(str(path), row, "text", f"is of type {type(text).__name__}, not a string")
+        raise bad_cell(path, row, "text", f"is of type {type(text).__name__}, not a string")
     if text is not None and len(text) > LIMIT:
-        raise document_too_long(str(path), row)
+        raise document_too_long(path, row)
     if isinstance(text, bytes):
         return {**cells, "text": decoded(text, path, row, is_row=True)}
     return cells
@@ -201,7 +204,7 @@ def _text_of_file(file: Path) -> str:
     with faults_named(file), file.open("rb") as stream:
         raw = stream.read(LIMIT + 1)
     if len(raw) > LIMIT:
-        raise document_too_long(str(file), 1)
+        raise document_too_long(file, 1)
     return decoded(raw, file, 1)
 
 

@@ -1,4 +1,4 @@
-"""Reads a corpus from any path: chooses the reader by the name of the file. It knows no format itself."""
+"""Reads a corpus from any path: chooses the reader by the name of the file. A corpus on disk is opened, and stays there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens text files with bounded memory, and names file and line in every error. It knows no format."""
+"""Documents as readers find them: lines of files, the role of each column, and checks of cells, whose errors quote none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.array_files import damaged_file
 from securetm.errors import Mistake, NoSuchPath, Unreadable
 
 OnProgress = Callable[[int, int], None]  # bytes read, bytes in all
@@ -50,10 +49,10 @@ class Lines:
         while line := stream.readline(LIMIT + 2):
             number += 1
             if len(line) > LIMIT + 1:
-                raise document_too_long(str(self.path), number)
+                raise document_too_long(self.path, number)
             yield number, decoded(line, self.path, number)
         if number == 0:
-            raise empty_file(str(self.path))
+            raise empty_file(self.path)
 
 
 def decoded(raw: bytes, path: Path, line: int, *, is_row: bool = False) -> str:
@@ -62,11 +61,11 @@ def decoded(raw: bytes, path: Path, line: int, *, is_row: bool = False) -> str:
     In errors, a row of a table has one number, however many lines it holds.
     """
     if b"\0" in raw:
-        raise _nul_byte(str(path), line + (0 if is_row else raw.count(b"\n", 0, raw.index(b"\0"))))
+        raise _nul_byte(path, line + (0 if is_row else raw.count(b"\n", 0, raw.index(b"\0"))))
     try:
         return raw.decode("utf-8-sig" if line == 1 else "utf-8")
     except UnicodeDecodeError as fault:  # its own words quote the bytes
-        raise wrong_encoding(str(path), line + (0 if is_row else raw.count(b"\n", 0, fault.start))) from None
+        raise wrong_encoding(path, line + (0 if is_row else raw.count(b"\n", 0, fault.start))) from None
 
 
 def _unpacked(packed: io.BufferedReader, path: Path) -> io.BufferedReader:
@@ -90,7 +89,7 @@ def faults_named(path: Path) -> Iterator[None]:
     except FileNotFoundError as fault:
         raise NoSuchPath(str(path)) from fault
     except (EOFError, gzip.BadGzipFile, zlib.error) as fault:
-        raise damaged_file(str(path), "its compressed data stop or are wrong") from fault
+        raise damaged_file(path, "its compressed data stop or are wrong") from fault
     except OSError as fault:
         raise Unreadable(str(path), fault.strerror or type(fault).__name__) from fault
 
@@ -140,7 +139,7 @@ class Columns:
             if present:
                 found[role] = present[0]
             elif asked or role == "text":
-                raise missing_column(str(path), line, asked or usual[role][-1], role)
+                raise missing_column(path, line, asked or usual[role][-1], role)
         return found
 
 
@@ -148,7 +147,7 @@ def check_names(names: Sequence[str], path: Path, line: int) -> None:
     """Refuses two columns of one name."""
     for second, name in enumerate(names):
         if (first := names.index(name)) != second:
-            raise bad_table(str(path), line, f"columns {first + 1} and {second + 1} have the same name")
+            raise bad_table(path, line, f"columns {first + 1} and {second + 1} have the same name")
 
 
 def record(cells: Mapping[str, Any], path: Path, line: int) -> Record:
@@ -161,9 +160,9 @@ def _text(cell: Any, path: Path, line: int) -> str:
     if cell is None:
         return ""
     if not isinstance(cell, str):
-        raise bad_cell(str(path), line, "text", f"is of type {type(cell).__name__}, not a string")
+        raise bad_cell(path, line, "text", f"is of type {type(cell).__name__}, not a string")
     if "\0" in cell:
-        raise _nul_byte(str(path), line)
+        raise _nul_byte(path, line)
     return cell
 
 
@@ -171,10 +170,10 @@ def _name(cell: Any, role: str, path: Path, line: int) -> str | None:
     if cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell)):
         return None
     if isinstance(cell, (list, dict)):
-        raise bad_cell(str(path), line, role, f"is of type {type(cell).__name__}, not a name or a number")
+        raise bad_cell(path, line, role, f"is of type {type(cell).__name__}, not a name or a number")
     name = str(cell)
     if "\0" in name or any("\ud800" <= character <= "\udfff" for character in name):
-        raise bad_cell(str(path), line, role, "holds a character that is not text")
+        raise bad_cell(path, line, role, "holds a character that is not text")
     return name
 
 
@@ -188,11 +187,11 @@ def _embedding(cell: Any, path: Path, line: int) -> Array | None:
     try:
         vector = np.asarray(numbers, dtype=np.float32)
     except (ValueError, TypeError, OverflowError):
-        raise bad_cell(str(path), line, "embedding", "is not a list of numbers") from None  # its own words quote the cell
+        raise bad_cell(path, line, "embedding", "is not a list of numbers") from None  # its own words quote the cell
     if vector.ndim != 1 or not len(vector):
-        raise bad_cell(str(path), line, "embedding", "is not a list of numbers")
+        raise bad_cell(path, line, "embedding", "is not a list of numbers")
     if not np.isfinite(vector).all():
-        raise bad_cell(str(path), line, "embedding", "holds a number that is not finite")
+        raise bad_cell(path, line, "embedding", "holds a number that is not finite")
     return vector
 
 
@@ -202,98 +201,72 @@ _NOT_NUMBERS = str.maketrans("[](),;", "      ")
 # ---- what is wrong with a file, and in which line --------------------------------------------------------------------
 
 
-def empty_file(path: str) -> Mistake:
-    """A file without a document."""
-    return Mistake("{path} is empty", hint="one document per line or row is needed", path=path)
+def at_line(path: Path | str, line: int, sentence: str, hint: str, **facts: Any) -> Mistake:
+    """A mistake in a line or row of a file."""
+    return Mistake("{path}, line {line}: " + sentence, hint=hint, path=str(path), line=line, **facts)
 
 
-def missing_column(path: str, line: int, column: str, role: str = "text") -> Mistake:
+def missing_column(path: Path | str, line: int, column: str, role: str = "text") -> Mistake:
     """A file without the column of a role."""
-    return Mistake(
-        "{path}, line {line}: there is no column called {column!r}",
-        hint="name the column that holds the {role}: --{role} COLUMN (in a plan {role} of [corpus], in Python {role}=); the "
-        "first line of a table holds the names of its columns",
-        path=path,
-        line=line,
-        column=column,
-        role=role,
+    hint = (
+        "name the column that holds the {role}: --{role} COLUMN (in a plan {role} of [corpus], in Python {role}=); the first "
+        "line of a table holds the names of its columns"
     )
+    return at_line(path, line, "there is no column called {column!r}", hint, column=column, role=role)
 
 
-def incomplete_column(path: str, line: int, column: str) -> Mistake:
+def incomplete_column(path: Path | str, line: int, column: str) -> Mistake:
     """A column that every document has to have, or none."""
-    return Mistake(
-        "{path}, line {line}: some documents have a {column} and some have none",
-        hint="give every document a {column}, or none, or name another column: --{column} COLUMN",
-        path=path,
-        line=line,
-        column=column,
-    )
+    hint = "give every document a {column}, or none, or name another column: --{column} COLUMN"
+    return at_line(path, line, "some documents have a {column} and some have none", hint, column=column)
 
 
-def bad_cell(path: str, line: int, column: str, problem: str) -> Mistake:
+def bad_cell(path: Path | str, line: int, column: str, problem: str) -> Mistake:
     """A cell that is not what its column holds."""
-    return Mistake(
-        "{path}, line {line}: the {column} {problem}",
-        hint="correct that line, or name another column: --{column} COLUMN (in a plan {column} of [corpus], in Python "
-        "{column}=)",
-        path=path,
-        line=line,
-        column=column,
-        problem=problem,
-    )
+    hint = "correct that line, or name another column: --{column} COLUMN (in a plan {column} of [corpus], in Python {column}=)"
+    return at_line(path, line, "the {column} {problem}", hint, column=column, problem=problem)
 
 
-def bad_table(path: str, line: int, problem: str) -> Mistake:
+def bad_table(path: Path | str, line: int, problem: str) -> Mistake:
     """A table whose rows cannot be told."""
-    return Mistake(
-        "{path}, line {line}: {problem}",
-        hint="put cells that hold the delimiter, a double quote or a line break between double quotes, double each quote "
-        "inside it, and end rows with LF or CRLF; the first line of a table holds the names of its columns, each once",
-        path=path,
-        line=line,
-        problem=problem,
+    hint = (
+        "put cells that hold the delimiter, a double quote or a line break between double quotes, double each quote inside it, "
+        "and end rows with LF or CRLF; the first line of a table holds the names of its columns, each once"
     )
+    return at_line(path, line, "{problem}", hint, problem=problem)
 
 
-def wrong_encoding(path: str, line: int) -> Mistake:
+def wrong_encoding(path: Path | str, line: int) -> Mistake:
     """Bytes that are no UTF-8."""
-    return Mistake(
-        "{path}, line {line}: this is not UTF-8",
-        hint="convert the file first: iconv -f latin1 -t utf-8 OLD > NEW",
-        path=path,
-        line=line,
-    )
+    return at_line(path, line, "this is not UTF-8", "convert the file first: iconv -f latin1 -t utf-8 OLD > NEW")
 
 
-def document_too_long(path: str, line: int) -> Mistake:
+def document_too_long(path: Path | str, line: int) -> Mistake:
     """More than memory is bounded for."""
-    return Mistake(
-        "{path}, line {line}: one document is longer than {megabytes} MB",
-        hint="split it: one document per line, and a document is at most {megabytes} MB",
-        path=path,
-        line=line,
-        megabytes=MEGABYTES,
-    )
+    hint = "split it: one document per line, and a document is at most {megabytes} MB"
+    return at_line(path, line, "one document is longer than {megabytes} MB", hint, megabytes=MEGABYTES)
 
 
-def invalid_json(path: str, line: int) -> Mistake:
+def invalid_json(path: Path | str, line: int) -> Mistake:
     """A line that is no object."""
-    return Mistake(
-        "{path}, line {line}: this is not a JSON object",
-        hint='JSONL is one object per line, such as {{"text": "..."}}; a file that is one JSON array must be rewritten',
-        path=path,
-        line=line,
-    )
+    hint = 'JSONL is one object per line, such as {{"text": "..."}}; a file that is one JSON array must be rewritten'
+    return at_line(path, line, "this is not a JSON object", hint)
 
 
-def _nul_byte(path: str, line: int) -> Mistake:
-    return Mistake(
-        "{path}, line {line}: there is a NUL byte in the text",
-        hint="is it a text file, and UTF-8 rather than UTF-16? remove NUL bytes with: tr -d '\\000' < OLD > NEW",
-        path=path,
-        line=line,
-    )
+def _nul_byte(path: Path | str, line: int) -> Mistake:
+    hint = "is it a text file, and UTF-8 rather than UTF-16? remove NUL bytes with: tr -d '\\000' < OLD > NEW"
+    return at_line(path, line, "there is a NUL byte in the text", hint)
+
+
+def empty_file(path: Path | str) -> Mistake:
+    """A file without a document."""
+    return Mistake("{path} is empty", hint="one document per line or row is needed", path=str(path))
+
+
+def damaged_file(path: Path | str, problem: str) -> Mistake:
+    """A file that is not as it was written."""
+    hint = "copy or download it again; compare its size with the original's"
+    return Mistake("{path} is damaged or was cut short: {problem}", hint=hint, path=str(path), problem=problem)
 
 
 # ---- documents that were read and are in no corpus; these figures stay with a party ------------------------------------

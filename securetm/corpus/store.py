@@ -1,7 +1,7 @@
-"""What is known of a stored corpus without reading its documents: how many they are, their blocks, their digest.
+"""The files of a corpus on disk: its manifest, its words and names, and its blocks as mapped columns.
 
-The manifest is written last, so a folder that has one holds the whole corpus. The digest covers everything but how the blocks
-are spread over files.
+The manifest is written last, so a folder that has one holds the whole corpus. Its digest covers everything but how the blocks
+are spread over files. Every block is compared with its digest when it is first read in a process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.array_files import other_version
 from securetm.corpus.block_layout import BlockInFile, BlockLayout, BlockSize, damaged_shard, digest_of, documents_alone
 from securetm.corpus.records import Dropped
 from securetm.errors import Mistake, NoSuchPath, Unreadable
@@ -347,4 +346,15 @@ def _no_corpus(folder: Path) -> Mistake:
         "{path} holds no corpus that `securetm corpus build` wrote",
         hint="build one (securetm corpus build SOURCE --out {path}), or give the documents themselves with --corpus",
         path=str(folder),
+    )
+
+
+def other_version(path: str, found: int, known: int) -> Mistake:
+    """A file of another version of its format."""
+    return Mistake(
+        "{path} was written in version {found} of its format; this securetm reads version {known}",
+        hint="write it again with this securetm, or read it with the one that wrote it",
+        path=path,
+        found=found,
+        known=known,
     )

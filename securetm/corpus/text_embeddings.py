@@ -1,6 +1,11 @@
-"""Finds a sentence-transformers model on this machine by name or folder, and loads it. It never uses a network.
+"""Turns texts into embeddings with a sentence-transformers model that is on this machine, and keeps them on disk.
 
-What a plan needs to know of a model (size of an embedding, digest of the weights) is read without loading it.
+Each text is embedded alone, so that no document's embedding depends on another document: a library rounds the rows of a product
+by how many there are. On a processor this costs no time; several at once are faster on a GPU only.
+
+An embedding tells what a text is about, so the file of kept ones is for its owner alone. It may be deleted at any time: what is
+missing or damaged is computed again. What a plan needs to know of a model (size of an embedding, digest of the weights) is read
+without loading it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""English stop words. The list is a choice: replace it freely."""
+"""Turns a text into sentences of words: for any script, and the same at every party.
+
+Scripts that put no space between words (Chinese, Japanese, Thai, Lao, Khmer and Burmese) need no dictionary: a long run of such
+letters is cut into overlapping runs of a fixed length, as search engines do, so that every longer word is made of runs, and
+found by them. A short run is a word as it stands, so that text with spaces between its words keeps them.
+
+`prune` chooses a vocabulary by counts; under differential privacy that choice must be paid for or public.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One process of a local pool, seen from the party's process: started, given tasks, heard, ended. It retries nothing."""
+"""The engine `pool`: processes on this machine, which map the shards of a corpus by themselves. No network.
+
+A process that is lost in a call, at whatever moment, is replaced, and its task is carried out again.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""The folder of one Ray cluster's own files: for its owner alone, with a fresh token, and gone once the cluster is.
+"""The engine that carries out tasks on Ray: on this machine, or on a cluster of the party's own that lets nobody else in.
 
-Ray opens the folders that it makes to everybody, so they lie inside this one. Its files are logs, sockets, and what it moves
-out of memory. The driver of a party that was killed deletes it; where the driver was killed, too, the next start does.
+Actors read documents where they lie. The question with its state is sent once a round, results are added as they arrive, and
+the tasks of a lost actor are carried out by another. Everything that Ray sees is inside the party.
+
+Ray opens the folders that it makes to everybody, so they lie inside one of the party's own with a fresh token, which is gone
+once the cluster is. The driver of a party that was killed deletes it; where the driver was killed, too, the next start does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Asks a given Ray cluster whether it lets anybody in, before a party joins it. It joins nothing."""
+"""The process of a party's Ray driver. It starts or joins a cluster and hands tasks to actors, as the party says by a pipe.
+
+It is a process of its own because Ray reads its settings from the environment, once in a process, and because it ends with its
+party however that ends, and deletes Ray's files: the pipe closes, which a thread of its own hears, whatever Ray is busy with.
+Where the system has no /proc, Ray's other processes are not found, and end by themselves once they miss this one.
+It is started by its own command line: python -m securetm.engines.ray_host PIPE
+"""
 
 from __future__ import annotations
 

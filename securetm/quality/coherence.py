@@ -1,4 +1,4 @@
-"""Coherence of topics by sliding windows: NPMI, and c_v of Röder, Both and Hinneburg (2015). It needs the order of words.
+"""Coherence of topics: by sliding windows (NPMI, and c_v of Röder, Both and Hinneburg 2015), and by word vectors (FedNMF).
 
 A window slides by one word and stays within a document; a shorter document is one window. Negative ids are words outside the
 vocabulary: they take a place in the window and are not counted.

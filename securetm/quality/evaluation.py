@@ -1,4 +1,7 @@
-"""Whether one model is better than another one on the same documents, or only luckier with these: the paired bootstrap."""
+"""Computes every figure of some topics, beside what topics reach that saw no document. What cannot be computed says why.
+
+Whether one model is better than another one on the same documents, or only luckier with these, says the paired bootstrap.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics together with what they are judged on: documents, vectors, other topics. It keeps what several figures need."""
+"""Every figure by name: what it needs, how it is computed, and its range. What several figures need is computed once."""
 
 from __future__ import annotations
 

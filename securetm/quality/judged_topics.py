@@ -1,4 +1,8 @@
-"""Topics that are judged: of a trained model, from a file, or of a control that saw no document. It computes no figure."""
+"""Topics that are judged: of a trained model, from a file, or of a control that saw no document.
+
+What a figure is worth is seen beside what controls reach. Whatever uses public vectors is to be compared with clusters of the
+vectors alone.
+"""
 
 from __future__ import annotations
 

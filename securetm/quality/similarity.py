@@ -1,4 +1,4 @@
-"""How well two models agree, or a model with the truth that made its documents (gFedNTM). It compares weights, not words."""
+"""How well two models agree, or a model with the truth that made its documents (gFedNTM), or runs of several seeds."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.corpus.array_files import read_arrays, save_arrays
+from securetm.corpus.blocks import read_arrays, save_arrays
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.records import LIMIT

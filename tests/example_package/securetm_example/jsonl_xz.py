@@ -8,9 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from securetm.corpus.array_files import damaged_file
 from securetm.corpus.building import Record
-from securetm.corpus.records import LIMIT, Columns, OnProgress, decoded, empty_file, faults_named, invalid_json, record
+from securetm.corpus.records import (
+    LIMIT,
+    Columns,
+    OnProgress,
+    damaged_file,
+    decoded,
+    empty_file,
+    faults_named,
+    invalid_json,
+    record,
+)
 
 
 def jsonl_xz_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
