@@ -14,12 +14,12 @@ import numpy as np
 
 from lab.federations import FederationForm, begun
 from lab.measuring import OnProgress, Row, told
+from lab.peers.ngrams import ELSEWHERE, LAMBDA, NGrams, adapted, topical
 from lab.research_corpora import by_subject, read_newsgroups
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.federation.simulation.simulation import train
-from securetm.models.adapted_ngrams import ELSEWHERE, LAMBDA, NGrams, adapted, topical
 from securetm.models.quality import perplexity
 from securetm.plans.profiles import make_model
 from securetm.stages import Unwatched

@@ -225,7 +225,7 @@ def _show_over_time(over_time: TopicsByDate, topics: list[list[str]], labels: To
 
 def _transformed(finished: FinishedRun, documents: PartyCorpus) -> tuple[Any, list[int]]:
     """Topic shares, and how many words of each document are known; documents without one are counted on standard error."""
-    from securetm.models.model_errors import NoKnownWords
+    from securetm.models.given_documents import NoKnownWords
     from securetm.reports.terminal import screen
 
     with warnings.catch_warnings(record=True) as caught:

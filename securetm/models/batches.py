@@ -62,3 +62,9 @@ def chunks(weights: Array, owners: Array | None, most: int) -> Iterator[Array]:
 def with_zero(ends: Array) -> Array:
     """Where each item begins, and where the last one ends, from where each one ends."""
     return np.concatenate([np.zeros(1, np.int64), np.asarray(ends, dtype=np.int64)])
+
+
+def grouped(owners: Array) -> tuple[Array, Array]:
+    """The documents by owner, and where each owner's begin and the last one's end; owners are in order."""
+    order = np.argsort(owners, kind="stable")
+    return order, np.append(np.flatnonzero(np.diff(owners[order], prepend=owners[order[:1]] - 1)), len(order))

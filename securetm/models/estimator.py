@@ -1,7 +1,7 @@
-"""The scikit-learn methods of every topic model: fit, transform, top words, save and load, on one machine.
+"""The one face of all topic models: fit, transform, top words, save and load as in scikit-learn, on one machine.
 
 `fit` asks the query of the model and adds its rows to the same clipped sum as a federation. A new model of securetm derives
-from `Estimator`, in a file or folder of its own, and gets a line in `securetm/models/__init__.py`.
+from `Estimator`, in a file of its own, and gets a line in `securetm/models/__init__.py`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, Needs, Origin, Reads, State, Terms, TopicModel, Unit
 from securetm.data_frames import FRAMES, framed
-from securetm.errors import BadSetting, NeedsSum, NotFound, SecuretmError
+from securetm.errors import BadSetting, Failed, Mistake, Misuse, NeedsSum, NotFound, SecuretmError
 from securetm.models.given_documents import SPREAD, as_documents, numbered, over, warn_of_unknown, words_of
-from securetm.models.model_errors import NoSums, NotFitted, NoWordToLearn
 from securetm.models.stored_model import origin_of_model, read_model, read_tokeniser, write_model
 from securetm.settings import require
 
@@ -33,155 +32,11 @@ if TYPE_CHECKING:
 _OUTPUT = "_sklearn_output_config"  # under this name scikit-learn keeps what `set_output` was told
 
 
-class Learned(Protocol):
-    """What these conventions read of a fitted model."""
+class NotFitted(Misuse, ValueError, AttributeError):
+    """this {model} has not learned anything yet"""
 
-    @property
-    def vocabulary(self) -> tuple[str, ...]:
-        """Its words."""
-        ...
-
-
-class SklearnConventions:
-    """The methods by which `clone`, `Pipeline`, `GridSearchCV` and `set_output` use a model.
-
-    Settings are frozen: nobody assigns them. `set_params` replaces them, because a search over settings needs it.
-    """
-
-    reads: ClassVar[frozenset[Reads]]
-    n_topics: int
-    _learned: ClassVar[Learned | None]
-
-    def __new__(cls, *_: Any, **__: Any) -> Self:
-        """A model on which scikit-learn can note things."""
-        _take_notes(cast(Any, cls))
-        return super().__new__(cls)
-
-    # ---- settings ----
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - no setting has settings of its own
-        """The settings by name."""
-        return {setting.name: getattr(self, setting.name) for setting in fields(self)}  # type: ignore[arg-type]
-
-    def set_params(self, **settings: Any) -> Self:
-        """Replaces settings, checked as when the model is made. What was learned under other settings is forgotten."""
-        before = self.get_params()
-        if unknown := sorted(settings.keys() - before.keys()):
-            raise NotFound(f"setting of {type(self).__name__}", unknown[0], tuple(before))
-        if settings:
-            made = type(self)(**{**before, **settings})  # refuses before anything is changed
-            kept = {_OUTPUT: vars(self)[_OUTPUT]} if _OUTPUT in vars(self) else {}
-            vars(self).clear()
-            vars(self).update({**made.get_params(), **kept})
-        return self
-
-    def __sklearn_clone__(self) -> Self:
-        """A model with the same settings that has learned nothing."""
-        fresh = type(self)(**deepcopy(self.get_params()))
-        if _OUTPUT in vars(self):
-            object.__setattr__(fresh, _OUTPUT, dict(vars(self)[_OUTPUT]))
-        return fresh
-
-    # ---- what scikit-learn asks ----
-
-    def __sklearn_tags__(self) -> Any:
-        """Reads counts or texts, sparse or dense, none of them negative; needs no `y`."""
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        counts = Reads.SENTENCES not in self.reads and Reads.EMBEDDINGS not in self.reads
-        given = InputTags(two_d_array=counts, sparse=counts, string=True, positive_only=True)
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=False),
-            transformer_tags=TransformerTags(preserves_dtype=["float64"]),
-            input_tags=given,
-        )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._learned is not None
-
-    # ---- names of columns ----
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of words that were learned from."""
-        return len(self._fitted().vocabulary)
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """The words that were learned from; there are none where a bare matrix was given."""
-        words = self._fitted().vocabulary
-        if numbered(words):
-            raise AttributeError("a matrix without names of columns was given to fit, so there is no feature_names_in_")
-        return np.array(words, dtype=object)
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002 - topics have names of their own
-        """The name of each topic's column: `lda0`, `lda1`, ..."""
-        self._fitted()
-        name = type(self).__name__.lower()
-        return np.array([f"{name}{topic}" for topic in range(self._topics_shown())], dtype=object)
-
-    # ---- data frames ----
-
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """`transform="pandas"` makes `transform` return data frames, `"default"` arrays; None leaves it as it is."""
-        if transform is None:
-            return self
-        if transform not in FRAMES:
-            raise BadSetting("set_output", "transform", repr(transform), "", known=FRAMES)
-        object.__setattr__(self, _OUTPUT, {"transform": transform})
-        return self
-
-    def _as_output(self, shares: Array, given: Any) -> Any:
-        """Topic shares in the form that `set_output`, or scikit-learn's own configuration, asks for."""
-        own: Mapping[str, str] = vars(self).get(_OUTPUT, {})
-        form = own.get("transform") or _configured()
-        return shares if form == "default" else framed(form, shares, self.get_feature_names_out(), given)
-
-    def _topics_shown(self) -> int:
-        """Topics of the learned state: a model that finds its number of topics may have others than `n_topics`."""
-        return self.n_topics
-
-    def _fitted(self) -> Learned:
-        if self._learned is None:
-            raise unfitted(type(self).__name__)
-        return self._learned
-
-
-@cache
-def _take_notes(cls: type) -> None:
-    """Lets a frozen model take attributes whose names begin with `_`: scikit-learn's tools note things on it under such names.
-
-    A dataclass gets the methods that freeze it after its class was made, so they are wrapped when the first model is made.
-    """
-    freeze, keep = cast(Any, cls.__setattr__), cast(Any, cls.__delattr__)
-
-    def set_(model: object, name: str, value: Any) -> None:
-        put = object.__setattr__ if name.startswith("_") else freeze
-        put(model, name, value)
-
-    def delete(model: object, name: str) -> None:
-        drop = object.__delattr__ if name.startswith("_") else keep
-        drop(model, name)
-
-    cls.__setattr__, cls.__delattr__ = set_, delete  # type: ignore[method-assign,assignment]
-
-
-def unfitted(model: str) -> SecuretmError:
-    """The error of a model that has learned nothing, which whoever waits for scikit-learn's own also catches."""
-    theirs = sys.modules.get("sklearn.exceptions")  # who names it has imported it
-    return NotFitted(model) if theirs is None else _both(theirs.NotFittedError)(model)
-
-
-@cache
-def _both(theirs: type[Exception]) -> type[NotFitted]:
-    return type("NotFitted", (NotFitted, theirs), {"__doc__": NotFitted.__doc__, "__module__": NotFitted.__module__})
-
-
-def _configured() -> str:
-    """What `sklearn.set_config(transform_output=...)` says; without scikit-learn nobody can have said anything."""
-    configuration = sys.modules.get("sklearn")
-    return "default" if configuration is None else str(configuration.get_config().get("transform_output", "default"))
+    model: str
+    hint = "call fit(documents) first, or {model}.load(path)"
 
 
 _KINDS = {"int": (Integral, int, "a whole number"), "float": (Real, float, "a number")}  # by their annotation
@@ -219,11 +74,19 @@ class LearnedState:
 _FITTED_FURTHER = Origin.unbounded("fitted further on documents of which nothing is said")
 
 
-class Estimator(SklearnConventions, TopicModel):
-    """A topic model with scikit-learn's methods. Settings are frozen; `fit` and `load` set the learned state."""
+class Estimator(TopicModel):
+    """A topic model with scikit-learn's methods. `fit` and `load` set the learned state.
+
+    Settings are frozen: nobody assigns them. `set_params` replaces them, because a search over settings needs it.
+    """
 
     n_topics: int
     _learned: ClassVar[LearnedState | None] = None  # `fit` and `load` set it on the instance
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """A model on which scikit-learn can note things."""
+        _take_notes(cast(Any, cls))
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Refuses settings that are not numbers, or not whole numbers; a number of numpy's becomes a plain one."""
@@ -329,7 +192,7 @@ class Estimator(SklearnConventions, TopicModel):
     def learned(self) -> LearnedState:
         """State and vocabulary after `fit` or `load`."""
         if self._learned is None:
-            raise unfitted(type(self).__name__)
+            raise _unfitted(type(self).__name__)
         return self._learned
 
     @property
@@ -364,6 +227,86 @@ class Estimator(SklearnConventions, TopicModel):
         object.__setattr__(model, "_learned", learned)
         return model
 
+    # ---- what scikit-learn's tools ask: settings ----
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - no setting has settings of its own
+        """The settings by name."""
+        return {setting.name: getattr(self, setting.name) for setting in fields(self)}  # type: ignore[arg-type]
+
+    def set_params(self, **settings: Any) -> Self:
+        """Replaces settings, checked as when the model is made. What was learned under other settings is forgotten."""
+        before = self.get_params()
+        if unknown := sorted(settings.keys() - before.keys()):
+            raise NotFound(f"setting of {type(self).__name__}", unknown[0], tuple(before))
+        if settings:
+            made = type(self)(**{**before, **settings})  # refuses before anything is changed
+            kept = {_OUTPUT: vars(self)[_OUTPUT]} if _OUTPUT in vars(self) else {}
+            vars(self).clear()
+            vars(self).update({**made.get_params(), **kept})
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        """A model with the same settings that has learned nothing."""
+        fresh = type(self)(**deepcopy(self.get_params()))
+        if _OUTPUT in vars(self):
+            object.__setattr__(fresh, _OUTPUT, dict(vars(self)[_OUTPUT]))
+        return fresh
+
+    # ---- what scikit-learn asks ----
+
+    def __sklearn_tags__(self) -> Any:
+        """Reads counts or texts, sparse or dense, none of them negative; needs no `y`."""
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        counts = Reads.SENTENCES not in self.reads and Reads.EMBEDDINGS not in self.reads
+        given = InputTags(two_d_array=counts, sparse=counts, string=True, positive_only=True)
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(preserves_dtype=["float64"]),
+            input_tags=given,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._learned is not None
+
+    # ---- names of columns ----
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of words that were learned from."""
+        return len(self.learned.vocabulary)
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The words that were learned from; there are none where a bare matrix was given."""
+        words = self.learned.vocabulary
+        if numbered(words):
+            raise AttributeError("a matrix without names of columns was given to fit, so there is no feature_names_in_")
+        return np.array(words, dtype=object)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002 - topics have names of their own
+        """The name of each topic's column: `lda0`, `lda1`, ..."""
+        name = type(self).__name__.lower()
+        return np.array([f"{name}{topic}" for topic in range(len(self.components_))], dtype=object)
+
+    # ---- data frames ----
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """`transform="pandas"` makes `transform` return data frames, `"default"` arrays; None leaves it as it is."""
+        if transform is None:
+            return self
+        if transform not in FRAMES:
+            raise BadSetting("set_output", "transform", repr(transform), "", known=FRAMES)
+        object.__setattr__(self, _OUTPUT, {"transform": transform})
+        return self
+
+    def _as_output(self, shares: Array, given: Any) -> Any:
+        """Topic shares in the form that `set_output`, or scikit-learn's own configuration, asks for."""
+        own: Mapping[str, str] = vars(self).get(_OUTPUT, {})
+        form = own.get("transform") or _configured()
+        return shares if form == "default" else framed(form, shares, self.get_feature_names_out(), given)
+
     # ---- one machine's side of the query path ----
 
     def advance(self, state: State, total: Any, in_place: bool) -> State:  # noqa: ARG002 - some models can, most need not
@@ -377,7 +320,11 @@ class Estimator(SklearnConventions, TopicModel):
         """The state before anything is learned, and the generator that it was drawn from."""
         words, rng = tuple(train.vocabulary), np.random.default_rng(seed)
         if not words:
-            raise NoWordToLearn()
+            raise Failed(
+                "the documents have no word at all, so there is nothing to learn from them",
+                hint="is it the right column or list of words? do the tokeniser's settings fit the language "
+                "(min_length, pattern)?",
+            )
         return LearnedState(self.start(words, rng), words, tokeniser=tokeniser), rng
 
     def _epochs(
@@ -418,7 +365,11 @@ def _check_sums(model: str, terms: Terms, learned: LearnedState) -> None:
     if terms.needs is not Needs.SUM:
         raise NeedsSum("partial_fit")
     if learned.from_file and _adds_up(terms):
-        raise NoSums(model)
+        raise Mistake(
+            "this {model} does not hold the sums that it learned from, so no documents can be added to them",
+            hint="a model from a file holds topics only: fit a new one, or give all documents to partial_fit, a part at a time",
+            model=model,
+        )
 
 
 def held_back(keys: Array, share: float) -> Array:
@@ -456,3 +407,42 @@ def _batches(count: int, size: int, rng: np.random.Generator) -> list[Array] | l
 
 def _per_word(model: TopicModel, state: State, documents: Any) -> float:
     return float(model.log_likelihood(state, documents, documents).sum() / max(documents.counts.sum(), 1))
+
+
+# ---- scikit-learn, which is imported only where it asks itself ----
+
+
+@cache
+def _take_notes(cls: type) -> None:
+    """Lets a frozen model take attributes whose names begin with `_`: scikit-learn's tools note things on it under such names.
+
+    A dataclass gets the methods that freeze it after its class was made, so they are wrapped when the first model is made.
+    """
+    freeze, keep = cast(Any, cls.__setattr__), cast(Any, cls.__delattr__)
+
+    def set_(model: object, name: str, value: Any) -> None:
+        put = object.__setattr__ if name.startswith("_") else freeze
+        put(model, name, value)
+
+    def delete(model: object, name: str) -> None:
+        drop = object.__delattr__ if name.startswith("_") else keep
+        drop(model, name)
+
+    cls.__setattr__, cls.__delattr__ = set_, delete  # type: ignore[method-assign,assignment]
+
+
+def _unfitted(model: str) -> SecuretmError:
+    """The error of a model that has learned nothing, which whoever waits for scikit-learn's own also catches."""
+    theirs = sys.modules.get("sklearn.exceptions")  # who names it has imported it
+    return NotFitted(model) if theirs is None else _both(theirs.NotFittedError)(model)
+
+
+@cache
+def _both(theirs: type[Exception]) -> type[NotFitted]:
+    return type("NotFitted", (NotFitted, theirs), {"__doc__": NotFitted.__doc__, "__module__": NotFitted.__module__})
+
+
+def _configured() -> str:
+    """What `sklearn.set_config(transform_output=...)` says; without scikit-learn nobody can have said anything."""
+    configuration = sys.modules.get("sklearn")
+    return "default" if configuration is None else str(configuration.get_config().get("transform_output", "default"))

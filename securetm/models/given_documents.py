@@ -14,8 +14,7 @@ from securetm.contracts import Array, Perturbed, Reads, TopicModel
 from securetm.corpus.blocks import HeldInBlocks
 from securetm.corpus.held_documents import check_lengths
 from securetm.corpus.tokeniser import LONGEST
-from securetm.errors import BadSetting
-from securetm.models.model_errors import NoEmbeddings, NoKnownWords, NoMatrix, NoSentences, OtherEmbeddings, OtherVocabulary
+from securetm.errors import BadSetting, Mistake
 
 if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser
@@ -23,6 +22,14 @@ if TYPE_CHECKING:
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)  # spreads numbers over 64 bits
 _UNNAMED = "word "  # before the number of a column that has no name
+
+
+class UnfitDocuments(Mistake, ValueError):
+    """documents that a model cannot read; scikit-learn's tools wait for a ValueError"""
+
+
+class NoKnownWords(UserWarning):
+    """Some documents have no word of the model's vocabulary, so their topic shares are those of any document."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ def over(given: Any, vocabulary: tuple[str, ...], tokeniser: Tokeniser | None = 
         return _read(texts, tokeniser, vocabulary, keep_empty=True)
     known = given if _are_documents(given) else _counted(given, column_names(given) or vocabulary, embeddings)
     if tuple(known.vocabulary) != vocabulary:
-        raise OtherVocabulary(len(known.vocabulary), len(vocabulary))
+        raise _other_vocabulary(len(known.vocabulary), len(vocabulary))
     return known
 
 
@@ -145,7 +152,7 @@ def _counted(matrix: Any, vocabulary: Sequence[str] | None, embeddings: Array | 
     counts = _counts_of(matrix)
     words = tuple(vocabulary) if vocabulary is not None else tuple(f"{_UNNAMED}{v}" for v in range(counts.shape[1]))
     if len(words) != counts.shape[1]:
-        raise OtherVocabulary(counts.shape[1], len(words))
+        raise _other_vocabulary(counts.shape[1], len(words))
     from securetm.corpus.held_documents import keys_of_counts
 
     return BagOfWords(counts, words, keys_of_counts(counts, words, embeddings), embeddings=embeddings)
@@ -159,7 +166,12 @@ def _counts_of(matrix: Any) -> Any:
     table = matrix if sparse.issparse(matrix) else _numbers(np.asarray(matrix))
     if table.dtype.kind not in "biuf" or table.ndim != 2 or table.shape[1] == 0:
         shape = " x ".join(map(str, table.shape))
-        raise NoMatrix(f"{'numbers' if table.dtype.kind in 'biuf' else 'texts or other things'}, {shape or 'a single one'}")
+        raise UnfitDocuments(
+            "the documents are neither a corpus, nor texts, nor a matrix of counts with a column for each word, but {found}",
+            hint="give a list of texts, a corpus (securetm.Corpus.from_strings, securetm.read_corpus), or "
+            "counts: documents x words",
+            found=f"{'numbers' if table.dtype.kind in 'biuf' else 'texts or other things'}, {shape or 'a single one'}",
+        )
     counts = sparse.csr_array(table)
     if not counts.has_canonical_format or not counts.data.all():
         counts = counts.copy()  # the caller's matrix stays as it is
@@ -184,7 +196,7 @@ def _numbers(table: Any) -> Any:
 def check_needs(model: TopicModel, documents: Any) -> None:
     """Raises unless the documents have the sentences, or embeddings of the size, that the model reads."""
     if Reads.SENTENCES in model.reads and not documents.has_sentences:
-        raise NoSentences()
+        raise no_sentences()
     if model.embedding_size:
         check_width(documents.embedding_width, model.embedding_size)
 
@@ -199,6 +211,37 @@ def check_embeddings(embeddings: Array | None, size: int) -> Array:
 def check_width(found: int, size: int) -> None:
     """Refuses embeddings that have another number of numbers, of which 0 means that there are none."""
     if not found:
-        raise NoEmbeddings(size)
+        raise UnfitDocuments(
+            "the documents have no embeddings, and the model reads one of {size:number|numbers} beside each document's words",
+            hint="name the column that holds them (--embedding COLUMN, or embeddings= in Corpus.from_strings), "
+            "or give a matrix of "
+            "counts with them as a pair, (counts, embeddings)",
+            size=size,
+        )
     if found != size:
-        raise OtherEmbeddings(found, size)
+        raise UnfitDocuments(
+            "the documents' embeddings have {found:number|numbers} each where the model reads {size}",
+            hint="set the model's embedding_size to theirs (--set model.embedding_size={found}), or embed the "
+            "documents as for the "
+            "model",
+            found=found,
+            size=size,
+        )
+
+
+def no_sentences() -> UnfitDocuments:
+    """The mistake of documents in no reading order, given to a model that reads sentences."""
+    return UnfitDocuments(
+        "the documents are counts of words: where their sentences end is not known",
+        hint="read them from texts (Corpus.from_strings, read_corpus), or give tokens with sentence_ends; "
+        "for bare counts take LDA",
+    )
+
+
+def _other_vocabulary(found: int, known: int) -> UnfitDocuments:
+    return UnfitDocuments(
+        "the documents have {found} words where the model's vocabulary has {known}, or others, or in another order",
+        hint="count the documents over the model's own vocabulary, for example with corpus.project(model.learned.vocabulary)",
+        found=found,
+        known=known,
+    )

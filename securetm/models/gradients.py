@@ -5,14 +5,18 @@ how the holder of their state steps: Adam, SGD, FedAvg, FedAdam, FedYogi, FedAda
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numba import njit
 
-from securetm.contracts import Array, Block, ClippedSum, Losses, Memory, State, Terms, Unit
+from securetm.contracts import Answer, Array, Block, ClippedSum, Losses, Memory, State, Terms, Unit
 from securetm.errors import NotFound, check_setting
+from securetm.models.batches import shuffled
+from securetm.models.estimator import Estimator
 
 
 class LearnsByEpochs(Protocol):
@@ -22,22 +26,11 @@ class LearnsByEpochs(Protocol):
         """The weights after the local epochs of one party."""
 
 
-class LearnsByGradients(Protocol):
-    """A model whose loss has a gradient for each document. Its state has one flat array of weights."""
-
-    @property
-    def batch(self) -> int:
-        """Documents of each party in a step."""
-
-    def losses_of(self, state: State, documents: Any) -> Losses:
-        """The losses of these documents."""
-
-
 @dataclass(frozen=True)
 class StepQuery:
     """Asks for the sum of the documents' gradients at the current weights. The party has drawn the batch already."""
 
-    model: LearnsByGradients
+    model: GradientModel
     state: State
 
     @property
@@ -127,7 +120,7 @@ def optimiser_step(
 
 
 SERVER_STEPS = (AVERAGE, ADAM, YOGI, ADAGRAD)
-MOMENTS = ("server_first", "server_second")
+_MOMENTS, MOMENTS = ("first", "second"), ("server_first", "server_second")
 _ADAPTIVE_RATE = 1e-2
 _MOST = 1e15  # a larger difference of one weight is clamped, so that its square is finite in single precision
 
@@ -177,3 +170,96 @@ class ServerOptimiser:
         if self.server == YOGI:
             after = before - new * squares * np.sign(before - squares)
         return after
+
+
+# ---- models that learn by gradients ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GradientModel(ServerOptimiser, Estimator):
+    """A model whose loss has a gradient for each document; its fields are public settings, all that it learns is in the state.
+
+    It asks for a gradient over one batch. With `local_epochs` a party trains so many epochs on its own documents, and answers
+    with the difference of its weights.
+    """
+
+    n_topics: int = 50  # of the shared model
+    batch: int = 64  # documents of each party in a step
+    learning_rate: float = 2e-3  # of a step
+    beta1: float = 0.9  # of Adam
+    optimiser: str = ADAM  # adam or sgd
+    dtype: str = "float32"  # float32 or float64
+    local_epochs: int = 0  # at each party in a round; 0: a gradient per batch
+    federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
+    federated_epochs: ClassVar[float] = 30.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_setting(self, "n_topics", self.n_topics >= 2, "must be at least 2")
+        check_setting(self, "batch", self.batch >= 1, "must be at least 1")
+        check_setting(self, "learning_rate", self.learning_rate > 0, "must be positive")
+        check_setting(self, "beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
+        check_setting(self, "optimiser", self.optimiser in OPTIMISERS, f"must be one of {OPTIMISERS}")
+        check_setting(self, "dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
+        check_setting(self, "local_epochs", self.local_epochs >= 0, "must not be negative")
+        check_setting(self, "server", self.local_epochs > 0 or self.server == AVERAGE, "needs local_epochs of at least 1")
+
+    @property
+    def epochs_per_round(self) -> int:
+        """The epochs of a party in a round."""
+        return max(1, self.local_epochs)
+
+    @abstractmethod
+    def losses_of(self, state: State, documents: Any) -> Losses:
+        """The losses of these documents."""
+
+    @abstractmethod
+    def local_gradient(self, state: State, documents: Any, rows: Array, number: int) -> Array:
+        """The gradient of a party's local step of that number, on these of its documents."""
+
+    def restored(self, weights: Array) -> Array:
+        """The weights as they must be after every step."""
+        return weights
+
+    def query(self, state: State) -> StepQuery | EpochsQuery:
+        """The next question: a gradient over one batch, or the difference of each party's weights after local epochs."""
+        return EpochsQuery(self, state) if self.local_epochs else StepQuery(self, state)
+
+    def update(self, state: State, answer: Answer) -> State:
+        """The state after one answer: a gradient step, or a federated average."""
+        return self.advance(state, answer.total or {}, in_place=False)
+
+    def advance(self, state: State, total: Mapping[str, Array], in_place: bool) -> State:
+        """`update` on bare blocks; in place it reuses the state's arrays, which nobody else may hold."""
+        count = float(total["documents"][0]) if "documents" in total else 0.0
+        after = {**state, "step": state["step"] + 1}
+        if count <= 0.0:  # no document was drawn, or noise made the count negative
+            return after
+        if self.local_epochs:
+            after = {**after, **self.server_step(state, total["difference"] / count)}
+            return {**after, "weights": self.restored(after["weights"])}
+        memory: State = {name: state[name] for name in _MOMENTS if name in state}
+        number = int(after["step"][0])
+        weights, memory = self.stepped(state["weights"], total["gradient"], count, memory, number, in_place)
+        return {**after, "weights": weights, **memory}
+
+    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
+        """All but the moments of the optimisers."""
+        return {name: array for name, array in state.items() if name not in (*_MOMENTS, *MOMENTS)}
+
+    def trained(self, state: State, documents: Any, memory: Memory, rng: np.random.Generator) -> Array:  # noqa: ARG002
+        """The weights after the local epochs of one party. The optimiser starts without moments, since these never travel."""
+        weights = state["weights"].copy()
+        moments: State = optimiser_moments(self.optimiser, weights)
+        for number, rows in enumerate(shuffled(len(documents), self.batch, self.local_epochs, rng), start=1):
+            gradient = self.local_gradient({**state, "weights": weights}, documents, rows, number)
+            weights, moments = self.stepped(weights, gradient, len(rows), moments, number, in_place=True)
+        return weights
+
+    def stepped(
+        self, weights: Array, gradient: Array, count: float, memory: State, number: int, in_place: bool
+    ) -> tuple[Array, State]:
+        """Weights and moments after one step along the mean gradient."""
+        step = weights, gradient, count, memory, number, self.learning_rate, self.beta1
+        weights, memory = optimiser_step(*step, in_place)
+        return self.restored(weights), memory

@@ -12,13 +12,13 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, Public, State, Terms
-from securetm.errors import BrokenPromise, check_setting
+from securetm.errors import BrokenPromise, Failed, check_setting
 from securetm.models.bags import BagDocuments, Bags, Completion
-from securetm.models.estimator import Estimator
+from securetm.models.batches import grouped
 from securetm.models.fixed_order import add_product, overlaps, plus
 from securetm.models.likely_counts import likely_totals
-from securetm.models.model_errors import TooManyPairs
-from securetm.models.public_knowledge import PublicKnowledge, public_fits, without_public
+from securetm.models.mixed_topics import MixedTopics, kept_fit, without_kept
+from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.questions.words import total_of
 
 
@@ -155,9 +155,7 @@ class DocumentPairs:
 
     def norms(self, owners: Array) -> Array:
         """The l2 norm of each owner's rows, summed over all its documents."""
-        order = np.argsort(owners, kind="stable")
-        heads = np.append(np.flatnonzero(np.diff(owners[order], prepend=owners[order[:1]] - 1)), len(order))
-        return lengths_of(order, heads, self.held.bags, self.single, self.pair, self.words)
+        return lengths_of(*grouped(owners), self.held.bags, self.single, self.pair, self.words)
 
     def gradient(self, weights: Array) -> Array:
         """The weighted sum of the documents' rows, flat."""
@@ -350,7 +348,7 @@ _LEAST = 1e-12  # of a word in a topic
 
 
 @dataclass(frozen=True)
-class Moments(Estimator):
+class Moments(MixedTopics):
     """Topics that explain which words stand together in documents, learned in a single round.
 
     With `n_topics = 0` there are as many topics as the sum shows beyond noise and chance, at least 2.
@@ -360,11 +358,9 @@ class Moments(Estimator):
     alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
     alone: float = 0.2  # the share of a document's squared row that says which words it holds; the rest says which two
     passes: int = 60  # over the topics
-    threads: int = 1  # changes nothing but the time it takes
     name: ClassVar[str] = "moments"
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 1
-    starts_public: ClassVar[bool] = True
     most_rounds: ClassVar[int] = 1  # the answer does not depend on the model: asked again, it is the same
 
     def __post_init__(self) -> None:
@@ -373,7 +369,6 @@ class Moments(Estimator):
         check_setting(self, "alpha", 1e-9 <= self.alpha < np.inf, "must be at least 1e-9 and finite")
         check_setting(self, "alone", 0 < self.alone < 1, "must be above 0 and below 1")
         check_setting(self, "passes", self.passes >= 1, "must be at least 1")
-        check_setting(self, "threads", self.threads >= 1, "must be at least 1")
 
     @property
     def most_shown_topics(self) -> int:
@@ -385,8 +380,7 @@ class Moments(Estimator):
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random topics, which the first sum replaces by those that it leads to from there."""
         words, topics = len(vocabulary), self.n_topics or 2
-        if words > MOST_WORDS:
-            raise TooManyPairs(words, MOST_WORDS)
+        check_pairs(words)
         found = rng.gamma(1.0, 1.0, (topics, words)) + _LEAST
         return {
             "topics": found / found.sum(axis=1, keepdims=True),
@@ -422,17 +416,13 @@ class Moments(Estimator):
         kept = {"topics": found.topics, "prevalence": found.prevalence, "together": found.together}
         return {**kept, "spectrum": sums.spectrum[:_SHOWN], "beyond": np.full(1, sums.beyond_chance)}
 
-    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The topics, without what is public of words: only estimates from the sum read it."""
-        return without_public(state)
-
     def fits(self, state: State, words: int) -> bool:
-        """With `n_topics = 0`, also of a state with more than two topics; and of one that began with public topics."""
-        if not public_fits(state, self.most_shown_topics, words):
-            return False
-        state = without_public(state)
+        """With `n_topics = 0`, also of a state with more than two topics."""
         if self.n_topics or "topics" not in state or not 2 <= len(state["topics"]) <= MOST_FOUND:
             return super().fits(state, words)
+        if not kept_fit(state, self.most_shown_topics, words):
+            return False
+        state = without_kept(state)
         count = len(state["topics"])
         like = {"topics": (count, words), "prevalence": (count,), "together": (count, count)}
         real, whole = {**like, "spectrum": (min(_SHOWN, words),)}, {"beyond": (1,), "step": (1,)}
@@ -448,18 +438,14 @@ class Moments(Estimator):
         shares: Array = found / found.sum(axis=1, keepdims=True)
         return shares
 
-    def infer(self, state: State, documents: Any) -> Array:
-        """Each document's topic shares under the shared topics, without random draws (CVB0 with fixed topics)."""
-        by_word = self._by_word(state)
-        held, alpha = BagDocuments.of(documents.counts, len(by_word)), np.full(by_word.shape[1], self.alpha)
-        return held.shares(by_word, alpha, _FOLDING, self.threads)
+    def folding(self, state: State) -> tuple[Array, int]:
+        """The symmetric alpha, and 100 passes."""
+        return np.full(len(state["topics"]), self.alpha), _FOLDING
 
-    def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """The log-likelihood of each document's unseen words, given its seen words and how large topics are."""
-        by_word = self._by_word(state)
-        prior = Completion.around(by_word, state["prevalence"], len(state["prevalence"]) * self.alpha)
-        shares = prior.shares(by_word, BagDocuments.of(seen.counts, len(by_word)), self.threads)
-        return BagDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
+    def completing(self, state: State) -> tuple[Array, Completion]:
+        """Around the prevalence that the sum shows."""
+        by_word = self.by_word(state)
+        return by_word, Completion.around(by_word, state["prevalence"], len(state["prevalence"]) * self.alpha)
 
     def findings(self, state: State) -> Mapping[str, Any]:
         """How large each topic is, which stand together, and how many the sum shows."""
@@ -479,8 +465,16 @@ class Moments(Estimator):
         count = min(max(beyond, 2), MOST_FOUND)
         return np.random.default_rng([count, state["topics"].shape[1]]).gamma(1.0, 1.0, (count, state["topics"].shape[1]))
 
-    def _by_word(self, state: State) -> Array:
-        return np.ascontiguousarray(self.topics(state).T)
+
+def check_pairs(words: int) -> None:
+    """Refuses more words than a sum of all pairs takes."""
+    if words > MOST_WORDS:
+        raise Failed(
+            "the model moments counts every pair of words, and {words:,} words are more than the {most:,} that it takes",
+            hint="keep fewer words (vocabulary.max_words), or take lda-vi, which counts words in topics",
+            words=words,
+            most=MOST_WORDS,
+        )
 
 
 def _as_frequent(topics: Array, frequencies: Array) -> Array:
@@ -533,8 +527,7 @@ class TopicsBefore:
 
     def question(self, words: int, multiplier: float) -> NoisedPairs:
         """How often each two of so many words stand in one document."""
-        if words > MOST_WORDS:
-            raise TooManyPairs(words, MOST_WORDS)
+        check_pairs(words)
         return NoisedPairs(PairsQuery(Moments(n_topics=self.topics), words), multiplier)
 
     def found(self, vocabulary: Sequence[str], answer: Answer, public: Public | None) -> PublicKnowledge:

@@ -18,12 +18,12 @@ from numba import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import BrokenPromise, check_setting
 from securetm.models.bags import BagDocuments, Bags, Completion
-from securetm.models.batches import on_ranges
-from securetm.models.estimator import Estimator
+from securetm.models.batches import grouped, on_ranges
 from securetm.models.fixed_order import overlaps, plus
 from securetm.models.likely_counts import likely_counts
-from securetm.models.noisy_counts import NoisedCounts, Totals, noised_fit, public_words, stand_above, told_to_parties
-from securetm.models.public_knowledge import PublicKnowledge, public_fits, without_public
+from securetm.models.mixed_topics import MixedTopics
+from securetm.models.noisy_counts import NoisedCounts, Totals, public_words
+from securetm.models.public_knowledge import PublicKnowledge
 
 COUNTS, LOG, L2 = 0, 1, 2  # what a word of a document weighs
 _SETTLED = 1e-7  # of the largest topic weight: the solve ends where no weight moves further
@@ -196,14 +196,12 @@ class FactoredDocuments:
 
 
 @dataclass(frozen=True)
-class FactoredTopics(Estimator):
+class FactoredTopics(MixedTopics):
     """A model whose topics are the rows of one non-negative factor, and a document's topic weights those of the other."""
 
-    n_topics: int = 50  # of the shared model
     weighting: str = "l2"  # of a document's words: counts, log (of 1 + count) or l2 (counts over the length of their row)
     passes: int = 50  # over a document's topics, where their weights do not settle earlier
     background: float = 0.2  # the share of the words' own frequencies in a document's words, for likelihoods
-    threads: int = 1  # changes nothing but the time it takes
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -211,7 +209,6 @@ class FactoredTopics(Estimator):
         check_setting(self, "weighting", self.weighting in WEIGHTINGS, f"must be one of {tuple(WEIGHTINGS)}")
         check_setting(self, "passes", self.passes >= 1, "must be at least 1")
         check_setting(self, "background", 0 < self.background < 1, "must be above 0 and below 1")
-        check_setting(self, "threads", self.threads >= 1, "must be at least 1")
 
     def factor(self, state: State) -> Array:
         """The topics of a state: topics x words in float64, finite, not negative, and each of length 1 or 0."""
@@ -243,15 +240,13 @@ class FactoredTopics(Estimator):
         shares: Array = np.where(whole > 0, parts / np.where(whole > 0, whole, 1.0), 1.0 / self.n_topics)
         return shares
 
-    def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """The log-likelihood of each document's unseen words, given its seen words: as mixtures of all topics and of all words'
-        frequencies. Before any word is seen, the mixture is these frequencies."""
+    def completing(self, state: State) -> tuple[Array, Completion]:
+        """Mixtures of all topics and of all words' frequencies. Before any word is seen, the mixture is these frequencies."""
         frequencies = self.frequencies(state)
         topics, sizes = as_frequent(self.topics(state), frequencies)
         by_word = np.ascontiguousarray(np.vstack([topics, frequencies]).T)
         sizes = np.append((1.0 - self.background) * sizes, self.background)
-        shares = Completion(sizes, self.prior_words(state)).shares(by_word, self.read(seen, len(by_word)), self.threads)
-        return self.read(unseen, len(by_word)).log_likelihood(by_word, shares, self.threads)
+        return by_word, Completion(sizes, self.prior_words(state))
 
     # ---- for the queries ----
 
@@ -315,7 +310,6 @@ class NMF(FactoredTopics):
     """
 
     sweeps: int = 10  # over the topics in a round, documents' topic weights being fixed
-    deviations: float = 2.0  # changes nothing: earlier plans name it. Estimates know their noise
     alone: float = 0.0  # weight of a document's words by themselves, beside their products with topics: they tell frequencies
     equal_rows: bool = False  # each document counts by so much that its row has length 1: no row is short beside its noise
     name: ClassVar[str] = "nmf"
@@ -328,15 +322,9 @@ class NMF(FactoredTopics):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_setting(self, "sweeps", self.sweeps >= 1, "must be at least 1")
-        check_setting(self, "deviations", 0 <= self.deviations < np.inf, "must be 0 or above, and finite")
         check_setting(self, "alone", 0 <= self.alone <= _HEAVIEST, f"must be 0 to {_HEAVIEST:g}")
 
     # ---- contracts.TopicModel ----
-
-    @property
-    def starts_public(self) -> bool:
-        """True."""
-        return True
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Random topics, from the public seed; no word is known to be more frequent than another."""
@@ -351,11 +339,6 @@ class NMF(FactoredTopics):
         fresh = self.start(vocabulary, rng)
         words = fresh["words"] if public.frequencies is None else public.frequencies
         return {**fresh, "weights": of_length_one(public.topics, self.n_topics), "words": words, **public.arrays()}
-
-    def fits(self, state: State, words: int) -> bool:
-        """Also of a state that began with public topics, or keeps a noised sum."""
-        kept = public_fits(state, self.n_topics, words) and noised_fit(state, self.n_topics, words)
-        return kept and super().fits(without_public(told_to_parties(state)), words)
 
     def going_on(self, earlier: State, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """The earlier topics, and random ones beside them where the model has more."""
@@ -384,19 +367,10 @@ class NMF(FactoredTopics):
         found = {"weights": of_length_one(topics, self.n_topics), "words": _shares(words_of.sum(axis=0) + unseen)}
         return {**after, **found, **(noised.arrays() if noised else {})}
 
-    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The state without public knowledge and without the noised sum."""
-        return without_public(told_to_parties(state))
-
     def prior_words(self, state: State) -> float:
         """More where noise stands around topics that began at random: part of what sets them apart is chance."""
         by_chance = NoisedCounts.kept_in(state) is not None and PublicKnowledge.kept_in(state) is None
         return _BY_CHANCE if by_chance else super().prior_words(state)
-
-    def above_noise(self, state: State) -> Array | None:
-        """Which weights of words in topics, in the last noised sum, stand above its noise; None where no sum had any."""
-        noised = NoisedCounts.kept_in(state)
-        return None if noised is None else stand_above(noised.counts, np.sqrt(noised.variance))
 
     def factor(self, state: State) -> Array:
         """The topics of the state."""
@@ -481,8 +455,7 @@ class DocumentProducts:
 
     def norms(self, owners: Array) -> Array:
         """The l2 norm of each owner's row, over all its documents."""
-        order = np.argsort(owners, kind="stable")
-        heads = np.append(np.flatnonzero(np.diff(owners[order], prepend=owners[order[:1]] - 1)), len(order))
+        order, heads = grouped(owners)
         return lengths_of(order, heads, *self._facts(self.scales))
 
     def gradient(self, weights: Array) -> Array:

@@ -68,10 +68,10 @@ def deviations_above(counts: Array, deviation: Array | float) -> Array:
     return found
 
 
-_NOISED = ("noised", "noised_words", "noise")  # the arrays of a state that hold noised answers; parties do not get them
+NOISED = ("noised", "noised_words", "noise")  # the arrays of a state that hold noised answers; parties do not get them
 _MOST_APART = 4.0  # of totals of two rounds
-_BY_WORD = "noise_by_word"  # the noise of each word, as a multiple; only where it differs
-_AT_HOME = "words_noised"  # says that parties noised the words of their documents; only where they did
+BY_WORD = "noise_by_word"  # the noise of each word, as a multiple; only where it differs
+AT_HOME = "words_noised"  # says that parties noised the words of their documents; only where they did
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class NoisedCounts:
         if "noise" not in state:
             return None
         variance, words_variance, rounds, weight = (float(value) for value in state["noise"])
-        by_word = np.square(state[_BY_WORD]) if _BY_WORD in state else 1.0
+        by_word = np.square(state[BY_WORD]) if BY_WORD in state else 1.0
         return cls(state["noised"], variance * by_word, state["noised_words"], words_variance * by_word, rounds, weight)
 
     @classmethod
@@ -139,8 +139,8 @@ class NoisedCounts:
         """The arrays for a model's state."""
         variance, of_words = np.asarray(self.variance), np.asarray(self.words_variance)
         noise = np.array([variance.max(), of_words.max(), self.rounds, self.weight])
-        kept = dict(zip(_NOISED, (self.counts, self.words, noise), strict=True))
-        return kept if variance.min() == variance.max() else {**kept, _BY_WORD: np.sqrt(variance / variance.max())}
+        kept = dict(zip(NOISED, (self.counts, self.words, noise), strict=True))
+        return kept if variance.min() == variance.max() else {**kept, BY_WORD: np.sqrt(variance / variance.max())}
 
     def word_totals(self, public: Array | None = None) -> Array:
         """The likely total of each word in one round's table, from all rounds: above 0, even where there is only noise."""
@@ -171,24 +171,9 @@ def public_words(state: State) -> tuple[Array | None, Array | None]:
 
 def noised_at_home(answer: Answer) -> State:
     """What a state keeps of an answer about documents whose words were noised at home: that they were."""
-    return {_AT_HOME: np.ones(1)} if answer.words_noised else {}
+    return {AT_HOME: np.ones(1)} if answer.words_noised else {}
 
 
 def behind_noise(state: State) -> bool:
     """Whether noise was in the sums that a state is made of, or in the words that were counted."""
-    return "noise" in state or _AT_HOME in state
-
-
-def told_to_parties(state: State) -> State:
-    """A state without the noised answers: parties get the counts that were made of them."""
-    return {name: array for name, array in state.items() if name not in (*_NOISED, _BY_WORD, _AT_HOME)}
-
-
-def noised_fit(state: State, topics: int, words: int) -> bool:
-    """Whether a state has all noised answers with the shapes that such a table gives, or none."""
-    like = dict(zip(_NOISED, ((topics, words), (words,), (4,)), strict=True))
-    found = {name: state[name].shape for name in _NOISED if name in state}
-    known = _BY_WORD not in state or (bool(found) and state[_BY_WORD].shape == (words,))
-    known = known and (_AT_HOME not in state or state[_AT_HOME].shape == (1,))
-    beside = [name for name in (_BY_WORD, _AT_HOME) if name in state]
-    return known and found in ({}, like) and all(state[name].dtype == np.float64 for name in (*found, *beside))
+    return "noise" in state or AT_HOME in state

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from safetensors import SafetensorError, safe_open
 
 from securetm.contracts import Origin, State, TopicModel
-from securetm.errors import BadSetting, CannotWrite, NotFound
-from securetm.models.model_errors import DamagedModel, NewerModel, NotImported, OtherModel, OwnTokeniser
+from securetm.errors import BadSetting, CannotWrite, Failed, Mistake, NotFound
 from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import writing
 from securetm.registries import Registry
@@ -35,7 +34,14 @@ NAMED = "SECURETM_NETWORKS"  # the environment variable in which a user names cl
 def check_known(path: str, module: object, own: str = "") -> None:
     """Refuses a file that names an unknown class. `own` is the class that the reader's own plan names, if there is one."""
     if module and module != own and not is_known(str(module)):
-        raise NotImported(path, str(module))
+        raise Mistake(
+            "{path} names {module!r}, and no file of a run or model makes securetm import code",
+            hint="if you trust that class: import its module before you load the file, name the class in the "
+            "environment variable "
+            "SECURETM_NETWORKS for commands, or declare it as an entry point in the group securetm.networks",
+            path=path,
+            module=str(module),
+        )
 
 
 def check_plan_of(path: str, plan: Mapping[str, Any], own: str = "") -> None:
@@ -93,7 +99,13 @@ def read_model(path: Path, kind: type[M]) -> tuple[M, State, tuple[str, ...]]:
 
     def only(name: str) -> type[M]:
         if name != kind.name:
-            raise OtherModel(str(path), name, kind.__name__)
+            raise Mistake(
+                "{path} holds a {found}, not a {wanted}",
+                hint="load it with securetm.load(path), which loads every model, or with the class that saved it",
+                path=str(path),
+                found=name,
+                wanted=kind.__name__,
+            )
         return kind
 
     return read_any(path, only)
@@ -110,11 +122,17 @@ def read_any(path: Path, kind_of: Callable[[str], type[M]], module: object = "")
     try:
         facts, state = unpacked(path)
     except SafetensorError as problem:
-        raise DamagedModel(str(path), str(problem)) from problem
+        raise _damaged_model(path, str(problem)) from problem
     if facts.get("kind") != _KIND:
-        raise DamagedModel(str(path), "it is no model of securetm")
+        raise _damaged_model(path, "it is no model of securetm")
     if facts.get("version") != str(VERSION):
-        raise NewerModel(str(path), str(facts.get("version")), str(VERSION))
+        raise Failed(
+            "{path} is a model file of version {found}, this securetm reads version {known}",
+            hint="load it with the securetm that wrote it, or a newer one",
+            path=str(path),
+            found=str(facts.get("version")),
+            known=str(VERSION),
+        )
     kind = kind_of(str(facts.get("model")))
     with _damaged(path, "its settings or its vocabulary cannot be read", KeyError, ValueError, TypeError, RecursionError):
         settings, vocabulary = dict(json.loads(facts["settings"])), tuple(map(str, json.loads(facts["vocabulary"])))
@@ -122,11 +140,11 @@ def read_any(path: Path, kind_of: Callable[[str], type[M]], module: object = "")
     with _damaged(path, "its settings are not this model's", NotFound, BadSetting):
         model = from_table(kind, settings, str(path))
     if len(set(vocabulary)) < len(vocabulary):
-        raise DamagedModel(str(path), "a word stands twice in its vocabulary")
+        raise _damaged_model(path, "a word stands twice in its vocabulary")
     with _damaged(path, "its settings ask for more memory than there is", MemoryError, ValueError, OverflowError):
         fits = model.fits(state, len(vocabulary))
     if not fits:
-        raise DamagedModel(str(path), "its arrays are not those of such a model of that size")
+        raise _damaged_model(path, "its arrays are not those of such a model of that size")
     return model, state, vocabulary
 
 
@@ -162,7 +180,10 @@ def read_tokeniser(path: Path) -> Tokeniser | None:
 
 def _own_function(text: str) -> list[str]:  # noqa: ARG001 - it is called as that function would be
     """Stands for a function of the user's own, which no file holds."""
-    raise OwnTokeniser()
+    raise Mistake(
+        "this model learned from texts whose words a function found, and no file holds that function",
+        hint="read texts by it: Corpus.from_strings(texts, tokeniser=Tokeniser(words=...)).project(model.learned.vocabulary)",
+    )
 
 
 @contextmanager
@@ -171,4 +192,13 @@ def _damaged(path: Path, problem: str, *faults: type[Exception]) -> Iterator[Non
     try:
         yield
     except faults as fault:
-        raise DamagedModel(str(path), problem) from fault
+        raise _damaged_model(path, problem) from fault
+
+
+def _damaged_model(path: Path, problem: str) -> Failed:
+    return Failed(
+        "{path} cannot be read as a model: {problem}",
+        hint="save the model again; only files written by save() can be loaded",
+        path=str(path),
+        problem=problem,
+    )

@@ -8,8 +8,8 @@ from typing import Any
 
 from securetm.contracts import Budget, Profile, TopicModel, Unit
 from securetm.errors import BadSetting
-from securetm.models.model_errors import EmbeddingsWithoutNoise, TooManyPairs
-from securetm.models.moments import MOST_WORDS, Moments
+from securetm.models.model_errors import EmbeddingsWithoutNoise
+from securetm.models.moments import Moments, check_pairs
 from securetm.plans.schema import MOMENTS, NO_VECTORS, NUMBERS, PLAIN, PUBLIC, CorpusChoice, Plan
 
 _PUBLIC_LIST = "name a language, or a public list of words, one a line (--vocabulary english, --vocabulary FILE)"
@@ -152,7 +152,6 @@ def _check_moments(plan: Plan, profile: Profile, model: TopicModel) -> None:
         (by_word, f"cannot be had under {profile.name}, which adds noise to single words and not to sums"),
     ):
         _refuse(wrong, "[training]", "start", MOMENTS, problem)
-    if words > MOST_WORDS:
-        raise TooManyPairs(words, MOST_WORDS)
+    check_pairs(words)
     share, problem = plan.training.start_share, "means nothing, because no budget is spent"
     _refuse(profile.budget is None and bool(share), "[training]", "start_share", share, problem)

@@ -15,7 +15,7 @@ from securetm.corpus.dates import all_periods, periods_of
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.data_frames import library
-from securetm.errors import BadSetting, NotFound
+from securetm.errors import BadSetting, Failed, NotFound
 from securetm.federation.folder import RESULT, RUN, ChangedFile, NotARun, RunFolder, check, reopen
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.result import REPORT
@@ -26,7 +26,6 @@ from securetm.federation.store import DamagedStore, read_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models import MODELS
 from securetm.models.given_documents import over, warn_of_unknown, words_of
-from securetm.models.model_errors import UnknownModel
 from securetm.models.noisy_counts import top_words_above_noise
 from securetm.models.quality import named_topics
 from securetm.models.stored_model import check_plan_of, origin_of_model, read_any, read_tokeniser, write_model
@@ -62,7 +61,13 @@ def _read(path: Path, plan: Plan | None = None) -> tuple[Any, State, tuple[str, 
     def kind_of(name: str) -> type[Any]:
         kind = model_class(name)
         if kind is None:
-            raise UnknownModel(str(path), name, MODELS.names())
+            raise Failed(
+                "{path} holds a model called {found!r}, which this securetm does not have",
+                hint="load it with the securetm that wrote it, or a newer one; this one has {known}",
+                path=str(path),
+                found=name,
+                known=MODELS.names(),
+            )
         return kind
 
     return read_any(path, kind_of, plan.model.settings.get("module", "") if plan else "")

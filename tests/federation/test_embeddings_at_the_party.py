@@ -18,7 +18,8 @@ from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.sources import corpora_of
-from securetm.models.model_errors import EmbeddingsWithoutNoise, NoEmbeddings
+from securetm.models.given_documents import UnfitDocuments
+from securetm.models.model_errors import EmbeddingsWithoutNoise
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.runs.finished import FinishedRun
@@ -158,7 +159,7 @@ def test_a_role_that_embeds_nothing_needs_no_sentence_model() -> None:
 def test_documents_that_must_bring_embeddings(tmp_path: Path) -> None:
     corpus = {"corpus__source": str(written(tmp_path)), "corpus__partition": "column"}
     plan = plan_of("", **corpus)
-    with pytest.raises(NoEmbeddings):
+    with pytest.raises(UnfitDocuments):
         execute(begin(tmp_path / "run", plan, corpora_of(plan, Unwatched())), Unwatched(), comparison=False)
 
 

@@ -16,12 +16,12 @@ from scipy import sparse
 
 import securetm
 from securetm.corpus.corpus import Corpus
-from securetm.errors import NotFound
+from securetm.errors import Failed, NotFound
 from securetm.federation.folder import NotARun, begin
 from securetm.federation.simulation.simulation import execute
 from securetm.models import MODELS
+from securetm.models.given_documents import NoKnownWords, UnfitDocuments
 from securetm.models.lda.lda import LDA
-from securetm.models.model_errors import DamagedModel, NewerModel, NoKnownWords, OtherVocabulary, UnknownModel
 from securetm.models.stored_model import write_model
 from securetm.models.tensor_file import packed
 from securetm.runs.finished import FinishedRun
@@ -113,16 +113,16 @@ def rewritten(path: Path, **facts: str) -> Path:
 @pytest.mark.parametrize(
     ("facts", "kind", "says"),
     [
-        ({"model": "surprise"}, UnknownModel, "surprise"),
-        ({"version": "2"}, NewerModel, "version 2"),
-        ({"kind": "something else"}, DamagedModel, "no model of securetm"),
-        ({"settings": "{"}, DamagedModel, "settings"),
-        ({"settings": "[" * 100_000}, DamagedModel, "settings"),
-        ({"vocabulary": '{"a":' * 100_000}, DamagedModel, "settings or its vocabulary"),
-        ({"settings": '{"n_topics": 1e308}'}, DamagedModel, "settings"),
-        ({"model": "lda-matched", "settings": '{"topics_at": 1}'}, DamagedModel, "settings"),
-        ({"vocabulary": json.dumps(["boat", "lake"])}, DamagedModel, "arrays"),
-        ({"vocabulary": json.dumps(["boat", "lake", "lake"])}, DamagedModel, "twice"),
+        ({"model": "surprise"}, Failed, "surprise"),
+        ({"version": "2"}, Failed, "version 2"),
+        ({"kind": "something else"}, Failed, "no model of securetm"),
+        ({"settings": "{"}, Failed, "settings"),
+        ({"settings": "[" * 100_000}, Failed, "settings"),
+        ({"vocabulary": '{"a":' * 100_000}, Failed, "settings or its vocabulary"),
+        ({"settings": '{"n_topics": 1e308}'}, Failed, "settings"),
+        ({"model": "lda-matched", "settings": '{"topics_at": 1}'}, Failed, "settings"),
+        ({"vocabulary": json.dumps(["boat", "lake"])}, Failed, "arrays"),
+        ({"vocabulary": json.dumps(["boat", "lake", "lake"])}, Failed, "twice"),
     ],
 )
 def test_a_file_that_holds_no_such_model_is_refused_by_name(
@@ -139,7 +139,7 @@ def test_a_damaged_file_is_refused_wherever_it_is_cut(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for content in (b"", whole[:7], whole[: len(whole) // 2], whole[:-1], b"{" * 64):
         path.write_bytes(content)
-        with pytest.raises(DamagedModel):
+        with pytest.raises(Failed):
             securetm.load(path)
 
 
@@ -154,7 +154,7 @@ def test_a_matrix_is_counted_over_the_models_words(tmp_path: Path) -> None:
     loaded = securetm.load(small(tmp_path))
     shares = loaded.transform(np.array([[4, 0, 0], [0, 9, 0]]))
     np.testing.assert_array_equal(shares.argmax(axis=1), [0, 1])
-    with pytest.raises(OtherVocabulary):
+    with pytest.raises(UnfitDocuments):
         loaded.transform(np.ones((1, 2)))
 
 

@@ -20,13 +20,12 @@ from securetm.accounting.spends import Spend
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Failed
 from securetm.federation.budget.prices import bill_of, calibrated
 from securetm.federation.folder import begin, reopen
 from securetm.federation.questions import PAIRS, TRAIN, Questions
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.wire import wire
-from securetm.models.model_errors import TooManyPairs
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
@@ -147,7 +146,7 @@ def test_what_cannot_begin_there_is_refused(settings: Mapping[str, Any], says: s
 
 
 def test_a_list_of_too_many_words_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
-    with pytest.raises(TooManyPairs):
+    with pytest.raises(Failed):
         small_plan(model={"name": "lda", "n_topics": 3}, **START, vocabulary__max_words=20_000)
 
 

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Mistake
 from securetm.federation.declining import NotAllowedHere
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import execute
-from securetm.models.model_errors import NotImported, NoTorchModule, OtherTorchModule
 from securetm.models.stored_model import check_plan_of
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
@@ -80,14 +79,14 @@ def test_the_source_belongs_to_the_agreement(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "changing_network.py").write_text(text + "\n# another version\n", "utf-8")
     after = small_plan(model=model)
     assert before.model.settings["source"] != after.model.settings["source"]
-    with pytest.raises(OtherTorchModule):
+    with pytest.raises(Mistake):
         agree(before)
 
 
 def test_a_plan_without_a_module() -> None:
     with pytest.raises(BadSetting, match="must name a class"):
         small_plan(model={"name": "torch-module"})
-    with pytest.raises(NoTorchModule):
+    with pytest.raises(Mistake):
         small_plan(model={"name": "torch-module", "module": "nowhere_at_all:Network"})
 
 
@@ -179,5 +178,5 @@ def test_a_class_that_its_user_names_imports_or_installed_is_loaded(theirs: Path
 
 def test_what_a_folder_names_is_found_wherever_it_stands(tmp_path: Path) -> None:
     for table in ({"module": "unheard_of:Network"}, {"settings": {"module": "unheard_of:Network"}}):
-        with pytest.raises(NotImported):
+        with pytest.raises(Mistake):
             check_plan_of("run.json", {"model": {"name": "torch-module", **table}})

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Failed
 from securetm.models import MODELS
 from securetm.models.estimator import Estimator
-from securetm.models.model_errors import NoWordToLearn
 from securetm.plans.profiles import make_model
 
 from .small_models import EMBEDDED, OURS, small_settings
@@ -81,7 +80,7 @@ def test_one_topic_is_learned_or_refused_by_name(model: str) -> None:
 
 @pytest.mark.parametrize("model", OURS)
 def test_a_vocabulary_without_a_word_is_refused_by_name(model: str) -> None:
-    with pytest.raises(NoWordToLearn):
+    with pytest.raises(Failed):
         made(model, 3).fit(degenerate("one document", ()))
 
 

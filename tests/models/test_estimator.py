@@ -8,10 +8,9 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Block, Origin, OriginKind, Terms
-from securetm.errors import BadSetting, NotFound
-from securetm.models.estimator import Estimator, held_back
-from securetm.models.given_documents import as_documents
-from securetm.models.model_errors import DamagedModel, NewerModel, NotFitted, OtherModel, OtherVocabulary
+from securetm.errors import BadSetting, Failed, Mistake, NotFound
+from securetm.models.estimator import Estimator, NotFitted, held_back
+from securetm.models.given_documents import UnfitDocuments, as_documents
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.stored_model import origin_of_model
 from securetm.models.tensor_file import packed
@@ -125,14 +124,14 @@ def test_nothing_is_transformed_before_fitting():
 
 def test_documents_over_other_words_are_refused(fitted):
     documents = as_documents(planted(12)[0].counts, VOCABULARY[::-1])
-    with pytest.raises(OtherVocabulary) as refusal:
+    with pytest.raises(UnfitDocuments) as refusal:
         fitted.transform(documents)
     assert "w1" not in str(refusal.value) + refusal.value.advice()
 
 
 def test_validation_over_other_words_is_refused():
     documents, _ = planted(12)
-    with pytest.raises(OtherVocabulary):
+    with pytest.raises(UnfitDocuments):
         model().fit(documents, validation=as_documents(documents.counts, VOCABULARY[::-1]), epochs=1)
 
 
@@ -189,15 +188,15 @@ def rewritten(fitted, path, **facts):
 @pytest.mark.parametrize(
     ("facts", "error"),
     [
-        ({"kind": "something else"}, DamagedModel),
-        ({"version": "2"}, NewerModel),
-        ({"model": "lda"}, OtherModel),
-        ({"settings": "{"}, DamagedModel),
-        ({"settings": json.dumps({"n_topics": 3, "surprise": 1})}, DamagedModel),
-        ({"settings": json.dumps({"n_topics": 0})}, DamagedModel),
-        ({"settings": json.dumps({"hidden": "many"})}, DamagedModel),
-        ({"settings": json.dumps({"n_topics": 3, "hidden": 2**60})}, DamagedModel),
-        ({"vocabulary": "7"}, DamagedModel),
+        ({"kind": "something else"}, Failed),
+        ({"version": "2"}, Failed),
+        ({"model": "lda"}, Mistake),
+        ({"settings": "{"}, Failed),
+        ({"settings": json.dumps({"n_topics": 3, "surprise": 1})}, Failed),
+        ({"settings": json.dumps({"n_topics": 0})}, Failed),
+        ({"settings": json.dumps({"hidden": "many"})}, Failed),
+        ({"settings": json.dumps({"n_topics": 3, "hidden": 2**60})}, Failed),
+        ({"vocabulary": "7"}, Failed),
     ],
 )
 def test_foreign_files_are_named(fitted, tmp_path, facts, error):
@@ -212,7 +211,7 @@ def test_damaged_files_are_named(fitted, tmp_path):
     whole = (tmp_path / "m").read_bytes()
     for damaged in (b"", whole[:5], whole[:-1], b"\xff" * 64 + whole[64:], b"\x80\x04K\x01."):
         (tmp_path / "m").write_bytes(damaged)
-        with pytest.raises(DamagedModel):
+        with pytest.raises(Failed):
             ProdLDA.load(tmp_path / "m")
 
 
@@ -223,7 +222,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_arrays_that_do_not_fit_the_vocabulary_are_refused(fitted, tmp_path):
     rewritten(fitted, tmp_path / "m", vocabulary=json.dumps(VOCABULARY[:-1]))
-    with pytest.raises(DamagedModel):
+    with pytest.raises(Failed):
         ProdLDA.load(tmp_path / "m")
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 import securetm
 from securetm.errors import BadSetting, CannotWrite, Mistake
-from securetm.models.model_errors import NoMatrix
+from securetm.models.given_documents import UnfitDocuments
 
 KINDS = (securetm.LDA, securetm.SentenceLDA, securetm.VariationalLDA)
 COUNTS = np.array([[2, 1, 0], [0, 1, 3]] * 5)
@@ -24,7 +24,7 @@ COUNTS = np.array([[2, 1, 0], [0, 1, 3]] * 5)
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_matrix_of_counts(kind: Any, documents: Any) -> None:
-    with pytest.raises(NoMatrix) as refused:
+    with pytest.raises(UnfitDocuments) as refused:
         kind(n_topics=2).fit(documents, epochs=1)
     assert "Corpus.from_strings" in refused.value.advice()
 

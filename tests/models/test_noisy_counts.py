@@ -12,7 +12,8 @@ from securetm.corpus.corpus import Corpus
 from securetm.mechanisms.clipping import at_most
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.lda_vi import VariationalLDA
-from securetm.models.noisy_counts import NoisedCounts, likely_after, noised_fit, told_to_parties
+from securetm.models.mixed_topics import kept_fit, without_kept
+from securetm.models.noisy_counts import NoisedCounts, likely_after
 from securetm.models.quality import perplexity
 
 WORDS, ROUNDS = 500, 4
@@ -74,7 +75,7 @@ def test_each_rounds_totals_of_words_count() -> None:
         state = dict(noised.arrays())
         errors.append(float(np.abs(noised.word_totals() - truth.sum(axis=0)).mean()))
     assert errors[-1] < errors[0] / 2
-    assert set(told_to_parties({**state, "counts": truth})) == {"counts"}
+    assert set(without_kept({**state, "counts": truth})) == {"counts"}
 
 
 def test_noise_that_differs_by_word_is_kept_by_word() -> None:
@@ -82,13 +83,13 @@ def test_noise_that_differs_by_word_is_kept_by_word() -> None:
     state = likely_after({}, truth, deviations, truth)
     noised = NoisedCounts.kept_in(state)
     assert noised is not None
-    assert noised_fit(state, 3, 4)
+    assert kept_fit(state, 3, 4)
     np.testing.assert_allclose(noised.variance, np.square(deviations))
     np.testing.assert_allclose(noised.words_variance, 3 * np.square(deviations))
     again = NoisedCounts.kept_in(likely_after(state, truth, deviations, truth))
     assert again is not None
     np.testing.assert_allclose(again.words_variance, 6 * np.square(deviations))
-    assert set(told_to_parties(state)) == {"counts"}
+    assert set(without_kept(state)) == {"counts"}
 
 
 def test_without_noise_nothing_is_kept_beside_the_counts() -> None:

@@ -11,9 +11,9 @@ from scipy import sparse
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Documents, Query, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, NoPersons
+from securetm.errors import BadSetting, Failed, NoPersons
 from securetm.models import quality
-from securetm.models.model_errors import BadWordList, EmptyVocabulary, NotAnswered
+from securetm.models.model_errors import BadWordList, EmptyVocabulary
 from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut, npmi_from_answer, perplexity_from_answer
 from securetm.models.questions.words import LONGEST_WORD, DocumentFrequencies, WordList, choose_vocabulary, merge_words
 from securetm.testing.few_documents import FewDocuments, some_documents
@@ -195,7 +195,7 @@ def test_npmi_of_a_noisy_answer_is_finite_and_in_range() -> None:
 
 
 def test_a_sum_that_was_not_opened_is_not_read() -> None:
-    with pytest.raises(NotAnswered):
+    with pytest.raises(Failed):
         npmi_from_answer(np.array([[0, 1]]), Answer(None))
 
 

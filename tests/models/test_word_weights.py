@@ -35,7 +35,7 @@ def test_frequent_words_weigh_less() -> None:
 
 @pytest.mark.parametrize("asked", [unweighted(3) + 2**40, unweighted(3) - 2**40])
 def test_a_lie_about_weights_is_clamped(asked: Any) -> None:
-    assert set(np.abs(np.log2(weights_in({EXPONENTS: asked}, 3))).tolist()) == {4.0}
+    assert set(np.abs(np.log2(weights_in({EXPONENTS: asked}))).tolist()) == {4.0}
 
 
 def test_a_row_is_as_long_as_its_weighted_counts() -> None:
@@ -47,14 +47,14 @@ def test_a_row_is_as_long_as_its_weighted_counts() -> None:
     rows = np.array([bounds.gradient(np.eye(len(corpus))[n]) for n in range(len(corpus))])
     np.testing.assert_allclose(bounds.norms(np.arange(len(corpus))), np.linalg.norm(rows, axis=1), rtol=1e-12)
     plain = DocumentBounds.found(model, {**state, EXPONENTS: unweighted(words)}, model.counted(corpus, words))
-    weighted = plain.gradient(np.ones(len(corpus))).reshape(3, -1) * weights_in(state, words)
+    weighted = plain.gradient(np.ones(len(corpus))).reshape(3, -1) * weights_in(state)
     assert np.array_equal(bounds.gradient(np.ones(len(corpus))), weighted.ravel())  # to the last bit
 
 
 def test_weights_are_undone_with_their_noise() -> None:
     model = VariationalLDA(n_topics=3, eta=0.1)
     state = model.started([f"w{n}" for n in range(WORDS)], _knowledge(3), np.random.default_rng(0))
-    weights = weights_in(state, WORDS)
+    weights = weights_in(state)
     assert len(set(weights.tolist())) > 2
     true = np.full((3, WORDS), 50.0)
     plain = model.update(state, Answer({"counts": true * weights}))
@@ -62,11 +62,3 @@ def test_weights_are_undone_with_their_noise() -> None:
     noised = model.update(state, Answer({"counts": true * weights}, deviation=2.0))
     variance = np.square(noised["noise_by_word"]) * noised["noise"][0]
     np.testing.assert_allclose(np.sqrt(variance), 2.0 / weights, rtol=1e-12)
-
-
-def test_a_model_of_an_earlier_version_has_no_weights() -> None:
-    model = VariationalLDA(n_topics=3)
-    state = dict(model.start(("a", "b"), np.random.default_rng(0)))
-    del state[EXPONENTS]
-    assert model.fits(state, 2)
-    assert model.topics(state).shape == (3, 2)

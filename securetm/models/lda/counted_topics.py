@@ -9,18 +9,16 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from securetm.contracts import Array, Public, State
 from securetm.errors import BrokenPromise, check_setting
-from securetm.models.bags import BagDocuments, Completion
-from securetm.models.estimator import Estimator
-from securetm.models.noisy_counts import NoisedCounts, behind_noise, noised_fit, stand_above, told_to_parties
-from securetm.models.public_knowledge import public_fits, without_public
+from securetm.models.bags import Completion
+from securetm.models.mixed_topics import EARLIER, WEIGHT, MixedTopics
+from securetm.models.noisy_counts import NoisedCounts, behind_noise
 
-EARLIER, WEIGHT = "earlier", "earlier_weight"  # arrays of a state; parties do not get them
 _MOST_EARLIER = 1e12
 _SPREAD = 0.1  # shape of the noise that makes new topics differ: the smaller, the fewer words stand out
 
@@ -42,18 +40,6 @@ def started_from(earlier: Array, topics: int, rng: np.random.Generator) -> Mappi
         EARLIER: np.concatenate([known, np.zeros(new.shape)]),
         WEIGHT: np.ones(1),
     }
-
-
-def without_earlier(state: State) -> State:
-    """The state without what it keeps of an earlier model."""
-    return {name: array for name, array in state.items() if name not in (EARLIER, WEIGHT)}
-
-
-def earlier_fit(state: State, topics: int, words: int) -> bool:
-    """Whether a state has an earlier model's counts and their weight with the shapes that such a table gives, or neither."""
-    like = {EARLIER: (topics, words), WEIGHT: (1,)}
-    found = {name: state[name].shape for name in like if name in state}
-    return found in ({}, like) and all(state[name].dtype == np.float64 for name in found)
 
 
 _UNSEEN = 0.5  # uses more than were found (Krichevsky and Trofimov 1981): no word is impossible
@@ -87,29 +73,19 @@ _FIRM = 100.0  # counts of a word in a topic of a public start, on average: so m
 
 
 @dataclass(frozen=True)
-class CountedTopics(Estimator):
+class CountedTopics(MixedTopics):
     """A model whose state holds counts of words in topics; its fields are public settings."""
 
     gains_topics: ClassVar[bool] = True
 
-    n_topics: int = 50  # of the shared model
     alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
     eta: float = 0.01  # of a topic's words
-    threads: int = 1  # changes nothing but the time it takes
-    deviations: float = 2.0  # changes nothing: earlier plans name it. Estimates know their noise
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_setting(self, "n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
         check_setting(self, "alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
         check_setting(self, "eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
-        check_setting(self, "threads", self.threads >= 1, "must be at least 1")
-        check_setting(self, "deviations", 0 <= self.deviations < math.inf, "must be 0 or above, and finite")
-
-    @property
-    def starts_public(self) -> bool:
-        """True."""
-        return True
 
     @abstractmethod
     def smoothed(self, state: State) -> Array:
@@ -119,19 +95,6 @@ class CountedTopics(Estimator):
         """The counts of a state as they are."""
         self._check_topics(state["counts"])
         return state["counts"]
-
-    @abstractmethod
-    def folding(self, state: State) -> tuple[Array, int]:
-        """The prior of each topic in a document, and the most passes over a document, for `infer`."""
-
-    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The counts to answer about: no noised sums, no earlier model's counts, no public knowledge."""
-        return without_public(without_earlier(told_to_parties(state)))
-
-    def fits(self, state: State, words: int) -> bool:
-        """Also of a state that keeps noised sums for the end, goes on from an earlier model, or began with public topics."""
-        kept = all(fit(state, self.n_topics, words) for fit in (noised_fit, earlier_fit, public_fits))
-        return kept and super().fits(without_public(without_earlier(told_to_parties(state))), words)
 
     def started(self, vocabulary: Sequence[str], public: Public, rng: np.random.Generator) -> State:
         """The public topics as counts, which the first sum replaces. Estimates from noised sums read what is public."""
@@ -152,24 +115,11 @@ class CountedTopics(Estimator):
         shares: Array = counts / counts.sum(axis=1, keepdims=True)
         return shares
 
-    def above_noise(self, state: State) -> Array | None:
-        """Which counts of the last noised sum stand above its noise; None where no sum had any."""
-        noised = NoisedCounts.kept_in(state)
-        return None if noised is None else stand_above(noised.counts, np.sqrt(noised.variance))
-
-    def infer(self, state: State, documents: Any) -> Array:
-        """Each document's topic shares under the shared topics, without random draws (CVB0 with fixed topics)."""
-        by_word = self._by_word(state)
-        return BagDocuments.of(documents.counts, len(by_word)).shares(by_word, *self.folding(state), self.threads)
-
-    def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """The log-likelihood of each document's unseen words, given its seen words and how large topics are."""
+    def completing(self, state: State) -> tuple[Array, Completion]:
+        """Around topics' sizes; a learned alpha knows these."""
         by_word, found = self._predicting(state)
         alpha = self.folding(state)[0]
-        sizes = alpha if np.ptp(alpha) > 0 else found  # a learned alpha knows how large topics are
-        prior = Completion.around(by_word, sizes, float(alpha.sum()))
-        shares = prior.shares(by_word, BagDocuments.of(seen.counts, len(by_word)), self.threads)
-        return BagDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
+        return by_word, Completion.around(by_word, alpha if np.ptp(alpha) > 0 else found, float(alpha.sum()))
 
     def _predicting(self, state: State) -> tuple[Array, Array]:
         """Words x topics by which other words are predicted, and topics' sizes.
@@ -178,13 +128,10 @@ class CountedTopics(Estimator):
         sure its topics are.
         """
         if behind_noise(state):
-            return self._by_word(state), self.smoothed(state).sum(axis=1)
+            return self.by_word(state), self.smoothed(state).sum(axis=1)
         joint = likely_shares(self.found_counts(state))
         sizes = joint.sum(axis=1)
         return np.ascontiguousarray((joint / sizes[:, None]).T), sizes
-
-    def _by_word(self, state: State) -> Array:
-        return np.ascontiguousarray(self.topics(state).T)
 
     def _check_topics(self, counts: Array) -> None:
         if len(counts) != self.n_topics:

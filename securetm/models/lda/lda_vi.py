@@ -18,7 +18,7 @@ from scipy.special import digamma
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import check_setting
 from securetm.models.bags import BagDocuments, Bags
-from securetm.models.batches import on_ranges
+from securetm.models.batches import grouped, on_ranges
 from securetm.models.fixed_order import plus
 from securetm.models.lda.counted_topics import CountedTopics, earlier_counts
 from securetm.models.noisy_counts import Totals, likely_after, noised_at_home
@@ -42,10 +42,9 @@ def exponents_for(frequencies: Array) -> Array:
     return found
 
 
-def weights_in(state: State, words: int) -> Array:
-    """The weights that a state asks for. A state of an earlier version asks for none, and a lie is clamped to what may be."""
-    exponents = state.get(EXPONENTS, unweighted(words))
-    found: Array = np.ldexp(1.0, np.clip(exponents, -_MOST_EXPONENT, _MOST_EXPONENT).astype(np.int32))
+def weights_in(state: State) -> Array:
+    """The weights that a state asks for; a lie is clamped to what may be."""
+    found: Array = np.ldexp(1.0, np.clip(state[EXPONENTS], -_MOST_EXPONENT, _MOST_EXPONENT).astype(np.int32))
     return found
 
 
@@ -255,10 +254,6 @@ class VariationalLDA(CountedTopics):
         begun = super().started(vocabulary, public, rng)
         return begun if public.frequencies is None else {**begun, EXPONENTS: exponents_for(public.frequencies)}
 
-    def fits(self, state: State, words: int) -> bool:
-        """Also of a state of an earlier version, which asks for no weights."""
-        return super().fits({EXPONENTS: unweighted(words), **state}, words)
-
     def query(self, state: State) -> ExpectedCounts:
         """The next question: how often each word is expected to have each topic."""
         return ExpectedCounts(self, state)
@@ -270,7 +265,7 @@ class VariationalLDA(CountedTopics):
             return after
         kept, earlier = 1.0 - self.forgetting if state["step"][0] else 0.0, earlier_counts(state)
         before = state["counts"] - earlier
-        weights = weights_in(state, before.shape[1])
+        weights = weights_in(state)
         stretch = self.stretch(state)
         told = Totals(stretch**2, rescaled=self.totals > 0 and state["step"][0] == 1)
         counts = _stretched(answer.total["counts"] / weights, 1.0 / stretch)
@@ -352,15 +347,13 @@ class DocumentBounds:
         leanings, values = np.empty((len(held), model.n_topics)), np.zeros(len(held))
         facts = (held.bags, chances, scale, model.alpha, model.passes, leanings, values)
         on_ranges(held.draw_ends, model.threads, settle, *facts)
-        weights, of_totals = weights_in(state, len(chances)), model.weight_of_totals(state)
+        weights, of_totals = weights_in(state), model.weight_of_totals(state)
         return cls(held, chances, leanings, values, weights, of_totals, model.stretch(state))
 
     def norms(self, owners: Array) -> Array:
         """The l2 norm of each owner's row: expected counts times weights of words, over all its documents."""
-        order = np.argsort(owners, kind="stable")
-        heads = np.flatnonzero(np.diff(owners[order], prepend=owners[order[:1]] - 1))
-        facts = (self.held.bags, self.chances, self.leanings, self.weights, self.of_totals**2)
-        return lengths_of(order, np.append(heads, len(order)), *facts)
+        order, heads = grouped(owners)
+        return lengths_of(order, heads, self.held.bags, self.chances, self.leanings, self.weights, self.of_totals**2)
 
     def gradient(self, weights: Array) -> Array:
         """The weighted sum of the documents' rows, topics x words, flat."""

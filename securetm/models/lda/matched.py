@@ -76,8 +76,7 @@ class Matched(LDA):
             return False
         like: dict[str, Any] = {name: ((len(table), words), np.float64) for name, table in tables.items()}
         like |= {"weights": ((len(tables["counts"]),), np.float64)}
-        like |= {"step": ((1,), np.int64), "seed": ((1,), np.uint64)}
-        like |= {"found": ((1,), np.int64)} if "found" in state else {}  # models of earlier versions do not say it
+        like |= {"step": ((1,), np.int64), "seed": ((1,), np.uint64), "found": ((1,), np.int64)}
         return {name: (array.shape, array.dtype) for name, array in state.items()} == like
 
     # ---- contracts.TopicModel ----
@@ -128,7 +127,7 @@ class Matched(LDA):
 
     def _predicting(self, state: State) -> tuple[Array, Array]:
         """Words x topics and topics' sizes as the table says: parties may have noised their words, and it does not tell."""
-        return self._by_word(state), self.smoothed(state).sum(axis=1)
+        return self.by_word(state), self.smoothed(state).sum(axis=1)
 
     def _as_asked(
         self, counts: Array, weights: Array, local: Mapping[str, Array], each_topic: Mapping[str, float]

@@ -16,8 +16,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from securetm.contracts import Array
-from securetm.errors import BadSetting
-from securetm.models.model_errors import NotTopics
+from securetm.errors import BadSetting, Mistake
 
 NOWHERE = -1  # where an empty topic goes
 _MOST = 1e280  # of an entry: rows are summed
@@ -53,7 +52,7 @@ def similarities(ones: Array, others: Array, words: int) -> Array:
     _check_topics("one side", ones)
     _check_topics("the other side", others)
     if ones.shape[1] != others.shape[1]:
-        raise NotTopics("the other side", f"they have {others.shape[1]} words, not {ones.shape[1]}")
+        raise _no_topics("the other side", f"they have {others.shape[1]} words, not {ones.shape[1]}")
     return _compared(*_heaviest(ones, words), *_by_word(*_heaviest(others, words), ones.shape[1]), len(others))
 
 
@@ -127,7 +126,7 @@ def integrated(topics: Mapping[str, Array], amounts: Mapping[str, float], xi: fl
     vocabulary = _vocabulary({name: topics[name] for name in names})
     for name in names:
         if not 0 <= amounts[name] < np.inf:
-            raise NotTopics(name, f"its amount of data is {amounts[name]}")
+            raise _no_topics(name, f"its amount of data is {amounts[name]}")
     whole = np.concatenate([shares(topics[name]) for name in names] or [np.zeros((0, vocabulary))])
     weights = np.concatenate([np.full(len(topics[name]), float(amounts[name])) for name in names] or [np.zeros(0)])
     filled = np.flatnonzero((weights > 0) & (whole.sum(axis=1) > 0))
@@ -200,15 +199,15 @@ def _vocabulary(topics: Mapping[str, Array]) -> int:
         _check_topics(name, table)
         sizes.add(table.shape[1])
         if len(sizes) > 1:
-            raise NotTopics(name, f"they have {table.shape[1]} words where others have {min(sizes - {table.shape[1]})}")
+            raise _no_topics(name, f"they have {table.shape[1]} words where others have {min(sizes - {table.shape[1]})}")
     return sizes.pop() if sizes else 0
 
 
 def _check_topics(whose: str, topics: Array) -> None:
     if topics.ndim != 2:
-        raise NotTopics(whose, "they are no table of topics x words")
+        raise _no_topics(whose, "they are no table of topics x words")
     if not (float(topics.max(initial=0)) < _MOST and float(topics.min(initial=0)) >= 0):  # NaN is neither
-        raise NotTopics(whose, "some entries are negative, too large or no numbers")
+        raise _no_topics(whose, "some entries are negative, too large or no numbers")
 
 
 def _check_settings(xi: float, words: int) -> None:
@@ -318,3 +317,12 @@ def _update_nearest(losses: Array, nearest: Array, member: Array, masses: Array,
             nearest[z] = np.argmin(losses[z])
         elif losses[z, one] < now or (losses[z, one] == now and one < nearest[z]):
             nearest[z] = one
+
+
+def _no_topics(whose: str, problem: str) -> Mistake:
+    return Mistake(
+        "the topics of {whose} cannot be matched: {problem}",
+        hint="give a table of topics x words of the same vocabulary, whose entries are finite and not negative",
+        whose=whose,
+        problem=problem,
+    )

@@ -18,6 +18,7 @@ from securetm.contracts import Array, Reads, Rows, State
 from securetm.errors import BrokenPromise, check_setting
 from securetm.models.bags import move
 from securetm.models.batches import on_ranges, with_zero
+from securetm.models.given_documents import no_sentences
 from securetm.models.lda.counting import Assignments, CountTable, SampledDocuments
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.samplers import proposals_of
@@ -31,7 +32,6 @@ from securetm.models.lda.sentence_kernels import (
     rows_of_sentences,
 )
 from securetm.models.lda.slots import Slots
-from securetm.models.model_errors import NoSentences
 
 _SETTLED = 1e-4  # of a topic's sentences in a document: folding in ends where no topic moves further
 
@@ -153,7 +153,7 @@ def slots_of(documents: Any, vocabulary: int, longest: int = 0) -> Slots:
 def _ends(documents: Any, longest: int) -> tuple[Array, Array]:
     """Where documents end, and where their sentences do, none of which is empty; both begin with 0."""
     if documents.sentence_ends is None:
-        raise NoSentences()
+        raise no_sentences()
     token_ends = with_zero(documents.token_ends)
     sentence_ends = np.unique(np.concatenate([token_ends, documents.sentence_ends]).astype(np.int64))
     return token_ends, _cut(sentence_ends, longest) if longest else sentence_ends
@@ -200,7 +200,7 @@ class SentenceLDA(LDA):
 
         It is CVB0 with the topics fixed, as for LDA, but a sentence as a whole belongs to a topic.
         """
-        logs = np.log(self._by_word(state))
+        logs = np.log(self.by_word(state))
         held = SentenceDocuments.of(documents, len(logs), self.longest)
         out = np.empty((len(held), logs.shape[1]))
         on_ranges(held.lengths, self.threads, fold_in_sentences, held.sentences, logs, *self.folding(state), out)
@@ -212,7 +212,7 @@ class SentenceLDA(LDA):
         Like LDA's it is the logarithm of a probability of the same words, so the two may be compared. But this model knows
         where the unseen sentences end, and words of one sentence help to predict each other.
         """
-        shares, logs = self.infer(state, seen), np.log(self._by_word(state))
+        shares, logs = self.infer(state, seen), np.log(self.by_word(state))
         held = SentenceDocuments.of(unseen, len(logs), self.longest)
         out = np.zeros(len(held))
         on_ranges(held.lengths, self.threads, log_likelihoods_of_sentences, held.sentences, logs, shares, out)

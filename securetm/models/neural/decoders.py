@@ -1,14 +1,15 @@
 """The decoders of the network: a product of experts (ProdLDA), the same through word vectors, a mixture of topics (NeuralLDA).
 
 A decoder turns a batch's topic shares into each document's loss, the gradient at the shares, and a document's gradient of the
-decoder's own weights as factors from which its length follows. It knows no encoder.
+decoder's own weights as factors from which its length follows. Its weights are two layers: `topics`, and each word's
+`background`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -20,45 +21,6 @@ from securetm.models.neural.torch_kernels import TorchKernels
 
 Kernels = FusedKernels | TorchKernels
 Layers = dict[str, Tensor]
-
-
-class Decoded(Protocol):
-    """One batch behind a decoder. Its weights are two layers: `topics`, and every word's `background`."""
-
-    @property
-    def losses(self) -> Tensor:
-        """One per document."""
-
-    def back(self) -> Tensor:
-        """The gradient at the shares."""
-
-    def only(self, rows: Tensor) -> Self:
-        """These documents, as computed among all."""
-
-    def add_gradient(self, scale: Tensor, parts: dict[str, Any]) -> None:
-        """Adds the sum of scale times gradient to both layers, which hold zeros."""
-
-    def background_squares(self) -> Array:
-        """The squared length of each document's gradient of the background."""
-
-    def topics_squares(self) -> tuple[Array, Array]:
-        """The squared length of each document's gradient of the topics, and that of its longest factor."""
-
-    def background_products(self) -> Array:
-        """A square table whose sum is the squared length of the documents' summed gradient of the background."""
-
-    def topics_products(self) -> Array:
-        """The same for the topics."""
-
-
-class Decoder(Protocol):
-    """A way to give words probabilities, from topic shares and the decoder's weights."""
-
-    def alone(self, layers: Layers, relevance: float) -> Tensor:
-        """The logits of each topic's words, and the background times the relevance."""
-
-    def decode(self, layers: Layers, shares: Tensor, batch: WordBatch, kernels: Kernels) -> Decoded:
-        """A batch's losses, and what its gradients need."""
 
 
 # ---- a product of experts ------------------------------------------------------------------------------------------------
@@ -244,6 +206,9 @@ class MixtureDecoded:
         parts = {"topics": topics, "background": torch.zeros_like(topics[0])}
         self.add_gradient(ones, parts)
         return parts
+
+
+Decoder = ProductOfExperts | EmbeddedExperts | Mixture
 
 
 def products(kernels: Kernels, rows: Tensor) -> Array:

@@ -16,19 +16,13 @@ import numpy as np
 import torch
 from numba import njit
 
-from securetm.contracts import Answer, Array, Memory, State
+from securetm.contracts import Array, State
 from securetm.errors import check_setting
-from securetm.models.batches import shuffled, slices
+from securetm.models.batches import slices
 from securetm.models.document_noise import normals, survival
-from securetm.models.estimator import Estimator
 from securetm.models.given_documents import check_embeddings
 from securetm.models.gradients import (
-    ADAM,
-    AVERAGE,
-    OPTIMISERS,
-    EpochsQuery,
-    ServerOptimiser,
-    StepQuery,
+    GradientModel,
     optimiser_moments,
     optimiser_step,
 )
@@ -83,17 +77,14 @@ _CHUNK = 512  # documents at a time in `infer` and `log_likelihood`, so that mem
 
 
 @dataclass(frozen=True)
-class NeuralTopicModel(ServerOptimiser, Estimator):
-    """A neural topic model: its fields are public settings, all that it learns is in the state.
+class NeuralTopicModel(GradientModel):
+    """A variational autoencoder.
 
     After each step all words' weights are scaled to one deviation over topics, or to at most that one: with the decoder's own
-    scaling by `gain`, this replaces batch normalisation. With `local_epochs` a party trains so many epochs on its own documents
-    and answers with the difference of its weights.
+    scaling by `gain`, this replaces batch normalisation.
     """
 
-    n_topics: int = 50  # of the shared model
     hidden: int = 100  # units of a hidden layer of the encoder
-    batch: int = 64  # documents of each party in a step
     dropout: float = 0.2  # of the hidden layers
     theta_dropout: float = 0.1  # of a document's topic shares
     alpha: float = 1.0  # of the symmetric Dirichlet prior
@@ -101,36 +92,22 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
     gain: float = 0.6  # deviation of the topics' part of the logits, beside the learned background of every word
     word_spread: float = 0.05  # deviation of every word's weights over the topics, restored after each step
     relevance: float = 0.2  # how much of the background counts for a topic's words
-    learning_rate: float = 2e-3  # of a step
     background_rate: float = 1.0  # length of a step of the background, in steps of other weights
-    beta1: float = 0.9  # of Adam
-    optimiser: str = ADAM  # adam or sgd
-    dtype: str = "float32"  # float32 or float64
-    local_epochs: int = 0  # at each party in a round; 0: a gradient per batch
     device: str = "auto"  # cpu, cuda, or auto: a GPU where there is one, and the CPU under a budget
     equal_words: ClassVar[bool] = True  # whether every word has the deviation `word_spread`; else at most that
     # A round's batch is all parties' batches together, so a federation steps further than one machine would.
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "learning_rate": 5e-3}
-    federated_epochs: ClassVar[float] = 30.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_setting(self, "n_topics", self.n_topics >= 2, "must be at least 2")
         check_setting(self, "hidden", self.hidden >= 1, "must be at least 1")
-        check_setting(self, "batch", self.batch >= 1, "must be at least 1")
         check_setting(self, "dropout", 0 <= self.dropout < 1, "must be at least 0 and below 1")
         check_setting(self, "theta_dropout", 0 <= self.theta_dropout < 1, "must be at least 0 and below 1")
         check_setting(self, "alpha", self.alpha > 0, "must be positive")
         check_setting(self, "gain", self.gain > 0, "must be positive")
         check_setting(self, "word_spread", self.word_spread > 0, "must be positive")
-        check_setting(self, "learning_rate", self.learning_rate > 0, "must be positive")
         check_setting(self, "background_rate", 0 < self.background_rate < np.inf, "must be positive and finite")
-        check_setting(self, "beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
-        check_setting(self, "optimiser", self.optimiser in OPTIMISERS, f"must be one of {OPTIMISERS}")
-        check_setting(self, "dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
         check_setting(self, "device", self.device in DEVICES, f"must be one of {', '.join(DEVICES)}")
-        check_setting(self, "local_epochs", self.local_epochs >= 0, "must not be negative")
-        check_setting(self, "server", self.local_epochs > 0 or self.server == AVERAGE, "needs local_epochs of at least 1")
 
     @property
     def embedding_length(self) -> float:
@@ -155,7 +132,7 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
             if not part.endswith("_bias") and part != "background":
                 bound = self.start_bound(part, values.shape)
                 values[...] = rng.uniform(-bound, bound, values.shape)
-        self._restore(flat)
+        self.restored(flat)
         return {
             "weights": flat,
             "step": np.zeros(1, dtype=np.int64),
@@ -167,32 +144,6 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
     def start_bound(self, part: str, shape: tuple[int, ...]) -> float:  # noqa: ARG002 - the same for every part
         """The largest weight of a layer at the start: Glorot's, as ProdLDA's authors start."""
         return float(np.sqrt(6.0 / sum(shape)))
-
-    def query(self, state: State) -> StepQuery | EpochsQuery:
-        """The next question: a gradient over one batch, or the difference of each party's weights after local epochs."""
-        return EpochsQuery(self, state) if self.local_epochs else StepQuery(self, state)
-
-    def update(self, state: State, answer: Answer) -> State:
-        """The state after one answer: a gradient step, or a federated average."""
-        return self.advance(state, answer.total or {}, in_place=False)
-
-    def advance(self, state: State, total: Mapping[str, Array], in_place: bool) -> State:
-        """`update` on bare blocks; in place it reuses the state's arrays, which nobody else may hold."""
-        count = float(total["documents"][0]) if "documents" in total else 0.0
-        after = {**state, "step": state["step"] + 1}
-        if count <= 0.0:  # no document was drawn, or noise made the count negative
-            return after
-        if self.local_epochs:
-            after = {**after, **self.server_step(state, total["difference"] / count)}
-            return {**after, "weights": self._restore(after["weights"])}
-        memory: State = {name: state[name] for name in ("first", "second") if name in state}
-        number = int(after["step"][0])
-        weights, memory = self.stepped(state["weights"], total["gradient"], count, memory, number, in_place)
-        return {**after, "weights": weights, **memory}
-
-    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The weights, step and seed, without the optimiser's moments."""
-        return {name: state[name] for name in ("weights", "step", "seed")}
 
     def topics(self, state: State) -> Array:
         """Each topic's words: the decoder's output for a document of that topic alone, the background times `relevance`.
@@ -244,35 +195,32 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         """The losses of these documents."""
         return self.losses(state, documents.counts, documents.keys, documents.embeddings)
 
-    def trained(self, state: State, documents: Any, memory: Memory, rng: np.random.Generator) -> Array:  # noqa: ARG002
-        """The weights after the local epochs of one party. The optimiser starts without moments, since these never travel."""
-        weights = state["weights"].copy()
-        moments: State = optimiser_moments(self.optimiser, weights)
-        for number, rows in enumerate(shuffled(len(documents), self.batch, self.local_epochs, rng), start=1):
-            # The noise's step counts rounds in its high half and local steps in its low half, so none is used twice.
-            inside = {**state, "weights": weights, "step": (state["step"] << 32) + number}
-            embeddings = None if documents.embeddings is None else documents.embeddings[rows]
-            losses = self.losses(inside, documents.counts[rows], documents.keys[rows], embeddings)
-            gradient = losses.gradient(np.ones(len(rows), weights.dtype))
-            weights, moments = self.stepped(weights, gradient, len(rows), moments, number, in_place=True)
-        return weights
+    def local_gradient(self, state: State, documents: Any, rows: Array, number: int) -> Array:
+        """The sum of the documents' gradients."""
+        # The noise's step counts rounds in its high half and local steps in its low half, so none is used twice.
+        inside = {**state, "step": (state["step"] << 32) + number}
+        embeddings = None if documents.embeddings is None else documents.embeddings[rows]
+        losses = self.losses(inside, documents.counts[rows], documents.keys[rows], embeddings)
+        return losses.gradient(np.ones(len(rows), state["weights"].dtype))
 
     def stepped(
         self, weights: Array, gradient: Array, count: float, memory: State, number: int, in_place: bool
     ) -> tuple[Array, State]:
-        """Weights and moments after one step along the mean gradient, with every word's spread restored."""
-        rate, beta1, before = self.learning_rate, self.beta1, self._background(weights).copy()
-        weights, memory = optimiser_step(weights, gradient, count, memory, number, rate, beta1, in_place)
+        """Weights and moments after one step along the mean gradient; the background's is longer."""
+        before = self._background(weights).copy()
+        step = weights, gradient, count, memory, number, self.learning_rate, self.beta1
+        weights, memory = optimiser_step(*step, in_place)
         if self.background_rate != 1.0:
             background = self._background(weights)
             background += weights.dtype.type(self.background_rate - 1.0) * (background - before)
-        return self._restore(weights), memory
+        return self.restored(weights), memory
 
     def _background(self, weights: Array) -> Array:
         part: Array = self._shape(weights).views(weights)["background"]
         return part
 
-    def _restore(self, weights: Array) -> Array:
+    def restored(self, weights: Array) -> Array:
+        """With every word's spread restored, in place."""
         standardise(self._shape(weights).views(weights)["topics"], self.word_spread, self.equal_words)
         return weights
 
@@ -284,11 +232,6 @@ class NeuralTopicModel(ServerOptimiser, Estimator):
         if not self.embedding_size:
             return bags(counts, self.dtype)
         return bags(counts, self.dtype, check_embeddings(embeddings, self.embedding_size), self.embedding_length)
-
-    @property
-    def epochs_per_round(self) -> int:
-        """The epochs of a party in a round."""
-        return max(1, self.local_epochs)
 
     @property
     def in_fixed_order(self) -> bool:

@@ -23,7 +23,6 @@ from securetm.models.neural.neural_model import NeuralTopicModel
 from securetm.models.public_knowledge import (
     FREQUENCIES,
     MOST_DIMENSIONS,
-    TOPICS,
     VECTORS,
     PublicKnowledge,
     public_fits,
@@ -98,12 +97,7 @@ class ProdLDA(NeuralTopicModel):
         middles = _padded(public.vectors).T.astype(np.float64) @ apart.T  # dimensions x topics
         lengths = np.sqrt(np.square(middles).sum(axis=0))
         self._shape(weights).views(weights)["topics"][...] = (middles / np.where(lengths > 0, lengths, 1.0)).T
-        return {**fresh, "weights": self._restore(weights), **public.arrays()}
-
-    def for_party(self, state: State, party: str) -> State:
-        """Beside the weights what is frozen, which no message holds."""
-        frozen = (TOPICS, VECTORS, FREQUENCIES) if self.needs_public else ()
-        return {**super().for_party(state, party), **{name: state[name] for name in frozen if name in state}}
+        return {**fresh, "weights": self.restored(weights), **public.arrays()}
 
     def fits(self, state: State, words: int) -> bool:
         """Also of a state with public vectors."""

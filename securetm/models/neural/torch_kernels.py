@@ -14,7 +14,7 @@ import torch
 from torch.nn.functional import softplus
 
 from securetm.contracts import Array
-from securetm.models.model_errors import NoSuchDevice
+from securetm.errors import Failed
 from securetm.models.neural.cpu_kernels import EPSILON, LEAST, DecoderLosses, FusedKernels, Latent, MixtureLosses, WordBatch
 
 
@@ -154,5 +154,9 @@ def arithmetic(device: str) -> FusedKernels | TorchKernels:
     """The operations for a device; "auto" takes a GPU where there is one, and the CPU elsewhere."""
     there = torch.cuda.is_available()
     if device == "cuda" and not there:
-        raise NoSuchDevice(device)
+        raise Failed(
+            "the model is to be trained on device = {device}, and torch finds none here",
+            hint='leave device = "auto", which takes a GPU where there is one and the CPU elsewhere, or say "cpu"',
+            device=device,
+        )
     return TorchKernels(torch.device("cuda")) if there and device != "cpu" else FusedKernels()

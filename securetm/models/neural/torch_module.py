@@ -21,22 +21,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from securetm.contracts import INF, Answer, Array, Memory, State
-from securetm.errors import BadSetting, check_setting
-from securetm.models.batches import shuffled, slices
-from securetm.models.estimator import Estimator
+from securetm.contracts import INF, Array, State
+from securetm.errors import BadSetting, Mistake, check_setting
+from securetm.models.batches import slices
 from securetm.models.given_documents import check_embeddings
 from securetm.models.gradients import (
-    ADAM,
-    AVERAGE,
-    OPTIMISERS,
-    EpochsQuery,
-    ServerOptimiser,
-    StepQuery,
+    GradientModel,
     optimiser_moments,
-    optimiser_step,
 )
-from securetm.models.model_errors import BrokenTorchModule, NoTorchModule, OtherTorchModule
 from securetm.settings import CommandLineText
 
 
@@ -77,14 +69,14 @@ def source_digest(module: str) -> str:
     """SHA-256 of the file in which the class stands. The module itself is not imported; the packages around it are."""
     name, colon, kind = module.partition(":")
     if not colon or not all(part.isidentifier() for part in (*name.split("."), kind)):
-        raise NoTorchModule(module, "it must be written as package.module:Class")
+        raise _unusable(module, "it must be written as package.module:Class")
     try:
         spec = importlib.util.find_spec(name)
         source = Path(spec.origin).read_bytes() if spec is not None and spec.origin else None
     except (ImportError, ValueError, OSError) as problem:
-        raise NoTorchModule(module, f"looking for it ended in {type(problem).__name__}") from problem
+        raise _unusable(module, f"looking for it ended in {type(problem).__name__}") from problem
     if source is None:
-        raise NoTorchModule(module, f"there is no file of a module {name}")
+        raise _unusable(module, f"there is no file of a module {name}")
     return hashlib.sha256(source).hexdigest()
 
 
@@ -92,7 +84,13 @@ def check_source(module: str, agreed: str) -> str:
     """The digest of the source, which must be the agreed one where there is one."""
     found = source_digest(module)
     if agreed and found != agreed:
-        raise OtherTorchModule(module, found, agreed)
+        raise Mistake(
+            "the source of {module!r} here has digest {found}, and the agreement says {agreed}",
+            hint="get the same version of the file as the others, or remove `source` from the plan to agree on another one",
+            module=module,
+            found=found,
+            agreed=agreed,
+        )
     return found
 
 
@@ -102,9 +100,9 @@ def class_named(module: str) -> type[TopicNetwork]:
     try:
         found = vars(importlib.import_module(name)).get(kind)
     except Exception as problem:  # the code of somebody else
-        raise NoTorchModule(module, f"importing it ended in {type(problem).__name__}: {problem}") from problem
+        raise _unusable(module, f"importing it ended in {type(problem).__name__}: {problem}") from problem
     if not isinstance(found, type) or not issubclass(found, TopicNetwork):
-        raise NoTorchModule(module, f"{kind} is no class that derives from securetm.TopicNetwork")
+        raise _unusable(module, f"{kind} is no class that derives from securetm.TopicNetwork")
     return found
 
 
@@ -213,7 +211,7 @@ _LEAST = 1e-12  # probability of a word
 
 
 @dataclass(frozen=True)
-class TorchModule(ServerOptimiser, Estimator):
+class TorchModule(GradientModel):
     """A topic model whose network is a class that derives from `securetm.TopicNetwork`.
 
     The class is found on each machine by its name. Its source belongs to the agreement: a party with other source is refused.
@@ -223,37 +221,15 @@ class TorchModule(ServerOptimiser, Estimator):
     module: str = ""  # the class, as package.module:Class
     source: str = ""  # SHA-256 of the file it stands in; nothing: of the one that is found here
     options: Mapping[str, Any] = field(default_factory=dict)  # for its constructor
-    n_topics: int = 50  # of the shared model
     embedding_size: int = 0  # numbers of a document's embedding that the network reads; 0: none
-    batch: int = 64  # documents of each party in a step
-    learning_rate: float = 2e-3  # of a step
-    beta1: float = 0.9  # of Adam
-    optimiser: str = ADAM  # adam or sgd
-    dtype: str = "float32"  # float32 or float64
-    local_epochs: int = 0  # at each party in a round; 0: a gradient per batch
-    federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
-    federated_epochs: ClassVar[float] = 30.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.module:
             raise BadSetting(type(self).__name__, "module", None, "must name a class, as package.module:Class")
-        check_setting(self, "n_topics", self.n_topics >= 2, "must be at least 2")
         check_setting(self, "embedding_size", self.embedding_size >= 0, "must not be negative")
-        check_setting(self, "batch", self.batch >= 1, "must be at least 1")
-        check_setting(self, "learning_rate", self.learning_rate > 0, "must be positive")
-        check_setting(self, "beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
-        check_setting(self, "optimiser", self.optimiser in OPTIMISERS, f"must be one of {OPTIMISERS}")
-        check_setting(self, "dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
-        check_setting(self, "local_epochs", self.local_epochs >= 0, "must not be negative")
-        check_setting(self, "server", self.local_epochs > 0 or self.server == AVERAGE, "needs local_epochs of at least 1")
         object.__setattr__(self, "options", {name: _plain(value) for name, value in self.options.items()})
         object.__setattr__(self, "source", check_source(self.module, self.source))
-
-    @property
-    def epochs_per_round(self) -> int:
-        """The epochs of a party in a round."""
-        return max(1, self.local_epochs)
 
     # ---- contracts.TopicModel ----
 
@@ -265,28 +241,6 @@ class TorchModule(ServerOptimiser, Estimator):
         state = {"weights": flat, "step": np.zeros(1, dtype=np.int64), "seed": seed, "words": words}
         self._try(state)
         return {**state, **optimiser_moments(self.optimiser, flat), **self.server_moments(flat)}
-
-    def query(self, state: State) -> StepQuery | EpochsQuery:
-        """The next question: a gradient over one batch, or the difference of each party's weights after local epochs."""
-        return EpochsQuery(self, state) if self.local_epochs else StepQuery(self, state)
-
-    def update(self, state: State, answer: Answer) -> State:
-        """The state after one answer: a gradient step, or a federated average."""
-        total = answer.total or {}
-        count = float(total["documents"][0]) if "documents" in total else 0.0
-        after = {**state, "step": state["step"] + 1}
-        if count <= 0.0:  # no document was drawn, or noise made the count negative
-            return after
-        if self.local_epochs:
-            return {**after, **self.server_step(state, total["difference"] / count)}
-        memory = {name: state[name] for name in ("first", "second") if name in state}
-        stepped = state["weights"], total["gradient"], count, memory, int(after["step"][0]), self.learning_rate, self.beta1
-        weights, memory = optimiser_step(*stepped)
-        return {**after, "weights": weights, **memory}
-
-    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The weights, step and seed, without the optimiser's moments."""
-        return {name: state[name] for name in ("weights", "step", "seed", "words")}
 
     def topics(self, state: State) -> Array:
         """What the network says of its topics, each divided by its sum."""
@@ -316,20 +270,14 @@ class TorchModule(ServerOptimiser, Estimator):
         """The losses of these documents, each computed by itself."""
         return LossesAlone(self._network(state), self._inputs(documents), (int(state["seed"][0]), int(state["step"][0])))
 
-    def trained(self, state: State, documents: Any, memory: Memory, rng: np.random.Generator) -> Array:  # noqa: ARG002
-        """The weights after the local epochs of one party. The optimiser starts without moments, since these never travel."""
-        inputs, weights = self._inputs(documents), state["weights"].copy()
-        moments: State = optimiser_moments(self.optimiser, weights)
-        batches = list(shuffled(len(inputs), self.batch, self.local_epochs, rng))
+    def local_gradient(self, state: State, documents: Any, rows: Array, number: int) -> Array:
+        """The gradient of a batch's losses, in a run of the network with random numbers of this step's own."""
+        inputs = self._inputs(documents)
         with torch.random.fork_rng(devices=[]):
-            for number, rows in enumerate(batches, start=1):
-                reseed(int(state["seed"][0]), int(state["step"][0]), number, int(inputs.keys[rows[0]]))
-                network = self._network({**state, "weights": weights})
-                network(*inputs.of(rows)).sum().backward()
-                gradient = torch.cat([_gradient(parameter) for parameter in network.parameters()]).numpy()
-                step = weights, gradient, len(rows), moments, number, self.learning_rate, self.beta1
-                weights, moments = optimiser_step(*step, in_place=True)
-        return weights
+            reseed(int(state["seed"][0]), int(state["step"][0]), number, int(inputs.keys[rows[0]]))
+            network = self._network(state)
+            network(*inputs.of(rows)).sum().backward()
+        return np.asarray(torch.cat([_gradient(parameter) for parameter in network.parameters()]).numpy())
 
     @property
     def _real(self) -> torch.dtype:
@@ -374,9 +322,9 @@ def _built(module: str, sizes: tuple[int, int, int], options: str, seed: int, dt
         try:
             network = kind(words=words, topics=topics, embedding=embedding, **json.loads(options))
         except Exception as problem:  # the code of somebody else, and options that it may not know
-            raise BrokenTorchModule(module, f"making it ended in {type(problem).__name__}: {problem}") from problem
+            raise _broken(module, f"making it ended in {type(problem).__name__}: {problem}") from problem
     if not any(parameter.numel() for parameter in network.parameters()):
-        raise BrokenTorchModule(module, "it has no weights")
+        raise _broken(module, "it has no weights")
     return network.to(torch.float32 if dtype == "float32" else torch.float64)
 
 
@@ -384,11 +332,11 @@ def _expect(module: str, method: str, shape: tuple[int, ...], call: Any) -> None
     try:
         found = call()
     except Exception as problem:  # the code of somebody else
-        raise BrokenTorchModule(module, f"{method} of one document ended in {type(problem).__name__}: {problem}") from problem
+        raise _broken(module, f"{method} of one document ended in {type(problem).__name__}: {problem}") from problem
     if not isinstance(found, torch.Tensor) or tuple(found.shape) != shape:
-        raise BrokenTorchModule(module, f"{method} must return a tensor of shape {shape}")
+        raise _broken(module, f"{method} must return a tensor of shape {shape}")
     if not bool(torch.isfinite(found).all()):
-        raise BrokenTorchModule(module, f"{method} returns what is not finite")
+        raise _broken(module, f"{method} returns what is not finite")
 
 
 def _flat(network: TopicNetwork) -> Array:
@@ -408,3 +356,23 @@ def _plain(value: Any) -> Any:
         return json.loads(value)
     except ValueError:
         return str(value)
+
+
+def _unusable(module: str, problem: str) -> Mistake:
+    return Mistake(
+        "the module {module!r} of a torch-module cannot be used: {problem}",
+        hint="name a class that derives from securetm.TopicNetwork as package.module:Class (--set "
+        "model.module=...), in a package "
+        "that is installed here or whose folder is in PYTHONPATH",
+        module=module,
+        problem=problem,
+    )
+
+
+def _broken(module: str, problem: str) -> Mistake:
+    return Mistake(
+        "{module!r} does not do what a topic network must: {problem}",
+        hint="forward gives a loss per document (of one document too), topics and infer give no negative numbers",
+        module=module,
+        problem=problem,
+    )

@@ -25,8 +25,8 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
-from securetm.errors import BadSetting
-from securetm.models.model_errors import BadWordList, EmptyVocabulary, NotAnswered
+from securetm.errors import BadSetting, Failed
+from securetm.models.model_errors import BadWordList, EmptyVocabulary
 
 MOST_WORDS = 1_000_000  # of one party
 LONGEST_WORD = 100  # characters
@@ -172,5 +172,5 @@ def presence_terms(layout: tuple[Block, ...], unit: Unit, *, data_only: bool) ->
 def total_of(answer: Answer) -> Mapping[str, Array]:
     """The sum of an answer, where this role opened one."""
     if answer.total is None:
-        raise NotAnswered()
+        raise Failed("this question was not answered with a sum", hint="only the role that opens the sum can read it")
     return answer.total

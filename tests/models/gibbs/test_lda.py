@@ -257,7 +257,7 @@ def test_whole_floats_and_untidy_matrices_are_counts():
 
 
 def test_noise_leaves_no_negative_count():
-    model = LDA(n_topics=2, deviations=0)
+    model = LDA(n_topics=2)
     state = model.start(("a", "b"), np.random.default_rng(0))
     after = model.update(state, Answer({"counts": np.array([[-3.0, 2.4], [0.6, -0.1]])}))
     np.testing.assert_array_equal(after["counts"], [[0, 2.4], [0.6, 0]])

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Needs, Unit
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Failed, Mistake
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.counted_topics import MOST_TOPICS
 from securetm.models.lda.counting import Assignments, Counting
@@ -20,7 +20,6 @@ from securetm.models.lda.lda import LDA, LdaDocuments
 from securetm.models.lda.matched import Matched, MatchedLDA, MatchedSentenceLDA, amount_of
 from securetm.models.lda.matching import composed, integrated
 from securetm.models.lda.sentence_lda import SentenceLDA
-from securetm.models.model_errors import DamagedModel, OtherModel
 from securetm.models.stored_model import write_model
 
 WORDS = 60
@@ -296,7 +295,7 @@ def test_a_model_whose_topics_grew_is_loaded_as_it_was_saved(tmp_path: Path) -> 
     again = MatchedLDA.load(tmp_path / "model")
     assert again == model
     np.testing.assert_array_equal(again.components_, model.components_)
-    with pytest.raises(OtherModel):
+    with pytest.raises(Mistake):
         LDA.load(tmp_path / "model")
 
 
@@ -313,5 +312,5 @@ def test_a_file_that_holds_no_such_model_is_refused(tmp_path: Path) -> None:
         {name: array for name, array in fine.items() if name != "counts"},
     ):
         write_model(tmp_path / "model", model, bad, VOCABULARY)
-        with pytest.raises(DamagedModel):
+        with pytest.raises(Failed):
             MatchedLDA.load(tmp_path / "model")

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from securetm.contracts import Array
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Mistake
 from securetm.models.lda.matching import NOWHERE, composed, integrated, similarities
-from securetm.models.model_errors import NotTopics
 from tests.effort import worked
 
 A = np.array([0.5, 0.3, 0.2, 0.0])
@@ -220,18 +219,18 @@ def test_what_is_no_weight_is_refused_by_name(bad: float) -> None:
         lambda: integrated({"a": fine, "b": wrong}, {"a": 1, "b": 1}, 0.5, 2),
         lambda: composed(fine, wrong, 0.5, 2),
     ):
-        with pytest.raises(NotTopics):
+        with pytest.raises(Mistake):
             attempt()
 
 
 def test_other_words_and_wrong_amounts_are_refused_by_name() -> None:
-    with pytest.raises(NotTopics, match="of b"):
+    with pytest.raises(Mistake, match="of b"):
         integrated({"a": np.ones((1, 2)), "b": np.ones((1, 3))}, {"a": 1, "b": 1}, 0.5, 2)
-    with pytest.raises(NotTopics, match="of a"):
+    with pytest.raises(Mistake, match="of a"):
         integrated({"a": np.ones((1, 2))}, {"a": float("nan")}, 0.5, 2)
-    with pytest.raises(NotTopics):
+    with pytest.raises(Mistake):
         similarities(np.ones((1, 2)), np.ones((1, 3)), 2)
-    with pytest.raises(NotTopics):
+    with pytest.raises(Mistake):
         similarities(np.ones(3), np.ones((1, 3)), 2)
 
 

@@ -13,9 +13,8 @@ import securetm
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, BrokenPromise
+from securetm.errors import BadSetting, BrokenPromise, Failed
 from securetm.models.lda.lda import LdaDocuments
-from securetm.models.model_errors import TooManyPairs
 from securetm.models.moments import DocumentPairs, Moments, PairSums, grid_of, size_of
 
 WORDS, SUBJECTS = 60, 3
@@ -163,7 +162,7 @@ def test_a_forged_state_is_refused_or_harmless() -> None:
 
 
 def test_too_many_words_are_refused_by_name() -> None:
-    with pytest.raises(TooManyPairs, match="10,001 words"):
+    with pytest.raises(Failed, match="10,001 words"):
         Moments(n_topics=2).start([str(n) for n in range(10_001)], np.random.default_rng(0))
 
 

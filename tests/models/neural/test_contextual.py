@@ -7,7 +7,8 @@ from scipy import sparse
 
 import securetm
 from securetm.errors import BadSetting
-from securetm.models.model_errors import EmbeddingsWithoutNoise, NoEmbeddings, NoKnownWords, OtherEmbeddings
+from securetm.models.given_documents import NoKnownWords, UnfitDocuments
+from securetm.models.model_errors import EmbeddingsWithoutNoise
 from securetm.models.neural.contextual import CombinedTM, ZeroShotTM
 
 torch.set_num_threads(1)
@@ -74,13 +75,13 @@ def test_a_corpus_with_embeddings_and_a_stored_model(kind, tmp_path):
 def test_embeddings_that_are_missing_or_of_another_size_are_refused_by_name(kind):
     counts, embeddings, _ = planted()
     model = kind(n_topics=3, embedding_size=SIZE, device="cpu")
-    with pytest.raises(NoEmbeddings) as missing:
+    with pytest.raises(UnfitDocuments) as missing:
         model.fit(counts, epochs=1)
     assert "12 numbers" in str(missing.value)
-    with pytest.raises(OtherEmbeddings) as other:
+    with pytest.raises(UnfitDocuments) as other:
         model.fit((counts, embeddings[:, :5]), epochs=1)
     assert "5 numbers" in str(other.value)
-    assert other.value.found == 5
+    assert other.value.facts()["found"] == 5
 
 
 @pytest.mark.parametrize(

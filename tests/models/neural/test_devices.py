@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from securetm.errors import BadSetting
-from securetm.models.model_errors import NoSuchDevice, RowsDepend
+from securetm.errors import BadSetting, Failed
+from securetm.models.model_errors import RowsDepend
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.trials import check_rows
 from securetm.testing.few_documents import some_documents
@@ -22,7 +22,7 @@ def learned(device: str) -> np.ndarray:
 
 def test_a_gpu_that_is_not_there_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(NoSuchDevice, match="device = cuda"):
+    with pytest.raises(Failed, match="device = cuda"):
         learned("cuda")
 
 

@@ -240,7 +240,7 @@ def test_counts_must_be_whole() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("n_topics", 0), ("weighting", "idf"), ("passes", 0), ("background", 0.0), ("sweeps", 0), ("deviations", -1.0)],
+    [("n_topics", 0), ("weighting", "idf"), ("passes", 0), ("background", 0.0), ("sweeps", 0)],
 )
 def test_settings_are_checked(name: str, value: Any) -> None:
     with pytest.raises(BadSetting) as refusal:

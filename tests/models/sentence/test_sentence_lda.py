@@ -8,9 +8,9 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments
 from securetm.mechanisms.slot_noise import SlotNoise
+from securetm.models.given_documents import UnfitDocuments
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.sentence_lda import SentenceDocuments, SentenceLDA
-from securetm.models.model_errors import NoSentences
 from tests.models.trained_by_hand import counts_of, rounds
 
 from .planted import SAMPLERS, WORDS, planted
@@ -104,7 +104,7 @@ def test_a_sentence_behind_noise_is_its_slots():
     np.testing.assert_array_equal(hidden.draw_ends, open_.draw_ends)
     np.testing.assert_array_equal(np.diff(hidden.slot_ends), [2, 2, 3, 3, 1, 3, 3])
     bare = Corpus.from_counts(documents.counts, documents.vocabulary)
-    with pytest.raises(NoSentences):
+    with pytest.raises(UnfitDocuments):
         SentenceLDA().read(behind(bare), 7)
 
 

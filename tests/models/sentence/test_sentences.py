@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.models.given_documents import as_documents
+from securetm.models.given_documents import UnfitDocuments, as_documents
 from securetm.models.lda.counting import NEVER, Assignments
 from securetm.models.lda.sentence_lda import SentenceDocuments, SentenceLDA
-from securetm.models.model_errors import NoSentences
 from tests.models.trained_by_hand import rounds
 
 from .planted import WORDS, planted
@@ -47,11 +46,11 @@ def test_long_sentences_are_cut_into_even_parts():
 
 def test_bare_counts_have_no_sentences_and_that_is_said():
     counts = as_documents(np.ones((3, 4), dtype=np.int64))
-    with pytest.raises(NoSentences) as refusal:
+    with pytest.raises(UnfitDocuments) as refusal:
         SentenceLDA(n_topics=2).fit(counts)
-    assert "sentence_ends" in refusal.value.hint
+    assert "sentence_ends" in refusal.value.advice()
     fitted = SentenceLDA(n_topics=2).fit(copies_of([[0, 1], [2, 3]], 4, 5), epochs=2)
-    with pytest.raises(NoSentences):
+    with pytest.raises(UnfitDocuments):
         fitted.transform(sparse.csr_array(np.ones((3, 4), dtype=np.int64)))
 
 

@@ -14,7 +14,8 @@ import pytest
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.models.model_errors import BrokenTorchModule, NotImported, NoTorchModule, OtherTorchModule, RowsDepend
+from securetm.errors import Mistake
+from securetm.models.model_errors import RowsDepend
 from securetm.models.neural import torch_module
 from securetm.models.neural.torch_module import TorchModule
 from securetm.models.trials import check_additive, check_rows
@@ -84,7 +85,7 @@ def test_a_network_whose_rows_depend_on_others_is_refused(kind: type) -> None:
     ],
 )
 def test_a_network_that_does_not_do_its_part_is_refused(kind: type, problem: str) -> None:
-    with pytest.raises(BrokenTorchModule, match=problem):
+    with pytest.raises(Mistake, match=problem):
         around(kind).start(VOCABULARY, np.random.default_rng(0))
 
 
@@ -94,7 +95,7 @@ def test_options_of_the_command_line_are_numbers_where_they_can_be() -> None:
 
 
 def test_options_that_the_constructor_does_not_know() -> None:
-    with pytest.raises(BrokenTorchModule, match="unexpected keyword argument 'colour'"):
+    with pytest.raises(Mistake, match="unexpected keyword argument 'colour'"):
         TorchModule(**PRECISE, options={"colour": 3}).start(VOCABULARY, np.random.default_rng(0))
 
 
@@ -110,7 +111,7 @@ def test_options_that_the_constructor_does_not_know() -> None:
     ],
 )
 def test_a_name_of_no_network(module: str, problem: str) -> None:
-    with pytest.raises(NoTorchModule, match=problem):
+    with pytest.raises(Mistake, match=problem):
         TorchModule(module=module).start(VOCABULARY, np.random.default_rng(0))
 
 
@@ -118,10 +119,10 @@ def test_other_source_is_refused_and_not_imported(tmp_path: Path, monkeypatch: p
     (tmp_path / "their_network.py").write_text("raise RuntimeError('this was imported')\n")
     monkeypatch.syspath_prepend(tmp_path)
     agreed = TorchModule(**PRECISE).source
-    with pytest.raises(OtherTorchModule, match="the agreement says"):
+    with pytest.raises(Mistake, match="the agreement says"):
         TorchModule(module="their_network:Network", source=agreed)
     assert "their_network" not in sys.modules
-    with pytest.raises(NoTorchModule, match="importing it ended in RuntimeError: this was imported"):
+    with pytest.raises(Mistake, match="importing it ended in RuntimeError: this was imported"):
         TorchModule(module="their_network:Network").start(VOCABULARY, np.random.default_rng(0))
 
 
@@ -179,15 +180,15 @@ def test_a_model_file_imports_nothing(tmp_path: Path) -> None:
     (tmp_path / "their_network.py").write_text(Path(networks.__file__).read_text())
     program = (
         "import sys; import securetm\n"
-        "from securetm.models.model_errors import NotImported\n"
+        "from securetm.errors import Mistake\n"
         "sys.path.insert(0, '.')\n"
         "try: securetm.load('model.safetensors')\n"
-        "except NotImported: print('refused', 'their_network' in sys.modules)\n"
+        "except Mistake: print('refused', 'their_network' in sys.modules)\n"
         "import their_network\n"
         "print(securetm.load('model.safetensors').model.module)\n"
     )
     assert ended(_saved, str(tmp_path)) == 0
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.split("\n")[:2] == ["refused False", "their_network:SmallNetwork"]
-    with pytest.raises(NotImported, match="no file of a run or model makes securetm import code"):
+    with pytest.raises(Mistake, match="no file of a run or model makes securetm import code"):
         TorchModule.load(tmp_path / "model.safetensors")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lab.peers.ngrams import ELSEWHERE, NGrams, _discounts, adapted, contexts, topical
 from securetm.contracts import Array
 from securetm.errors import BadSetting, BrokenPromise
-from securetm.models.adapted_ngrams import ELSEWHERE, NGrams, _discounts, adapted, contexts, topical
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.matched import MatchedLDA
