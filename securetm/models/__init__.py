@@ -1,7 +1,8 @@
-"""The topic models, each family in a folder, and the code that they share. They know neither privacy nor network.
+"""The topic models, each a file or a small folder, and what they share.
 
-To add a model, write a frozen dataclass that derives from `Estimator` (or from `CountedTopics`, where topics are counts of
-words) and a query that adds one row per document; name it in the table below; test it by `ModelLaws` and `QueryLaws`.
+To add a model, write a frozen dataclass that derives from `Estimator` (from `MixedTopics` where documents mix topics by shares,
+from `GradientModel` where it learns by gradients) and a query that adds one row per document; name it in the table below; test
+it by `ModelLaws` and `QueryLaws`.
 A model of another package derives from `TopicModel` and is found through its entry point in the group `securetm.models`.
 """
 

@@ -1,7 +1,10 @@
 """FedNMF: parties factorise their own documents by gradient steps and answer with the difference of their weights.
 
-It is Algorithm 1 of Si et al. (2022), with and without mutual information. It is not a federation and knows no privacy. Its
-answer is one row of a whole party: `nmf` is the factorisation whose answer is a row for each document.
+It is Algorithm 1 of Si et al. (2022), with and without mutual information. Its answer is one row of a whole party; that of
+`nmf` is a row for each document.
+
+A critic scores every document of a batch beside the topic weights of every document of it, which gives the SMILE bound on their
+mutual information (Song and Ermon 2020). It couples the documents of a batch. Products run in a fixed order on one thread.
 """
 
 from __future__ import annotations

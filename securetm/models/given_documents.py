@@ -1,4 +1,4 @@
-"""Refuses documents that lack what a model reads, by name and before anything is learned. It reads no document."""
+"""What a caller gives to a model, as documents: texts, a matrix of counts, a data frame; and what a model refuses to read."""
 
 from __future__ import annotations
 
@@ -52,7 +52,22 @@ class BagOfWords(HeldInBlocks):
     def select(self, rows: Array) -> Self:
         """These documents only."""
         embeddings, persons = (None if held is None else held[rows] for held in (self.embeddings, self.persons))
-        return type(self)(self.counts[rows], self.vocabulary, self.keys[rows], embeddings=embeddings, persons=persons)
+        return type(self)(
+            self.counts[rows], self.vocabulary, self.keys[rows], *self._in_order(rows), embeddings=embeddings, persons=persons
+        )
+
+    def _in_order(self, rows: Array) -> tuple[Array | None, Array | None, Array | None]:
+        """The tokens of these documents, and where documents and sentences end; nothing where no order is known."""
+        if self.tokens is None or self.token_ends is None:
+            return None, None, None
+        lengths, ends = np.diff(self.token_ends, prepend=0)[rows], self.token_ends[rows]
+        begun = np.cumsum(lengths) - lengths
+        places = np.repeat(ends - lengths - begun, lengths) + np.arange(int(lengths.sum()))
+        last = np.zeros(len(self.tokens), dtype=bool)
+        if self.sentence_ends is not None:
+            last[np.asarray(self.sentence_ends) - 1] = True
+        kept = None if self.sentence_ends is None else np.flatnonzero(last[places]) + 1
+        return self.tokens[places], np.cumsum(lengths), kept
 
 
 def as_documents(given: Any, vocabulary: Sequence[str] | None = None, tokeniser: Tokeniser | None = None) -> Any:

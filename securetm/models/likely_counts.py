@@ -1,4 +1,4 @@
-"""Likely counts behind noise of a known size: totals of words, then how topics share them. It adds no noise and keeps nothing.
+"""Likely counts behind noise of a known size: totals of words, then how topics share them.
 
 Both are posterior means whose priors are fitted to the noised numbers themselves (empirical Bayes). All is a function of opened
 answers and of what is public, so it costs no privacy. Every sum has a fixed order.
@@ -12,6 +12,11 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
+
+# ---- what a few features explain of many normal vectors behind normal noise ----------------------------------------------
+# Vector k has a prior of mean 0 and covariance D (F F' + w I) D, D being the diagonal matrix of its scales; noise is
+# independent, with a variance of its own in each coordinate. By Woodbury's identity a vector costs its length times the square
+# of the number of features, and no matrix of length x length exists.
 
 
 def common_means(found: Array, scale: Array, noise: Array, features: Array, own: float) -> Array:
@@ -99,6 +104,11 @@ def _solve_triangles(factor: Array, right: Array) -> None:
         right[i] /= factor[i, i]
 
 
+# ---- positive sizes behind normal noise ------------------------------------------------------------------------------------
+# The prior is a mixture of narrow normal variables around a grid of sizes, and its weights make the noised numbers most
+# probable (Kiefer and Wolfowitz 1956). Each is as wide as the grid's steps, so that sizes come out as found where noise is
+# small.
+
 _SIZES, _SIZE_PASSES = 80, 100
 _CLEAR = 3.0  # deviations above which a number is surely no noise alone
 _SMALL = 0.02  # of the typical deviation: a smaller size cannot be told from it
@@ -164,6 +174,10 @@ def weigh(chances: Array, weights: Array) -> None:
     for g in range(len(weights)):
         weights[g] *= fresh[g] / len(chances)
 
+
+# ---- numbers around known centres behind normal noise, some near their centre and some far from it -----------------------
+# The prior of each number is a mixture of normal variables around its centre, from narrow to wide in units of its own scale.
+# The mixture's weights make the noised numbers most probable (Stephens 2017).
 
 _SPREADS = np.exp(np.linspace(math.log(1e-3), math.log(30.0), 14))  # variances, as multiples of the scale's square
 _SPREAD_PASSES = 60

@@ -1,4 +1,18 @@
-"""Topics that `moments` finds in one noised sum, for another model to begin with. It asks nobody and trains no other model."""
+"""Topics from one question: how often each two words stand in one document, and how many documents hold each word.
+
+The answer does not depend on the model, so it is asked for once. All else is computed from that one sum (Arora et al. 2013;
+Lee, Bindel and Mimno 2015 factorise such sums, without a bound on a document).
+
+A document with n distinct words has the number `sqrt(2 (1 - s) / (n (n - 1)))` for each two of its words, and `sqrt(s / n)` for
+each word, where s is the setting `alone`. With one word it has the number 1 for it. Its squared length is then
+
+    n (n - 1) / 2 * 2 (1 - s) / (n (n - 1)) + n * s / n = (1 - s) + s = 1,
+
+however long it is, and 0 where it has no word. It is the upper half of u u^T, where u is 1 / sqrt(n) for each of its words,
+with numbers off the diagonal times sqrt(2); the diagonal would say nothing more than u, so it holds the words themselves.
+Numbers are rounded down to a public grid of a power of two. So a row is no longer than 1, and sums of rows are exact in 64 bits
+in any order: parties and one machine reach the same sum, to the last bit.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +34,10 @@ from securetm.models.likely_counts import likely_totals
 from securetm.models.mixed_topics import MixedTopics, kept_fit, without_kept
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.questions.words import total_of
+
+# ---- rows of documents ---------------------------------------------------------------------------------------------------
+# A row is the upper half of a symmetric matrix of words x words, row by row: the number of word w with itself is at
+# `w * (2 V - w + 1) / 2`. No row is made; all sums run in a fixed order.
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -165,9 +183,17 @@ class DocumentPairs:
 _LEAST_FREQUENCY = 0.02  # of a word's frequency, in shares of all words alike
 
 
+# ---- the opened sum ------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class PairSums:
-    """The sums over all documents."""
+    """The sums over all documents: what is known of each two words, and how surely.
+
+    Each number varies for two reasons: noise of a known deviation, and the chance by which documents hold two words. The
+    variance of the second is near the mean of the sum times the number that one document adds. A factor for each word makes all
+    numbers vary by 1 at most, so that least squares weigh them rightly, and eigenvalues beyond `2 sqrt(V)` are no chance.
+    """
 
     pairs: Array  # words x words, symmetric, zeros on the diagonal
     alone: Array  # of each word
@@ -263,6 +289,9 @@ _LEAST_EXPECTED = 1e-3  # of what is expected of a word in a topic
 _TINY = 1e-12
 
 
+# ---- topics that explain it: a symmetric factorisation with nothing negative ---------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class PairTopics:
     """Topics, how much of all words each takes, and how often two stand in one document."""
@@ -273,7 +302,9 @@ class PairTopics:
 
 
 def factorised(sums: PairSums, start: Array, passes: int, public: Array | None = None) -> PairTopics:
-    """The topics that are nearest to the sums, from these shares of topics x words on.
+    """The topics that are nearest to the sums, from these shares of topics x words on: even pairs are T' T, in least squares.
+
+    No word was counted with itself, so these pairs are left out.
 
     Each topic is expected to have the words of a public one, or the words' own frequencies, and may be so far from them that
     the noise decides how much of what is found is believed.
@@ -345,6 +376,9 @@ MOST_WORDS = 10_000  # 50 million numbers
 _SHOWN = 50  # eigenvalues that are kept
 _FOLDING = 100  # passes over a document, where its shares do not settle earlier
 _LEAST = 1e-12  # of a word in a topic
+
+
+# ---- the model -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -500,6 +534,9 @@ class PairsQuery:
         """Draws and remembers nothing."""
         rows = DocumentPairs.of(BagDocuments.of(documents.counts, self.words), self.model.alone, self.words)
         clipped_sum.add_losses(rows, np.arange(len(documents)), np.zeros((len(documents), 0)))
+
+
+# ---- as the first question of another training ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Non-negative matrix factorisation whose answer is a sum over documents: what a federation learns, one machine would.
 
-It is not a federation and knows no privacy. It learns from documents through a query only (Lee and Seung 1999; the steps are
-those of Kim, He and Park 2014).
+It is Lee and Seung's (1999), with the steps of Kim, He and Park (2014). All sums run in a fixed order: a document's numbers are
+a function of the document and of the shared topics alone.
 """
 
 from __future__ import annotations

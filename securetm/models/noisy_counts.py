@@ -1,7 +1,7 @@
-"""What a model keeps of noised tables of counts, and the likely counts behind them. It adds no noise.
+"""What a model keeps of noised tables of counts, the likely counts behind them, and which cells stand above the noise.
 
 The noise's standard deviation comes with the answer, from the mechanism that added it; it may differ by word. All here is a
-function of opened answers, so it costs no privacy. How likely counts are found is not here.
+function of opened answers, so it costs no privacy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,12 @@ def top_words_above_noise(model: TopicModel, state: State, n: int = 10) -> list[
 
 
 def stand_above(counts: Array, deviation: Array | float, rate: float = RATE) -> Array:
-    """Whether each count stands above the noise, of a known deviation that may differ by word.
+    """Whether each count stands above the noise, of a known deviation that may differ by word, at a false-discovery rate.
+
+    The claim of a cell: in the sum *without* noise, the word is more frequent in the topic than the word's total times the
+    topic's share say. It is about this one sum. It does not say that the topic is a theme of the world, nor that another run,
+    other documents or another start would find it: where documents are split by chance, or by a start that somebody chose, the
+    parts differ in truth.
 
     It is the procedure of Benjamini and Hochberg (1995) over *all* cells: the heaviest words of a topic are chosen by the same
     noise, so a procedure over these alone would be wrong. Cells share their expectations' noise, so that they are weakly and

@@ -9,76 +9,30 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum, clipped, joined
 from securetm.contracts import INF, Array, Losses, Memory, Needs, Query, Rows, State, TopicModel, Unit
+from securetm.models.given_documents import BagOfWords
 from securetm.models.model_errors import CouplesDocuments, RowsDepend
 
 _WORDS = 30
 
 
-@dataclass(frozen=True)
-class TrialDocuments:
-    """Made-up documents (contracts.Documents), with everything that a model may read."""
-
-    each: tuple[Array, ...]  # word ids in reading order
-    keys: Array
-    persons: Array
-    vocabulary: tuple[str, ...] = field(default=tuple(f"word {v}" for v in range(_WORDS)))
-    embedding_size: int = 16
-    perturbed: ClassVar[None] = None
-
-    @property
-    def counts(self) -> Any:
-        """How often each document has each word."""
-        return sparse.csr_array(np.array([np.bincount(one, minlength=_WORDS) for one in self.each]).astype(np.int32))
-
-    @property
-    def tokens(self) -> Array:
-        """All word ids in reading order."""
-        return np.concatenate(self.each).astype(np.int32)
-
-    @property
-    def token_ends(self) -> Array:
-        """Where each document ends."""
-        return np.cumsum([len(one) for one in self.each])
-
-    @property
-    def sentence_ends(self) -> Array:
-        """Each document is one sentence."""
-        return self.token_ends
-
-    @property
-    def embeddings(self) -> Array:
-        """An embedding of each document: a fixed linear map of its counts."""
-        found: Array = self.counts.toarray() @ np.random.default_rng(3).normal(0, 1, (_WORDS, self.embedding_size))
-        return found
-
-    def __len__(self) -> int:
-        return len(self.each)
-
-    def select(self, rows: Array) -> Self:
-        """These documents only."""
-        return replace(self, each=tuple(self.each[i] for i in rows), keys=self.keys[rows], persons=self.persons[rows])
-
-    def halves(self, seed: int) -> tuple[Self, Self]:  # noqa: ARG002 - every second word
-        """Words to see and words to predict."""
-        seen, unseen = (tuple(one[first::2] for one in self.each) for first in (0, 1))
-        return replace(self, each=seen), replace(self, each=unseen)
-
-
-def trial_documents(copies: int = 1, embedding_size: int = 0) -> TrialDocuments:
-    """Documents of 1 to 400 words, so many of each length; every document has its own person."""
+def trial_documents(copies: int = 1, embedding_size: int = 0) -> BagOfWords:
+    """Documents of 1 to 400 words, so many of each length; each is one sentence, and has a person of its own."""
     rng = np.random.default_rng(0)
     lengths = (8, 1, 60, 12, 9, 400, 20, 5, 33, 2, 15, 10) * copies
-    each = tuple(rng.permutation(rng.choice(_WORDS, n, p=rng.dirichlet(np.full(_WORDS, 0.3)))) for n in lengths)
+    each = [rng.permutation(rng.choice(_WORDS, n, p=rng.dirichlet(np.full(_WORDS, 0.3)))) for n in lengths]
     keys = rng.integers(0, 2**64, len(each), dtype=np.uint64)
-    return TrialDocuments(each, keys, np.arange(len(each)), embedding_size=embedding_size or 16)
+    counts, ends = np.array([np.bincount(one, minlength=_WORDS) for one in each], dtype=np.int32), np.cumsum(lengths)
+    embeddings = counts @ np.random.default_rng(3).normal(0, 1, (_WORDS, embedding_size or 16))
+    words, tokens = tuple(f"word {v}" for v in range(_WORDS)), np.concatenate(each).astype(np.int32)
+    return BagOfWords(sparse.csr_array(counts), words, keys, tokens, ends, ends, embeddings, np.arange(len(each)))
 
 
 _ROUNDING = 200.0  # the allowed difference of two sums of the same numbers, in units of the last place of the largest one
@@ -168,13 +122,13 @@ def _prepared(start: State) -> Iterator[State]:
             yield {**start, "weights": (size * rng.standard_normal(weights.shape)).astype(weights.dtype)}
 
 
-def _differ(query: Query, documents: TrialDocuments, owners: Array) -> bool:
+def _differ(query: Query, documents: BagOfWords, owners: Array) -> bool:
     order = np.random.default_rng(2).permutation(owners[-1] + 1)
     whole = _rows(query, documents, owners, order)
     return any(row != whole[name] for size in _SIZES for name, row in _rows(query, documents, owners, order[-size:]).items())
 
 
-def _rows(query: Query, documents: TrialDocuments, owners: Array, names: Array) -> dict[int, list[bytes]]:
+def _rows(query: Query, documents: BagOfWords, owners: Array, names: Array) -> dict[int, list[bytes]]:
     """The rows of each of these owners in every round."""
     places = np.concatenate([np.flatnonzero(owners == name) for name in names])
     kept = _RowsByOwner(owners[places])

@@ -18,7 +18,7 @@ import numpy as np
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.word_vectors import WordVectors
 from securetm.errors import Mistake, NoSuchPath, Unreadable
-from securetm.models.lda.lda import LdaDocuments
+from securetm.models.bags import BagDocuments
 from securetm.models.quality import named_topics
 
 MOST_WORDS = 25  # of a topic; figures take the first ones of them
@@ -94,8 +94,8 @@ def _lists(weights: Array, vocabulary: tuple[str, ...]) -> tuple[tuple[str, ...]
     return tuple(tuple(words) for words in named_topics(weights, vocabulary, MOST_WORDS))
 
 
-def _held(documents: Any, vocabulary: tuple[str, ...]) -> LdaDocuments:
-    return LdaDocuments.of(documents.counts, len(vocabulary))
+def _held(documents: Any, vocabulary: tuple[str, ...]) -> BagDocuments:
+    return BagDocuments.of(documents.counts, len(vocabulary))
 
 
 MOST_TOPICS = 10_000

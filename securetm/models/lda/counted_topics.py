@@ -1,7 +1,4 @@
-"""What all models share whose topics are counts of words: settings, smoothed topics, topic shares and likelihoods of documents.
-
-It asks nothing of documents: each model has a question of its own.
-"""
+"""Models whose topics are counts of words: smoothed topics, an earlier model's counts as a prior, and predictions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Latent Dirichlet allocation: every token of a document has a topic of its own.
-
-It is not a federation and knows no privacy. It learns from documents through a query only.
-"""
+"""Latent Dirichlet allocation: every token of a document has a topic of its own, drawn by Gibbs sampling or by proposals."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Latent Dirichlet allocation by variational inference: each document gives its expected counts of words in topics.
 
-It is not a federation and knows no privacy. It learns from documents through a query only (Blei, Ng and Jordan 2003; Hoffman,
-Blei and Bach 2010).
+See Blei, Ng and Jordan (2003); Hoffman, Blei and Bach (2010).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Merges matched topics down to a requested number. It is post-processing, and not in the paper.
+"""Matches the topics of several parties: iFTM's similarity, its Algorithms 3 and 4, and a merge down to a requested number.
 
-The paper's model keeps every topic that Algorithm 3 finds. Merging is a function of the found topics alone: it asks no party,
-and nothing is random.
+They are functions of tables of topics, and nothing is random. The merge is not in the paper, whose model keeps every topic that
+Algorithm 3 finds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Learns priors from counts: how evenly documents share their topics (alpha), and topics their words (eta). It draws no topic.
+"""Learns priors from counts: how evenly documents share their topics (alpha), and topics their words (eta).
 
 Minka's fixed point (2000; for LDA Wallach 2008) divides the expected number of tables in a Chinese restaurant by a sum over
 documents. Here each document draws its number of tables by public noise. The mean is the same, and the sum is one of small

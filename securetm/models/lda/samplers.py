@@ -1,4 +1,12 @@
-"""Draws of one outcome: from alias tables in constant time, and by running sums over all outcomes in eight lanes."""
+"""Draws of one outcome: from alias tables in constant time, and by running sums over all outcomes in eight lanes.
+
+A cell of an alias table (Walker 1977, built as in Vose 1991) is one double. Its upper bits are the probability of the cell's
+own outcome. Its lower 16 bits are the number of the other outcome, which has the rest. So a draw reads one place in memory, and
+probabilities are exact to 36 bits.
+
+The lanes are written in LLVM's vector instructions, because compilers do not vectorise such running sums. They mean the same on
+every machine and run in the same order, so every machine draws alike.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""SentenceLDA: all words of a sentence have one topic, and a document is a mixture of its sentences' topics.
-
-It is not a federation and knows no privacy. It learns from documents through a query only.
-"""
+"""SentenceLDA: all words of a sentence have one topic, and a document is a mixture of its sentences' topics."""
 
 from __future__ import annotations
 

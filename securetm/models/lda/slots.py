@@ -1,6 +1,8 @@
 """Documents with noise in place of words, in the form that LDA and SentenceLDA read: slots of weights.
 
-It adds no noise. All that it reads was made private before, so its results are post-processing.
+All that is read here was made private before, so its results are post-processing. Topics are drawn by Metropolis-Hastings, as a
+function of the weights, the shared topics and public noise. Inner functions take whole arrays and never slices: counting the
+references of a slice would take as long as a draw.
 """
 
 from __future__ import annotations

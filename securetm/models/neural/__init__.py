@@ -1,1 +1,1 @@
-"""ProdLDA, trained by gradients that are sums over documents, and the trials that refuse what couples documents."""
+"""Topic models that are networks: ProdLDA and its kin with gradients that are sums over documents, and networks of others."""

@@ -1,7 +1,8 @@
 """The network's passes over a batch on a CPU: loops over one document after the other, with sums in a fixed order.
 
-A clip bounds a sum only if no document changes a bit of another one's row. So no library sums or multiplies on the way from a
-document to its row, no sum is reassociated, and functions are those of `elementary`. It runs on one thread.
+A clip bounds a sum only if no document changes a bit of another one's row: row i of every output depends on row i of the input
+alone. So no library sums or multiplies on the way from a document to its row, no sum is reassociated, and functions are those
+of `fixed_order`. It runs on one thread.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The network's loss of each document, the length of its gradient and weighted sums of gradients, by hand-written passes.
+"""The network's layers in a flat vector, each document's loss, the length of its gradient, and weighted sums of gradients.
 
-It is no autograd graph: inputs and output gradients of the linear layers are kept, a document's own gradient is not. On a CPU
-no document changes a bit of another one's gradient: the code between the kernels consists of elementwise operations, whose
-rounding does not depend on a number's place.
+Inputs and output gradients of the linear layers are kept, a document's own gradient is not. On a CPU no document changes a bit
+of another one's gradient: the code between the kernels consists of elementwise operations, whose rounding does not depend on a
+number's place.
 """
 
 from __future__ import annotations

@@ -16,50 +16,14 @@ from scipy import sparse
 
 from securetm.contracts import Array, State
 from securetm.errors import BrokenPromise
-from securetm.models.bags import Bags, Completion
+from securetm.models.bags import BagDocuments, Bags, Completion
 from securetm.models.given_documents import as_documents
-from securetm.models.lda.lda import LdaDocuments
 from securetm.models.neural.cpu_kernels import LEAST
 from securetm.models.neural.decoders import Mixture
 from securetm.models.neural.neural_model import NeuralTopicModel
 
 _WEIGHT = 0.2  # of the prior, in words, for each topic of alpha 1; chosen on titles
 _STEPS = 100
-
-
-@dataclass(frozen=True)
-class MixedPrediction:
-    """Topics that are distributions over the words, and how much of all words each topic has."""
-
-    by_word: Array  # words x topics
-    prior: Completion
-
-    @classmethod
-    def of(cls, topics: Array, of_single_words: Array, alpha: float) -> MixedPrediction:
-        """`of_single_words` are the shares that the encoder gives to documents of one word each."""
-        by_word = np.ascontiguousarray(np.maximum(topics, LEAST).T, dtype=np.float64)
-        return cls(by_word, Completion(prevalence(topics, of_single_words), _WEIGHT * alpha * len(topics)))
-
-    def log_likelihood(self, seen: Any, unseen: Any) -> Array:
-        """The log-likelihood of each document's unseen words, given its seen ones; both are tables of counts."""
-        shares = self.prior.shares(self.by_word, self._bags(seen), threads=1)
-        return self._bags(unseen).log_likelihood(self.by_word, shares, threads=1)
-
-    def _bags(self, counts: Any) -> LdaDocuments:
-        """Counts need not be whole: nothing is drawn."""
-        table = sparse.csr_array(counts)
-        if table.shape[1] != len(self.by_word):
-            raise BrokenPromise("document", table.shape[1], len(self.by_word))
-        ends = table.indptr.astype(np.int64)
-        return LdaDocuments(ends, Bags(ends, table.indices.astype(np.int64), table.data.astype(np.float64)))
-
-
-def prevalence(topics: Array, of_single_words: Array) -> Array:
-    """The share of each topic in all words, by which words that are drawn from the topics are encoded as these shares again."""
-    again, found = topics @ of_single_words, np.full(len(topics), 1.0 / len(topics))
-    for _ in range(_STEPS):
-        found = found @ again
-    return found
 
 
 @dataclass(frozen=True)
@@ -92,5 +56,25 @@ class NeuralLDA(NeuralTopicModel):
         """The log-likelihood of each document's unseen words, by the topics themselves: they know how little few words tell."""
         words = self._shape(state["weights"]).vocabulary
         alone = as_documents(sparse.eye_array(words, dtype=np.int32, format="csr"), tuple(map(str, range(words))))
-        likely = replace(self, relevance=1.0).topics(state)
-        return MixedPrediction.of(likely, self.infer(state, alone), self.alpha).log_likelihood(seen.counts, unseen.counts)
+        topics = replace(self, relevance=1.0).topics(state)
+        by_word = np.ascontiguousarray(np.maximum(topics, LEAST).T, dtype=np.float64)
+        prior = Completion(prevalence(topics, self.infer(state, alone)), _WEIGHT * self.alpha * len(topics))
+        shares = prior.shares(by_word, _bags(seen.counts, words), threads=1)
+        return _bags(unseen.counts, words).log_likelihood(by_word, shares, threads=1)
+
+
+def _bags(counts: Any, words: int) -> BagDocuments:
+    """Counts need not be whole: nothing is drawn."""
+    table = sparse.csr_array(counts)
+    if table.shape[1] != words:
+        raise BrokenPromise("document", table.shape[1], words)
+    ends = table.indptr.astype(np.int64)
+    return BagDocuments(ends, Bags(ends, table.indices.astype(np.int64), table.data.astype(np.float64)))
+
+
+def prevalence(topics: Array, of_single_words: Array) -> Array:
+    """The share of each topic in all words, by which words that are drawn from the topics are encoded as these shares again."""
+    again, found = topics @ of_single_words, np.full(len(topics), 1.0 / len(topics))
+    for _ in range(_STEPS):
+        found = found @ again
+    return found

@@ -1,8 +1,7 @@
 """What the neural topic models have in common: settings, state, steps, and how topics and shares are read from the weights.
 
 Each is a variational autoencoder without batch normalisation, so that its gradient is a sum over documents. A model of the
-family says what its encoder reads and what its decoder is. It is not a federation and knows no privacy: it learns from
-documents through a query only.
+family says what its encoder reads and what its decoder is.
 """
 
 from __future__ import annotations

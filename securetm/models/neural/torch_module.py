@@ -1,6 +1,8 @@
-"""A federated topic model around a network that the user wrote in torch and names in the plan. It has no kernels of its own.
+"""A federated topic model around a network that the user wrote in torch and names in the plan.
 
-Gradients are of one document at a time (`alone.py`): slow, and sound under a budget. Local epochs train in batches.
+A library's products round rows by their number, and a stranger's module may mix rows. So gradients are of one document at a
+time, by a fresh copy of the module, with random numbers that depend on the document's key alone: slow, and a document's row
+depends on no other document by construction. Local epochs train in batches.
 """
 
 from __future__ import annotations

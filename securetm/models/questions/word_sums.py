@@ -1,6 +1,11 @@
-"""Looks up the words of a public list in noised sums of words, and says which of them the next sum is to be about.
+"""Words in noised sums over all parties: every document adds its words to hashed cells, as one row of l2 norm 1, and words of a
+public list are looked up in the sums.
 
-A word that is on no public list is not found. It asks nobody, and reads nothing but what was opened (`word_sums`).
+Each word adds plus or minus the same number to a few cells of a public table, so a sum of rows holds every word's weight. The
+cells are public, and so is their number: which of them hold anything depends on noise. No party names a word. The question is
+asked several times. From the second time on it says which words are open: those that earlier sums showed well enough add
+nothing more, nor do those that hardly can be found, so the words between them get the whole row. A word that is on no public
+list is not found.
 """
 
 from __future__ import annotations
@@ -109,6 +114,9 @@ GAINS = (1.0, 1.75, 2.25)  # how much heavier an open word is expected to be in 
 CUTS = (0.0, 0.5)  # after each round, words that stand out by fewer deviations than this are closed
 _MEDIAN = 0.8  # of what is required of the mean, the part that is required of the median
 _STAGES, _SWEEPS = 12, 30
+
+
+# ---- looking words up ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

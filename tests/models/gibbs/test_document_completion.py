@@ -9,8 +9,8 @@ from scipy import sparse
 from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.models.bags import Completion
-from securetm.models.lda.lda import LDA, LdaDocuments
+from securetm.models.bags import BagDocuments, Completion
+from securetm.models.lda.lda import LDA
 from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.nmf import NMF
 from tests.models.trained_by_hand import rounds
@@ -19,11 +19,11 @@ PREVALENCE = np.array([0.6, 0.3, 0.1])
 BY_WORD = np.ascontiguousarray(np.random.default_rng(0).dirichlet(np.full(30, 0.3), 3).T + 1e-6)
 
 
-def held(*rows: list[int]) -> LdaDocuments:
+def held(*rows: list[int]) -> BagDocuments:
     counts = np.zeros((len(rows), len(BY_WORD)), dtype=np.int64)
     for row, words in enumerate(rows):
         np.add.at(counts[row], words, 1)
-    return LdaDocuments.of(sparse.csr_array(counts), len(BY_WORD))
+    return BagDocuments.of(sparse.csr_array(counts), len(BY_WORD))
 
 
 def test_without_words_a_document_has_the_topics_of_all() -> None:

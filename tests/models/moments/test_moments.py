@@ -14,7 +14,7 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, BrokenPromise, Failed
-from securetm.models.lda.lda import LdaDocuments
+from securetm.models.bags import BagDocuments
 from securetm.models.moments import DocumentPairs, Moments, PairSums, grid_of, size_of
 
 WORDS, SUBJECTS = 60, 3
@@ -72,7 +72,7 @@ def test_no_document_moves_the_sum_further_than_the_terms_say(name: str, radius:
 @pytest.mark.parametrize("words", [2, 3, 100, 1000])
 def test_a_row_is_at_most_as_long_as_one_however_many_words_it_has(words: int) -> None:
     counts = sparse.csr_array(np.tril(np.ones((words, words), dtype=np.int64)))
-    rows = DocumentPairs.of(LdaDocuments.of(counts, words), 0.2, words)
+    rows = DocumentPairs.of(BagDocuments.of(counts, words), 0.2, words)
     lengths = rows.norms(np.arange(words))
     assert lengths.max() < 1 - 2.0**-35
     assert lengths.min() > 0.9
