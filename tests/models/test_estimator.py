@@ -8,13 +8,13 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Block, Origin, OriginKind, Terms
-from securetm.errors import BadSetting, Failed, Mistake, NotFound
-from securetm.models.estimator import Estimator, NotFitted, held_back
+from securetm.errors import BadSetting, Failed, Mistake
+from securetm.models.estimator import Estimator, held_back
 from securetm.models.given_documents import UnfitDocuments, as_documents
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.stored_model import origin_of_model
 from securetm.models.tensor_file import packed
-from tests.models.trained_by_hand import VOCABULARY, WORDS, planted
+from tests.models.trained_by_hand import VOCABULARY, planted
 
 torch.set_num_threads(1)
 
@@ -63,18 +63,6 @@ def test_fit_is_the_federations_own_path():
     np.testing.assert_allclose(learned["weights"], state["weights"], atol=1e-10)
 
 
-def test_components_are_the_topics_and_words_follow_them(fitted):
-    assert fitted.components_.shape == (3, WORDS)
-    np.testing.assert_allclose(fitted.components_.sum(1), 1)
-    assert fitted.top_words(4) == [[VOCABULARY[v] for v in np.argsort(-row)[:4]] for row in fitted.components_]
-
-
-def test_fit_transform_is_fit_then_transform():
-    documents, _ = planted(48)
-    both = model().fit_transform(documents, epochs=2)
-    np.testing.assert_array_equal(both, model().fit(documents, epochs=2).transform(documents))
-
-
 def test_a_bare_matrix_will_do(fitted):
     documents, _ = planted()
     bare = model().fit(documents.counts.toarray(), epochs=60, vocabulary=VOCABULARY)
@@ -117,22 +105,11 @@ def test_options_are_checked(options):
         model().fit(planted(12)[0], **options)
 
 
-def test_nothing_is_transformed_before_fitting():
-    with pytest.raises(NotFitted):
-        model().transform(planted(12)[0])
-
-
 def test_documents_over_other_words_are_refused(fitted):
     documents = as_documents(planted(12)[0].counts, VOCABULARY[::-1])
     with pytest.raises(UnfitDocuments) as refusal:
         fitted.transform(documents)
     assert "w1" not in str(refusal.value) + refusal.value.advice()
-
-
-def test_validation_over_other_words_is_refused():
-    documents, _ = planted(12)
-    with pytest.raises(UnfitDocuments):
-        model().fit(documents, validation=as_documents(documents.counts, VOCABULARY[::-1]), epochs=1)
 
 
 def test_a_matrix_with_repeated_cells_is_summed_and_left_alone():
@@ -163,17 +140,6 @@ def test_settings_stay_frozen_and_equal(fitted):
 
 
 # ---- save and load -------------------------------------------------------------------------------------------------
-
-
-def test_a_saved_model_is_the_same_model(fitted, tmp_path):
-    fitted.save(tmp_path / "m.safetensors")
-    again = ProdLDA.load(tmp_path / "m.safetensors")
-    assert again == fitted
-    assert again.learned.vocabulary == VOCABULARY
-    documents, _ = planted(24, seed=2)
-    np.testing.assert_array_equal(again.transform(documents), fitted.transform(documents))
-    assert all((again.learned.state[name] == values).all() for name, values in fitted.learned.state.items())
-    assert [path.name for path in tmp_path.iterdir()] == ["m.safetensors"]
 
 
 def rewritten(fitted, path, **facts):
@@ -213,11 +179,6 @@ def test_damaged_files_are_named(fitted, tmp_path):
         (tmp_path / "m").write_bytes(damaged)
         with pytest.raises(Failed):
             ProdLDA.load(tmp_path / "m")
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(NotFound):
-        ProdLDA.load(tmp_path / "nothing")
 
 
 def test_arrays_that_do_not_fit_the_vocabulary_are_refused(fitted, tmp_path):

@@ -7,7 +7,6 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Unit
-from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.federation.questions import PerPerson
 from securetm.models.bags import Completion
 from securetm.models.batches import chunks
@@ -90,13 +89,6 @@ def test_no_row_names_a_place_twice():
     (row,) = poured
     assert len(np.unique(row.indices)) == row.nnz <= 9
     assert row.sum() == 120
-
-
-def test_threads_change_nothing():
-    documents, _ = planted(101)
-    states = [LDA(n_topics=3, threads=n).fit(documents, epochs=3).learned.state for n in (1, 2, 5)]
-    for state in states[1:]:
-        np.testing.assert_array_equal(state["counts"], states[0]["counts"])
 
 
 def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
@@ -198,14 +190,6 @@ def test_more_rounds_predict_better():
     assert history[-1].held_out > -3.6  # twenty words of sixty, and a little noise; all alike would be -4.1
 
 
-def test_it_is_saved_and_loaded(fitted, tmp_path):
-    fitted.save(tmp_path / "model.safetensors")
-    again = LDA.load(tmp_path / "model.safetensors")
-    assert again == fitted
-    fresh, _ = planted(20, seed=3)
-    np.testing.assert_array_equal(again.transform(fresh), fitted.transform(fresh))
-
-
 def test_shares_of_one_word_are_known_in_closed_form(fitted):
     shares = fitted.transform(as_documents(np.eye(WORDS, dtype=np.int64), VOCABULARY))
     belongs = fitted.components_.T / fitted.components_.T.sum(axis=1, keepdims=True)
@@ -228,27 +212,6 @@ def test_likelihood_is_that_of_the_mixture(fitted):
 # ---- what is given to it -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "counts",
-    [[[3]], [[1, 0, 2]], [[1], [4]], [[0, 0], [0, 0]], np.zeros((0, 5), dtype=np.int64), [[0, 0, 0], [1, 1, 0]]],
-    ids=["one word", "one document", "one word of two", "empty", "nobody's", "an empty one"],
-)
-@pytest.mark.parametrize("k", [1, 7])
-def test_little_input_ends_in_finite_topics(counts, k):
-    model = LDA(n_topics=k).fit(np.array(counts), epochs=3)
-    documents = as_documents(np.array(counts))
-    assert np.isfinite(model.components_).all()
-    np.testing.assert_allclose(model.components_.sum(axis=1), 1)
-    np.testing.assert_allclose(model.transform(documents).sum(axis=1), 1)
-    assert np.isfinite(model.score(documents))
-
-
-@pytest.mark.parametrize("counts", [np.array([[0.5, 1.0]]), np.array([[1.5, 2.0], [1.0, 1.0]])])
-def test_weights_are_no_counts(counts):
-    with pytest.raises(CountsNotWhole):
-        LDA(n_topics=2).fit(counts)
-
-
 def test_whole_floats_and_untidy_matrices_are_counts():
     tidy = np.array([[0, 2, 1], [3, 0, 0]])
     untidy = sparse.csr_array((np.array([1.0, 1, 1, 0, 3]), np.array([2, 1, 1, 0, 0]), np.array([0, 4, 5])), (2, 3))
@@ -262,33 +225,3 @@ def test_noise_leaves_no_negative_count():
     after = model.update(state, Answer({"counts": np.array([[-3.0, 2.4], [0.6, -0.1]])}))
     np.testing.assert_array_equal(after["counts"], [[0, 2.4], [0.6, 0]])
     assert after["counts"].dtype == state["counts"].dtype
-
-
-@pytest.mark.parametrize("counts", [-(2**63), 2**63 - 1, -1])
-def test_a_table_that_makes_no_sense_still_gives_topics(counts):
-    """A coordinator may send anything of the right shape; what a party answers then are still its own words."""
-    documents, _ = planted(10)
-    model, memory = LDA(n_topics=3), {}
-    state = rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 1)
-    forged = {**state, "counts": np.full_like(state["counts"], counts)}
-    np.testing.assert_array_equal(counts_of(model, forged, documents, memory).sum(axis=0), documents.counts.sum(axis=0))
-    assert np.isfinite(model.infer(forged, documents)).all()
-
-
-def test_a_table_of_another_size_is_refused():
-    documents, _ = planted(5)
-    state = LDA(n_topics=3).start(VOCABULARY, np.random.default_rng(0))
-    with pytest.raises(BrokenPromise):
-        counts_of(LDA(n_topics=4), state, documents, {})
-    with pytest.raises(BrokenPromise):
-        LDA(n_topics=3).infer(state, as_documents(np.ones((1, 3), dtype=np.int64)))
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [("n_topics", 0), ("n_topics", 1 << 17), ("alpha", 0.0), ("eta", float("inf")), ("sweeps", 0), ("threads", 0)],
-)
-def test_settings_are_checked_before_anything_is_read(setting, value):
-    with pytest.raises(BadSetting) as refusal:
-        LDA(**{setting: value})
-    assert refusal.value.name == setting

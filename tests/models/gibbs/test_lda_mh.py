@@ -10,7 +10,6 @@ import pytest
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
-from securetm.errors import BadSetting
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.counting import Assignments
 from securetm.models.lda.lda import LDA, LdaDocuments
@@ -95,15 +94,6 @@ def test_a_sweep_leaves_the_posterior_as_it_is(sampler):
     assert distance(drawn, expected) < 0.02
 
 
-@pytest.mark.parametrize("sampler", ["gibbs", "mh"])
-def test_threads_and_neighbours_change_nothing(sampler):
-    counts = np.random.default_rng(0).poisson(0.4, (101, 30))
-    models = [LDA(n_topics=7, sampler=sampler, threads=threads) for threads in (1, 2, 5)]
-    tables = [model.fit(counts, epochs=3).learned.state["counts"] for model in models]
-    np.testing.assert_array_equal(tables[1], tables[0])
-    np.testing.assert_array_equal(tables[2], tables[0])
-
-
 def test_parts_of_the_documents_add_up_to_the_whole_by_proposals():
     documents = as_documents(np.random.default_rng(0).poisson(0.4, (60, 30)))
     model = LDA(n_topics=7, sampler="mh", cycles=2)
@@ -133,10 +123,3 @@ def test_which_sampler_it_is_goes_by_the_number_of_topics():
         (2, "mh"): 3,
         (5_000, "mh"): 3,
     }
-
-
-@pytest.mark.parametrize(("setting", "value"), [("sampler", "slice"), ("cycles", 0), ("priors", "flat")])
-def test_settings_are_checked_before_anything_is_read(setting, value):
-    with pytest.raises(BadSetting) as refusal:
-        LDA(**{setting: value})
-    assert refusal.value.name == setting

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Needs, Unit
-from securetm.errors import BadSetting, Failed, Mistake
+from securetm.errors import Failed, Mistake
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.counted_topics import MOST_TOPICS
 from securetm.models.lda.counting import Assignments, Counting
@@ -225,23 +225,6 @@ def test_degenerate_input_ends_in_topics(name: str, parties: Mapping[str, Any], 
         for documents in parties.values():
             assert np.isfinite(model.log_likelihood(known, documents, documents)).all()
             np.testing.assert_allclose(model.infer(known, documents).sum(axis=1), 1)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"xi": -0.1},
-        {"xi": 1.5},
-        {"xi": float("nan")},
-        {"top": 0},
-        {"topics_at": {"a": 0}},
-        {"topics_at": {"a": 1 << 17}},
-        {"priors": "learned"},
-    ],
-)
-def test_settings_without_a_meaning_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(BadSetting):
-        MatchedLDA(**settings)
 
 
 def test_a_lying_coordinator_gets_no_answer_from_more_topics_than_were_agreed() -> None:

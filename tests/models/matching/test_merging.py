@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Answer, Array
-from securetm.errors import BadSetting
 from securetm.models.lda.matched import MatchedLDA
 from securetm.models.lda.matching import merged
 
@@ -52,11 +51,6 @@ def test_merging_changes_what_everybody_is_shown_and_nothing_that_the_parties_le
     for name in one:
         if name.startswith("composed/"):
             np.testing.assert_array_equal(one[name], two[name])
-
-
-def test_the_setting_is_one_of_two() -> None:
-    with pytest.raises(BadSetting, match="merged"):
-        MatchedLDA(merged="some")
 
 
 def loss(counts: Array, member: Array) -> float:

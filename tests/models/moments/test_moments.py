@@ -13,7 +13,7 @@ import securetm
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, BrokenPromise, Failed
+from securetm.errors import BrokenPromise, Failed
 from securetm.models.bags import BagDocuments
 from securetm.models.moments import DocumentPairs, Moments, PairSums, grid_of, size_of
 
@@ -164,11 +164,3 @@ def test_a_forged_state_is_refused_or_harmless() -> None:
 def test_too_many_words_are_refused_by_name() -> None:
     with pytest.raises(Failed, match="10,001 words"):
         Moments(n_topics=2).start([str(n) for n in range(10_001)], np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(
-    "setting", [{"n_topics": -1}, {"alpha": 0.0}, {"alone": 0.0}, {"alone": 1.0}, {"passes": 0}, {"threads": 0}]
-)
-def test_settings_are_checked(setting: dict[str, Any]) -> None:
-    with pytest.raises(BadSetting, match=next(iter(setting))):
-        Moments(**setting)

@@ -60,18 +60,6 @@ def test_zeroshot_reads_no_word_and_combined_reads_both():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_corpus_with_embeddings_and_a_stored_model(kind, tmp_path):
-    texts = ["a boat on the lake", "the river and the lake", "the judge of the court", "the court and the law"] * 10
-    vectors = np.random.default_rng(0).normal(size=(len(texts), SIZE))
-    corpus = securetm.Corpus.from_strings(texts, embeddings=vectors)
-    model = kind(n_topics=2, hidden=8, batch=8, embedding_size=SIZE, device="cpu").fit(corpus, epochs=2)
-    model.save(tmp_path / "model.safetensors")
-    again = kind.load(tmp_path / "model.safetensors")
-    np.testing.assert_array_equal(again.transform(corpus), model.transform(corpus))
-    assert np.isfinite(model.score(corpus))
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_embeddings_that_are_missing_or_of_another_size_are_refused_by_name(kind):
     counts, embeddings, _ = planted()
     model = kind(n_topics=3, embedding_size=SIZE, device="cpu")

@@ -7,7 +7,6 @@ from torch.nn import functional
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
-from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.given_documents import as_documents
 from securetm.models.neural.network import NetworkShape, Prior
 from securetm.models.neural.prodlda import ProdLDA
@@ -287,22 +286,6 @@ def test_one_local_step_of_sgd_is_one_step_of_the_server():
     query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
     weights, _ = local.stepped(state["weights"].copy(), gradient, 8, {}, 1, in_place=False)
     np.testing.assert_allclose(clipped_sum.blocks()["difference"] / 8, weights - state["weights"], atol=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [("n_topics", 1), ("dropout", 1.0), ("alpha", 0.0), ("optimiser", "adagrad"), ("dtype", "float16"), ("gain", 0.0)],
-)
-def test_settings_are_checked_before_anything_is_read(setting, value):
-    with pytest.raises(BadSetting) as refusal:
-        model(**{setting: value})
-    assert refusal.value.name == setting
-
-
-def test_weights_of_another_shape_are_refused(setting):
-    net, state, documents = setting
-    with pytest.raises(BrokenPromise):
-        net.infer({**state, "weights": state["weights"][:-1]}, documents)
 
 
 def test_single_precision_is_close_to_double(setting):

@@ -10,7 +10,6 @@ import torch
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, State, Unit
-from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.fednmf import CriticShape, FedNMF, WordRows, smile
 from securetm.models.gradients import SERVER_STEPS
 
@@ -158,28 +157,3 @@ def test_without_mutual_information_no_critic_travels() -> None:
     state = small(mutual_information=0.0).start(VOCABULARY, np.random.default_rng(0))
     assert len(state["weights"]) == 3 * WORDS
     assert small().query(small().start(VOCABULARY, np.random.default_rng(0))).terms.unit is Unit.PARTY
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("mutual_information", -1.0),
-        ("tau", 0.0),
-        ("local_epochs", 0),
-        ("batch", 0),
-        ("learning_rate", 0.0),
-        ("critic_rate", 2.0),
-    ],
-)
-def test_settings_are_checked(name: str, value: Any) -> None:
-    with pytest.raises(BadSetting) as refusal:
-        FedNMF(**{name: value})
-    assert refusal.value.name == name
-
-
-@pytest.mark.parametrize("information", [0.0, 0.1])
-def test_weights_of_another_size_are_refused(information: float) -> None:
-    model = small(mutual_information=information)
-    state = model.start(VOCABULARY, np.random.default_rng(0))
-    with pytest.raises(BrokenPromise):
-        model.topics({**state, "weights": state["weights"][:-1]})

@@ -12,7 +12,6 @@ from scipy.optimize import nnls
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
-from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.models.bags import Bags
 from securetm.models.given_documents import BagOfWords
 from securetm.models.likely_counts import likely_totals
@@ -224,25 +223,3 @@ def test_few_short_texts_behind_noise_are_predicted_about_as_well_as_by_noised_f
     own = float((unseen.counts @ np.log(model.frequencies(state))).sum() / unseen.counts.sum())
     assert predicted > by_frequencies - 0.02  # a part of each answer goes to topics
     assert predicted > own  # topics that began at random take nothing away
-
-
-def test_a_table_of_another_size_is_refused() -> None:
-    model = NMF(n_topics=3)
-    state = NMF(n_topics=4).start(VOCABULARY, np.random.default_rng(0))
-    with pytest.raises(BrokenPromise):
-        model.topics(state)
-
-
-def test_counts_must_be_whole() -> None:
-    with pytest.raises(CountsNotWhole):
-        NMF(n_topics=2).fit(np.array([[0.5, 1.0]]), epochs=1)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("n_topics", 0), ("weighting", "idf"), ("passes", 0), ("background", 0.0), ("sweeps", 0)],
-)
-def test_settings_are_checked(name: str, value: Any) -> None:
-    with pytest.raises(BadSetting) as refusal:
-        NMF(**{name: value})
-    assert refusal.value.name == name

@@ -143,15 +143,6 @@ def test_no_row_names_a_place_twice():
     assert row.sum() == 9
 
 
-@SAMPLERS
-def test_threads_change_nothing(sampler):
-    documents, _ = planted(41)
-    fits = [SentenceLDA(n_topics=3, threads=n, sampler=sampler).fit(documents, epochs=3) for n in (1, 2, 5)]
-    for fitted in fits[1:]:
-        np.testing.assert_array_equal(fitted.learned.state["counts"], fits[0].learned.state["counts"])
-        np.testing.assert_array_equal(fitted.transform(documents), fits[0].transform(documents))
-
-
 def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
     documents, _ = planted(30)
     model = SentenceLDA(n_topics=3)

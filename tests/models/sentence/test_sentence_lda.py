@@ -3,17 +3,15 @@
 import numpy as np
 import pytest
 
-import securetm
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, BrokenPromise
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments
 from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.models.given_documents import UnfitDocuments
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.sentence_lda import SentenceDocuments, SentenceLDA
-from tests.models.trained_by_hand import counts_of, rounds
+from tests.models.trained_by_hand import rounds
 
-from .planted import SAMPLERS, WORDS, planted
+from .planted import WORDS, planted
 from .sentence_laws import spoken
 
 # ---- what is learned ---------------------------------------------------------------------------------------------------
@@ -32,14 +30,6 @@ def test_planted_topics_are_found(fitted):
     expected = (shares * np.diff(SentenceDocuments.of(fresh, WORDS).draw_ends)[:, None]) + fitted.alpha
     found = fitted.transform(fresh)[:, home]
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), atol=0.02)
-
-
-def test_it_is_saved_and_loaded(fitted, tmp_path):
-    fitted.save(tmp_path / "model.safetensors")
-    again = securetm.SentenceLDA.load(tmp_path / "model.safetensors")
-    assert again == fitted
-    fresh, _ = planted(20, seed=3)
-    np.testing.assert_array_equal(again.transform(fresh), fitted.transform(fresh))
 
 
 def test_shares_of_one_sentence_are_known_in_closed_form(fitted):
@@ -109,55 +99,3 @@ def test_a_sentence_behind_noise_is_its_slots():
 
 
 # ---- what is given to it -----------------------------------------------------------------------------------------------
-
-LITTLE = {
-    "one word": [[[0]]],
-    "one document": [[[0, 1, 0], [2]]],
-    "empty": [[], []],
-    "nobody's": [],
-    "an empty one": [[], [[0, 1], [2]], []],
-    "a sentence of two thousand": [[list(range(3)) * 700, [0]]],
-}
-
-
-@SAMPLERS
-@pytest.mark.parametrize("name", LITTLE)
-@pytest.mark.parametrize("k", [1, 7])
-def test_little_input_ends_in_finite_topics(name, k, sampler):
-    documents = spoken(LITTLE[name], 3)
-    model = SentenceLDA(n_topics=k, sampler=sampler).fit(documents, epochs=3)
-    assert np.isfinite(model.components_).all()
-    np.testing.assert_allclose(model.components_.sum(axis=1), 1)
-    np.testing.assert_allclose(model.transform(documents).sum(axis=1), 1)
-    np.testing.assert_array_equal(model.learned.state["counts"].sum(axis=0), documents.counts.sum(axis=0))
-    assert np.isfinite(model.score(documents))
-
-
-@SAMPLERS
-@pytest.mark.parametrize("counts", [-(2**63), 2**63 - 1, -1])
-def test_a_table_that_makes_no_sense_still_gives_topics(counts, sampler):
-    """A coordinator may send anything of the right shape; what a party answers then are still its own words."""
-    documents, _ = planted(10)
-    model, memory = SentenceLDA(n_topics=3, sampler=sampler), {}
-    state = rounds(model, model.start(documents.vocabulary, np.random.default_rng(0)), documents, memory, 1)
-    forged = {**state, "counts": np.full_like(state["counts"], counts)}
-    np.testing.assert_array_equal(counts_of(model, forged, documents, memory).sum(axis=0), documents.counts.sum(axis=0))
-    assert np.isfinite(model.infer(forged, documents)).all()
-
-
-def test_a_table_of_another_size_is_refused():
-    documents, _ = planted(5)
-    state = SentenceLDA(n_topics=3).start(documents.vocabulary, np.random.default_rng(0))
-    with pytest.raises(BrokenPromise):
-        counts_of(SentenceLDA(n_topics=4), state, documents, {})
-    with pytest.raises(BrokenPromise):
-        SentenceLDA(n_topics=3).infer(state, spoken([[[0]]], 3))
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"), [("n_topics", 0), ("alpha", 0.0), ("sampler", "vb"), ("longest", -1), ("cycles", 0)]
-)
-def test_settings_are_checked_before_anything_is_read(setting, value):
-    with pytest.raises(BadSetting) as refusal:
-        SentenceLDA(**{setting: value})
-    assert refusal.value.name == setting

@@ -13,9 +13,9 @@ from scipy.special import gammaln
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
-from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
+from securetm.errors import BadSetting
 from securetm.models.bags import Bags
-from securetm.models.given_documents import BagOfWords, as_documents
+from securetm.models.given_documents import BagOfWords
 from securetm.models.lda.lda_vi import DocumentBounds, VariationalLDA, _digamma, lengths_of
 from securetm.models.noisy_counts import NoisedCounts
 from securetm.models.quality import top_words
@@ -130,12 +130,6 @@ def test_a_clipped_sum_moves_by_the_radius_at_most() -> None:
     assert np.linalg.norm(whole - without) > 0.5
 
 
-def test_threads_change_nothing() -> None:
-    states = [VariationalLDA(n_topics=3, threads=n).fit(planted(101), epochs=3).learned.state for n in (1, 2, 5)]
-    for state in states[1:]:
-        np.testing.assert_array_equal(state["counts"], states[0]["counts"])
-
-
 # ---- what is learned -------------------------------------------------------------------------------------------------
 
 
@@ -220,70 +214,6 @@ def test_topics_survive_noise() -> None:
 
 
 # ---- what goes wrong -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("matrix", "topics"),
-    [
-        ([[3, 1, 0]], 2),  # one document
-        ([[2], [5]], 2),  # one word
-        ([[1, 0, 2], [0, 1, 0]], 50),  # more topics than documents
-        (np.zeros((3, 4), dtype=int), 3),  # empty documents
-        (np.zeros((0, 4), dtype=int), 3),  # an empty party
-        ([[3, 0, 0, 0], [0, 0, 2, 5]], 2),  # nothing in common
-        ([[999_999, 1], [1, 999_999]], 3),
-    ],
-)
-@pytest.mark.parametrize("settings", [{}, {"alpha": 1e-9, "eta": 1e-9}, {"alpha": 1e6, "eta": 1e6}])
-def test_degenerate_input_ends_in_topics(matrix: Any, topics: int, settings: dict[str, float]) -> None:
-    documents = as_documents(np.array(matrix))
-    model = VariationalLDA(n_topics=topics, **settings)
-    state = after(model, 5, documents)
-    for rows in (model.topics(state), model.infer(state, documents)):
-        assert np.isfinite(rows).all()
-        np.testing.assert_allclose(rows.sum(axis=1), 1)
-    assert np.isfinite(model.log_likelihood(state, documents, documents)).all()
-    assert np.isfinite(DocumentBounds.found(model, state, model.counted(documents, documents.counts.shape[1])).values).all()
-
-
-@pytest.mark.parametrize("counts", [-1e300, 1e300, -1.0, 0.0])
-def test_a_table_that_makes_no_sense_still_gives_counts(counts: float) -> None:
-    """A coordinator may send anything of the right shape; what a party answers then are still its own words."""
-    documents = planted(10)
-    model = VariationalLDA(n_topics=3)
-    forged = {"counts": np.full((3, WORDS), counts), "step": np.ones(1, dtype=np.int64)}
-    np.testing.assert_allclose(total_of(model, forged, documents).sum(axis=0), documents.counts.sum(axis=0))
-    assert np.isfinite(model.infer(forged, documents)).all()
-
-
-def test_a_table_of_other_topics_is_refused() -> None:
-    with pytest.raises(BrokenPromise):
-        VariationalLDA(n_topics=3).topics({"counts": np.ones((2, 4))})
-
-
-def test_counts_must_be_whole() -> None:
-    with pytest.raises(CountsNotWhole):
-        VariationalLDA(n_topics=2).fit(np.array([[0.5, 1.0]]))
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"n_topics": 0}, {"alpha": 0.0}, {"eta": 0.0}, {"passes": 0}, {"batch_size": -1}, {"forgetting": 0.0},
-        {"forgetting": 1.5}, {"repeats": -1}, {"deviations": -1.0}, {"threads": 0}, {"alpha": float("nan")},
-    ],
-)  # fmt: skip
-def test_settings_that_mean_nothing_are_refused(setting: dict[str, Any]) -> None:
-    with pytest.raises(BadSetting):
-        VariationalLDA(**setting)
-
-
-def test_what_was_saved_is_loaded(tmp_path: Any) -> None:
-    fitted = VariationalLDA(n_topics=3, repeats=2).fit(planted(30), epochs=2)
-    fitted.save(tmp_path / "model.safetensors")
-    again = VariationalLDA.load(tmp_path / "model.safetensors")
-    assert again == fitted
-    np.testing.assert_array_equal(again.components_, fitted.components_)
 
 
 def test_the_length_of_a_very_long_document_is_exact() -> None:

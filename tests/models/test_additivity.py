@@ -1,0 +1,105 @@
+"""A model whose answer is no sum over documents is refused; what keeps documents apart is not."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lab.peers.prodlda import DenseProdLDA
+from securetm.contracts import Block, Terms, Unit
+from securetm.models.model_errors import CouplesDocuments
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.trials import check_additive
+from tests.laws.toys import Mixture
+
+torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_prodlda_is_additive(dtype, epochs):
+    check_additive(ProdLDA(n_topics=4, hidden=6, dtype=dtype, device="cpu", local_epochs=epochs))
+
+
+def test_a_model_of_counts_is_additive():
+    check_additive(Mixture())
+
+
+class Query:
+    def __init__(self, rows, terms=None):
+        self.rows, self.terms = rows, terms or Terms((Block("words", (30,)),), bits=64)
+
+    def answer(self, documents, clipped_sum, memory, rng):
+        clipped_sum.add(self.rows(documents, rng), np.arange(len(documents)))
+
+
+class Toy:
+    embedding_size = 0
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def start(self, vocabulary, rng):
+        return {}
+
+    def query(self, state):
+        return Query(self.rows)
+
+
+def dense(documents):
+    return documents.counts.toarray().astype(float)
+
+
+COUPLED_ROWS = {
+    "batch normalised": lambda d, rng: (dense(d) - dense(d).mean(0)) / (dense(d).std(0) + 1e-3),
+    "averaged": lambda d, rng: dense(d) / len(d),
+    "noise by place": lambda d, rng: dense(d) * (rng.random((len(d), 30)) < 0.5),
+    "scaled by the longest": lambda d, rng: dense(d) / dense(d).sum(1).max(),
+    "one more": lambda d, rng: dense(d) + (np.arange(len(d)) == 0)[:, None],
+}
+
+
+@pytest.mark.parametrize("name", COUPLED_ROWS)
+def test_a_model_that_couples_is_refused(name):
+    with pytest.raises(CouplesDocuments):
+        check_additive(Toy(COUPLED_ROWS[name]))
+
+
+def test_the_toy_itself_is_additive():
+    check_additive(Toy(lambda d, rng: dense(d)))
+
+
+class Usual:
+    """ProdLDA as it is usually written, answering with the gradient of its batch, under any normalisation."""
+
+    embedding_size = 0
+
+    def __init__(self, norm):
+        torch.manual_seed(0)
+        self.network = DenseProdLDA(30, topics=4, hidden=6, keep=1.0)
+        self.network.mean_norm, self.network.spread_norm, self.network.word_norm = norm(4), norm(4), norm(30)
+        self.terms = Terms((Block("gradient", (sum(p.numel() for p in self.network.parameters()),)),))
+
+    def start(self, vocabulary, rng):
+        return {}
+
+    def query(self, state):
+        return self
+
+    def answer(self, documents, clipped_sum, memory, rng):
+        loss = self.network(torch.from_numpy(dense(documents).astype(np.float32))) * len(documents)
+        found = torch.autograd.grad(loss, list(self.network.parameters()))
+        clipped_sum._vector += torch.cat([x.flatten() for x in found]).numpy()
+
+
+def test_batch_normalised_prodlda_is_refused_and_layer_normalised_is_not(monkeypatch):
+    monkeypatch.setattr(torch, "randn_like", torch.zeros_like)  # so that nothing but the normalisation couples
+    check_additive(Usual(lambda width: nn.LayerNorm(width, elementwise_affine=False)))
+    with pytest.raises(CouplesDocuments):
+        check_additive(Usual(lambda width: nn.BatchNorm1d(width, affine=False)))
+
+
+def test_answers_of_a_whole_party_are_not_sums_over_documents():
+    toy = Toy(COUPLED_ROWS["averaged"])
+    toy.query = lambda state: Query(toy.rows, Terms((Block("words", (30,)),), unit=Unit.PARTY))
+    check_additive(toy)

@@ -1,0 +1,106 @@
+"""What holds for all our models alike: settings, threads, files, forged tables, tables of another size, counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.clipped_sum import ClippedRowSum
+from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
+from securetm.models import MODELS
+from securetm.models.estimator import Estimator
+from securetm.testing.few_documents import some_documents
+from securetm.testing.model_laws import VOCABULARY
+
+from .small_models import OURS, small_settings
+
+DOCUMENTS = some_documents(60, seed=2)
+FORMS = [(name, more) for name in ("lda", "sentence-lda") for more in ({"sampler": "gibbs"}, {"sampler": "mh"})]
+TABLES = [*FORMS, ("lda-vi", {})]
+WRONG: dict[str, tuple[tuple[str, Any], ...]] = {
+    "lda": (
+        ("n_topics", 0), ("n_topics", 1 << 17), ("alpha", 0.0), ("eta", float("inf")), ("sweeps", 0), ("threads", 0),
+        ("sampler", "slice"), ("cycles", 0), ("priors", "flat"), ("alpha", float("nan")),
+    ),
+    "sentence-lda": (("longest", -1), ("sampler", "vb"), ("alpha", 0.0)),
+    "lda-matched": (
+        ("xi", -0.1), ("xi", 1.5), ("xi", float("nan")), ("top", 0), ("topics_at", {"a": 0}), ("priors", "learned"),
+        ("topics_at", {"a": 1 << 17}), ("merged", "some"),
+    ),
+    "lda-vi": (
+        ("passes", 0), ("batch_size", -1), ("forgetting", 0.0), ("forgetting", 1.5), ("repeats", -1), ("totals", -1.0),
+        ("tempering", 0.0), ("shares_alpha", -1.0), ("eta", 0.0),
+    ),
+    "moments": (("n_topics", -1), ("alpha", 0.0), ("alone", 0.0), ("alone", 1.0), ("passes", 0), ("threads", 0)),
+    "nmf": (("n_topics", 0), ("weighting", "idf"), ("passes", 0), ("background", 0.0), ("sweeps", 0), ("alone", -1.0)),
+    "fednmf": (
+        ("mutual_information", -1.0), ("tau", 0.0), ("local_epochs", 0), ("batch", 0), ("learning_rate", 0.0),
+        ("critic_rate", 2.0), ("server", "sgd"), ("server_rate", -1.0),
+    ),
+    "prodlda": (
+        ("n_topics", 1), ("dropout", 1.0), ("alpha", 0.0), ("optimiser", "adagrad"), ("dtype", "float16"), ("gain", 0.0),
+        ("batch", 0), ("server", "adam"), ("device", "tpu"), ("decoder", "none"),
+    ),
+}  # fmt: skip
+
+
+def made(name: str, topics: int = 3, **more: Any) -> Estimator:
+    found = MODELS.load(name)(**{**small_settings(name, topics), **more})
+    assert isinstance(found, Estimator)
+    return found
+
+
+@pytest.mark.parametrize(("name", "setting", "value"), [(name, *wrong) for name, some in WRONG.items() for wrong in some])
+def test_a_setting_that_means_nothing_is_refused_by_name(name: str, setting: str, value: Any) -> None:
+    with pytest.raises(BadSetting) as refusal:
+        made(name, **{setting: value})
+    assert refusal.value.name == setting
+
+
+@pytest.mark.parametrize(("name", "more"), [*TABLES, ("nmf", {}), ("moments", {})])
+def test_threads_change_nothing(name: str, more: dict[str, Any]) -> None:
+    one, two = (made(name, threads=threads, **more).fit(DOCUMENTS, epochs=2).learned.state for threads in (1, 3))
+    for part, array in one.items():
+        np.testing.assert_array_equal(array, two[part])
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_was_saved_is_loaded(name: str, tmp_path: Path) -> None:
+    fitted = made(name).fit(DOCUMENTS, epochs=2)
+    fitted.save(tmp_path / "model.safetensors")
+    again = type(fitted).load(tmp_path / "model.safetensors")
+    assert again == fitted
+    np.testing.assert_array_equal(again.transform(DOCUMENTS), fitted.transform(DOCUMENTS))
+
+
+@pytest.mark.parametrize("number", [-(2.0**63), 2.0**63, -1.0, 0.0])
+@pytest.mark.parametrize(("name", "more"), TABLES)
+def test_a_table_that_makes_no_sense_still_gives_counts(name: str, more: dict[str, Any], number: float) -> None:
+    """A coordinator may send anything of the right shape; what a party answers then are still its own words."""
+    model = made(name, **more).fit(DOCUMENTS, epochs=1)
+    state = model.learned.state
+    forged = {**state, "counts": np.full_like(state["counts"], number)}
+    query = model.query(forged)
+    clipped_sum = ClippedRowSum(query.terms)
+    query.answer(DOCUMENTS, clipped_sum, {}, np.random.default_rng(0))
+    np.testing.assert_allclose(clipped_sum.blocks()["counts"].sum(axis=0), DOCUMENTS.counts.sum(axis=0))
+    assert np.isfinite(model.infer(forged, DOCUMENTS)).all()
+
+
+@pytest.mark.parametrize("name", [name for name in OURS if not name.endswith("matched") and name != "torch-module"])
+def test_a_state_of_another_size_is_refused(name: str) -> None:
+    model, state = made(name), made(name, topics=4).start(VOCABULARY, np.random.default_rng(0))
+    assert not model.fits(state, len(VOCABULARY))
+    assert not made(name, topics=4).fits(state, len(VOCABULARY) - 1)
+    with pytest.raises(BrokenPromise):
+        model.topics(state)
+
+
+@pytest.mark.parametrize("name", ["lda", "lda-vi", "nmf", "fednmf", "moments"])
+@pytest.mark.parametrize("counts", [[[0.5, 1.0]], [[1.5, 2.0], [1.0, 1.0]]])
+def test_counts_must_be_whole(name: str, counts: list[list[float]]) -> None:
+    with pytest.raises(CountsNotWhole):
+        made(name).fit(np.array(counts), epochs=1)
