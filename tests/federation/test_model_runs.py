@@ -21,8 +21,8 @@ from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.clipping import at_most
+from securetm.models.given_documents import UnfitDocuments
 from securetm.models.lda.lda import LDA
-from securetm.models.model_errors import NoSentences
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, read_profile
 from securetm.plans.schema import Plan
@@ -164,7 +164,7 @@ def test_a_party_with_none_of_the_agreed_words_changes_nothing(
 def test_a_party_that_has_bare_counts_is_told_by_name(speakers: Mapping[str, Corpus], tmp_path: Path) -> None:
     north = speakers["north"]
     bare = Corpus.from_counts(north.counts, north.vocabulary, name="north")
-    with pytest.raises(NoSentences):
+    with pytest.raises(UnfitDocuments):
         execute(begin(tmp_path / "run", plan_of("sentence-lda"), {**speakers, "north": bare}), Unwatched())
 
 
