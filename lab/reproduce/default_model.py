@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from lab.measuring import OnProgress, Row, told
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.federation.simulation.simulation import federate
 from securetm.federation.sources import corpora_of
 from securetm.plans.recommend import read_plan
@@ -47,7 +47,7 @@ def _row(name: str, seconds: float) -> Row:
     return {"model": name, "rounds": usual["rounds"], **figures, "seconds": usual["seconds"], **traffic}
 
 
-def _trained(corpora: Mapping[str, PartyCorpus], name: str, rounds: int, epochs: float = 0.0) -> Mapping[str, Any]:
+def _trained(corpora: Mapping[str, Corpus], name: str, rounds: int, epochs: float = 0.0) -> Mapping[str, Any]:
     settings = {"model.name": name, "training.rounds": rounds, "training.epochs": epochs}
     with TemporaryDirectory() as folder:
         return federate(corpora, Path(folder) / "run", settings, comparison=False)

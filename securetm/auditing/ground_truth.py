@@ -17,7 +17,7 @@ from securetm.auditing.recorded import claimed_by, public_facts, states_of, voca
 from securetm.auditing.roles import worked_in
 from securetm.auditing.views import ColludingParty, RoundQuestion
 from securetm.contracts import Array, Entropy, RoundContext, Sampling, State
-from securetm.corpus.corpus import Corpus, PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder
 from securetm.federation.party.documents import PartyDocuments
@@ -229,7 +229,7 @@ def _every_word(folder: RunFolder) -> Mapping[str, int]:
     return found
 
 
-def _sentences(documents: PartyCorpus) -> Any:
+def _sentences(documents: Corpus) -> Any:
     """The counts of each sentence, in order; None if the words have no order."""
     if documents.tokens is None or documents.sentence_ends is None:
         return None
@@ -268,12 +268,12 @@ def _adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> Party
     return documents
 
 
-def _drawn(documents: PartyCorpus, asked: RoundQuestion, seed: int) -> Array:
+def _drawn(documents: Corpus, asked: RoundQuestion, seed: int) -> Array:
     """The places of the documents that took part. Their keys and public numbers determine those of a batch."""
     if not asked.terms.batch or len(documents) == 0:
         return np.arange(len(documents))
     return np.asarray(batch_rows(documents.keys, asked.terms.batch, asked.number, seed))
 
 
-def _embeddings(documents: Mapping[str, PartyCorpus]) -> dict[str, Array]:
+def _embeddings(documents: Mapping[str, Corpus]) -> dict[str, Array]:
     return {name: own.embeddings for name, own in documents.items() if own.embeddings is not None}

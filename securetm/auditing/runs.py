@@ -20,7 +20,7 @@ from securetm.auditing.ground_truth import RECORD, with_canaries
 from securetm.auditing.leakage_errors import RunNotPossible
 from securetm.auditing.plans import Trial
 from securetm.auditing.roles import Corruption, MaliciousParties
-from securetm.corpus.corpus import Corpus, PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
 from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder, begin
@@ -78,7 +78,7 @@ class Demonstrations:
         return self.made[name]
 
     def trained(
-        self, name: str, plan: Plan, documents: Mapping[str, PartyCorpus], corruption: Corruption | None = None
+        self, name: str, plan: Plan, documents: Mapping[str, Corpus], corruption: Corruption | None = None
     ) -> RunFolder:
         """Trains a run over these documents, and keeps it under this name."""
         torch.set_num_threads(1)  # two threads on busy cores are many times slower than one

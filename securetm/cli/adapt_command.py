@@ -13,7 +13,7 @@ from securetm.cli.json_output import Json, print_json
 from securetm.settings import require
 
 if TYPE_CHECKING:
-    from securetm.corpus.corpus import PartyCorpus
+    from securetm.corpus.corpus import Corpus
     from securetm.runs.finished import FinishedRun
     from securetm.stages import Stages
 
@@ -60,7 +60,7 @@ def adapt(
         print_json({name: value for name, value in told.items() if name != "plan"})
 
 
-def _documents(finished: FinishedRun, corpus: Path | None, text: str | None, party: str | None, stages: Stages) -> PartyCorpus:
+def _documents(finished: FinishedRun, corpus: Path | None, text: str | None, party: str | None, stages: Stages) -> Corpus:
     """The documents of the file, or of the party in a simulation's folder."""
     from securetm.runs.finished import documents_in
 

@@ -14,7 +14,7 @@ from securetm.cli.json_output import Json, print_json
 from securetm.settings import require
 
 if TYPE_CHECKING:
-    from securetm.corpus.corpus import PartyCorpus
+    from securetm.corpus.corpus import Corpus
     from securetm.federation.topic_labels import TopicLabels
     from securetm.runs.finished import FinishedRun, TopicsByDate
 
@@ -178,7 +178,7 @@ def _held(
     documents: bool,
     party: str | None,
     given: tuple[Path | None, str | None, str | None],
-) -> dict[str, PartyCorpus]:
+) -> dict[str, Corpus]:
     """The documents in the run's folder or of a file, by whose they are; none where they are not asked for."""
     from securetm.runs.finished import documents_in
 
@@ -192,7 +192,7 @@ def _held(
     return documents_in(finished, party) if file is None else {str(file): finished.read(file, text, date)}
 
 
-def _over_time(finished: FinishedRun, held: dict[str, PartyCorpus], period: str | None) -> TopicsByDate | None:
+def _over_time(finished: FinishedRun, held: dict[str, Corpus], period: str | None) -> TopicsByDate | None:
     """The topics by date, of these documents; nothing where they are not asked for."""
     from securetm.corpus.dates import PERIODS
     from securetm.runs.finished import topics_by_date
@@ -223,7 +223,7 @@ def _show_over_time(over_time: TopicsByDate, topics: list[list[str]], labels: To
     to.print(over_time_table(over_time, topics, labels.texts, to.width))
 
 
-def _transformed(finished: FinishedRun, documents: PartyCorpus) -> tuple[Any, list[int]]:
+def _transformed(finished: FinishedRun, documents: Corpus) -> tuple[Any, list[int]]:
     """Topic shares, and how many words of each document are known; documents without one are counted on standard error."""
     from securetm.models.given_documents import NoKnownWords
     from securetm.reports.terminal import screen

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from securetm.contracts import Engine
-    from securetm.corpus.corpus import PartyCorpus
+    from securetm.corpus.corpus import Corpus
     from securetm.plans.agreement import Agreement
     from securetm.plans.schema import Plan
 
@@ -303,7 +303,7 @@ def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
         to.print(f"Parties that left out at most half of their documents, which have no agreed word: {left_out}.")
 
 
-def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, PartyCorpus], to: Console) -> None:
+def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, Corpus], to: Console) -> None:
     """Reports documents without text or words, parties without documents, and rows without a party."""
     from securetm.corpus.partitions import left_out, without_any
     from securetm.reports.evaluation import left_out_in_words
@@ -313,7 +313,7 @@ def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, PartyCorpu
         to.print(sentence, markup=False)
 
 
-def _say_what_to_expect_of_a_list(plan: Plan, corpora: Mapping[str, PartyCorpus], to: Console) -> None:
+def _say_what_to_expect_of_a_list(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
     """Says how many words of a language's public list can be expected, given only how many documents there are."""
     from securetm.federation.budget.words_needed import expected_in_words, expected_words
 
@@ -332,7 +332,7 @@ def _say_forecast(agreement: Agreement, parties: int, to: Console) -> None:
         to.print(before_a_run(forecast_of(agreement, parties), why_no_forecast(agreement)), markup=False)
 
 
-def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, PartyCorpus], to: Console) -> None:
+def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
     """Warns of texts without full stops, where a whole document is one sentence and gets one topic."""
     from securetm.federation.sources import words_of_a_sentence
 

@@ -303,7 +303,6 @@ class Corpus:
             raise damaged_file(path, f"its parts do not fit together ({type(fault).__name__})") from fault
 
 
-PartyCorpus = Corpus  # the documents of a party
 _FACTS = ("people", "skipped", "dropped", "block_documents", "block_numbers")
 _COLUMNS = {column.name for column in fields(HeldDocuments)}
 

@@ -12,7 +12,7 @@ import numpy as np
 from securetm.accounting.delta_limits import is_too_large, sentence_delta
 from securetm.accounting.ledger import Ledger
 from securetm.contracts import Array, BlockedDocuments, Cohort, Profile, Terms, Unit
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.errors import CohortTooSmall, Mistake, Misuse, NoPersons
 from securetm.federation.refusal_errors import BelowMinimum, TooFewDocumentsPromised
 from securetm.models.given_documents import check_needs
@@ -72,7 +72,7 @@ def check_demands(policy: PolicyChoice, profile: Profile, cohort: Cohort, joined
         raise TooFewDocumentsPromised(promised, policy.least_documents)
 
 
-def check_share(party: str, documents: PartyCorpus, profile: Profile, members: tuple[str, ...]) -> None:
+def check_share(party: str, documents: Corpus, profile: Profile, members: tuple[str, ...]) -> None:
     """Refuses to start a party with too few documents. A refusal would tell the coordinator a number.
 
     All documents that a party holds are counted, before there is any list of words: counted in the words of a list, they would
@@ -83,7 +83,7 @@ def check_share(party: str, documents: PartyCorpus, profile: Profile, members: t
         raise TooFewToTakePart(party, profile.minimum_documents, left)
 
 
-def check_kind(documents: PartyCorpus, agreement: Agreement) -> None:
+def check_kind(documents: Corpus, agreement: Agreement) -> None:
     """Refuses documents that would add nothing to any answer, before anything is spent."""
     if agreement.unit is Unit.PERSON and documents.persons is None:
         raise NoPersons()
@@ -92,7 +92,7 @@ def check_kind(documents: PartyCorpus, agreement: Agreement) -> None:
     check_needs(agreement.model, documents)
 
 
-def check_whole_persons(corpora: Mapping[str, PartyCorpus], agreement: Agreement) -> None:
+def check_whole_persons(corpora: Mapping[str, Corpus], agreement: Agreement) -> None:
     """Refuses a simulation in which persons stand at several parties, each of which would bound their documents apart.
 
     Between organisations nobody can see it: there a person at m parties has m times the budget.
@@ -152,7 +152,7 @@ def documents_held(profile: Profile, members: tuple[str, ...], holds: Mapping[st
     return {member: max(holds.get(member, 0), share) for member in members}
 
 
-def units_of(documents: PartyCorpus, unit: Unit) -> int:
+def units_of(documents: Corpus, unit: Unit) -> int:
     """Returns how many units of that kind these documents are: documents, persons, or occurrences of words."""
     if unit is Unit.WORD:
         return int(documents.lengths().sum())
@@ -173,7 +173,7 @@ def others_hold(party: str, holds: Mapping[str, int], profile: Profile, members:
     return sum(max(holds.get(name, 0), needed) for name in members if name != party)
 
 
-def check_delta(party: str, documents: PartyCorpus, profile: Profile, ledger: Ledger | None, others: int) -> None:
+def check_delta(party: str, documents: Corpus, profile: Profile, ledger: Ledger | None, others: int) -> None:
     """Refuses a delta of 1 / N or more for the N units of all parties: it would allow to publish one of them whole.
 
     The party knows its own number, and what the `others` hold at least.
@@ -193,7 +193,7 @@ def check_delta_announced(holds: Mapping[str, int], profile: Profile, members: t
         raise DeltaTooLarge("the roster", profile.budget.delta, units, profile.budget.unit.value)
 
 
-def check_delta_of_all(corpora: Mapping[str, PartyCorpus], profile: Profile, deltas: Iterable[float]) -> None:
+def check_delta_of_all(corpora: Mapping[str, Corpus], profile: Profile, deltas: Iterable[float]) -> None:
     """Refuses the same where all parties are on one machine, so that N is known."""
     if profile.budget is None:
         return
@@ -209,7 +209,7 @@ def delta_said(agreement: Agreement, units: int) -> str | None:
     return None if budget is None else sentence_delta(budget.delta, units, budget.unit.value)
 
 
-def check_holds(party: str, documents: PartyCorpus, holds: int, unit: Unit) -> None:
+def check_holds(party: str, documents: Corpus, holds: int, unit: Unit) -> None:
     """Refuses to start a party that holds less than the roster says: the others judge delta by that number."""
     if units_of(documents, unit) < holds:
         raise Mistake(

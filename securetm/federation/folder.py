@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from securetm.contracts import Unit
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, Mistake, Misuse, SecuretmError
@@ -254,7 +254,7 @@ def check_free(path: Path) -> None:
 def begin(
     path: Path,
     plan: Plan,
-    corpora: Mapping[str, PartyCorpus],
+    corpora: Mapping[str, Corpus],
     *,
     with_content: bool = False,
     ledgers: Path | None = None,
@@ -325,7 +325,7 @@ def write_record(folder: RunFolder, more: Mapping[str, Any], why: Mapping[str, s
         TopicLabels.beside(Path(folder.agreement.plan.training.continue_from), topics).write(folder.path)
 
 
-def _check_parties(agreement: Agreement, corpora: Mapping[str, PartyCorpus]) -> None:
+def _check_parties(agreement: Agreement, corpora: Mapping[str, Corpus]) -> None:
     """Refuses a plan that names a party that is not there, or a list of words that no document has."""
     for name in agreement.plan.model.settings.get("topics_at", {}):
         require(name in corpora, "[model]", "topics_at", name, known=tuple(corpora))
@@ -341,7 +341,7 @@ def _check_parties(agreement: Agreement, corpora: Mapping[str, PartyCorpus]) -> 
         )
 
 
-def _ledgers(folder: RunFolder, corpora: Mapping[str, PartyCorpus], given: Path | None) -> Path:
+def _ledgers(folder: RunFolder, corpora: Mapping[str, Corpus], given: Path | None) -> Path:
     """The folder of the parties' ledgers: those of the documents where they are asked for, else the run's own."""
     if given is None:
         return folder.ledgers
@@ -350,7 +350,7 @@ def _ledgers(folder: RunFolder, corpora: Mapping[str, PartyCorpus], given: Path 
     return LedgersOfDocuments(given.resolve()).home(corpora, files, folder.agreement.budget)
 
 
-def _settled(here: Path, corpus: PartyCorpus) -> bytes:
+def _settled(here: Path, corpus: Corpus) -> bytes:
     """Makes a party's folder with its documents and its identity, and returns the public key."""
     corpus.save(here / "corpus.npz")
     store = PartyStore(here)

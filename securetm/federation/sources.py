@@ -13,7 +13,7 @@ import numpy as np
 from securetm.contracts import Array, Budget, Unit
 from securetm.corpus import docstrings, partitions
 from securetm.corpus.building import Embed
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import open_corpus
 from securetm.plans.profiles import ProfileFile, make_model
 from securetm.plans.schema import Plan
@@ -23,7 +23,7 @@ from securetm.stages import Stages
 DOCSTRINGS = "docstrings"
 
 
-def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, PartyCorpus]:
+def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
     """Returns each party's documents, by its name."""
     choice, shown, embed = plan.corpus, Shown(stages), embed_of(plan, stages)
     if choice.source == DOCSTRINGS:
@@ -43,7 +43,7 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, PartyCorpus]:
     return partition(named_for(corpus, budget), plan)
 
 
-def named_for(corpus: PartyCorpus, budget: Budget | None) -> PartyCorpus:
+def named_for(corpus: Corpus, budget: Budget | None) -> Corpus:
     """Returns the documents under keys that are the same in neighbours of the corpus.
 
     Keys of what documents say are, where whole documents come and go. Where single words change, keys of places are.
@@ -71,7 +71,7 @@ class WatchedEmbed:
         return self.embed(texts)
 
 
-def check_brought(corpus: PartyCorpus, embed: WatchedEmbed | None, plan: Plan, budget: Budget | None) -> None:
+def check_brought(corpus: Corpus, embed: WatchedEmbed | None, plan: Plan, budget: Budget | None) -> None:
     """Refuses under a budget embeddings that documents bring, where the plan says that its sentence model makes them.
 
     What made them may have learned from other documents here, so that one document's row would tell of others.
@@ -86,14 +86,14 @@ def check_brought(corpus: PartyCorpus, embed: WatchedEmbed | None, plan: Plan, b
     require(not brought, "[embeddings]", "model", plan.embeddings.model, problem, instead=instead)
 
 
-def _first(parties: int, packages: Mapping[str, PartyCorpus]) -> Mapping[str, PartyCorpus]:
+def _first(parties: int, packages: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
     """Returns as many packages as are asked for, or all that are installed if these are fewer."""
     most = docstrings.PARTIES
     require(parties <= most, "[corpus]", "parties", parties, f"must be at most {most}, the packages whose docstrings are read")
     return dict(list(packages.items())[:parties])
 
 
-def partition(corpus: PartyCorpus, plan: Plan) -> Mapping[str, PartyCorpus]:
+def partition(corpus: Corpus, plan: Plan) -> Mapping[str, Corpus]:
     """Deals the documents out as the plan says. Persons stay whole, unless the plan protects single documents of theirs."""
     choice, seed = plan.corpus, plan.seed
     whole = plan.privacy.unit != Unit.DOCUMENT.value
@@ -105,7 +105,7 @@ def partition(corpus: PartyCorpus, plan: Plan) -> Mapping[str, PartyCorpus]:
     return partitions.dirichlet(corpus, choice.parties, choice.alpha, seed, persons_whole=whole)
 
 
-def words_of_a_sentence(corpora: Mapping[str, PartyCorpus]) -> float:
+def words_of_a_sentence(corpora: Mapping[str, Corpus]) -> float:
     """Returns the median length of a sentence in words; a document without sentence ends is one sentence."""
     first = [next(corpus.parts())[1].sentence_ends for corpus in corpora.values() if corpus.has_sentences]  # they tell enough
     lengths = [np.diff(ends, prepend=0) for ends in first]

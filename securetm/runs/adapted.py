@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Origin
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.errors import CannotWrite, Mistake
 from securetm.federation.beginning import moved
 from securetm.federation.folder import check_free
@@ -38,9 +38,7 @@ def check_free_folder(path: Path) -> None:
         raise CannotWrite(str(path), "it holds a model already")
 
 
-def adapted_to(
-    run: FinishedRun, documents: PartyCorpus, own_topics: int | None, stages: Stages
-) -> tuple[Adapted, dict[str, Any]]:
+def adapted_to(run: FinishedRun, documents: Corpus, own_topics: int | None, stages: Stages) -> tuple[Adapted, dict[str, Any]]:
     """Adapts a run's model to these documents. Returns it with its figures on documents that it did not learn from."""
     known = documents.project(run.vocabulary)
     known = known.select(np.flatnonzero(known.lengths() > 0))

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from securetm.contracts import Array, Origin, State, TopicModel
-from securetm.corpus.corpus import Corpus, PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.corpus.dates import all_periods, periods_of
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
@@ -262,7 +262,7 @@ class TopicsByDate:
         return {"period": self.period, "periods": list(self.periods), "documents": self.documents.tolist(), "shares": rows}
 
 
-def topics_by_date(learned: LearnedModel, corpora: Mapping[str, PartyCorpus], period: str = "month") -> TopicsByDate:
+def topics_by_date(learned: LearnedModel, corpora: Mapping[str, Corpus], period: str = "month") -> TopicsByDate:
     """Returns the topics of these documents by date. `corpora` are named by whose they are, for the place of a wrong date."""
     shares, periods = [np.zeros((0, len(learned.components_)))], list[str]()
     for name, corpus in corpora.items():
@@ -282,7 +282,7 @@ def topics_by_date(learned: LearnedModel, corpora: Mapping[str, PartyCorpus], pe
     return TopicsByDate(period, tuple(ordered), counts, means)
 
 
-def documents_in(run: FinishedRun, party: str | None = None) -> dict[str, PartyCorpus]:
+def documents_in(run: FinishedRun, party: str | None = None) -> dict[str, Corpus]:
     """Returns the documents that lie in the folder of a simulation, of every party or of one. No other run has any there."""
     if not (run.folder / RUN).is_file():
         raise BadSetting("", "--corpus", None, "only the folder of a simulation holds documents")

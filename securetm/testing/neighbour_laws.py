@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Answer, Array, Cohort, Memory, Needs, RoundContext, State, TopicModel, Unit
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.document_minimum import check_whole_persons
 from securetm.federation.party.documents import PartyDocuments
@@ -115,11 +115,11 @@ class WholeWay:
         return Summed(agreement, sums, parties, terms.l2, by_unit, terms.batch)
 
 
-def _with_persons(corpora: Mapping[str, PartyCorpus]) -> bool:
+def _with_persons(corpora: Mapping[str, Corpus]) -> bool:
     return any(corpus.persons is not None for corpus in corpora.values())
 
 
-def _adopted(corpus: PartyCorpus, agreement: Agreement) -> Any:
+def _adopted(corpus: Corpus, agreement: Agreement) -> Any:
     read = PartyDocuments(corpus.in_blocks())
     read.adopt(VOCABULARY, agreement)
     return read.for_question(TRAIN)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from securetm.contracts import Profile
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.credentials.member_names import COORDINATOR
 from securetm.federation.coordinator.serving import LOG
 from securetm.federation.folder import begin, reopen
@@ -55,7 +55,7 @@ class Simulated:
     """The run in this process."""
 
     result: Mapping[str, Any]
-    corpora: Mapping[str, PartyCorpus]
+    corpora: Mapping[str, Corpus]
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _sent(trial: TrialFolder, corpora: Mapping[str, PartyCorpus]) -> tuple[Sent, ...]:
+def _sent(trial: TrialFolder, corpora: Mapping[str, Corpus]) -> tuple[Sent, ...]:
     """What passed on the wire, by the coordinator's transcript."""
     transcript = Transcript(trial.run / "transcript")
     rows = {name: (int(sent), int(count)) for name, sent, count in transcript.rows(_SENT, COORDINATOR)}

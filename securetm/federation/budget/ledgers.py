@@ -19,7 +19,7 @@ from securetm.accounting.ledger.all_runs import WHOLE, WORDS
 from securetm.accounting.ledger.succession import continue_from
 from securetm.accounting.ledger_errors import UnitsDiffer
 from securetm.contracts import Budget, Unit
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.corpus.document_names import DIGEST, content_digests
 from securetm.entropy import OperatingSystem
 from securetm.errors import Mistake
@@ -46,7 +46,7 @@ class LedgersOfDocuments:
     folder: Path
 
     def home(
-        self, corpora: Mapping[str, PartyCorpus], file_of: Mapping[str, str], budget: Budget | None, *, by_name: bool = False
+        self, corpora: Mapping[str, Corpus], file_of: Mapping[str, str], budget: Budget | None, *, by_name: bool = False
     ) -> Path:
         """Returns the folder of ledgers that hold all that was ever spent of these parties' documents.
 
@@ -82,7 +82,7 @@ class LedgersOfDocuments:
             _enter(index, {file_of[name]: digests for name, digests in held.items()}, generation)
         return self._at(generation)
 
-    def ledgers_of(self, corpus: PartyCorpus, unit: Unit | None, file: str) -> list[Path]:
+    def ledgers_of(self, corpus: Corpus, unit: Unit | None, file: str) -> list[Path]:
         """Returns the ledgers that these documents have, in whichever generation, and the last of that name. It makes none."""
         if not (self.folder / INDEX).is_file():
             return []
@@ -228,7 +228,7 @@ def _secret(index: sqlite3.Connection) -> bytes:
     return bytes(kept[0])
 
 
-def _keyed(key: bytes, corpus: PartyCorpus) -> list[bytes]:
+def _keyed(key: bytes, corpus: Corpus) -> list[bytes]:
     plain = content_digests(corpus).tobytes()
     each = (plain[at : at + DIGEST] for at in range(0, len(plain), DIGEST))
     return [hashlib.blake2b(one, key=key, digest_size=DIGEST).digest() for one in each]

@@ -12,7 +12,7 @@ from math import ceil, sqrt
 import numpy as np
 
 from securetm.contracts import Cohort, NamingThreshold, Profile
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.corpus.public_words import USUAL_LENGTH, ExpectedWords, expected, public_shares
 from securetm.errors import BadSetting, Mistake
 from securetm.federation.questions import JOINT
@@ -58,7 +58,7 @@ def _deviation(profile: Profile, cohort: Cohort) -> float:
     return max(central, route.terms.deviation) * (route.terms.grid or 1.0) / sqrt(ROUNDS)
 
 
-def check_words(agreement: Agreement, corpora: Mapping[str, PartyCorpus]) -> NamingThreshold | None:
+def check_words(agreement: Agreement, corpora: Mapping[str, Corpus]) -> NamingThreshold | None:
     """Refuses corpora so small that even a word in all documents of a party would be found by luck only."""
     needed = needed_by(agreement, len(corpora))
     if needed is None:

@@ -15,7 +15,7 @@ import numpy as np
 from securetm.accounting.ledger.all_runs import NO_BUDGET
 from securetm.aggregation.vectors import pack_vector, unpack_vector
 from securetm.contracts import Cohort, Mechanism, Message, Noised, Query, RoundContext, State
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.errors import CohortTooSmall, NotInCohort
 from securetm.federation.budget.guard import PaidQuestion
 from securetm.federation.budget.prices import spend_of
@@ -219,7 +219,7 @@ class Answering:
             return None
         return PaidQuestion(guard, own.run, ask.question, ask.number, self.cohort_digest().hex(), asked.hex(), given_once)
 
-    def _pay(self, paid: PaidQuestion | None, documents: PartyCorpus, context: RoundContext) -> None:
+    def _pay(self, paid: PaidQuestion | None, documents: Corpus, context: RoundContext) -> None:
         """Charges the ledger before noise is drawn. A crash after this counts as spent.
 
         Noise that is drawn once per corpus is charged once; kept noise is used again without a charge.
@@ -248,7 +248,7 @@ class Answering:
         about = [digest_of_arrays(state).hex(), own.questions.words(ask.question).hex(), own.memory.lineage.hex()]
         return digest([ask.question, ask.number, ask.serial, *about])
 
-    def clipped_answer(self, documents: PartyCorpus, context: RoundContext) -> ClippedAnswer:
+    def clipped_answer(self, documents: Corpus, context: RoundContext) -> ClippedAnswer:
         """Returns the answer of the documents. If that fails, the answer of no document, which looks like any other."""
         memory, rng = dict(self.own.memory.arrays), np.random.default_rng([self.own.agreement.plan.seed, self.ask.serial])
         with self.own.failure_log.logged():

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from securetm.contracts import Budget, Unit
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.federation.party.failure_log import FailureLog
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, PAIRS, TRAIN, WORDS
 from securetm.federation.refusal_errors import BadState
@@ -22,10 +22,10 @@ from securetm.plans.agreement import Agreement
 class PartyDocuments:
     """A party's documents, whole and in the agreed words, split into training and held-out ones."""
 
-    own: PartyCorpus
-    agreed: PartyCorpus | None = None
-    train: PartyCorpus | None = None
-    held_out: PartyCorpus | None = None
+    own: Corpus
+    agreed: Corpus | None = None
+    train: Corpus | None = None
+    held_out: Corpus | None = None
 
     def adopt(self, vocabulary: tuple[str, ...], agreement: Agreement) -> None:
         """Reads the documents in the agreed words, and splits off the held-out ones."""
@@ -38,7 +38,7 @@ class PartyDocuments:
         drawn = self.agreed.without_persons() if alone else self.agreed
         self.train, self.held_out = drawn.split(1 - plan.training.held_out, plan.seed)
 
-    def for_question(self, name: str) -> PartyCorpus:
+    def for_question(self, name: str) -> Corpus:
         """Returns the documents that this question reads."""
         in_agreed_words = {FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
         in_agreed_words[PAIRS] = self.train  # held-out documents are never learned from
@@ -48,7 +48,7 @@ class PartyDocuments:
         return documents
 
 
-def read_documents(words: tuple[str, ...], own: PartyCorpus, agreement: Agreement, failure_log: FailureLog) -> PartyDocuments:
+def read_documents(words: tuple[str, ...], own: Corpus, agreement: Agreement, failure_log: FailureLog) -> PartyDocuments:
     """Reads the documents in these words. Where that fails, the failure is logged and the party has no documents."""
     with failure_log.logged():
         read = PartyDocuments(own)
@@ -59,7 +59,7 @@ def read_documents(words: tuple[str, ...], own: PartyCorpus, agreement: Agreemen
     return replace(nothing, own=own)
 
 
-def note_lengths(documents: PartyCorpus, budget: Budget | None, store: PartyStore) -> None:
+def note_lengths(documents: Corpus, budget: Budget | None, store: PartyStore) -> None:
     """Writes lengths of documents into the party's store: the epsilon of a word times its length is a document's epsilon."""
     lengths = documents.lengths()
     if budget is not None and budget.unit is Unit.WORD and len(lengths):

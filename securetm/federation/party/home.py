@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from securetm.contracts import Budget
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.corpus.document_names import content_digests
 from securetm.entropy import OperatingSystem
 from securetm.errors import Mistake
@@ -126,7 +126,7 @@ class PartyHome:
                 home=str(self.path),
             ) from busy
 
-    def store(self, agreement: Agreement, identity: bytes, corpus: PartyCorpus) -> PartyStore:
+    def store(self, agreement: Agreement, identity: bytes, corpus: Corpus) -> PartyStore:
         """Opens the store of this data set under that agreement, if the documents are those that it was begun with."""
         path = self.run(agreement)
         private_folder(path.parent)
@@ -145,7 +145,7 @@ class PartyHome:
             )
         return store
 
-    def ledger(self, corpus: PartyCorpus, budget: Budget | None) -> Path:
+    def ledger(self, corpus: Corpus, budget: Budget | None) -> Path:
         """Returns the ledger of these documents. What was spent of any of them before is in it, under whichever identity."""
         folder = LedgersOfDocuments(self.ledgers).home({self.party: corpus}, {self.party: self.data_set}, budget, by_name=True)
         return ledger_in(folder, self.data_set, None if budget is None else budget.unit)
@@ -162,7 +162,7 @@ class PartyHome:
         return hmac.digest(identity, _LABEL + f"{ledger.parent.name}/{ledger.name}".encode(), "sha256")[:TAG]
 
 
-def documents_digest(corpus: PartyCorpus) -> bytes:
+def documents_digest(corpus: Corpus) -> bytes:
     """Returns one digest of all documents and of whose they are, in their order. It is as secret as they are."""
     corpus = corpus.in_blocks()  # in the order in which a corpus on disk has them
     persons = b"" if corpus.persons is None else corpus.persons.tobytes()

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from securetm.accounting.ledger import Ledger
 from securetm.block_answers import IN_PROCESS
 from securetm.contracts import Engine, Least, OriginKind, StartingInput, Unit
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import open_corpus
 from securetm.credentials.acceptance import KEYS, check_accepted
 from securetm.credentials.diagnosis import check_own, now_utc
@@ -124,7 +124,7 @@ class Joining:
     roster: FederationRoster
     keys: Keys = field(repr=False)
     agreement: Agreement
-    corpus: PartyCorpus
+    corpus: Corpus
 
     @property
     def run_name(self) -> str:
@@ -303,7 +303,7 @@ def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: Federation
         raise NotAllowedHere("Coordinator", "a coordinator with the fingerprint", shown, "roster", allowed)
 
 
-def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> PartyCorpus:
+def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> Corpus:
     """Reads the party's documents. Their keys follow from what they say, under the secret of the party's home."""
     data, place = file.data, file.place(file.data.source)
     columns: dict[str, Any] = data.columns()

@@ -16,7 +16,7 @@ import numpy as np
 from securetm.accounting.ledger import Ledger
 from securetm.block_answers import IN_PROCESS, files_in
 from securetm.contracts import IN_MEMORY, Answer, Array, Engine, Entropy, Keeping, Memory, State
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.errors import Mistake, Refused
 from securetm.federation.budget.witness import TAG
 from securetm.federation.document_minimum import by_shard, check_blocks, check_delta, check_kind, check_share, others_hold
@@ -154,7 +154,7 @@ class PartyState:
     name: str
     members: tuple[str, ...]
     agreement: Agreement
-    corpus: PartyCorpus
+    corpus: Corpus
     store: PartyStore
     entropy: Entropy
     keys: Mapping[str, bytes] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array, State, TopicModel
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.federation.beginning import Beginning
 from securetm.federation.coordinator.coordinator import Trained
 from securetm.federation.folder import RunFolder
@@ -95,7 +95,7 @@ def _verdict(gain: tuple[float, float, float], documents: int) -> bool | None:
     return False if high < 0 or max(-low, high) < _ALIKE else None
 
 
-def npmi_everywhere(top: Array, corpora: Iterable[PartyCorpus]) -> Array:
+def npmi_everywhere(top: Array, corpora: Iterable[Corpus]) -> Array:
     """Each topic's mean NPMI over pairs of its top words, by the documents of all these corpora that hold both words."""
     words, place = distinct_words(top)
     together, total = np.zeros((len(words), len(words)), dtype=np.int64), 0
@@ -107,7 +107,7 @@ def npmi_everywhere(top: Array, corpora: Iterable[PartyCorpus]) -> Array:
     return npmi_of_topics(place, together, total)
 
 
-def frequencies(corpora: Sequence[PartyCorpus]) -> Array:
+def frequencies(corpora: Sequence[Corpus]) -> Array:
     """The share of each word in all these documents. Each count is raised by one, so that no word is impossible."""
     totals = np.ones(len(corpora[0].vocabulary))
     for corpus in corpora:
@@ -214,7 +214,7 @@ def _sampled(party: Party, most_judged: int) -> _Sampled:
     return _Sampled(party, replace(documents, train=train, agreed=agreed, held_out=held_out), each, drawn)
 
 
-def _drawn(corpus: PartyCorpus, most: int, seed: int) -> Any:
+def _drawn(corpus: Corpus, most: int, seed: int) -> Any:
     if len(corpus) > most:
         corpus = corpus.select(np.sort(np.random.default_rng([seed, most]).choice(len(corpus), most, replace=False)))
     return corpus.gathered()

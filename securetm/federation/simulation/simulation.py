@@ -15,7 +15,7 @@ from typing import Any
 from securetm.accounting.ledger import Ledger
 from securetm.block_answers import IN_PROCESS
 from securetm.contracts import Engine
-from securetm.corpus.corpus import Corpus, PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed
 from securetm.federation.budget.ledgers import own_budget
@@ -49,7 +49,7 @@ from securetm.stages import Stages, Unwatched
 
 
 def federate(
-    corpora: Mapping[str, PartyCorpus],
+    corpora: Mapping[str, Corpus],
     folder: str | Path,
     settings: Mapping[str, Any] | None = None,
     *,
@@ -139,7 +139,7 @@ def make_party(folder: RunFolder, name: str, engine: Engine = IN_PROCESS) -> Par
     return replace(party, run=folder.name, simulated=True, engine=engine)
 
 
-def documents_of(folder: RunFolder, name: str) -> PartyCorpus:
+def documents_of(folder: RunFolder, name: str) -> Corpus:
     """Reads a party's documents from its own folder."""
     check(folder.path, folder.documents(name))
     check_private(folder.documents(name))

@@ -11,7 +11,7 @@ from typing import Any
 
 from securetm.auditing.record import Audit
 from securetm.auditing.verdicts import BROKEN
-from securetm.corpus.corpus import PartyCorpus
+from securetm.corpus.corpus import Corpus
 from securetm.credentials.report_signatures import ENDING, Signer
 from securetm.federation.release import MODEL, RELEASE
 from securetm.federation.simulation import simulation
@@ -158,7 +158,7 @@ def _sha256(content: bytes) -> str:
 
 
 def federate(
-    corpora: Mapping[str, PartyCorpus],
+    corpora: Mapping[str, Corpus],
     folder: str | Path,
     settings: Mapping[str, Any] | None = None,
     *,
