@@ -33,10 +33,10 @@ from securetm.auditing.attacks.one_run import (
     pose,
 )
 from securetm.auditing.ground_truth import RECORD, ground_truth_of, with_canaries
-from securetm.auditing.leakage_errors import NotTestable
 from securetm.auditing.parts.empirical_epsilon import gaussian_epsilon, gaussian_mu, ideal_one_run, one_run_epsilon
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.verdicts import of_each
+from securetm.auditing.views import NotTestable
 from securetm.contracts import Budget
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal

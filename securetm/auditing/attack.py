@@ -12,6 +12,7 @@ from scipy import sparse
 from securetm.auditing.record import Curve, Example
 from securetm.auditing.views import REQUEST, VOCABULARY, AdversaryView, PublicFacts
 from securetm.contracts import Array, Budget, State, Terms, TopicModel
+from securetm.errors import Failed
 from securetm.federation.questions import TRAIN
 
 EVERY_MODEL = ("*",)  # in place of names: the attack reads nothing that depends on the model
@@ -166,6 +167,7 @@ class Attack:
     either: tuple[str, ...] = ()  # it needs one of these channels, and reads all that are granted
     models: tuple[str, ...]
     measures: Mapping[str, str]  # each measure's name, and the unit that it counts
+    bears_on: tuple[str, ...] = ()  # regulators.CRITERIA that it says something about; none if it finds out nothing of a person
     attack: Callable[[AdversaryView, Effort], Any]
     judge: Callable[[Any, GroundTruth], Score]
     efforts: tuple[str, ...] = ()  # the amounts that a plan must set, beside rounds
@@ -190,3 +192,13 @@ class MemoryStore(dict[str, bytes]):
     def put(self, key: str, value: bytes) -> None:
         """Sets a value."""
         self[key] = value
+
+
+def broken_attack(attack: str, part: str) -> Failed:
+    """The error of an attack that does not do what it declares, or of a plan that asks for what it does not."""
+    return Failed(
+        "the attack {attack!r} does not both declare and give {part}",
+        hint="in a plan, name what the attack declares; in an attack's file, declare exactly the measures that its judge gives",
+        attack=attack,
+        part=part,
+    )

@@ -32,11 +32,23 @@ from securetm.auditing.bindings import (
     refusals_bound_to,
     trial_hash,
 )
-from securetm.auditing.leakage_errors import DamagedEvidence
 from securetm.auditing.plans import AuditPlan, Trial, count_of_tests, of_epsilon, read_audit_plan
-from securetm.auditing.record import About, Finding, Measured, RefusalRecord, decoded, flat, plain, with_findings, without_empty
-from securetm.auditing.verdicts import NOT_TESTED, VERDICTS, possible_verdicts
-from securetm.errors import NotFound
+from securetm.auditing.record import (
+    STANDING,
+    About,
+    Audit,
+    Finding,
+    Measured,
+    RefusalRecord,
+    decoded,
+    flat,
+    plain,
+    with_findings,
+    without_empty,
+)
+from securetm.auditing.regulators import anonymity_questions, bears_on
+from securetm.auditing.verdicts import NOT_TESTED, VERDICTS, possible_verdicts, standing
+from securetm.errors import Failed, NotFound
 from securetm.resources import data_folder
 
 FORMAT = 2  # of the files of results; format 1 kept figures in a table of their own
@@ -115,6 +127,23 @@ def _six(value: Any) -> Any:
     return value if value is None else float(f"{value:.6g}")
 
 
+def record(audit: Audit, examples: int) -> dict[str, Any]:
+    """An audit as files hold it, with so many examples of each finding."""
+    shortened = (replace(one.outcome, examples=one.leaked[:examples]) for one in audit.findings)
+    findings = [flat(replace(one, outcome=outcome)) for one, outcome in zip(audit.findings, shortened, strict=True)]
+    for table, one in zip(findings, audit.findings, strict=True):
+        table["seconds"] = round(table["seconds"], 2)
+        table[STANDING] = standing(one)
+        table["bears_on"] = list(bears_on(table["attack"]))
+    head: dict[str, Any] = plain(replace(audit, findings=(), seconds=round(audit.seconds, 2)))
+    return {
+        **head,
+        "findings": findings,
+        "refuted_claims": len(audit.refuted_claims),
+        "anonymity": plain(anonymity_questions(audit)),
+    }
+
+
 def write_evidence(evidence: Evidence, folder: Path) -> None:
     """Writes all that is kept about one profile with one model."""
     order = sorted(
@@ -154,7 +183,7 @@ def read_evidence(path: Path) -> Evidence:
     try:
         evidence = with_findings(table, Evidence)
     except ValueError as problem:
-        raise DamagedEvidence(path.name, str(problem)[:200]) from problem
+        raise _damaged(path.name, str(problem)[:200]) from problem
     _require(evidence.name == path.name, path.name, f"it holds results of {evidence.profile} with {evidence.model}")
     for number, finding in enumerate(evidence.findings, start=1):
         _check(finding, evidence, f"finding {number}", path.name)
@@ -188,7 +217,7 @@ def read_refusals(path: Path) -> KeptRefusals:
     try:
         kept = decoded(_table_in(path, where), KeptRefusals, "the file")
     except ValueError as problem:
-        raise DamagedEvidence(where, str(problem)[:200]) from problem
+        raise _damaged(where, str(problem)[:200]) from problem
     own = kept.name == path.name and all(one.profile == kept.profile for one in kept.refusals)
     _require(own, where, f"it holds refusals of {kept.profile}, or of several profiles")
     named = all(one.by and one.reason for one in kept.refusals if one.refused)
@@ -201,15 +230,24 @@ def _table_in(path: Path, where: str) -> dict[str, Any]:
     try:
         content = msgspec.json.decode(path.read_bytes())
     except (OSError, ValueError, RecursionError) as problem:
-        raise DamagedEvidence(where, f"{type(problem).__name__}: {problem}"[:200]) from problem
+        raise _damaged(where, f"{type(problem).__name__}: {problem}"[:200]) from problem
     _require(isinstance(content, dict), where, "it holds no table of results")
     table: dict[str, Any] = content
     return table
 
 
+def _damaged(name: str, problem: str) -> Failed:
+    return Failed(
+        "the kept results {name} cannot be read: {problem}",
+        hint="remove the file, and make it again with `securetm audit full --evidence FOLDER`",
+        name=name,
+        problem=problem,
+    )
+
+
 def _require(condition: bool, file: str, problem: str) -> None:
     if not condition:
-        raise DamagedEvidence(file, problem)
+        raise _damaged(file, problem)
 
 
 # ---- staleness ------------------------------------------------------------------------------------------------------

@@ -15,33 +15,26 @@ import time
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from scipy import sparse
 
 from securetm.auditing.attack import GroundTruth, Score
-from securetm.auditing.attacks.one_run import SHOWN, judge_guesses
+from securetm.auditing.attacks.one_run import SHOWN, allowed_of_run, guess_extremes, judge_guesses
 from securetm.auditing.evidence import today
-from securetm.auditing.foreign_errors import (
-    BadTopicWeight,
-    OnBothSides,
-    RepeatedTopicWord,
-    TooFewKnownDocuments,
-    UnknownTopicFile,
-    UnsafeModelFile,
-)
-from securetm.auditing.judging import measured
+from securetm.auditing.judging import outcome_of
 from securetm.auditing.parts.empirical_epsilon import ideal_one_run
 from securetm.auditing.parts.membership_game import INSIDE, OUTSIDE, allowed, best_fits, judged, measures, ordered, presence
-from securetm.auditing.record import About, AttackedRun, AttackOutcome, Attempt, Audit, Finding
-from securetm.auditing.verdicts import NOT_TESTED, judged_alone, of_each, with_baseline
+from securetm.auditing.record import About, AttackedRun, Attempt, Audit, Finding
+from securetm.auditing.verdicts import NOT_TESTED, of_each, with_baseline
 from securetm.contracts import Array, Budget, Unit
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import NoSuchPath
+from securetm.errors import Mistake, NoSuchPath
 from securetm.mechanisms.noising import PRIVATE
 from securetm.models.given_documents import BagOfWords
 from securetm.models.lda.lda import LDA
@@ -88,28 +81,51 @@ def read_foreign(path: Path) -> ForeignModel:
     if not path.exists():
         raise NoSuchPath(str(path))
     if path.suffix.lower() in _UNSAFE:
-        raise UnsafeModelFile(str(path))
+        raise Mistake(
+            "{path} is a format that can run code when it is opened, so it is not opened",
+            hint="export the topics where the model was made: "
+            "docs/how-to/audit-foreign-models.md has one line for each library",
+            path=str(path),
+        )
     read = _FORMATS.get("folder" if path.is_dir() else path.suffix.lower())
     if read is None:
-        raise UnknownTopicFile(str(path), f"nothing is known of {path.suffix or 'files without an ending'}")
+        raise _unknown_file(path, f"nothing is known of {path.suffix or 'files without an ending'}")
     try:
         words, weights = read(path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, RecursionError) as problem:
-        raise UnknownTopicFile(str(path), f"{type(problem).__name__}: {str(problem)[:200]}") from problem
+        raise _unknown_file(path, f"{type(problem).__name__}: {str(problem)[:200]}") from problem
     return _checked(path, words, weights)
+
+
+def _unknown_file(path: Path, problem: str) -> Mistake:
+    sentence = "{path} is no file of topics that can be read here: {problem}"
+    formats = "give .csv, .json, .npz or a folder of BERTopic, as docs/how-to/audit-foreign-models.md describes them"
+    return Mistake(sentence, hint=formats, path=str(path), problem=problem)
+
+
+def _bad_weight(path: Path, what: str) -> Mistake:
+    finite = "weights are finite numbers that are not negative, and every topic has one above 0: export the model again"
+    return Mistake("a weight in {path} is {what}", hint=finite, path=str(path), what=what)
+
+
+def _repeated_word(path: Path, word: str) -> Mistake:
+    sentence = "{path} has the word {word!r} twice in one topic, or twice in its vocabulary"
+    return Mistake(
+        sentence, hint="each word stands once: add its weights up, or export the model again", path=str(path), word=word
+    )
 
 
 def _checked(path: Path, words: Sequence[str], weights: Array) -> ForeignModel:
     if weights.ndim != 2 or weights.shape[1] != len(words) or not weights.size or weights.size > _MOST:
-        raise UnknownTopicFile(str(path), f"weights of the form {weights.shape} for {len(words):,} words")
+        raise _unknown_file(path, f"weights of the form {weights.shape} for {len(words):,} words")
     if len(set(words)) < len(words):
-        raise RepeatedTopicWord(str(path), next(word for word in words if list(words).count(word) > 1))
+        raise _repeated_word(path, next(word for word in words if list(words).count(word) > 1))
     if not np.isfinite(weights).all():
-        raise BadTopicWeight(str(path), "no finite number (NaN or infinite)")
+        raise _bad_weight(path, "no finite number (NaN or infinite)")
     if (weights < 0).any():
-        raise BadTopicWeight(str(path), f"negative: {weights.min():g}")
+        raise _bad_weight(path, f"negative: {weights.min():g}")
     if not (weights.sum(axis=1) > 0).all():
-        raise BadTopicWeight(str(path), "0 in a whole topic")
+        raise _bad_weight(path, "0 in a whole topic")
     table = weights.astype(np.float64)
     return ForeignModel(path.name, tuple(words), table, _counts_in(table))
 
@@ -170,7 +186,7 @@ def _npz(path: Path) -> Table:
             if "allow_pickle" not in str(problem):
                 raise
             objects = "an array holds Python objects, which can run code; words are to be texts: .astype(str)"
-            raise UnknownTopicFile(str(path), objects) from problem
+            raise _unknown_file(path, objects) from problem
 
 
 def _bertopic(path: Path) -> Table:
@@ -207,7 +223,7 @@ def _listed(path: Path, lines: Iterable[tuple[Any, Any, float]]) -> Table:
         row = rows.setdefault(str(topic), {})
         place = places.setdefault(str(word), len(places))
         if place in row:
-            raise RepeatedTopicWord(str(path), str(word))
+            raise _repeated_word(path, str(word))
         row[place] = weight
     if len(rows) * len(places) > _MOST:
         raise ValueError(f"a table of {len(rows)} topics and {len(places)} words")
@@ -224,7 +240,7 @@ def _once(path: Path) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
         found = dict(pairs)
         if len(found) < len(pairs):
             names = [name for name, _ in pairs]
-            raise RepeatedTopicWord(str(path), next(name for name in names if names.count(name) > 1))
+            raise _repeated_word(path, next(name for name in names if names.count(name) > 1))
         return found
 
     return read
@@ -238,11 +254,11 @@ _FORMATS: Mapping[str, Callable[[Path], Table]] = {".csv": _csv, ".json": _json,
 
 CONFIDENCE, SEED = 0.95, 20_21
 FIT, COUNTS = "fit against word frequencies", "word counts"
-_MEMBERSHIP, _COUNTED, _CANARIES = "membership", "membership_counts", "one_run_epsilon"
 _LEAST = 20  # documents with a known word on each side
 _ALIKE = 0.01  # of the smaller side
 _MOST_TRAINED = 5_000  # members that the baseline is trained on
 _SHOWN_FROM = 0.55  # of pairs of a member and another that are ranked rightly, where no epsilon is claimed; chance has 0.5
+_UNCLAIMED = (8.0, 1e-5)  # the epsilon and delta for which guesses about canaries are chosen where none is claimed
 _EPOCHS = 40
 
 
@@ -292,13 +308,14 @@ def audit_foreign(files: ForeignFiles, stages: Stages | None = None) -> Audit:
     stages.stage("a model without protection beside it", 1)
     beside = _beside(model, sides)
     stages.step(1)
-    attacks = [_MEMBERSHIP] + ([_COUNTED] if model.totals is not None else [])
+    attacks = [ON_FIT] + ([ON_COUNTS] if model.totals is not None else [])
     findings: list[Finding] = []
     stages.stage("attacks on the topics", len(attacks))
-    for number, name in enumerate(attacks, start=1):
-        pair = [_finding(name, files, *case, sides) for case in ((beside, True), (model, False))]
-        planted = [_of_canaries(files, model, made)] if made is not None and name == _MEMBERSHIP else []
-        findings += with_baseline((*pair, *planted))
+    for number, attack in enumerate(attacks, start=1):
+        found = [_finding(attack, files, *case, sides) for case in ((beside, True), (model, False))]
+        if made is not None and attack is ON_FIT:  # needs no baseline: by chance it shows an epsilon of 0
+            found.append(_finding(ON_CANARIES, files, model, False, made))
+        findings += with_baseline(tuple(found))
         stages.step(number)
     untried = (*_untried(model, files), "the noise of the training, and what its messages showed: only topics are here")
     title = f"What do the topics of {model.name} show of the documents that they were learned from?"
@@ -334,13 +351,30 @@ def _read_both(members: Path, others: Path, model: ForeignModel, text: str | Non
     sides: list[Mapping[bytes, Any]] = [_read(path, model, text) for path in (members, others)]
     common = set(sides[0]) & set(sides[1])
     if len(common) > _ALIKE * min(map(len, sides)):
-        raise OnBothSides(len(common))
+        raise Mistake(
+            "{documents} of the members are among the non-members, too",
+            hint="a document was trained on, or it was not: remove it from one of the two files",
+            documents=len(common),
+        )
     sides = [{name: row for name, row in side.items() if name not in common} for side in sides]
     for path, side in zip((members, others), sides, strict=True):
         if len(side) < _LEAST:
-            raise TooFewKnownDocuments(len(side), len(side), str(path), _LEAST)
+            raise _too_few(len(side), len(side), path)
     first, second = (sparse.csr_array(sparse.vstack(list(side.values()))) for side in sides)
     return first, second
+
+
+def _too_few(known: int, documents: int, path: Path) -> Mistake:
+    """Where nearly all texts are known to the model, there are too few of them."""
+    prepared = "prepare the texts as the model's own were: the same language, lower case, stems and joined words"
+    return Mistake(
+        "{known} of {documents} documents in {path} have a word that the model knows, and {needed} are needed",
+        hint=prepared if documents >= _LEAST else "give at least {needed} documents of each kind",
+        known=known,
+        documents=documents,
+        path=str(path),
+        needed=_LEAST,
+    )
 
 
 def _read(path: Path, model: ForeignModel, text: str | None) -> Mapping[bytes, Any]:
@@ -351,7 +385,7 @@ def _read(path: Path, model: ForeignModel, text: str | None) -> Mapping[bytes, A
     counts = sparse.csr_array(corpus.project(model.words).counts)
     known = np.flatnonzero(np.asarray(counts.sum(axis=1)).ravel())
     if len(known) < _LEAST:
-        raise TooFewKnownDocuments(len(known), len(corpus), str(path), _LEAST)
+        raise _too_few(len(known), len(corpus), path)
     rows = (counts[[place]] for place in known)
     return {row.indices.tobytes() + row.data.tobytes(): row for row in rows}
 
@@ -367,14 +401,40 @@ def _beside(model: ForeignModel, sides: Sides) -> ForeignModel:
 # ---- attacks -------------------------------------------------------------------------------------------------------
 
 
-def _scores(attack: str, model: ForeignModel, sides: Sides) -> Mapping[str, Array]:
-    """A score of each candidate, higher for members."""
-    if attack == _COUNTED:
-        totals = model.totals
-        assert totals is not None  # else this is not tried
-        share = float(totals.sum() / max(sides.counts.sum(), 1))
-        return {COUNTS: presence(sides.counts, totals, min(max(share, 0.0), 1.0))}
-    return {FIT: _fits(model, sides.counts)}
+@dataclass(frozen=True)
+class TopicsAttack:
+    """One attack on topics, whatever they were learned by."""
+
+    name: str
+    measure: str
+    units: Mapping[str, str]
+    scored: Callable[[ForeignModel, Sides, Budget | None], Score]
+    allowed: Callable[[str, Budget], float]  # by a claim
+    shown_from: float  # where nothing is claimed
+    about: About
+
+
+def _judged(scores: Mapping[str, Array], sides: Sides) -> Score:
+    return judged(scores, GroundTruth((), {}, {}, answer=sides.answer, confidence=CONFIDENCE))
+
+
+def _by_fit(model: ForeignModel, sides: Sides, claimed: Budget | None) -> Score:  # noqa: ARG001 - scores depend on no claim
+    return _judged({FIT: _fits(model, sides.counts)}, sides)
+
+
+def _by_counts(model: ForeignModel, sides: Sides, claimed: Budget | None) -> Score:  # noqa: ARG001 - as above
+    totals = model.totals
+    assert totals is not None  # else this is not tried
+    share = float(totals.sum() / max(sides.counts.sum(), 1))
+    return _judged({COUNTS: presence(sides.counts, totals, min(max(share, 0.0), 1.0))}, sides)
+
+
+def _by_canaries(model: ForeignModel, sides: Sides, claimed: Budget | None) -> Score:
+    """The epsilon that guesses about made documents show."""
+    about = (claimed.epsilon, claimed.delta) if claimed else _UNCLAIMED
+    half = ideal_one_run(len(sides.inside), *about, of_each(CONFIDENCE))[0] // 2
+    truth = GroundTruth((), {}, {}, answer=sides.inside, confidence=CONFIDENCE, claimed=claimed)
+    return judge_guesses(guess_extremes(_fits(model, sides.counts), half), truth)
 
 
 def _fits(model: ForeignModel, counts: Any) -> Array:
@@ -392,33 +452,15 @@ def _scrambled(model: ForeignModel) -> ForeignModel:
     return replace(model, weights=model.weights[:, order], counted=counted)
 
 
-def _finding(attack: str, files: ForeignFiles, model: ForeignModel, baseline: bool, sides: Sides) -> Finding:
+def _finding(attack: TopicsAttack, files: ForeignFiles, model: ForeignModel, baseline: bool, sides: Sides) -> Finding:
     """One attack on the model or on the baseline, beside the same attack on scrambled topics."""
-    begun, how = time.perf_counter(), COUNTS if attack == _COUNTED else FIT
-    measure, units = ordered(how), measures(how)
-    truth = GroundTruth((), {}, {}, answer=sides.answer, confidence=CONFIDENCE)
-    score, chance = (judged(_scores(attack, one, sides), truth) for one in (model, _scrambled(model)))
-    limit = allowed(measure, files.claimed) if files.claimed and not baseline else _SHOWN_FROM
-    return _as_finding(attack, files, model, baseline, (score, chance), (measure, units, limit), time.perf_counter() - begun)
-
-
-def _as_finding(
-    attack: str,
-    files: ForeignFiles,
-    model: ForeignModel,
-    baseline: bool,
-    scores: tuple[Score, Score],
-    judging: tuple[str, Mapping[str, str], float],
-    seconds: float,
-) -> Finding:
-    measure, units, limit = judging
-    figures, by_chance = (
-        {name: measured(name, unit, score.measures[name], CONFIDENCE) for name, unit in units.items()} for score in scores
-    )
-    verdict, why = judged_alone(figures[measure], by_chance[measure], limit)
-    claimed = None if baseline else files.claimed
+    begun, claimed = time.perf_counter(), None if baseline else files.claimed
+    limit = attack.allowed(attack.measure, claimed) if claimed else attack.shown_from
+    scores = attack.scored(model, sides, claimed), attack.scored(_scrambled(model), sides, claimed)
+    outcome = outcome_of(attack.name, attack.units, attack.measure, scores, limit, CONFIDENCE)
+    spent = "nothing" if outcome.verdict == NOT_TESTED and outcome.measured.value is None else "1 model"
     attempt = Attempt(
-        attack=attack,
+        attack=attack.name,
         threat_model="model_reader",
         adversary="model reader",
         claim=PRIVATE,
@@ -438,68 +480,45 @@ def _as_finding(
         cores=os.cpu_count() or 0,
         python=platform.python_version(),
     )
-    beside = tuple(one for name, one in figures.items() if name != measure)
-    outcome = AttackOutcome(
-        measured=figures[measure],
-        verdict=verdict,
-        why=why,
-        seconds=seconds,
-        chance=by_chance[measure],
-        beside=beside,
-        curves=scores[0].curves,
-        spent="nothing" if verdict == NOT_TESTED and figures[measure].value is None else "1 model",
-    )
-    about = About(title=_TITLES[attack], claimed=claimed is not None, sees=("model", "vocabulary"), **_TEXTS[attack])
-    return Finding(attempt, run, outcome, about)
+    outcome = structs.replace(outcome, seconds=time.perf_counter() - begun, spent=spent)
+    return Finding(attempt, run, outcome, structs.replace(attack.about, claimed=claimed is not None))
 
 
-def _of_canaries(files: ForeignFiles, model: ForeignModel, made: Sides) -> Finding:
-    """The epsilon that guesses about made documents show. It needs no baseline: by chance it shows 0."""
-    begun, confidence = time.perf_counter(), CONFIDENCE
-    delta = files.claimed.delta if files.claimed else 1e-5
-    about = files.claimed.epsilon if files.claimed else 8.0
-    half = ideal_one_run(len(made.inside), about, delta, of_each(confidence))[0] // 2
-    truth = GroundTruth((), {}, {}, answer=made.inside, confidence=confidence, claimed=files.claimed)
-    scores = []
-    for one in (model, _scrambled(model)):
-        order = np.argsort(_fits(one, made.counts), kind="stable")
-        guesses = np.zeros(len(order), dtype=np.int64)
-        guesses[order[len(order) - half :]], guesses[order[:half]] = 1, -1
-        scores.append(judge_guesses(guesses, truth))
-    limit = files.claimed.epsilon if files.claimed else 1.0
-    judging = (SHOWN, {SHOWN: "epsilon"}, limit)
-    return _as_finding(_CANARIES, files, model, False, (scores[0], scores[1]), judging, time.perf_counter() - begun)
-
-
-_TITLES: Mapping[str, str] = {
-    _MEMBERSHIP: "Whether a document was in the training, from topics made elsewhere",
-    _COUNTED: "Whether a document was in the training, from the word counts in topics made elsewhere",
-    _CANARIES: "Which canaries took part in a training elsewhere",
-}
+_about = partial(About, claimed=False, sees=("model", "vocabulary"), cost="seconds on one core")
 _GIVEN = "the candidates, and that they are of the same kind as the members"
-_TEXTS: Mapping[str, Mapping[str, Any]] = {
-    _MEMBERSHIP: {
-        "citation": "Manzonelli, Zhang and Vadhan 2024, arXiv 2403.04451 (topic models); Yeom et al. 2018, arXiv 1709.01604",
-        "cost": "seconds on one core",
-        "given": _GIVEN,
-        "limits": (
+
+ON_FIT = TopicsAttack(
+    *("membership", ordered(FIT), measures(FIT), _by_fit, allowed, _SHOWN_FROM),
+    about=_about(
+        title="Whether a document was in the training, from topics made elsewhere",
+        citation="Manzonelli, Zhang and Vadhan 2024, arXiv 2403.04451 (topic models); Yeom et al. 2018, arXiv 1709.01604",
+        given=_GIVEN,
+        limits=(
             "shadow models, which find more: how the model was trained is not known here",
             "members and others that differ in more than their part in the training: then the figure shows that difference",
         ),
-        "remark": "The baseline is LDA on the members alone. A model that was trained on more documents shows less of each.",
-    },
-    _COUNTED: {
-        "citation": "Homer et al. 2008 (who is in published sums); Dwork et al. 2015 (robust traceability); as equations here",
-        "cost": "seconds on one core",
-        "given": _GIVEN,
-        "limits": ("training documents that are not among the candidates: each of them makes the equations less exact",),
-        "remark": "Where the weights are counts of words, or shares of which whole numbers can be read back.",
-    },
-    _CANARIES: {
-        "citation": "Steinke, Nasr and Jagielski 2023 (arXiv 2305.08846): privacy auditing with one training run",
-        "cost": "seconds on one core",
-        "given": "every canary; never a coin",
-        "limits": ("canaries that no fair coin put in or left out: then the bound means nothing",),
-        "remark": "A bound below the claim says little: one run shows only a part of its epsilon.",
-    },
-}
+        remark="The baseline is LDA on the members alone. A model that was trained on more documents shows less of each.",
+    ),
+)
+
+ON_COUNTS = TopicsAttack(
+    *("membership_counts", ordered(COUNTS), measures(COUNTS), _by_counts, allowed, _SHOWN_FROM),
+    about=_about(
+        title="Whether a document was in the training, from the word counts in topics made elsewhere",
+        citation="Homer et al. 2008 (who is in published sums); Dwork et al. 2015 (robust traceability); as equations here",
+        given=_GIVEN,
+        limits=("training documents that are not among the candidates: each of them makes the equations less exact",),
+        remark="Where the weights are counts of words, or shares of which whole numbers can be read back.",
+    ),
+)
+
+ON_CANARIES = TopicsAttack(
+    *("one_run_epsilon", SHOWN, {SHOWN: "epsilon"}, _by_canaries, allowed_of_run, 1.0),
+    about=_about(
+        title="Which canaries took part in a training elsewhere",
+        citation="Steinke, Nasr and Jagielski 2023 (arXiv 2305.08846): privacy auditing with one training run",
+        given="every canary; never a coin",
+        limits=("canaries that no fair coin put in or left out: then the bound means nothing",),
+        remark="A bound below the claim says little: one run shows only a part of its epsilon.",
+    ),
+)

@@ -27,7 +27,6 @@ from securetm.auditing.attack import Effort, GroundTruth
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.bindings import bound_to
 from securetm.auditing.evidence import today
-from securetm.auditing.leakage_errors import NotFinished, NothingInTime, NothingToJudgeBy, NotTestable, RunNotPossible
 from securetm.auditing.parts.membership_game import OUTSIDE, SHARES, best_fits, found, pose, rounds_read, training
 from securetm.auditing.plans import ROUNDS, AuditPlan, Trial, of_epsilon
 from securetm.auditing.record import Audit, Finding, flat, with_findings
@@ -36,11 +35,12 @@ from securetm.auditing.regulators import CRITERIA, bears_on
 from securetm.auditing.runs import Demonstrations, baseline_of, check_baseline, no_baseline, place_for, serves_itself
 from securetm.auditing.trials import Scored, TrialOnRun, findings, how_again, left_out, new_secret, posed
 from securetm.auditing.verdicts import of_each
-from securetm.auditing.views import TOTAL, AdversaryView
+from securetm.auditing.views import TOTAL, AdversaryView, NotTestable
 from securetm.block_answers import IN_PROCESS
 from securetm.contracts import Engine, State
 from securetm.corpus.corpus import Corpus
 from securetm.engines.local_pool import LocalPool
+from securetm.errors import Mistake
 from securetm.federation.folder import ADDED, RESULT, RunFolder, check_all, read_digests, reopen
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import HELD_OUT, TRAIN
@@ -189,7 +189,7 @@ def _no_baseline(given: RunFolder, profile: str) -> str:
     """Why no baseline under this profile can be made over the run's documents; empty if one can."""
     try:
         check_baseline(given, profile, "this run")
-    except RunNotPossible as problem:
+    except Mistake as problem:
         return str(problem)
     return ""
 
@@ -590,7 +590,12 @@ def audit_of_run(
         found = made.carried_out()
     reasons += (*made.reasons, *_each_once(made.late, {one.attempt.attack for one in found}))
     if not found:
-        raise NothingInTime(plan.name, "; ".join(reasons))
+        raise Mistake(
+            "no trial of the plan {plan!r} can tell anything of this run in that time: {why}",
+            hint="give more time with --minutes, or choose another plan",
+            plan=plan.name,
+            why="; ".join(reasons),
+        )
     untried, again = (*reasons, *left_out(plan, trials, given)), how_again(plan, given, minutes)
     name = given.path.resolve().name
     return Audit(plan.name, plan.title, name, found, untried, clock.gone, __version__, again, (), today())
@@ -614,9 +619,20 @@ def check_finished(given: RunFolder) -> None:
     if not (given.path / RESULT).is_file() and not given.model.is_file():
         kept = given.path / "transcript" / MESSAGES
         begun = not given.with_content or (kept.is_file() and serials_of(given, (TRAIN,), 1))
-        raise NotFinished(str(given.path), "its training has not ended" if begun else "it holds no round of training")
+        raise Mistake(
+            "{path} is no finished run: {problem}",
+            hint="go on with it (`securetm run --resume {path}`) until it ends; what its parties refuse has to be begun anew",
+            path=str(given.path),
+            problem="its training has not ended" if begun else "it holds no round of training",
+        )
     check_recorded(given)
     for name in given.members:
         if not given.documents(name).is_file():
-            raise NothingToJudgeBy(str(given.path), name)
+            raise Mistake(
+                "{path} does not hold the documents of {party}, so nobody can say whether an attack guessed them",
+                hint="a coordinator has none: audit a run of the same plan by `securetm run --record`, "
+                "whose parties send the same messages",
+                path=str(given.path),
+                party=name,
+            )
     check_all(given.path)

@@ -6,16 +6,17 @@ What an attack finds in the control is chance. A result that is no better is no 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from securetm.aggregation.vectors import wire_type
-from securetm.auditing.attack import Estimate, Proportion
-from securetm.auditing.record import DOCUMENT, Measured
-from securetm.auditing.verdicts import clopper_pearson
+from securetm.auditing.attack import Estimate, Proportion, Score, broken_attack
+from securetm.auditing.record import DOCUMENT, AttackOutcome, Measured
+from securetm.auditing.verdicts import clopper_pearson, judged_alone
 from securetm.auditing.views import (
     BY_PARTIES,
     REQUEST,
@@ -57,6 +58,41 @@ def is_sound(worth: Proportion | Estimate) -> bool:
         return 0 <= worth.hits <= worth.of and 0 < worth.doubt <= 1
     value = worth.low if math.isnan(worth.value) else worth.value
     return math.isfinite(worth.low) and not math.isnan(worth.ceiling) and worth.low <= value <= worth.high
+
+
+def outcome_of(
+    attack: str,
+    measures: Mapping[str, str],
+    measure: str,
+    scores: tuple[Score, Score],
+    refuted_from: float,
+    confidence: float,
+    reachable: float = 1.0,
+) -> AttackOutcome:
+    """The figures of an attack and of its control, and the verdict, before the baseline is looked at.
+
+    An attack must give exactly the measures that it declares.
+    """
+    figures = list[dict[str, Measured]]()
+    for score in scores:
+        for name in {**measures, **score.measures}:
+            worth = score.measures.get(name) if name in measures else None
+            if not isinstance(worth, Proportion | Estimate) or not is_sound(worth):
+                raise broken_attack(attack, f"the measure {name!r}")
+        figures.append({n: measured(n, unit, score.measures[n], confidence, reachable) for n, unit in measures.items()})
+    found, chance = figures
+    found = {name: msgspec.structs.replace(one, by_chance=chance[name].value) for name, one in found.items()}
+    verdict, why = judged_alone(found[measure], chance[measure], refuted_from)
+    return AttackOutcome(
+        measured=found[measure],
+        verdict=verdict,
+        why=why,
+        seconds=0.0,
+        chance=chance[measure],
+        beside=tuple(one for name, one in found.items() if name != measure),
+        examples=scores[0].examples,
+        curves=scores[0].curves,
+    )
 
 
 # ---- the control ----------------------------------------------------------------------------------------------------

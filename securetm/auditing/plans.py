@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from securetm.auditing.attacks import ATTACKS, attack_called, attack_names
+from securetm.auditing.attacks import attack_names, declared
 from securetm.contracts import ThreatModel
 from securetm.errors import NotFound
 from securetm.resources import named_toml, toml_names
@@ -144,8 +142,7 @@ def _check_profiles(names: Iterable[str]) -> None:
             raise NotFound("profile", profile, known)
 
 
-# ---- tests of an epsilon: each is corrected for their number in a plan ----------------------------------------------
-# It reads an attack's file as text, so that looking up kept results imports no arithmetic.
+# ---- tests of an epsilon: each is corrected for their number in a plan ------------------------------------------------
 
 
 def corrected(confidence: float, tests: int) -> float:
@@ -164,50 +161,7 @@ def of_epsilon(trial: Trial) -> bool:
     """Whether the trial tests differential privacy, with an attack that declares what an epsilon allows."""
     from securetm.mechanisms.noising import PRIVATE  # its import takes longer than the answer
 
-    return trial.claim == PRIVATE and knows_epsilon(trial.attack)
-
-
-@cache
-def knows_epsilon(attack: str) -> bool:
-    """Whether the attack declares what an epsilon allows, itself or by the attack that it is made of.
-
-    An attack that is declared in another way than these, as a stranger's may be, is loaded and asked.
-    """
-    module, _, declaration = ATTACKS.find(attack).place.partition(":")
-    said = _declares_allowed(module, declaration)
-    return attack_called(attack).allowed is not None if said is None else said
-
-
-def _declares_allowed(module: str, declaration: str) -> bool | None:
-    """Whether a declaration says what is allowed, or is a `replace` of one that does; None if the file does not say it."""
-    source = find_spec(module)
-    assert source is not None  # an attack is declared somewhere
-    assert source.origin is not None
-    body = ast.parse(Path(source.origin).read_text("utf-8")).body
-    made = [node for node in body if isinstance(node, ast.Assign) and _plain_name(node.targets[0]) == declaration]
-    call = made[0].value if len(made) == 1 else None
-    if not isinstance(call, ast.Call) or _plain_name(call.func) not in ("Attack", "replace"):
-        return None
-    given = {one.arg: one.value for one in call.keywords}
-    if "allowed" in given:
-        return not (isinstance(given["allowed"], ast.Constant) and given["allowed"].value is None)
-    if None in given:  # more settings, by **
-        return None
-    if not call.args:
-        return False
-    imported = {
-        alias.asname or alias.name: (node.module, alias.name)
-        for node in body
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level
-        for alias in node.names
-    }
-    base = _plain_name(call.args[0])
-    return _declares_allowed(*imported.get(base, (module, base))) if base else None
-
-
-def _plain_name(node: ast.expr) -> str:
-    """A plain name; empty for anything else."""
-    return node.id if isinstance(node, ast.Name) else ""
+    return trial.claim == PRIVATE and declared(trial.attack, "allowed") is not None
 
 
 @cache

@@ -15,8 +15,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import fields, replace
 
-from securetm.auditing.regulators import anonymity_questions, bears_on
-from securetm.auditing.verdicts import REFUTED, standing
+from securetm.auditing.verdicts import REFUTED
 
 
 class Example(Struct, frozen=True, forbid_unknown_fields=True):
@@ -237,23 +236,6 @@ def flat(finding: Finding) -> dict[str, Any]:
     whole = {name: value for part in parts.values() for name, value in part.items()}
     figure = whole.pop("measured")
     return {**whole, **figure}
-
-
-def record(audit: Audit, examples: int) -> dict[str, Any]:
-    """An audit as files hold it, with so many examples of each finding."""
-    shortened = (replace(one.outcome, examples=one.leaked[:examples]) for one in audit.findings)
-    findings = [flat(replace(one, outcome=outcome)) for one, outcome in zip(audit.findings, shortened, strict=True)]
-    for table, one in zip(findings, audit.findings, strict=True):
-        table["seconds"] = round(table["seconds"], 2)
-        table[STANDING] = standing(one)
-        table["bears_on"] = list(bears_on(table["attack"]))
-    head: dict[str, Any] = plain(replace(audit, findings=(), seconds=round(audit.seconds, 2)))
-    return {
-        **head,
-        "findings": findings,
-        "refuted_claims": len(audit.refuted_claims),
-        "anonymity": plain(anonymity_questions(audit)),
-    }
 
 
 def without_empty(table: Mapping[str, Any]) -> dict[str, Any]:

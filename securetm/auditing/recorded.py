@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from securetm.auditing.attack import Attack
-from securetm.auditing.leakage_errors import NotGranted, NotRecorded
 from securetm.auditing.views import (
     MODEL,
     REQUEST,
@@ -21,12 +20,14 @@ from securetm.auditing.views import (
     VOCABULARY,
     AdversaryView,
     Message,
+    NotGranted,
     PublicFacts,
     RoundQuestion,
     question_in,
     questions_in,
 )
 from securetm.contracts import Adversary, Budget, State
+from securetm.errors import Mistake
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation.result import spent_by
@@ -134,7 +135,11 @@ def _check_there(path: Path) -> None:
 
 def _transcript(folder: RunFolder) -> Transcript:
     if not folder.with_content:
-        raise NotRecorded(str(folder.path))
+        raise Mistake(
+            "{path} was run without keeping its messages",
+            hint="repeat the run with `securetm run --record`: an audit reads the messages that really passed",
+            path=str(folder.path),
+        )
     _check_there(folder.path / "transcript" / MESSAGES)  # opening it would create an empty one
     return Transcript(folder.path / "transcript", with_content=True)
 

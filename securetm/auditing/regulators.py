@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from securetm.auditing.attacks import ATTACKS, declared
 from securetm.auditing.verdicts import NOT_REFUTED, REFUTED
 
 if TYPE_CHECKING:
@@ -30,53 +31,7 @@ SCOPES = (THE_MODEL, THE_TRAINING)  # the opinion asks about the model; whoever 
 SHOWN, ABOVE_CHANCE, NOT_SHOWN, NOT_TRIED = "shown", "above chance", "tried, not shown", "not tried"
 OUTCOMES = (SHOWN, ABOVE_CHANCE, NOT_SHOWN, NOT_TRIED)
 
-_TEXTS = (SINGLING_OUT, INFERENCE)  # the attack gives words of one document or sentence
-_MEMBERS = (LINKING, INFERENCE)  # it says of a document at hand whether it was in the training
 _OF_THE_MODEL = frozenset({"model", "vocabulary"})
-
-BEARS_ON: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        (
-            "collusion",
-            "decoder_inversion",
-            "differencing",
-            "gradient_inversion",
-            "gradient_matching",
-            "local_epochs",
-            "rare_documents",
-            "rare_pairs",
-            "rare_rows",
-            "shared_key",
-            "sum_inversion",
-            "trap_answers",
-            "trap_weights",
-            "update_inversion",
-        ),
-        _TEXTS,
-    ),
-    **dict.fromkeys(
-        (
-            "embedding_inversion",
-            "embedding_sum_inversion",
-            "membership",
-            "membership_counts",
-            "membership_transcript",
-            "one_run_curve",
-            "one_run_epsilon",
-            "one_run_pairs",
-        ),
-        _MEMBERS,
-    ),
-    "source_inference": (LINKING,),  # a document at hand, and the organisation that holds it
-    # what an organisation's texts say together: of a person only where that person is alone in using a word
-    **dict.fromkeys(
-        ("count_reconstruction", "factor_updates", "property_inference", "rare_words", "sparse_sums", "vocabulary_leakage"),
-        (INFERENCE,),
-    ),
-    # about amounts of text, about the noise alone, or about what a malicious party puts in: about no person
-    **dict.fromkeys(("many_run_epsilon", "many_run_pairs", "many_run_words"), ()),
-    **dict.fromkeys(("answer_times", "poisoning", "prepared_weights", "traffic"), ()),
-}
 
 
 class AnonymityFinding(Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,8 +46,11 @@ class AnonymityFinding(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def bears_on(attack: str) -> tuple[str, ...]:
-    """The criteria that an attack bears on. An attack of another package is not mapped, and bears on none."""
-    return BEARS_ON.get(attack, ())
+    """The criteria that an attack declares to bear on: whose texts it gives, who was a member, or what an organisation's say.
+
+    An attack that is not installed here, as in a file from elsewhere, bears on none.
+    """
+    return declared(attack, "bears_on") if attack in ATTACKS else ()
 
 
 def anonymity_questions(record: Audit) -> tuple[AnonymityFinding, ...]:

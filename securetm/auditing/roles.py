@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from securetm.auditing.attack import Effort
-from securetm.auditing.leakage_errors import BrokenAttack, NotTestable
+from securetm.auditing.attack import Effort, broken_attack
+from securetm.auditing.views import NotTestable
 from securetm.contracts import Answer, Array, Mechanism, RoundContext, Sampling, State, Terms, TopicModel
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.folder import RunFolder
@@ -71,7 +71,7 @@ class MaliciousParties:
     def _corrupted(self, party: Party) -> Party:
         """The party with one more mechanism. The agreement keeps its digest, so other roles notice nothing."""
         if self.substitute is None:
-            raise BrokenAttack(self.name, "a malicious_vector for its parties")
+            raise broken_attack(self.name, "a malicious_vector for its parties")
         profile = party.agreement.profile
         corrupted = replace(profile, mechanisms=(*profile.mechanisms, _SubstituteVector(self.substitute)))
         return replace(party, agreement=replace(party.agreement, profile=corrupted))
@@ -123,7 +123,7 @@ class MaliciousCoordinator(Coordinator):
         if not malicious:
             return super().ask(question, state, keep=keep)
         if self.malicious.shown_state is None:
-            raise BrokenAttack(self.malicious.name, "a malicious_state for its coordinator")
+            raise broken_attack(self.malicious.name, "a malicious_state for its coordinator")
         shown = self.malicious.shown_state(state, self.agreement.model, self.malicious.effort)
         answer = super().ask(question, shown, keep=keep)
         total: Mapping[str, Any] = answer.total or {}

@@ -17,12 +17,11 @@ from typing import Any
 import torch
 
 from securetm.auditing.ground_truth import RECORD, with_canaries
-from securetm.auditing.leakage_errors import RunNotPossible
 from securetm.auditing.plans import Trial
 from securetm.auditing.roles import Corruption, MaliciousParties
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
-from securetm.errors import SecuretmError
+from securetm.errors import Mistake, SecuretmError
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import train
 from securetm.federation.soundness import check_answerable, check_floor
@@ -143,7 +142,8 @@ def placed(where: str) -> Iterator[None]:
     try:
         yield
     except SecuretmError as problem:
-        raise RunNotPossible(where, str(problem), problem.advice()) from problem
+        sentence = "{where}: the runs that it asks for cannot be made: {problem}"
+        raise Mistake(sentence, hint="{advised}", where=where, problem=str(problem), advised=problem.advice()) from problem
 
 
 def check_sound(agreement: Agreement, parties: int) -> None:

@@ -19,19 +19,18 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from securetm.auditing.attack import Attack, Estimate, GroundTruth, Proportion, Score
+from securetm.auditing.attack import Attack, GroundTruth, Proportion, Score
 from securetm.auditing.attacks import attack_called, attack_names
 from securetm.auditing.bindings import bound_to
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
-from securetm.auditing.judging import is_sound, measured, of_chance
-from securetm.auditing.leakage_errors import BrokenAttack, NotTestable
+from securetm.auditing.judging import of_chance, outcome_of
 from securetm.auditing.plans import ROUNDS, AuditPlan, Trial, corrected
 from securetm.auditing.record import About, AttackedRun, AttackOutcome, Attempt, Finding, Measured
 from securetm.auditing.recorded import claimed_by, claims, granted_to, questions_of, rounds_read, view_of
 from securetm.auditing.roles import Corruption, MaliciousParties, MaliciousRounds, OverNetwork
 from securetm.auditing.runs import Demonstrations, baseline_of, serves_itself
-from securetm.auditing.verdicts import NOT_TESTED, judged_alone, with_baseline
-from securetm.auditing.views import MODEL, VOCABULARY, AdversaryView
+from securetm.auditing.verdicts import NOT_TESTED, with_baseline
+from securetm.auditing.views import MODEL, VOCABULARY, AdversaryView, NotTestable
 from securetm.contracts import Adversary, Budget
 from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
@@ -179,33 +178,15 @@ def _run(case: TrialOnRun) -> AttackedRun:
 
 
 def _outcome(case: TrialOnRun) -> AttackOutcome:
-    """The figures of an attack and of its control, and the verdict, before the baseline is looked at."""
-    begun, name = time.perf_counter(), case.trial.measure
+    begun, attack = time.perf_counter(), case.attack
     score, chance, why, reachable = _scores(case)
-    found, by_chance = (_measured(case, one, reachable) for one in (score, chance))
-    found = {each: replace(one, by_chance=by_chance[each].value) for each, one in found.items()}
-    verdict, reason = judged_alone(found[name], by_chance[name], case.refuted_from)
-    return AttackOutcome(
-        measured=found[name],
-        verdict=NOT_TESTED if why else verdict,
-        why=why or reason,
-        seconds=time.perf_counter() - begun,
-        chance=by_chance[name],
-        beside=tuple(one for each, one in found.items() if each != name),
-        examples=score.examples,
-        curves=score.curves,
-        spent="nothing" if why else _spent(case, found[name]),
+    found = outcome_of(
+        *(attack.name, attack.measures, case.trial.measure, (score, chance)), case.refuted_from, case.confidence, reachable
     )
-
-
-def _measured(case: TrialOnRun, judged: Score, reachable: float) -> dict[str, Measured]:
-    """Each declared measure with its interval. An attack must give exactly the measures that it declares."""
-    declared, scores = case.attack.measures, judged.measures
-    for name in {**declared, **scores}:
-        worth = scores.get(name) if name in declared else None
-        if not isinstance(worth, Proportion | Estimate) or not is_sound(worth):
-            raise BrokenAttack(case.attack.name, f"the measure {name!r}")
-    return {name: measured(name, unit, scores[name], case.confidence, reachable) for name, unit in declared.items()}
+    if why:
+        found = replace(found, verdict=NOT_TESTED, why=why)
+    spent = "nothing" if why else _spent(case, found.measured)
+    return replace(found, seconds=time.perf_counter() - begun, spent=spent)
 
 
 def _scores(case: TrialOnRun) -> Scored:

@@ -15,9 +15,9 @@ import numpy as np
 
 from securetm.aggregation.masked.messages import HEADER_SIZE
 from securetm.aggregation.vectors import unpack_vector, wire_type
-from securetm.auditing.leakage_errors import NotGranted, NotTestable
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Adversary, Array, Domain, Profile, State, Terms, TopicModel
+from securetm.errors import SecuretmError
 from securetm.federation.questions import FREQUENCIES, HELD_OUT, TRAIN, Questions
 from securetm.federation.wire import wire
 from securetm.plans.agreement import Agreement
@@ -28,6 +28,21 @@ from securetm.route import compile_route
 MODEL, VOCABULARY = "model", "vocabulary"
 TIMES = "times"  # of replies that a network carried; the content is how many seconds after its request one came, as text
 SIZES = "sizes"  # of the messages on all channels; the content of such a message is a length in bytes, as text
+
+
+class NotGranted(SecuretmError):
+    """the attack asked for the channel {channel!r}, which {adversary} does not see or the attack does not declare"""
+
+    channel: str
+    adversary: str
+    hint = "name the channel among the attack's needs; if the threat model does not grant it, no attack may read it"
+
+
+class NotTestable(SecuretmError):
+    """the attack cannot be tried here: {why}"""
+
+    why: str
+    hint = "the audit gives the attack the verdict `not tested`, with this reason"
 
 
 @dataclass(frozen=True)

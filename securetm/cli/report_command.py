@@ -149,7 +149,7 @@ def _signer(home: Path | None, passphrase_file: Path | None) -> Any:
 
 def _in_json(made: WrittenReport, examples: int) -> dict[str, Any]:
     """The record of the run's audit, if there is one, and the facts of the page beside it."""
-    from securetm.auditing.record import record
+    from securetm.auditing.evidence import record
 
     records = [record(audit, examples) for audit in made.audits]
     one = records[0] if len(records) == 1 else {}
@@ -219,7 +219,7 @@ def away(examples: int | None) -> int:
 
 def hand_out(found: Audit, html: Path | None, markdown: Path | None, examples: int | None, json: bool) -> None:
     """Writes the page, the summary and the JSON document, as far as they are wanted."""
-    from securetm.auditing.record import record
+    from securetm.auditing.evidence import record
     from securetm.reports.audit_report import write_audit, write_summary
     from securetm.reports.terminal import screen
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from securetm.auditing.record import STANDING, Audit, Curve, Finding, Measured, record, with_findings
+from securetm.auditing.evidence import record
+from securetm.auditing.record import STANDING, Audit, Curve, Finding, Measured, with_findings
 from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, VERDICTS, clopper_pearson, possible_verdicts
 from securetm.errors import Mistake, SecuretmError
 from securetm.federation.folder import bind, check

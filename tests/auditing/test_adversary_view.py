@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.leakage_errors import NotGranted, NotRecorded
 from securetm.auditing.recorded import granted_to, serials_of, view_of
-from securetm.auditing.views import AdversaryView, Message, questions_in
+from securetm.auditing.views import AdversaryView, Message, NotGranted, questions_in
 from securetm.contracts import Adversary
+from securetm.errors import Mistake
 
 from .conftest import Recorded, adversary
 
@@ -108,7 +108,7 @@ def _reachable(thing: Any) -> Iterator[Any]:
 
 
 def test_a_run_without_content_cannot_be_audited(recorded: Recorded) -> None:
-    with pytest.raises(NotRecorded, match="without keeping its messages"):
+    with pytest.raises(Mistake, match="without keeping its messages"):
         view_of(recorded("open", 8, 1, with_content=False), ALL, ATTACK, 1)
 
 

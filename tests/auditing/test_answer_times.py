@@ -13,10 +13,9 @@ from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.traffic import ANSWERS
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
-from securetm.auditing.leakage_errors import NotGranted, NotTestable
 from securetm.auditing.recorded import granted_to, questions_of, view_of
 from securetm.auditing.roles import RECORD, CountWords, counted
-from securetm.auditing.views import TIMES
+from securetm.auditing.views import TIMES, NotGranted, NotTestable
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import TRAIN

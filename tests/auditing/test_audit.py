@@ -13,16 +13,16 @@ from securetm.auditing import attacks
 from securetm.auditing.attack import Estimate, Proportion, Score
 from securetm.auditing.attacks import attack_called, gradient_inversion
 from securetm.auditing.judging import measured
-from securetm.auditing.leakage_errors import BrokenAttack, NotFinished, NothingInTime, NothingToAttack, NotRecorded, NotTestable
 from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.record import Audit
 from securetm.auditing.recorded import vocabulary_of
 from securetm.auditing.runner import audit
 from securetm.auditing.trials import TrialOnRun
 from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, judged_alone, with_baseline
+from securetm.auditing.views import NotTestable
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Failed, Mistake
 from securetm.federation.folder import RESULT, begin, reopen
 from securetm.federation.simulation.simulation import train
 from securetm.federation.store import DamagedStore
@@ -101,12 +101,12 @@ def test_a_run_that_never_ended_is_not_called_damaged(tmp_path: Path, documents_
     shutil.copytree(recorded("open", 8, 1).path, folder)
     (folder / "release" / "model.safetensors").unlink()
     plan = write_plan(tmp_path / "ended.toml", documents_file)
-    with pytest.raises(NotFinished, match="its training has not ended") as told:
+    with pytest.raises(Mistake, match="its training has not ended") as told:
         audit(plan, folder)
     assert f"securetm run --resume {folder}" in told.value.advice()
     assert told.value.exit_code == 2
     (folder / "transcript" / "messages.sqlite").unlink()
-    with pytest.raises(NotFinished, match="holds no round of training"):
+    with pytest.raises(Mistake, match="holds no round of training"):
         audit(plan, folder)
 
 
@@ -156,7 +156,7 @@ def test_a_baseline_that_cannot_be_trained_on_the_documents_is_named(
     tmp_path: Path, documents_file: Path, recorded: Recorded
 ) -> None:
     strict = write_plan(tmp_path / "strict.toml", documents_file, profiles=["fortress"], expect_fail="fortress")
-    with pytest.raises(NothingInTime, match=r"its baseline under fortress cannot be trained on these documents: .* fewer than"):
+    with pytest.raises(Mistake, match=r"its baseline under fortress cannot be trained on these documents: .* fewer than"):
         audit(strict, recorded("masked", 25).path)
 
 
@@ -171,7 +171,7 @@ def test_no_epsilon_is_measured_where_none_is_claimed(tmp_path: Path, documents_
         effort={"rounds": 1, "runs": 100},
         **wanted,
     )
-    with pytest.raises(NothingToAttack):
+    with pytest.raises(Mistake):
         audit(plan, recorded("masked", 25).path)
     both = write_plan(tmp_path / "both.toml", documents_file)
     both.write_text(both.read_text("utf-8") + "\n[[trial]]" + plan.read_text("utf-8").partition("[[trial]]")[2], "utf-8")
@@ -192,7 +192,7 @@ def test_a_given_run_is_tried_beside_the_baseline(tmp_path: Path, documents_file
     assert [finding.outcome.verdict for finding in found.findings] == [REFUTED, NOT_REFUTED]
     assert found.run == recorded("masked", 25).path.name
     assert found.reproduce == (f"securetm audit {plan} --run {recorded('masked', 25).path}",)
-    with pytest.raises(NotRecorded):
+    with pytest.raises(Mistake):
         audit(plan, recorded("open", 8, 1, with_content=False).path)
 
 
@@ -241,7 +241,7 @@ def test_an_attack_that_measures_less_than_it_declares_is_told(
 ) -> None:
     half = dataclasses.replace(gradient_inversion.GRADIENT_INVERSION, judge=lambda guesses, truth: Score({}))
     monkeypatch.setattr(gradient_inversion, "GRADIENT_INVERSION", half)
-    with pytest.raises(BrokenAttack, match="documents recovered exactly"):
+    with pytest.raises(Failed, match="documents recovered exactly"):
         audit(write_plan(tmp_path / "half.toml", documents_file, profiles=["open"], batch=2))
 
 
@@ -251,7 +251,7 @@ def test_a_measure_that_was_not_declared_is_told(tmp_path: Path, documents_file:
         honest, judge=lambda guesses, truth: Score({**honest.judge(guesses, truth).measures, "luck": Proportion(1, 1)})
     )
     monkeypatch.setattr(gradient_inversion, "GRADIENT_INVERSION", more)
-    with pytest.raises(BrokenAttack, match="luck"):
+    with pytest.raises(Failed, match="luck"):
         audit(write_plan(tmp_path / "more.toml", documents_file, profiles=["open"], batch=2))
 
 
@@ -274,7 +274,7 @@ def test_a_run_of_another_model_is_refused_in_words(tmp_path: Path, documents_fi
     original = attacks.attack_called
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("securetm.auditing.trials.attack_called", lambda name: other if name == other.name else original(name))
-        with pytest.raises(NothingToAttack, match="no attack of the plan 'other'"):
+        with pytest.raises(Mistake, match="no attack of the plan 'other'"):
             audit(plan, recorded("open", 8).path)
 
 

@@ -15,13 +15,13 @@ import pytest
 
 from securetm.auditing import given_run
 from securetm.auditing.given_run import PlannedTrial, TimeForAudit, expected, fewest_others, in_time, planned, rounds_in_time
-from securetm.auditing.leakage_errors import NothingInTime
 from securetm.auditing.parts.membership_game import allowed_false_positives
 from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.runner import audit
 from securetm.auditing.trials import is_for
 from securetm.auditing.verdicts import of_each
 from securetm.corpus.corpus import Corpus
+from securetm.errors import Mistake
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import train
 from securetm.plans.recommend import plan_from_tables
@@ -87,7 +87,7 @@ def test_membership_says_before_it_begins_that_it_needs_more_others(
 ) -> None:
     effort = {"rounds": 1, "shadows": 1000}
     plan = write_plan(tmp_path / "who.toml", documents_file, attack="membership", measure=TOLD, effort=effort, **_READER)
-    with pytest.raises(NothingInTime, match="needs 368 documents that were not trained on, and this run has"):
+    with pytest.raises(Mistake, match="needs 368 documents that were not trained on, and this run has"):
         audit(plan, recorded("masked", 25).path)
 
 
@@ -145,7 +145,7 @@ _READER = {
 
 def test_what_takes_too_long_is_named_and_not_begun(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
     plan = write_plan(tmp_path / "given.toml", documents_file)
-    with pytest.raises(NothingInTime, match="give more with --minutes"):
+    with pytest.raises(Mistake, match="give more with --minutes"):
         audit(plan, recorded("masked", 25).path, minutes=0.01)
 
 

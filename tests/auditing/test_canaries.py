@@ -15,7 +15,6 @@ from securetm.auditing.attacks import one_run
 from securetm.auditing.attacks.one_run import ONE_RUN_EPSILON, SHOWN
 from securetm.auditing.ground_truth import LENGTH, RECORD, ground_truth_of, record_of, with_canaries
 from securetm.auditing.judging import measured, of_chance
-from securetm.auditing.leakage_errors import SmallerUnit
 from securetm.auditing.parts import empirical_epsilon
 from securetm.auditing.parts.empirical_epsilon import ideal_one_run
 from securetm.auditing.recorded import questions_of, view_of
@@ -25,6 +24,7 @@ from securetm.auditing.views import AdversaryView
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import Seeded
+from securetm.errors import Mistake
 from securetm.federation.folder import RunFolder, reopen
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.samplers import rounded_gaussian
@@ -308,5 +308,5 @@ def test_a_claim_about_less_than_a_document_is_not_tried(unit: str, says: float 
     if says is not None:
         assert one_run.allowed_of_run(SHOWN, claimed) == says
         return
-    with pytest.raises(SmallerUnit, match="says nothing of those"):
+    with pytest.raises(Mistake, match="says nothing of those"):
         one_run.allowed_of_run(SHOWN, claimed)

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from securetm.auditing import plans
-from securetm.auditing.attacks import attack_called, attack_names
-from securetm.auditing.plans import knows_epsilon
+from securetm.auditing import attacks
+from securetm.auditing.attacks import attack_called, attack_names, declared
 from securetm.settings import digest
 
 
 @pytest.mark.parametrize("name", attack_names())
 def test_which_attack_knows_an_epsilon_is_read_off_its_file(name: str) -> None:
-    assert knows_epsilon(name) == (attack_called(name).allowed is not None)
+    assert (declared(name, "allowed") is None) == (attack_called(name).allowed is None)
 
 
 @pytest.mark.parametrize(
@@ -40,4 +39,5 @@ def test_what_a_file_does_not_say_plainly_is_asked_of_the_attack(
     imports = head.format("many_runs", "MANY_RUN_EPSILON as OF_NOISE") + head.format("traffic", "TRAFFIC as OF_TRAFFIC")
     (tmp_path / f"{module}.py").write_text(imports + declared)
     monkeypatch.syspath_prepend(tmp_path)
-    assert plans._declares_allowed(module, "ATTACK") is said
+    found = attacks._said(module, "ATTACK", "allowed")
+    assert (found is attacks._UNSAID) if said is None else (found is not None) == said

@@ -10,10 +10,10 @@ import pytest
 
 from securetm.auditing.attack import Proportion
 from securetm.auditing.attacks.differencing import ASKED_TWICE, FREQUENT
-from securetm.auditing.leakage_errors import NotTestable
 from securetm.auditing.parts.reconstruction_scores import EXACT
 from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
+from securetm.auditing.views import NotTestable
 from securetm.contracts import Answer
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.coordinator import Coordinator

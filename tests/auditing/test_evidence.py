@@ -31,12 +31,11 @@ from securetm.auditing.evidence import (
     trials_by_hash,
     write_evidence,
 )
-from securetm.auditing.leakage_errors import DamagedEvidence
 from securetm.auditing.plans import AuditPlan, Trial, corrected, count_of_tests, read_audit_plan
 from securetm.auditing.record import Audit, Finding, Measured
 from securetm.auditing.runner import audit, keep_findings, pieces
 from securetm.auditing.verdicts import NOT_REFUTED
-from securetm.errors import NotFound
+from securetm.errors import Failed, NotFound
 from securetm.federation.soundness import check
 from securetm.models import MODELS
 from securetm.plans.profiles import profile_names
@@ -343,7 +342,7 @@ def test_two_trials_that_differ_in_their_profiles_alone_are_both_found() -> None
 def test_damage_is_told_with_the_name_of_the_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "open--prodlda.json"
     path.write_text(text, "utf-8")
-    with pytest.raises(DamagedEvidence, match=r"open--prodlda\.json"):
+    with pytest.raises(Failed, match=r"open--prodlda\.json"):
         read_evidence(path)
 
 
@@ -352,9 +351,7 @@ def test_an_older_format_is_refused_by_name_and_with_advice(small: tuple[AuditPl
     content = json.loads(path.read_text("utf-8"))
     for older in ({**content, "format": FORMAT - 1}, {name: content[name] for name in content if name != "format"}):
         path.write_text(json.dumps(older), "utf-8")
-        with pytest.raises(
-            DamagedEvidence, match=rf"open--prodlda.*it is of format 1, and this version reads format {FORMAT}"
-        ) as old:
+        with pytest.raises(Failed, match=rf"open--prodlda.*it is of format 1, and this version reads format {FORMAT}") as old:
             read_all_evidence(folder)
         assert "make it again with `securetm audit full --evidence FOLDER`" in old.value.advice()
 
@@ -376,7 +373,7 @@ def test_damage_is_told_with_its_place_in_the_file(folder: Path, name: str) -> N
     content = json.loads(path.read_text("utf-8"))
     content["findings"][0] |= change
     path.write_text(json.dumps(content), "utf-8")
-    with pytest.raises(DamagedEvidence, match=said):
+    with pytest.raises(Failed, match=said):
         read_evidence(path)
 
 

@@ -18,7 +18,6 @@ from securetm.auditing.attack import Estimate, GroundTruth, Proportion, Score
 from securetm.auditing.attacks import attack_called, gradient_inversion, many_runs
 from securetm.auditing.attacks.many_runs import DIRECT, GAUSSIAN, HiddenCoins, SumClaim
 from securetm.auditing.judging import is_sound, measured
-from securetm.auditing.leakage_errors import BrokenAttack, SmallerUnit
 from securetm.auditing.parts.empirical_epsilon import (
     ErrorCounts,
     gaussian_delta,
@@ -37,6 +36,7 @@ from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.runner import audit, check_plan
 from securetm.auditing.verdicts import REFUTED, clopper_pearson, judged_alone, of_each
 from securetm.contracts import Budget, Unit
+from securetm.errors import Failed, Mistake
 
 from .conftest import write_plan
 
@@ -256,7 +256,7 @@ def test_what_is_no_measure_is_not_judged(
     honest = gradient_inversion.GRADIENT_INVERSION
     wrong = dataclasses.replace(honest, judge=lambda guesses, truth: Score(dict.fromkeys(honest.measures, worth)))
     monkeypatch.setattr(gradient_inversion, "GRADIENT_INVERSION", wrong)
-    with pytest.raises(BrokenAttack, match="documents recovered exactly"):
+    with pytest.raises(Failed, match="documents recovered exactly"):
         audit(write_plan(tmp_path / "wrong.toml", documents_file, profiles=["open"], batch=2))
 
 
@@ -271,7 +271,7 @@ def test_a_claim_about_words_is_refused_before_anything_is_made() -> None:
     assert attack_called("one_run_epsilon").allowed is not None
     check_plan(dataclasses.replace(plan, trials=(trial,)))
     words = dataclasses.replace(trial, profiles=("open", "iftm"))
-    with pytest.raises(SmallerUnit, match="a claim about a word says nothing"):
+    with pytest.raises(Mistake, match="a claim about a word says nothing"):
         check_plan(dataclasses.replace(plan, trials=(words,)))
 
 

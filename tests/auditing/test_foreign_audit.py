@@ -12,17 +12,9 @@ from safetensors.numpy import save_file
 from scipy import sparse
 
 from securetm.auditing.foreign import ForeignFiles, audit_foreign, claim_of, read_foreign
-from securetm.auditing.foreign_errors import (
-    BadTopicWeight,
-    OnBothSides,
-    RepeatedTopicWord,
-    TooFewKnownDocuments,
-    UnknownTopicFile,
-    UnsafeModelFile,
-)
 from securetm.auditing.record import Audit
 from securetm.auditing.verdicts import NOT_REFUTED, REFUTED
-from securetm.errors import NoSuchPath
+from securetm.errors import Mistake, NoSuchPath
 from tests.cli.conftest import securetm
 
 WORDS = ("boat", "lake", "river", "court", "judge", "law")
@@ -103,22 +95,22 @@ def test_shares_with_one_prior_for_all_words_show_the_counts(prior: float, kind:
 @pytest.mark.parametrize(
     ("name", "text", "error"),
     [
-        ("m.pkl", "cos\nsystem\n", UnsafeModelFile),
-        ("m.bin", "", UnsafeModelFile),
-        ("m.joblib", "", UnsafeModelFile),
-        ("m.txt", "boat 1", UnknownTopicFile),
-        ("m.json", "{", UnknownTopicFile),
-        ("m.json", '{"topics": 3}', UnknownTopicFile),
-        ("m.json", '{"vocabulary": ["a", "b"], "weights": [[1, 2, 3]]}', UnknownTopicFile),
-        ("m.npz", "no archive", UnknownTopicFile),
-        ("m.csv", "topic,word\n0,a\n", UnknownTopicFile),
-        ("m.csv", "topic,word,weight\n", UnknownTopicFile),
-        ("m.csv", "topic,word,weight\n0,a,nan\n", BadTopicWeight),
-        ("m.csv", "topic,word,weight\n0,a,-1\n", BadTopicWeight),
-        ("m.csv", "topic,word,weight\n0,a,0\n", BadTopicWeight),
-        ("m.csv", "topic,word,weight\n0,a,1\n0,a,2\n", RepeatedTopicWord),
-        ("m.json", '[{"a": 1, "a": 2}]', RepeatedTopicWord),
-        ("m.json", '{"vocabulary": ["a", "a"], "weights": [[1, 2]]}', RepeatedTopicWord),
+        ("m.pkl", "cos\nsystem\n", Mistake),
+        ("m.bin", "", Mistake),
+        ("m.joblib", "", Mistake),
+        ("m.txt", "boat 1", Mistake),
+        ("m.json", "{", Mistake),
+        ("m.json", '{"topics": 3}', Mistake),
+        ("m.json", '{"vocabulary": ["a", "b"], "weights": [[1, 2, 3]]}', Mistake),
+        ("m.npz", "no archive", Mistake),
+        ("m.csv", "topic,word\n0,a\n", Mistake),
+        ("m.csv", "topic,word,weight\n", Mistake),
+        ("m.csv", "topic,word,weight\n0,a,nan\n", Mistake),
+        ("m.csv", "topic,word,weight\n0,a,-1\n", Mistake),
+        ("m.csv", "topic,word,weight\n0,a,0\n", Mistake),
+        ("m.csv", "topic,word,weight\n0,a,1\n0,a,2\n", Mistake),
+        ("m.json", '[{"a": 1, "a": 2}]', Mistake),
+        ("m.json", '{"vocabulary": ["a", "a"], "weights": [[1, 2]]}', Mistake),
     ],
 )
 def test_each_fault_of_a_file_has_its_name(tmp_path: Path, name: str, text: str, error: type[Exception]) -> None:
@@ -129,7 +121,7 @@ def test_each_fault_of_a_file_has_its_name(tmp_path: Path, name: str, text: str,
 
 def test_objects_in_an_archive_are_not_unpickled(tmp_path: Path) -> None:
     np.savez(tmp_path / "m.npz", weights=WEIGHTS, vocabulary=np.array(WORDS, dtype=object))
-    with pytest.raises(UnknownTopicFile, match=r"objects, which can run code; words are to be texts: \.astype\(str\)"):
+    with pytest.raises(Mistake, match=r"objects, which can run code; words are to be texts: \.astype\(str\)"):
         read_foreign(tmp_path / "m.npz")
     with pytest.raises(NoSuchPath):
         read_foreign(tmp_path / "absent.npz")
@@ -186,14 +178,14 @@ def test_a_claim_of_its_maker_is_tried_and_canaries_show_an_epsilon(place: Path)
 
 def test_documents_of_no_use_are_named(place: Path, tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").write_text('{"text": "words of another language"}\n' * 30)
-    with pytest.raises(TooFewKnownDocuments) as strange:
+    with pytest.raises(Mistake) as strange:
         audit_foreign(ForeignFiles(place / "saw.npz", place / "members.jsonl", tmp_path / "other.jsonl"))
     assert strange.value.advice().startswith("prepare the texts as the model's own were")
     (tmp_path / "few.jsonl").write_text("".join((place / "others.jsonl").read_text().splitlines(keepends=True)[:3]))
-    with pytest.raises(TooFewKnownDocuments, match="3 of 3 documents") as few:
+    with pytest.raises(Mistake, match="3 of 3 documents") as few:
         audit_foreign(ForeignFiles(place / "saw.npz", place / "members.jsonl", tmp_path / "few.jsonl"))
     assert few.value.advice() == "give at least 20 documents of each kind"
-    with pytest.raises(OnBothSides):
+    with pytest.raises(Mistake):
         audit_foreign(ForeignFiles(place / "saw.npz", place / "members.jsonl", place / "members.jsonl"))
 
 

@@ -20,13 +20,14 @@ from securetm.auditing.evidence import (
     read_all_evidence,
     read_all_refusals,
     read_refusals,
+    record,
     stale_refusals,
     write_refusals,
 )
-from securetm.auditing.leakage_errors import DamagedEvidence
 from securetm.auditing.plans import AuditPlan, read_audit_plan
-from securetm.auditing.record import RefusalRecord, plain, record
+from securetm.auditing.record import RefusalRecord, plain
 from securetm.auditing.runner import audit
+from securetm.errors import Failed
 from securetm.reports.audit_file import read_record
 from securetm.reports.audit_wording import headline, refusal_in_words
 from securetm.reports.threats import LIES, threats_of
@@ -169,7 +170,7 @@ def test_another_profile_s_file_makes_it_stale() -> None:
 def test_damage_is_told_with_the_name_of_the_file(tmp_path: Path, name: str, value: object) -> None:
     path = kept(tmp_path, LIE) / "refusals" / "masked_strict.json"
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), name: value}), "utf-8")
-    with pytest.raises(DamagedEvidence, match=r"refusals/masked_strict\.json"):
+    with pytest.raises(Failed, match=r"refusals/masked_strict\.json"):
         read_all_refusals(tmp_path)
 
 
@@ -265,5 +266,5 @@ def test_stale_lies_are_said_to_be_and_count_as_not_tried(tmp_path: Path) -> Non
 def test_a_file_that_holds_no_table_is_called_so(tmp_path: Path, text: str) -> None:
     path = tmp_path / "masked.json"
     path.write_text(text, "utf-8")
-    with pytest.raises(DamagedEvidence, match="it holds no table of results"):
+    with pytest.raises(Failed, match="it holds no table of results"):
         read_refusals(path)

@@ -9,12 +9,12 @@ import pytest
 
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.ground_truth import ground_truth_of
-from securetm.auditing.leakage_errors import NothingToJudgeBy
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.roles import OverNetwork
 from securetm.auditing.runner import audit
 from securetm.auditing.views import TIMES
 from securetm.corpus.corpus import Corpus
+from securetm.errors import Mistake
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation.simulation import train
@@ -74,7 +74,7 @@ def test_a_run_without_its_parties_documents_cannot_be_judged(
     content = documents.read_bytes()
     documents.unlink()
     try:
-        with pytest.raises(NothingToJudgeBy, match="the documents of north"):
+        with pytest.raises(Mistake, match="the documents of north"):
             audit(write_plan(tmp_path / "given.toml", documents_file), networked.path)
     finally:
         documents.write_bytes(content)

@@ -10,13 +10,13 @@ import pytest
 
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.poisoning import OWN, STEERED, chosen, false_counts
-from securetm.auditing.leakage_errors import BrokenAttack
 from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.recorded import view_of
 from securetm.auditing.roles import MaliciousParties
 from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.contracts import Block, Domain, Terms
+from securetm.errors import Failed
 from securetm.stages import Unwatched
 
 from .conftest import adversary, write_plan
@@ -99,7 +99,7 @@ def test_a_lying_party_is_another_run_than_an_honest_one_and_the_same_lie_is_the
 
 def test_an_attack_that_has_no_lie_cannot_have_liars(documents_file: Path, tmp_path: Path) -> None:
     path = write_plan(tmp_path / "mute.toml", documents_file, liars=1)
-    with pytest.raises(BrokenAttack, match="a malicious_vector"):
+    with pytest.raises(Failed, match="a malicious_vector"):
         audit(path)
 
 

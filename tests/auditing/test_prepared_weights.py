@@ -17,8 +17,8 @@ import torch
 from scipy import sparse
 
 from securetm.auditing.attack import Estimate, GroundTruth, Score
-from securetm.auditing.attacks.prepared_weights import FARTHEST, attack, judge, pose
-from securetm.auditing.plans import count_of_tests, knows_epsilon, of_epsilon, read_audit_plan
+from securetm.auditing.attacks.prepared_weights import ATTACK, FARTHEST, attack, judge, pose
+from securetm.auditing.plans import count_of_tests, of_epsilon, read_audit_plan
 from securetm.auditing.runner import audit
 from securetm.auditing.views import AdversaryView, PublicFacts
 from securetm.mechanisms.clipping import BoundedCounts, Clip
@@ -167,6 +167,6 @@ def test_the_plans_try_it_and_count_no_test_of_an_epsilon_more(plan: str) -> Non
     own = [trial for trial in trials if trial.attack == "prepared_weights"]
     assert {trial.run["model.name"] for trial in own} >= {"prodlda"}
     assert {profile for trial in own for profile in trial.profiles} == {"open", *PRIVATE}
-    assert not knows_epsilon("prepared_weights")
+    assert ATTACK.allowed is None
     assert not any(of_epsilon(trial) for trial in own)
     assert count_of_tests(trials) == count_of_tests([trial for trial in trials if trial not in own])

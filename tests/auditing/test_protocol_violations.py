@@ -236,7 +236,7 @@ def test_a_plan_names_profiles_whose_coordinator_lies(settings: dict[str, Any], 
     """An audit tells every lie of the profiles that its plan names, and shows them with its findings."""
     said = RefusalRecord("masked", "a lie", 0, 0, True, "south", "WrongRound")
     monkeypatch.setattr(
-        "securetm.auditing.auditor.tried_violations", lambda profile, runs: (structs.replace(said, profile=profile),)
+        "securetm.auditing.runner.tried_violations", lambda profile, runs: (structs.replace(said, profile=profile),)
     )
     plan = read_audit_plan("active")
     assert set(plan.moves) == {*REASONS, "fortress"}  # which asks for more documents than these

@@ -14,7 +14,6 @@ from securetm.auditing.attack import Attack, Score
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
-from securetm.auditing.leakage_errors import NotTestable
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.views import (
     ANSWER,
@@ -25,6 +24,7 @@ from securetm.auditing.views import (
     TOTAL,
     VOCABULARY,
     AdversaryView,
+    NotTestable,
     party_vectors,
     totals,
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from securetm.auditing.attack import Proportion
-from securetm.auditing.attacks import attack_names
+from securetm.auditing.attacks import attack_called, attack_names
+from securetm.auditing.evidence import record
 from securetm.auditing.judging import measured
-from securetm.auditing.record import Audit, Finding, record
+from securetm.auditing.record import Audit, Finding
 from securetm.auditing.regulators import (
     ABOVE_CHANCE,
-    BEARS_ON,
     CRITERIA,
     INFERENCE,
     LINKING,
@@ -22,9 +22,15 @@ from securetm.auditing.regulators import (
     THE_MODEL,
     THE_TRAINING,
     anonymity_questions,
+    bears_on,
 )
 from securetm.auditing.verdicts import NOT_REFUTED, REFUTED
 from tests.reports.audits import AUDIT, IDLE, changed, finding
+
+OF_NO_PERSON = {
+    *("many_run_epsilon", "many_run_pairs", "many_run_words"),
+    *("answer_times", "poisoning", "prepared_weights", "traffic"),
+}
 
 
 def _of_run(*findings: Finding) -> Audit:
@@ -43,8 +49,11 @@ def _outcomes(audit: Audit) -> dict[tuple[str, str], str]:
 
 
 def test_every_attack_is_sorted_and_every_criterion_is_known() -> None:
-    assert set(BEARS_ON) == set(attack_names()), "say in regulators.py which questions the attack bears on"
-    assert {one for each in BEARS_ON.values() for one in each} == set(CRITERIA)
+    for name in attack_names():
+        assert bears_on(name) == attack_called(name).bears_on
+        assert set(bears_on(name)) <= set(CRITERIA)
+    assert {name for name in attack_names() if not bears_on(name)} == OF_NO_PERSON
+    assert bears_on("an attack of another machine") == ()
 
 
 def test_an_audit_of_no_single_run_says_nothing_of_a_model() -> None:

@@ -10,10 +10,9 @@ import pytest
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.traffic import FOUND, ORDERED
 from securetm.auditing.judging import of_chance
-from securetm.auditing.leakage_errors import NotGranted
 from securetm.auditing.recorded import granted_to, view_of
 from securetm.auditing.runner import audit
-from securetm.auditing.views import SIZES, TIMES, AdversaryView
+from securetm.auditing.views import SIZES, TIMES, AdversaryView, NotGranted
 from securetm.threats import CHANNELS
 
 from .conftest import PARTIES, Recorded, adversary, texts, write_plan

@@ -11,14 +11,14 @@ import pytest
 
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.trap_weights import between, imprint_for, imprinted_state, in_bin, one_document, two_documents
-from securetm.auditing.leakage_errors import BrokenAttack, NotGranted
 from securetm.auditing.plans import AuditPlan, Trial, read_audit_plan
 from securetm.auditing.recorded import granted_to, view_of
 from securetm.auditing.roles import MaliciousRounds
 from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
-from securetm.auditing.views import questions_in
+from securetm.auditing.views import NotGranted, questions_in
 from securetm.contracts import Array
+from securetm.errors import Failed
 from securetm.federation.folder import RunFolder
 from securetm.federation.store import read_arrays
 from securetm.models.neural.network import NetworkShape
@@ -187,5 +187,5 @@ def test_who_sees_no_total_has_no_such_attack() -> None:
 
 
 def test_an_attack_without_a_lie_for_the_coordinator_says_so(trial: Trial) -> None:
-    with pytest.raises(BrokenAttack, match="a malicious_state"):
+    with pytest.raises(Failed, match="a malicious_state"):
         audit(plan_of(trial, attack="sum_inversion", measure=EXACT, effort={"rounds": 1}))

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from securetm.auditing.record import Audit, record
+from securetm.auditing.evidence import record
+from securetm.auditing.record import Audit
 from securetm.errors import Mistake
 from securetm.reports.audit_file import read_record, write_record
 from securetm.reports.audit_report import audit_page, write_audit, write_summary

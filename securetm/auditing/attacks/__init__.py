@@ -5,7 +5,11 @@ An attack of another package is found through its entry point in the group `secu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from securetm.registries import Registry
 
@@ -69,3 +73,55 @@ def attack_called(name: str) -> Attack:
     """The attack of that name."""
     attack: Attack = ATTACKS.load(name)
     return attack
+
+
+# ---- what an attack declares, without importing its arithmetic -----------------------------------------------------------
+
+_UNSAID = object()
+_UNLESS_SAID = {"allowed": None, "bears_on": ()}
+
+
+@cache
+def declared(attack: str, field: str) -> Any:
+    """A field of an attack, as its file says it: the value, or the source where that has to be computed.
+
+    It may stand in the declaration that this one is a `replace` of. An attack that is declared in another way, as a stranger's
+    may be, is loaded and asked.
+    """
+    module, _, declaration = ATTACKS.find(attack).place.partition(":")
+    said = _said(module, declaration, field)
+    return getattr(attack_called(attack), field) if said is _UNSAID else said
+
+
+def _said(module: str, declaration: str, field: str) -> Any:
+    source = find_spec(module)
+    assert source is not None  # an attack is declared somewhere
+    assert source.origin is not None
+    body = ast.parse(Path(source.origin).read_text("utf-8")).body
+    made = [node for node in body if isinstance(node, ast.Assign) and _plain_name(node.targets[0]) == declaration]
+    call = made[0].value if len(made) == 1 else None
+    if not isinstance(call, ast.Call) or _plain_name(call.func) not in ("Attack", "replace"):
+        return _UNSAID
+    given = {one.arg: one.value for one in call.keywords}
+    if field in given:
+        try:
+            return ast.literal_eval(given[field])
+        except ValueError:
+            return ast.unparse(given[field])
+    if None in given:  # more settings, by **
+        return _UNSAID
+    if not call.args:
+        return _UNLESS_SAID[field]
+    imported = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in body
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level
+        for alias in node.names
+    }
+    base = _plain_name(call.args[0])
+    return _said(*imported.get(base, (module, base)), field) if base else _UNSAID
+
+
+def _plain_name(node: ast.expr) -> str:
+    """A plain name; empty for anything else."""
+    return node.id if isinstance(node, ast.Name) else ""

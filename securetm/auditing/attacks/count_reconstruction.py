@@ -95,6 +95,7 @@ ATTACK = Attack(
         SHOWN: "word of a topic",
         USED: "named word",
     },
+    bears_on=("inference",),
     attack=attack,
     judge=judge,
     efforts=("tables",),

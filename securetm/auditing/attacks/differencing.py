@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.auditing.attack import Attack, Effort, GroundTruth, Proportion, RoundReconstruction, Score
-from securetm.auditing.leakage_errors import NotTestable
 from securetm.auditing.parts.gradients import GRADIENT, apart, gradients, invert_gradient
 from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, judged
 from securetm.auditing.parts.reconstruction_scores import WORDS as NAMED
-from securetm.auditing.views import REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, totals
+from securetm.auditing.views import REQUEST, TOTAL, VOCABULARY, AdversaryView, NotTestable, ReadVector, totals
 from securetm.contracts import Answer
 from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
 from securetm.federation.wire import wire
@@ -111,6 +110,7 @@ ATTACK = Attack(
     needs=(REQUEST, TOTAL, VOCABULARY),
     models=("prodlda",),
     measures={**_REBUILT, FREQUENT: "word", ASKED_TWICE: "round"},
+    bears_on=("singling out", "inference"),
     attack=attack,
     judge=judge,
     questions=(TRAIN, JOINT, WORDS, FREQUENCIES),  # the list that frequencies are about is sent after that for words

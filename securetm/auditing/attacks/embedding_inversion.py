@@ -14,10 +14,19 @@ from typing import Any
 import numpy as np
 
 from securetm.auditing.attack import Attack, Challenge, Effort, GroundTruth, Proportion, Score
-from securetm.auditing.leakage_errors import NotTestable
 from securetm.auditing.parts.gradients import directions, document_count, embedding_gradient, gradients
 from securetm.auditing.record import Example
-from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, party_vectors, totals
+from securetm.auditing.views import (
+    BY_PARTIES,
+    REQUEST,
+    TOTAL,
+    VOCABULARY,
+    AdversaryView,
+    NotTestable,
+    ReadVector,
+    party_vectors,
+    totals,
+)
 from securetm.contracts import Array
 
 NAMED = "documents of a round that are named in the pool"
@@ -165,6 +174,7 @@ EMBEDDING_INVERSION = Attack(
     either=BY_PARTIES,
     models=MODELS,
     measures=_MEASURES,
+    bears_on=("linking", "inference"),
     attack=invert_answers,
     judge=judge,
     efforts=("documents",),
@@ -181,6 +191,7 @@ EMBEDDING_SUM_INVERSION = Attack(
     needs=(REQUEST, TOTAL, VOCABULARY),
     models=MODELS,
     measures=_MEASURES,
+    bears_on=("linking", "inference"),
     attack=invert_sums,
     judge=judge,
     efforts=("documents",),

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from securetm.auditing.attack import Attack, Effort
-from securetm.auditing.leakage_errors import NotTestable
 from securetm.auditing.parts.membership_game import (
     ShadowRound,
     ShadowScores,
@@ -24,7 +23,7 @@ from securetm.auditing.parts.membership_game import (
     rounds_read,
     shadows_of,
 )
-from securetm.auditing.views import MODEL, REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, totals
+from securetm.auditing.views import MODEL, REQUEST, TOTAL, VOCABULARY, AdversaryView, NotTestable, ReadVector, totals
 from securetm.contracts import Array, State
 from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.neural_lda import NeuralLDA
@@ -139,6 +138,7 @@ MEMBERSHIP = Attack(
     needs=(MODEL, VOCABULARY),
     models=("lda", "lda-vi", "prodlda", "neural-lda", "nmf", "moments"),
     measures=measures(_RATIO, _LOSS),
+    bears_on=("linking", "inference"),
     attack=attack_model,
     judge=judged,
     efforts=("shadows",),
@@ -163,6 +163,7 @@ MEMBERSHIP_COUNTS = Attack(
     needs=(MODEL, VOCABULARY),
     models=("lda", "lda-vi", "sentence-lda"),
     measures=measures(_COUNTS),
+    bears_on=("linking", "inference"),
     attack=attack_counts,
     judge=judged,
     pose=pose,
@@ -186,6 +187,7 @@ MEMBERSHIP_TRANSCRIPT = Attack(
     needs=(REQUEST, TOTAL, VOCABULARY),
     models=("lda", "lda-vi"),
     measures=measures(_RATIO, _LOSS, _COUNTS),
+    bears_on=("linking", "inference"),
     attack=attack_sums,
     judge=judged,
     efforts=("shadows",),

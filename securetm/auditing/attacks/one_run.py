@@ -16,7 +16,6 @@ import numpy as np
 from scipy import sparse
 
 from securetm.auditing.attack import EVERY_MODEL, Attack, Challenge, Effort, Estimate, GroundTruth, Score
-from securetm.auditing.leakage_errors import NotTestable, SmallerUnit
 from securetm.auditing.parts.empirical_epsilon import (
     gaussian_epsilon,
     gaussian_mu,
@@ -28,8 +27,9 @@ from securetm.auditing.parts.empirical_epsilon import (
 )
 from securetm.auditing.record import Curve
 from securetm.auditing.verdicts import of_each
-from securetm.auditing.views import ANSWER, MODEL, TOTAL, AdversaryView, party_vectors, questions_in, totals
+from securetm.auditing.views import ANSWER, MODEL, TOTAL, AdversaryView, NotTestable, party_vectors, questions_in, totals
 from securetm.contracts import Array, Budget, ClippedSum, Losses, Memory
+from securetm.errors import Mistake
 from securetm.federation.questions import PAIRS, Questions
 from securetm.plans.profiles import cohort_of
 from securetm.route import Route
@@ -283,15 +283,20 @@ _ABOUT = (8.0, 1e-5)  # the epsilon and delta for which guesses are chosen where
 _ACROSS = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
 
 
+def guess_extremes(scores: Array, half: int) -> Array:
+    """Guesses about so many of the highest scores, and as many of the lowest: 1 took part, -1 did not, 0 is no guess."""
+    guesses, order = np.zeros(len(scores), dtype=np.int64), np.argsort(scores, kind="stable")
+    guesses[order[len(scores) - half :]] = 1
+    guesses[order[:half]] = -1
+    return guesses
+
+
 def guess_coins(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - it reads all rounds that it was given
     """Guesses about the canaries with the highest and lowest scores: 1 took part, -1 did not, 0 is no guess."""
     scores, budget = canary_scores(view), view.public.profile.budget
     about, sure = (budget.epsilon, budget.delta) if budget is not None else _ABOUT, of_each(view.question.confidence)
     half = (ideal_one_run(len(scores), *about, sure)[0] if budget is not None else len(scores)) // 2
-    guesses, order = np.zeros(len(scores), dtype=np.int64), np.argsort(scores, kind="stable")
-    guesses[order[len(scores) - half :]] = 1
-    guesses[order[:half]] = -1
-    return guesses
+    return guess_extremes(scores, half)
 
 
 # ---- the judge -----------------------------------------------------------------------------------------------------
@@ -322,10 +327,14 @@ def _curves_of_guesses(canaries: int, claimed: Budget, low: float, confidence: f
     )
 
 
-def allowed_of_run(measure: str, claimed: Budget) -> float:  # noqa: ARG001 - there is one
+def allowed_of_run(measure: str, claimed: Budget) -> float:  # noqa: ARG001 - all measures are of the run's whole epsilon
     """The run's whole epsilon, if it protects whole documents. Protection of a smaller unit says nothing of a document."""
     if not claimed.unit.whole_documents:
-        raise SmallerUnit("one_run_epsilon", claimed.unit.value)
+        raise Mistake(
+            "an attack that guesses at whole documents tests no claim about a {unit}, which says nothing of those",
+            hint="try such a claim with many_run_epsilon, which tries the noise of one unit whatever it is",
+            unit=claimed.unit.value,
+        )
     return claimed.epsilon
 
 
@@ -344,6 +353,7 @@ ONE_RUN_EPSILON = Attack(
     either=(ANSWER, TOTAL, MODEL),
     models=("lda", "lda-vi", "moments"),
     measures={SHOWN: "epsilon"},
+    bears_on=("linking", "inference"),
     attack=guess_coins,
     judge=judge_guesses,
     pose=pose,
@@ -387,10 +397,7 @@ def score_canaries(view: AdversaryView, effort: Effort) -> ScoredCanaries:  # no
 def guessed(scores: Array, epsilon: float, delta: float, confidence: float) -> ScoredCanaries:
     """Guesses about as many canaries as would show most of a run with half of the noise of this claim."""
     half = best_guesses(len(scores), epsilon, delta, of_each(confidence)) // 2
-    guesses, order = np.zeros(len(scores), dtype=np.int64), np.argsort(scores, kind="stable")
-    guesses[order[len(scores) - half :]] = 1
-    guesses[order[:half]] = -1
-    return ScoredCanaries(scores, guesses)
+    return ScoredCanaries(scores, guess_extremes(scores, half))
 
 
 def judge_scores(found: ScoredCanaries, truth: GroundTruth) -> Score:
@@ -433,13 +440,6 @@ def _curves_of_scores(
     )
 
 
-def allowed_of_curve(measure: str, claimed: Budget) -> float:  # noqa: ARG001 - both are the run's whole epsilon
-    """The run's whole epsilon, if it protects whole documents. Protection of a smaller unit says nothing of a document."""
-    if not claimed.unit.whole_documents:
-        raise SmallerUnit("one_run_curve", claimed.unit.value)
-    return claimed.epsilon
-
-
 ONE_RUN_CURVE = Attack(
     name="one_run_curve",
     title="Whether a run shows more canaries than its trade-off curve allows",
@@ -455,10 +455,11 @@ ONE_RUN_CURVE = Attack(
     either=(ANSWER, TOTAL, MODEL),
     models=("lda", "lda-vi", "moments"),
     measures={BY_CURVE: "epsilon", BY_SCORES: "epsilon"},
+    bears_on=("linking", "inference"),
     attack=score_canaries,
     judge=judge_scores,
     pose=pose,
-    allowed=allowed_of_curve,
+    allowed=allowed_of_run,
     limits=(
         "runs whose trade-off curve is not that of Gaussian noise: the bound by the curve then tests the wrong curve",
         "scores that depend on each other, or are not Gaussian: the bound by scores then says more than it knows",

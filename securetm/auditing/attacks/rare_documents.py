@@ -283,6 +283,7 @@ ATTACK = Attack(
         **{linked(of): "linked pair of words" for of in (DOCUMENT, SENTENCE)},
         **{links_found(of): f"pair of words of one {of}" for of in (DOCUMENT, SENTENCE)},
     },
+    bears_on=("singling out", "inference"),
     attack=attack,
     judge=judge,
     efforts=("words",),

@@ -155,6 +155,7 @@ ATTACK = Attack(
     either=(ANSWER, TOTAL),
     models=("nmf", "moments"),
     measures={COMPANIONS: "word of one document", LINKED: "linked pair of words", FOUND: "pair of words of one document"},
+    bears_on=("singling out", "inference"),
     attack=attack,
     judge=judge,
     efforts=("words",),

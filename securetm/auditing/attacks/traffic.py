@@ -11,9 +11,8 @@ from itertools import combinations
 import numpy as np
 
 from securetm.auditing.attack import EVERY_MODEL, Attack, Effort, Estimate, GroundTruth, Proportion, Score
-from securetm.auditing.leakage_errors import NotTestable
 from securetm.auditing.record import Example
-from securetm.auditing.views import SIZES, TIMES, AdversaryView
+from securetm.auditing.views import SIZES, TIMES, AdversaryView, NotTestable
 from securetm.federation.questions import JOINT, TRAIN, WORDS
 
 # ---- lengths --------------------------------------------------------------------------------------------------------

@@ -14,10 +14,9 @@ from scipy import sparse
 from scipy.sparse.linalg import lsqr
 
 from securetm.auditing.attack import Challenge, Effort, Estimate, GroundTruth, MemoryStore, Proportion, Score, stacked
-from securetm.auditing.leakage_errors import NotTestable
 from securetm.auditing.record import Curve
 from securetm.auditing.verdicts import of_each
-from securetm.auditing.views import PublicFacts
+from securetm.auditing.views import NotTestable, PublicFacts
 from securetm.contracts import Answer, Array, Budget, Memory, RoundContext, State, Unit
 from securetm.entropy import Seeded
 from securetm.errors import BadSetting
