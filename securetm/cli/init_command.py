@@ -14,7 +14,7 @@ from securetm.cli.json_output import Json, print_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from securetm.trial.trial_folder import TrialFolder
+    from securetm.trial.files import TrialFolder
 
 
 def init(
@@ -36,7 +36,7 @@ def init(
     """
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import results, screen
-    from securetm.trial.trial_folder import make_trial
+    from securetm.trial.files import make_trial
 
     with Bars(screen()) as bars:
         trial = make_trial(folder, profile, rounds, bars, host=host, port=port)
@@ -54,8 +54,8 @@ def _run(trial: TrialFolder, to: Console) -> dict[str, Any]:
     from securetm.reports.progress import Bars
     from securetm.reports.statement.write import write_release
     from securetm.reports.terminal import screen
-    from securetm.trial.trial_run import SIMULATION, run_processes, run_simulation, same_models
-    from securetm.trial.trial_screen import live, show_ended
+    from securetm.trial.processes import SIMULATION, run_processes, run_simulation, same_models
+    from securetm.trial.screen import live, show_ended
 
     with Bars(screen()) as bars:
         simulated = run_simulation(trial, bars)

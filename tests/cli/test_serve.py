@@ -26,7 +26,7 @@ from securetm.federation.network.dialing import Dialer
 from securetm.federation.network.events import Agreed
 from securetm.federation.network.network_errors import AnotherPlan
 from securetm.stages import Unwatched
-from securetm.trial.trial_folder import TrialFolder, make_trial
+from securetm.trial.files import TrialFolder, make_trial
 
 from ..forking import command, forking
 from .conftest import Said, securetm

@@ -17,7 +17,7 @@ from itertools import takewhile
 from pathlib import Path
 from unittest.mock import patch
 
-from securetm.trial.member_processes import MemberProcesses
+from securetm.trial.processes import MemberProcesses
 
 from ..cli.conftest import Said, securetm
 from ..cli.keys.terminal import typed

@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 
 from securetm.engines.listening import family
 from securetm.engines.ray_host import handle
-from securetm.trial.trial_folder import free_port
+from securetm.trial.files import free_port
 
 PATIENCE = 300.0  # seconds, far more than is needed
 _PORTS = ("port", "node-manager-port", "object-manager-port", "metrics-export-port", "runtime-env-agent-port")

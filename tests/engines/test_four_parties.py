@@ -20,10 +20,9 @@ from securetm.engines.ray_host import handle
 from securetm.federation.release import MODEL
 from securetm.private_files import private_folder
 from securetm.stages import Unwatched
-from securetm.trial import trial_folder
-from securetm.trial.member_processes import MemberProcess, MemberProcesses
-from securetm.trial.trial_folder import TrialFolder, free_port
-from securetm.trial.trial_run import events_of, run_processes, run_simulation, same_models
+from securetm.trial import files as trial_files
+from securetm.trial.files import TrialFolder, free_port
+from securetm.trial.processes import MemberProcess, MemberProcesses, events_of, run_processes, run_simulation, same_models
 
 from ..federation.conftest import FIVE, texts
 from .small_plan import plan
@@ -59,7 +58,7 @@ def made(folder: Path, rounds: int) -> TrialFolder:
     """The files of four parties. Three of them have their documents on disk, in blocks of eight."""
     trial, port = TrialFolder(folder, tuple(sorted(ENGINES))), free_port()
     private_folder(folder)
-    roster = trial_folder._enrolled(trial, f"127.0.0.1:{port}", Unwatched())
+    roster = trial_files._enrolled(trial, f"127.0.0.1:{port}", Unwatched())
     for here in (trial.coordinator, *map(trial.party, trial.parties)):
         (here / "plan.toml").write_text(plan(rounds, seed=3) + COORDINATOR.format(port=port), "utf-8")
         write_roster(here / "roster.toml", roster)

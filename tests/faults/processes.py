@@ -19,7 +19,7 @@ from securetm.federation.coordinator.training import rounds_kept
 from securetm.federation.party.home import _NAMES, _SECRET
 from securetm.private_files import writing
 from securetm.stages import Unwatched
-from securetm.trial.trial_folder import TrialFolder, free_port, make_trial
+from securetm.trial.files import TrialFolder, free_port, make_trial
 
 from ..federation.conftest import FIVE, texts
 from ..forking import forking

@@ -15,7 +15,7 @@ from securetm.credentials.acceptance import accept
 from securetm.credentials.issuing import with_revoked
 from securetm.credentials.roster import FederationRoster
 from securetm.credentials.roster_file import read_roster, write_roster
-from securetm.trial import trial_folder
+from securetm.trial import files as trial_files
 
 from .processes import COORDINATOR, Running, Site, start, until
 
@@ -134,7 +134,7 @@ def test_a_revoked_party_is_not_let_in(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("days", "sentence"), [(-4000, "ended"), (3, "from")])
 def test_wrong_clocks_are_named(days: int, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Certificates that have ended, or that begin in the future: both ends say so before they connect."""
-    monkeypatch.setattr(trial_folder, "now_utc", lambda: datetime.now(UTC) + timedelta(days=days))
+    monkeypatch.setattr(trial_files, "now_utc", lambda: datetime.now(UTC) + timedelta(days=days))
     site = Site.of(tmp_path / "trial", rounds=2)
     try:
         site.start(COORDINATOR, site.trial.parties[0])

@@ -23,7 +23,7 @@ from securetm.plans.agreement import agree
 from securetm.plans.origins import accepted_as
 from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.stages import Unwatched
-from securetm.trial.trial_folder import make_trial
+from securetm.trial.files import make_trial
 
 from .conftest import FIVE, texts
 from .test_what_a_reply_tells import Nobody

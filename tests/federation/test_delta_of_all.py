@@ -18,7 +18,7 @@ from securetm.federation.document_minimum import DeltaTooLarge, others_hold, uni
 from securetm.federation.folder import begin
 from securetm.plans.agreement import agree
 from securetm.stages import Unwatched
-from securetm.trial.trial_folder import make_trial
+from securetm.trial.files import make_trial
 
 from ..cli.conftest import securetm
 from .conftest import FIVE, texts

@@ -17,7 +17,7 @@ from securetm.federation.simulation.simulation import train
 from securetm.models.tensor_file import unpacked
 from securetm.plans.recommend import read_plan
 from securetm.stages import Unwatched
-from securetm.trial.trial_folder import TrialFolder, make_trial
+from securetm.trial.files import TrialFolder, make_trial
 
 from .deployed import ROOT, deployed, needs_flower, process, until
 

@@ -20,8 +20,8 @@ from securetm.federation.folder import begin
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party, train
 from securetm.stages import Unwatched
-from securetm.trial.member_processes import MemberProcesses
-from securetm.trial.trial_folder import HOME, TrialFolder
+from securetm.trial.files import HOME, TrialFolder
+from securetm.trial.processes import MemberProcesses
 
 from ..cli.conftest import securetm
 from ..federation.conftest import small_plan

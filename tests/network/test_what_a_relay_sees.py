@@ -17,8 +17,8 @@ from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import make_party, train
 from securetm.federation.transcript import Transcript
 from securetm.stages import Unwatched
-from securetm.trial.member_processes import MemberProcesses
-from securetm.trial.trial_folder import TrialFolder, free_port
+from securetm.trial.files import TrialFolder, free_port
+from securetm.trial.processes import MemberProcesses
 
 from ..cli.conftest import securetm
 from ..federation.conftest import small_plan

@@ -14,7 +14,7 @@ from securetm.credentials.diagnosis import check_own, now_utc
 from securetm.credentials.key_files import Keys
 from securetm.credentials.roster_file import read_roster
 from securetm.plans.recommend import read_plan
-from securetm.trial.trial_folder import DOCUMENTS, TrialFolder
+from securetm.trial.files import DOCUMENTS, TrialFolder
 
 from ..cli.conftest import Said, securetm
 

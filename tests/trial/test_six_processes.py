@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from securetm.trial.member_processes import MemberProcesses
-from securetm.trial.trial_errors import MemberEnded, ModelsDiffer
-from securetm.trial.trial_folder import TrialFolder
-from securetm.trial.trial_run import Simulated, events_of, same_models
+from securetm.errors import Failed
+from securetm.trial.files import TrialFolder
+from securetm.trial.processes import MemberProcesses, Simulated, events_of, same_models
 
 from ..cli.conftest import securetm
 
@@ -79,7 +78,7 @@ def test_another_model_at_one_party_is_found(ended: TrialFolder) -> None:
     before = model.read_bytes()
     model.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
     try:
-        with pytest.raises(ModelsDiffer, match="the model of scipy is not that of the others"):
+        with pytest.raises(Failed, match="the model of scipy is not that of the others"):
             same_models(ended, Simulated({}, {}), 0.0)
     finally:
         model.write_bytes(before)
@@ -90,7 +89,7 @@ def test_a_process_that_fails_ends_the_others_and_is_named(made: TrialFolder, tm
         processes.start("waiting", made.commands[1])
         processes.start("absent", ["join", str(tmp_path / "PARTY.toml")])
         processes.members[1].running.wait(PATIENCE)
-        with pytest.raises(MemberEnded, match=r"the process of absent ended with exit code 2; .*does not exist") as raised:
+        with pytest.raises(Failed, match=r"the process of absent ended with exit code 2; .*does not exist") as raised:
             processes.all_ended()
     assert raised.value.path == str(tmp_path / "absent.log")
     assert all(one.code is not None for one in processes.members)
@@ -144,8 +143,8 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from securetm.trial.trial_folder import TrialFolder
-from securetm.trial.trial_run import run_processes
+from securetm.trial.files import TrialFolder
+from securetm.trial.processes import run_processes
 
 def show(members, events):
     if any(event["event"] == "round" for event in events):

@@ -18,9 +18,8 @@ from securetm.credentials.member_names import COORDINATOR
 from securetm.reports.document import items
 from securetm.reports.runs import shared_topics
 from securetm.reports.terminal import show, titled
-from securetm.trial.member_processes import MemberProcess
-from securetm.trial.trial_folder import TrialFolder
-from securetm.trial.trial_run import Event, Show, TrialEnded
+from securetm.trial.files import TrialFolder
+from securetm.trial.processes import Event, MemberProcess, Show, TrialEnded
 from securetm.wording import counted
 
 _DIGITS = 16  # shown of a digest

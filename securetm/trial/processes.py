@@ -1,21 +1,23 @@
-"""Runs a trial twice, as a simulation in this process and as six processes over TLS. The models must be the same, bit for bit.
-
-What is shown of it is in `trial_screen.py`.
-"""
+"""Runs a trial as a simulation in this process and as six processes over TLS. The models must be the same, bit for bit."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from securetm.contracts import Profile
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.member_names import COORDINATOR
+from securetm.errors import Failed
 from securetm.federation.coordinator.serving import LOG
 from securetm.federation.folder import begin, reopen
 from securetm.federation.party.joining import documents_of
@@ -25,11 +27,97 @@ from securetm.federation.transcript import Transcript
 from securetm.plans.agreement import agree
 from securetm.plans.party_file import PartyFile
 from securetm.plans.recommend import read_plan
-from securetm.private_files import private_folder
+from securetm.private_files import private_folder, writing
 from securetm.stages import Stages
-from securetm.trial.member_processes import MemberProcess, MemberProcesses
-from securetm.trial.trial_errors import ModelsDiffer
-from securetm.trial.trial_folder import HOME, TrialFolder
+from securetm.trial.files import HOME, TrialFolder
+
+# ---- the processes: each is a command of its own with its own log, and ends when the block is left ------------------
+
+_GRACE = 10.0  # seconds in which a process that is asked to end may write its files
+_SHOWN = 400  # characters of a log, its last ones
+_COMMAND = (sys.executable, "-m", "securetm.cli.main")
+
+
+@dataclass
+class MemberProcess:
+    """One command that runs."""
+
+    name: str
+    log: Path
+    running: subprocess.Popen[bytes]
+
+    @property
+    def code(self) -> int | None:
+        """How it ended; None while it runs."""
+        return self.running.poll()
+
+    @property
+    def number(self) -> int:
+        """Its number in the operating system."""
+        return self.running.pid
+
+
+class MemberProcesses:
+    """Starts the commands, and ends what still runs when the block is left."""
+
+    def __init__(self, logs: Path, threads: int = 1) -> None:
+        self.members: list[MemberProcess] = []
+        self._logs, self._threads = logs, {"OMP_NUM_THREADS": str(threads), "COLUMNS": "100"}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        left = [one.running for one in self.members if one.code is None]
+        for one in left:
+            one.terminate()
+        for one in left:
+            try:
+                one.wait(_GRACE)
+            except subprocess.TimeoutExpired:
+                one.kill()
+                one.wait()
+
+    def start(self, name: str, command: Sequence[str]) -> None:
+        """Starts `securetm` with these arguments. Ctrl-C at the terminal reaches this process alone, which ends the others."""
+        path = self._logs / f"{name}.log"
+        with writing(path) as log:
+            environment = {**_inherited(os.environ), **self._threads}
+            running = subprocess.Popen(  # noqa: S603 - our own command, with no shell
+                [*_COMMAND, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,
+            )
+        self.members.append(MemberProcess(name, path, running))
+
+    def all_ended(self) -> bool:
+        """Whether every process has ended well. One that ended otherwise is an error at once."""
+        for one in self.members:
+            if one.code:
+                said = one.log.read_text("utf-8", "replace").strip()[-_SHOWN:]
+                raise Failed(
+                    "the process of {name} ended with exit code {code}; its last words were: {said}",
+                    hint="all of it is in {path}; the other processes were ended",
+                    name=one.name,
+                    code=one.code,
+                    said=said,
+                    path=str(one.log),
+                )
+        return all(one.code == 0 for one in self.members)
+
+
+def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment, with this copy of the package first on the path, wherever the process starts."""
+    package = str(Path(__file__).resolve().parents[2])
+    path = [package, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys(path))}
+
+
+# ---- both runs, and what is compared --------------------------------------------------------------------------------
+
 
 SIMULATION, LOGS = "simulation", "logs"
 _LOOK = 0.25  # seconds between two looks at the processes
@@ -116,7 +204,12 @@ def same_models(trial: TrialFolder, simulated: Simulated, seconds: float) -> Tri
     wanted = next(iter(found.values()), [""])[:1] if noised else [_digest(folder.model)]
     for name, digests in found.items():
         if set(digests) != set(wanted):
-            raise ModelsDiffer(name, str(trial.path))
+            raise Failed(
+                "the model of {name} is not that of the others",
+                hint="this is a fault of securetm: please report it, with the folder {path}",
+                name=name,
+                path=str(trial.path),
+            )
     copies = sum(map(len, found.values()))
     sent = _sent(trial, simulated.corpora)
     return TrialEnded(trial, folder.agreement.profile, simulated.result, sent, wanted[0], copies, seconds)
