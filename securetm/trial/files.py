@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import socket
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,8 @@ from securetm.errors import Mistake
 from securetm.federation.soundness import check_answerable
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, read_profile
-from securetm.plans.recommend import plan_from_tables
+from securetm.plans.recommend import Recommendation, recommended
+from securetm.plans.written import plan_text
 from securetm.private_files import private_folder, writing
 from securetm.stages import Stages
 
@@ -47,11 +47,30 @@ class TrialPlan:
     seed: int = 0
     unit: str = ""  # whom the privacy budget protects, if the profile has one
 
-    def text(self) -> str:
+    def recommended(self) -> Recommendation:
         """The plan of all members. Only [coordinator] is not agreed on."""
-        quotes = {"profile": quoted(self.profile), "listen": quoted(self.listen)}
-        privacy = _PRIVACY.format(unit=quoted(self.unit)) if self.unit else ""
-        return _aligned(_PLAN.format(name=self.profile, rounds=self.rounds, seed=self.seed, privacy=privacy, **quotes))
+        asked = {
+            "seed": self.seed,
+            "profile": self.profile,
+            "model": {"name": "lda", "n_topics": 10},
+            "vocabulary": {"max_words": 1500, "most_candidates": 20_000},
+            "training": {"rounds": self.rounds},
+            "privacy": {"unit": self.unit} if self.unit else {},
+            "coordinator": {
+                "listen": self.listen,
+                "roster": "roster.toml",
+                "keys": "home/keys",
+                "out": "run",
+                "deadline": 60,
+                "patience": 600,
+            },
+        }
+        return recommended(asked, "the trial")
+
+    def text(self) -> str:
+        """The file of that plan."""
+        said = {**_SAID, "profile": f"what is protected, and from whom: securetm explain {self.profile}"}
+        return plan_text(self.recommended(), said, _HEAD)
 
     @property
     def listen(self) -> str:
@@ -79,39 +98,25 @@ def _line(text: str) -> str:
     return f"{setting:<{_COMMENTS - 2}}  # {comment}\n" if behind else f"{text}\n"
 
 
-_PLAN = """\
-# The plan of a federation. Every member has its own copy, and joins a session only if the plan is the same, word for word
-# of what decides the model; comments and the last section may differ.
-
-seed = {seed}  # public: it decides batches and how the model begins
-profile = {profile}  # what is protected, and from whom: securetm explain {name}
-
-[model]
-name = "lda"
-n_topics = 10
-
-[vocabulary]
-max_words = 1500  # the most frequent ones are kept
-min_documents = 5  # of all parties together, in which a word must be
-most_candidates = 20000  # words of all parties together that there is room for, at 144 bytes from every party
-
-[training]
-rounds = {rounds}  # at most
-{privacy}
-[coordinator]  # how the coordinator is run. Nobody agrees on it, and parties do not read it
-listen = {listen}  # 0.0.0.0:PORT is every address of this machine
-roster = "roster.toml"  # who takes part, with which keys
-keys = "home/keys"
-out = "run"  # the folder of the run; `securetm serve plan.toml` again goes on with it
-deadline = 60  # seconds for one message of a party
-survivors = "all"  # parties that a round needs: all, or a number
-patience = 600  # seconds to wait for a party that is missing
-"""
-
-_PRIVACY = """
-[privacy]
-unit = {unit}  # whom the budget protects; epsilon and delta are the profile's, unless they stand here
-"""
+_HEAD = (
+    "The plan of a federation. Every member has its own copy, and joins a session only if the plan is the same, word for word",
+    "of what decides the model; comments and the last section may differ.",
+)
+_SAID = {
+    "seed": "public: it decides batches and how the model begins",
+    "vocabulary.max_words": "the most frequent ones are kept",
+    "vocabulary.min_documents": "of all parties together, in which a word must be",
+    "vocabulary.most_candidates": "words of all parties together that there is room for, at 144 bytes from every party",
+    "training.rounds": "at most",
+    "privacy.unit": "whom the budget protects; epsilon and delta are the profile's, unless they stand here",
+    "coordinator": "how the coordinator is run. Nobody agrees on it, and parties do not read it",
+    "coordinator.listen": "0.0.0.0:PORT is every address of this machine",
+    "coordinator.roster": "who takes part, with which keys",
+    "coordinator.out": "the folder of the run; `securetm serve plan.toml` again goes on with it",
+    "coordinator.deadline": "seconds for one message of a party",
+    "coordinator.survivors": "parties that a round needs: all, or a number",
+    "coordinator.patience": "seconds to wait for a party that is missing",
+}
 
 _PARTY = """\
 # What one organisation brings to a federation, and what it allows there. Nobody else reads this file.
@@ -198,7 +203,7 @@ def make_trial(path: Path, profile: str, rounds: int, stages: Stages, *, host: s
         )
     plan = TrialPlan(f"{host}:{port or free_port()}", profile, rounds, unit=_unit(profile))
     check_address(plan.address, "the command")
-    agreement = agree(plan_from_tables(tomllib.loads(plan.text()), PLAN))
+    agreement = agree(plan.recommended().plan)
     check_answerable(agreement, agreement.profile.minimum_parties)
     stages.stage("reading docstrings", 1)
     texts = {proposed_name(party): found for party, found in some_docstrings(DOCUMENTS).items()}
