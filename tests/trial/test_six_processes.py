@@ -91,7 +91,7 @@ def test_a_process_that_fails_ends_the_others_and_is_named(made: TrialFolder, tm
         processes.members[1].running.wait(PATIENCE)
         with pytest.raises(Failed, match=r"the process of absent ended with exit code 2; .*does not exist") as raised:
             processes.all_ended()
-    assert raised.value.path == str(tmp_path / "absent.log")
+    assert raised.value.facts()["path"] == str(tmp_path / "absent.log")
     assert all(one.code is not None for one in processes.members)
 
 

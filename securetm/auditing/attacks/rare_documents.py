@@ -145,7 +145,7 @@ def same_topics(topics: Array, probabilities: Array) -> Iterator[Array]:
 COUNTS = "counts"
 DOCUMENT, SENTENCE = "document", "sentence"
 SENTENCES = ("sentence-lda",)
-_EXAMPLES, _MOST_WORDS = 6, 24
+EXAMPLES, _MOST_WORDS = 6, 24
 
 
 def companion(of: str) -> str:
@@ -210,25 +210,29 @@ def judge(guesses: tuple[WordGroups, ...], truth: GroundTruth) -> Score:
     """Looks up in which document, and in which sentence, each word is that occurs once."""
     measures: dict[str, Proportion | Estimate] = {}
     for of in (DOCUMENT, SENTENCE):
-        each = [_right(one, of, _lone_rows(rows)) for one in guesses if (rows := _rows(one.party, of, truth)) is not None]
-        for name in (companion(of), linked(of), links_found(of)):
-            measures[name] = Proportion.over(found[name] for found in each)
-    examples = [example for one in guesses for example in _examples(one, truth)]
-    return Score(measures, tuple(examples[:_EXAMPLES]))
+        names = companion(of), linked(of), links_found(of)
+        rows = ((one, _rows(one.party, of, truth)) for one in guesses)
+        each = [scored_links(one, _lone_rows(there), names) for one, there in rows if there is not None]
+        measures |= {name: Proportion.over(found[name] for found in each) for name in names}
+    known = ((one, _rows(one.party, one.of, truth)) for one in guesses if one.groups)
+    examples = [
+        shown for one, rows in known if rows is not None for shown in of_groups(one, _lone_rows(rows), truth.vocabulary)
+    ]
+    return Score(measures, tuple(examples[:EXAMPLES]))
 
 
-def _right(guess: WordGroups, of: str, home: Array) -> Mapping[str, tuple[int, int]]:
-    """Hits and trials by measure, over the rare words that were followed beside another word of their document."""
+def scored_links(guess: WordGroups, home: Array, names: tuple[str, str, str]) -> Mapping[str, tuple[int, int]]:
+    """Hits and trials by measure, over the words that were followed beside another word of their row.
+
+    The measures are of companions, of linked pairs that are right, and of pairs that are linked; `home` has each word's row.
+    """
     where = home[guess.words]
     mates = np.bincount(where[where >= 0])
     right = (where >= 0) & (where == home[guess.companions])
     pairs = [_pairs(group, home) for group in guess.groups]
-    good = sum(same for same, _ in pairs)
-    return {
-        companion(of): (int(right.sum()), int(mates[mates > 1].sum())),
-        linked(of): (good, sum(n for _, n in pairs)),
-        links_found(of): (good, int((mates * (mates - 1)).sum()) // 2),
-    }
+    good, there = sum(same for same, _ in pairs), int((mates * (mates - 1)).sum()) // 2
+    found = (int(right.sum()), int(mates[mates > 1].sum())), (good, sum(n for _, n in pairs)), (good, there)
+    return dict(zip(names, found, strict=True))
 
 
 def _rows(party: str, of: str, truth: GroundTruth) -> Any:
@@ -256,16 +260,11 @@ def _pairs(group: Array, home: Array) -> tuple[int, int]:
     return int((sizes * (sizes - 1)).sum()) // 2, len(group) * (len(group) - 1) // 2
 
 
-def _examples(guess: WordGroups, truth: GroundTruth) -> Iterator[Example]:
-    """The largest groups, each beside the rare words of the document or sentence of its first word."""
-    rows = _rows(guess.party, guess.of, truth) if guess.groups else None
-    if rows is None:
-        return
-    home = _lone_rows(rows)
+def of_groups(guess: WordGroups, home: Array, vocabulary: tuple[str, ...]) -> Iterator[Example]:
+    """The largest groups, each beside the followed kind of words in the row of its first word."""
     for group in sorted(guess.groups, key=len, reverse=True)[:2]:
-        there = home[group[0]]
-        own = np.flatnonzero(home == there) if there >= 0 else np.zeros(0, dtype=np.int64)
-        real, guessed = (first_words([truth.vocabulary[word] for word in words], _MOST_WORDS) for words in (own, group))
+        own = np.flatnonzero(home == home[group[0]]) if home[group[0]] >= 0 else group[:0]
+        real, guessed = (first_words([vocabulary[word] for word in words], _MOST_WORDS) for words in (own, group))
         yield Example(real, guessed, bool(np.array_equal(own, np.sort(group))))
 
 

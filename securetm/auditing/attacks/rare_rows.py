@@ -8,17 +8,16 @@ party's own answer; where answers are sent in the open it reads them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from securetm.auditing.attack import EVERY_MODEL, Attack, Effort, GroundTruth, Proportion, Score, stacked
+from securetm.auditing.attacks.rare_documents import EXAMPLES, WordGroups, of_groups, scored_links
 from securetm.auditing.parts.gradients import directions, parallel
-from securetm.auditing.parts.reconstruction_scores import first_words
-from securetm.auditing.record import Example
 from securetm.auditing.views import ANSWER, TOTAL, AdversaryView, ReadVector, party_vectors, totals
 from securetm.contracts import Array
 from securetm.federation.questions import PAIRS as PAIRS_OF_WORDS
@@ -28,20 +27,9 @@ COMPANIONS = "words of one document alone whose nearest row is of the same docum
 LINKED = "linked pairs of words that one document alone holds"
 FOUND = "pairs of words that one document alone holds that are linked"
 _ROUNDING = 3e-7  # of a number in 32 bits, and of the sums that led to it
-_EXAMPLES, _MOST_WORDS = 6, 24
 
 
-@dataclass(frozen=True)
-class LinkedRows:
-    """The guess about the documents of one party, or of all (party ""): groups of words, and each word's nearest row."""
-
-    party: str
-    words: Array  # the words that were followed; only these are scored
-    nearest: Array  # of each followed word another one, by its number in the vocabulary
-    groups: tuple[Array, ...]
-
-
-def attack(view: AdversaryView, effort: Effort) -> tuple[LinkedRows, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[WordGroups, ...]:
     """Compares the rows of the words, over all rounds that it reads."""
     read = party_vectors(view) if view.seen.get(ANSWER) else totals(view)
     by_party: dict[str, list[ReadVector]] = {}
@@ -51,19 +39,19 @@ def attack(view: AdversaryView, effort: Effort) -> tuple[LinkedRows, ...]:
     return tuple(_linked(party, rounds, effort["words"]) for party, rounds in by_party.items())
 
 
-def _linked(party: str, rounds: list[ReadVector], most: int) -> LinkedRows:
+def _linked(party: str, rounds: list[ReadVector], most: int) -> WordGroups:
     """The rows of all rounds side by side: what is parallel in one round is so in all, by the same factor."""
     rows = np.concatenate([_rows_of(one.blocks) for one in rounds], axis=1)
     there = np.flatnonzero((rows != 0).any(axis=1))
     words = np.sort(np.random.default_rng(0).permutation(there)[:most])
     if len(words) < 2:
-        return LinkedRows(party, words[:0], words[:0], ())
+        return WordGroups(party, words[:0], words[:0], ())
     rows = rows[words]
     lengths = np.linalg.norm(rows, axis=1)
     step = max(one.round.terms.grid for one in rounds)
     unsure = 3.0 * (_ROUNDING + step * np.sqrt(rows.shape[1] / 12.0) / lengths)
     groups = parallel(rows, np.where(unsure < 0.1, unsure, np.inf))
-    return LinkedRows(party, words, words[_nearest(rows)], tuple(words[group] for group in groups))
+    return WordGroups(party, words, words[_nearest(rows)], tuple(words[group] for group in groups))
 
 
 def _rows_of(blocks: Mapping[str, Array]) -> Array:
@@ -90,13 +78,13 @@ def _nearest(rows: Array) -> Array:
 # ---- the judge -----------------------------------------------------------------------------------------------------
 
 
-def judge(guesses: tuple[LinkedRows, ...], truth: GroundTruth) -> Score:
+def judge(guesses: tuple[WordGroups, ...], truth: GroundTruth) -> Score:
     """Looks up which document each word is in that one document alone holds."""
     each = [(one, home) for one in guesses if (home := _homes(one.party, truth)) is not None]
-    found = [_right(one, home) for one, home in each]
+    found = [scored_links(one, home, (COMPANIONS, LINKED, FOUND)) for one, home in each]
     measures = {name: Proportion.over(right[name] for right in found) for name in (COMPANIONS, LINKED, FOUND)}
-    examples = [example for one, home in each for example in _examples(one, home, truth.vocabulary)]
-    return Score(measures, tuple(examples[:_EXAMPLES]))
+    examples = [example for one, home in each for example in of_groups(one, home, truth.vocabulary)]
+    return Score(measures, tuple(examples[:EXAMPLES]))
 
 
 def _homes(party: str, truth: GroundTruth) -> Array | None:
@@ -111,38 +99,6 @@ def _homes(party: str, truth: GroundTruth) -> Array | None:
     home = np.full(rows.shape[1], -1, dtype=np.int64)
     home[word[alone[word]]] = row[alone[word]]
     return home
-
-
-def _right(guess: LinkedRows, home: Array) -> Mapping[str, tuple[int, int]]:
-    where = home[guess.words]
-    mates = np.bincount(where[where >= 0], minlength=1)
-    beside_another = (where >= 0) & (mates[np.maximum(where, 0)] > 1)
-    right = beside_another & (where == home[guess.nearest])
-    pairs = [_pairs(home[group]) for group in guess.groups]
-    good = sum(same for same, _ in pairs)
-    return {
-        COMPANIONS: (int(right.sum()), int(beside_another.sum())),
-        LINKED: (good, sum(number for _, number in pairs)),
-        FOUND: (good, int((mates * (mates - 1)).sum()) // 2),
-    }
-
-
-def _pairs(where: Array) -> tuple[int, int]:
-    """How many pairs of a group are of one document, and how many pairs there are."""
-    _, sizes = np.unique(where[where >= 0], return_counts=True)
-    return int((sizes * (sizes - 1)).sum()) // 2, len(where) * (len(where) - 1) // 2
-
-
-def _examples(guess: LinkedRows, home: Array, vocabulary: tuple[str, ...]) -> Iterator[Example]:
-    """The largest groups, each beside the words that the document of its first word alone holds."""
-    for group in sorted(guess.groups, key=len, reverse=True)[:2]:
-        own = np.flatnonzero(home == home[group[0]]) if home[group[0]] >= 0 else group[:0]
-        real, guessed = (_in_words(words, vocabulary) for words in (own, group))
-        yield Example(real, guessed, bool(np.array_equal(own, np.sort(group))))
-
-
-def _in_words(words: Iterable[int], vocabulary: tuple[str, ...]) -> str:
-    return first_words([vocabulary[word] for word in words], _MOST_WORDS)
 
 
 ATTACK = Attack(
