@@ -331,7 +331,7 @@ def allowed_of_run(measure: str, claimed: Budget) -> float:  # noqa: ARG001 - al
     """The run's whole epsilon, if it protects whole documents. Protection of a smaller unit says nothing of a document."""
     if not claimed.unit.whole_documents:
         raise Mistake(
-            "an attack that guesses at whole documents tests no claim about a {unit}, which says nothing of those",
+            "the attack guesses at whole documents, and a claim about a {unit} says nothing of those",
             hint="try such a claim with many_run_epsilon, which tries the noise of one unit whatever it is",
             unit=claimed.unit.value,
         )
