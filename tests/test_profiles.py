@@ -167,7 +167,7 @@ def test_a_budget_of_words_that_would_cover_something_else_is_named(mistake: str
     assert change(BY_WORD) != BY_WORD
     with pytest.raises(Misuse, match=problem) as refusal:
         read_profile(written(tmp_path, change(BY_WORD)))
-    assert f"the setting `{place}` in own.toml is " in str(refusal.value)
+    assert f"the setting `{place}` in own.toml" in str(refusal.value)
 
 
 def test_a_budget_of_words_stays_one_whatever_a_plan_protects(tmp_path: Path) -> None:

@@ -17,10 +17,24 @@ from lab.measuring import Row
 from lab.reproduce.contenders import FREQUENCIES, MOMENTS, PLAIN, PUBLIC, RADIUS, STARTED, STARTED_PLAIN
 from lab.reproduce.frontier_cases import NEWS, NEWS_FEW, NO_NOISE, PARTIES, SNIPPETS, SNIPPETS_FEW, TITLES, WORDS
 from securetm.contracts import Array
-from securetm.plans.forecast.fitted_rule import OF_NOISE, OF_WORDS, FittedModel, lesser_of_lines, tables
-from securetm.plans.forecast.forecast_features import LDA_VI, SHORTNESS, features
-from securetm.plans.forecast.forecast_setting import ForecastSetting, under_profile
-from securetm.plans.forecast.usefulness_forecast import COVERS, SLACK, Outlook, Verdict, beyond, outlook
+from securetm.plans.forecast import (
+    COVERS,
+    LDA_VI,
+    OF_NOISE,
+    OF_WORDS,
+    SHORTNESS,
+    SLACK,
+    FittedModel,
+    ForecastSetting,
+    Outlook,
+    Verdict,
+    beyond,
+    features,
+    lesser_of_lines,
+    outlook,
+    tables,
+    under_profile,
+)
 from securetm.plans.profiles import read_profile
 
 # ---- outcomes ------------------------------------------------------------------------------------------------------------

@@ -13,9 +13,16 @@ from securetm.accounting.calculator.budget_report import ReportTable
 from securetm.accounting.calculator.planned_runs import MOST_RUNS, Often, OneLedger
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.plans.forecast import Forecast, ForecastSetting, Verdict, forecast
-from securetm.plans.forecast.best_settings import best_settings
-from securetm.plans.forecast.usefulness_forecast import LENGTHS, forecast_of_lengths, tried_as
+from securetm.plans.forecast import (
+    LENGTHS,
+    Forecast,
+    ForecastSetting,
+    Verdict,
+    best_settings,
+    forecast,
+    forecast_of_lengths,
+    tried_as,
+)
 from securetm.wording import counted, upward
 
 

@@ -18,9 +18,7 @@ from securetm.federation.budget.prices import bill_of, calibrated
 from securetm.federation.budget.words_needed import asked_about, needed_by
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.forecast import Forecast, setting_under
-from securetm.plans.forecast.best_settings import best_settings
-from securetm.plans.forecast.usefulness_forecast import LENGTHS
+from securetm.plans.forecast import LENGTHS, Forecast, best_settings, setting_under
 from securetm.plans.profiles import cohort_of, count_of_parties, read_profile, words_in_sums
 from securetm.plans.recommend import plan_from_tables
 from securetm.plans.schema import USUAL_LANGUAGE, hides_documents, usual_model

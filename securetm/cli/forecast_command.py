@@ -14,8 +14,7 @@ from securetm.cli.json_output import Json, print_json
 
 if TYPE_CHECKING:
     from securetm.accounting.calculator.persons import People
-    from securetm.plans.forecast import ForecastSetting
-    from securetm.plans.forecast.best_settings import ForecastChoice
+    from securetm.plans.forecast import ForecastChoice, ForecastSetting
 
 _ENGLISH = "english"
 _OPTIONS = {"length": "--document-length"}  # whose names differ from those of the forecast's settings
@@ -57,10 +56,7 @@ def forecast(
     from securetm.cli.budget_profile import words_of_a_run
     from securetm.corpus.public_words import language_code
     from securetm.models import MODELS
-    from securetm.plans.forecast import setting_under
-    from securetm.plans.forecast.best_settings import TOPICS_TRIED, WORDS_TRIED, choose_settings
-    from securetm.plans.forecast.forecast_features import LDA_VI
-    from securetm.plans.forecast.usefulness_forecast import LENGTHS
+    from securetm.plans.forecast import LDA_VI, LENGTHS, TOPICS_TRIED, WORDS_TRIED, choose_settings, setting_under
     from securetm.reports.forecast import show_forecast
     from securetm.reports.terminal import results
 

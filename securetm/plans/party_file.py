@@ -10,18 +10,36 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from securetm.contracts import Budget, Unit
 from securetm.data_homes import party_home
 from securetm.engines import EngineChoice
 from securetm.errors import Misuse, NotFound
-from securetm.settings import SETTING_OF, Mistakes, from_table, placed, read_toml, require, require_at_least
+from securetm.settings import (
+    SETTING_OF,
+    Limit,
+    Mistakes,
+    at_least,
+    from_table,
+    one_of,
+    placed,
+    read_toml,
+    require,
+    shaped,
+)
 
 UNITS = tuple(unit.value for unit in (Unit.DOCUMENT, Unit.PERSON, Unit.SENTENCE, Unit.WORD))  # that a budget may protect
 QUESTIONS = ("words", "joint", "frequencies", "pairs", "train", "held_out", "coherence")  # that a plan may ask
-_IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_IDENTITY = r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}"
+_IDENTITY_SHAPE = shaped(
+    _IDENTITY, "of letters, digits, dots, dashes and underscores, at most 80, and begin with a letter or digit"
+)
+_DIGEST = shaped("[0-9a-f]{64}", "a digest of 64 digits from 0 to f, as `securetm join` prints it")
+_FINGERPRINT = Limit(lambda one: _bare(one).isdecimal(), "must be a fingerprint as `securetm keys show` prints it")
+_NUMBER = Limit(lambda one: 0 <= one < float("inf"), "must be a finite number that is not negative")
+_DELTA = Limit(lambda one: 0 <= one < 1, "must be below 1, and not negative")
+_NAME = Limit(lambda name: bool(name.strip()), "must be the party's name, as in the roster")
 T = TypeVar("T")
 
 
@@ -29,20 +47,14 @@ T = TypeVar("T")
 class DataChoice:
     """The party's documents. Ledger, counters and kept answers belong to `identity`, wherever the documents lie."""
 
-    source: str  # a file, or a folder of .txt
-    identity: str  # your own name for this data set; keep it as long as the documents are the same
+    source: Annotated[str, Limit(bool, "must name a file or a folder")]  # a file, or a folder of .txt
+    identity: Annotated[str, _IDENTITY_SHAPE]  # your own name for this data set; keep it as long as the documents are the same
     text: str = ""  # the column of the text; nothing: it is called `text`
     label: str = ""  # the column of the label
     date: str = ""  # the column of the date
     person: str = ""  # the column of whose document it is
     embedding: str = ""  # the column of the embedding
     id: str = ""  # the column of the document's own id; nothing: a document is named by what it says
-
-    def __post_init__(self) -> None:
-        """Refuses an identity that cannot be the name of a folder."""
-        require(bool(self.source), "[data]", "source", self.source, "must name a file or a folder")
-        problem = "must be of letters, digits, dots, dashes and underscores, at most 80, and begin with a letter or digit"
-        require(bool(_IDENTITY.fullmatch(self.identity)), "[data]", "identity", self.identity, problem)
 
     def columns(self) -> dict[str, str | None]:
         """Returns the columns by role, for the reader; a role without a column has the usual one."""
@@ -59,28 +71,18 @@ class PolicyChoice:
     profiles: tuple[str, ...] = ()  # allowed, by name, or by digest (64 hex digits) so that no edited file passes
     models: tuple[str, ...] = ()  # allowed, by name
     modules: tuple[str, ...] = ()  # of the model torch-module, allowed to be imported here, as package.module:Class
-    least_parties: int = 0  # in any opened sum with these documents, whoever drops out
-    least_documents: int = 0  # in any opened sum with these documents, as the roster announces them
-    unit: str = ""  # that a budget has to protect: document, person, sentence or word; nothing: as the plan says
-    most_epsilon: float = 0.0  # that one run may spend, of each such unit
-    questions: tuple[str, ...] = ()  # that may be asked of the documents
-    inputs: tuple[str, ...] = ()  # that are public or paid for by somebody's word, accepted by the digest that a refusal names
-    coordinators: tuple[str, ...] = ()  # who may coordinate, by the identity's fingerprint, as in `securetm keys show`
+    least_parties: Annotated[int, at_least(0)] = 0  # in any opened sum with these documents, whoever drops out
+    least_documents: Annotated[int, at_least(0)] = 0  # in any opened sum with these documents, as the roster announces them
+    unit: Annotated[str, one_of("", *UNITS)] = ""  # that a budget has to protect; nothing: as the plan says
+    most_epsilon: Annotated[float, at_least(0)] = 0.0  # that one run may spend, of each such unit
+    questions: tuple[Annotated[str, one_of(*QUESTIONS)], ...] = ()  # that may be asked of the documents
+    inputs: tuple[Annotated[str, _DIGEST], ...] = ()  # that somebody's word makes public, by the digest of a refusal
+    coordinators: tuple[Annotated[str, _FINGERPRINT], ...] = ()  # by their fingerprint, as in `securetm keys show`
 
     def __post_init__(self) -> None:
-        """Refuses what can never hold."""
-        require_at_least(self, "[policy]", least_parties=0, least_documents=0, most_epsilon=0)
-        require(self.unit in ("", *UNITS), "[policy]", "unit", self.unit, known=UNITS)
-        beside = f"must be given beside most_epsilon, which counts for each of them: {', '.join(UNITS)}"
-        require(bool(self.unit) or not self.most_epsilon, "[policy]", "unit", self.unit, beside)
-        for question in self.questions:
-            require(question in QUESTIONS, "[policy]", "questions", question, known=QUESTIONS)
-        for accepted in self.inputs:
-            shape = "must be a digest of 64 digits from 0 to f, as `securetm join` prints it"
-            require(bool(_SHA256.fullmatch(accepted)), "[policy]", "inputs", accepted, shape)
-        for written in self.coordinators:
-            shape = "must be a fingerprint as `securetm keys show` prints it"
-            require(_bare(written).isdecimal(), "[policy]", "coordinators", written, shape)
+        """Refuses a limit of nobody's budget."""
+        problem = f"must be given beside most_epsilon, which counts for each of them: {', '.join(UNITS)}"
+        require(bool(self.unit) or not self.most_epsilon, "[policy]", "unit", self.unit, problem)
 
     def allows_profile(self, name: str, digest: bytes) -> bool:
         """Whether this profile is allowed, by its name or its digest."""
@@ -111,15 +113,8 @@ class PolicyChoice:
 class LedgerChoice:
     """The budget of the data set over all runs and federations. 0: as the first run's profile with a budget says."""
 
-    epsilon: float = 0.0  # that all runs together may spend of each document or person
-    delta: float = 0.0  # the probability that this promise may fail
-
-    def __post_init__(self) -> None:
-        """Refuses numbers that are no budget."""
-        for name in ("epsilon", "delta"):
-            value = getattr(self, name)
-            require(0 <= value < float("inf"), "[privacy]", name, value, "must be a finite number that is not negative")
-        require(self.delta < 1, "[privacy]", "delta", self.delta, "must be below 1")
+    epsilon: Annotated[float, _NUMBER] = 0.0  # that all runs together may spend of each document or person
+    delta: Annotated[float, _DELTA] = 0.0  # the probability that this promise may fail
 
     def budget(self, of_the_run: Budget) -> Budget:
         """Returns the budget of the data set, given that of the run."""
@@ -170,7 +165,7 @@ class PartyFile:
 
 @dataclass(frozen=True)
 class _TopLevel:
-    name: str
+    name: Annotated[str, _NAME]
     roster: str = "roster.toml"
     plan: str = "plan.toml"
     home: str = ""
@@ -182,9 +177,7 @@ def _top_level(table: Mapping[str, Any], path: Path, sections: Collection[str]) 
     for name in table:
         if name not in known:
             raise NotFound(f"{SETTING_OF}{path.name}", name, known)
-    top = from_table(_TopLevel, table, path.name)
-    require(bool(top.name.strip()), path.name, "name", top.name, "must be the party's name, as in the roster")
-    return top
+    return from_table(_TopLevel, table, path.name)
 
 
 def _section(kind: type[T], table: Any, name: str) -> T:

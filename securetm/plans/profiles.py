@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self, cast
+from typing import Annotated, Any, Self, cast
 
 from securetm.aggregation import AGGREGATIONS
 from securetm.contracts import (
@@ -31,7 +31,7 @@ from securetm.models import MODELS
 from securetm.plans.rules import noise_of_one_round
 from securetm.profile_errors import TooFewForProfile
 from securetm.resources import named_toml, toml_names
-from securetm.settings import digest, from_table, placed, read_toml, require, require_at_least
+from securetm.settings import Limit, at_least, digest, from_table, one_of, placed, read_toml, require, within
 from securetm.threats import Gap, gaps, read_threat_model
 
 _BUDGETED = ("epsilon", "delta")
@@ -40,6 +40,10 @@ MATCHED = "matched"
 VOCABULARIES = ("union", "joint", "file")
 _USUAL_PARTIES = 5
 SUMS_ONLY = "sees only sums"
+_SOME = Limit(bool, "must name at least one vocabulary")
+_EPSILON = Limit(lambda epsilon: 0 < epsilon < math.inf, "must be above 0 and finite")
+_DELTA = Limit(lambda delta: 0 < delta < 1, "must lie between 0 and 1")
+_UNIT = Limit(lambda unit: unit in ("", Unit.WORD.value), "must be 'word', or left out: then it is as the plan says")
 
 
 @dataclass(frozen=True)
@@ -50,14 +54,14 @@ class ProfileText:
     title: str
     threat_model: str
     aggregation: str
-    vocabularies: tuple[str, ...]
+    vocabularies: Annotated[tuple[Annotated[str, one_of(*VOCABULARIES)], ...], _SOME]
     mechanism: tuple[dict[str, Any], ...] = ()
     aggregation_settings: dict[str, Any] = field(default_factory=dict)
-    minimum_parties: int = 2
-    minimum_documents: int = 1
-    threshold: int = 1
-    threshold_share: float = 0.0
-    colluding: int = 0
+    minimum_parties: Annotated[int, at_least(1)] = 2
+    minimum_documents: Annotated[int, at_least(1)] = 1
+    threshold: Annotated[int, at_least(1)] = 1
+    threshold_share: Annotated[float, within(0, 1)] = 0.0
+    colluding: Annotated[int, at_least(0)] = 0
     budget: dict[str, Any] = field(default_factory=dict)
     danger: str = ""
 
@@ -66,9 +70,9 @@ class ProfileText:
 class BudgetText:
     """The privacy budget of each party, as it stands in a profile's file."""
 
-    epsilon: float
-    delta: float
-    unit: str = ""  # "word", or nothing: the document or the person, as the plan says
+    epsilon: Annotated[float, _EPSILON]
+    delta: Annotated[float, _DELTA]
+    unit: Annotated[str, _UNIT] = ""  # "word", or nothing: the document or the person, as the plan says
 
 
 def profile_names() -> tuple[str, ...]:
@@ -102,7 +106,7 @@ class ProfileFile:
     def _profile(self, changed: Mapping[str, float] | None, unit: Unit) -> Profile:
         table = _changed(self.table, changed or {}, self.name)
         text = from_table(ProfileText, table, self.name)
-        _check(text, self.name)
+        _check_counted(text, self.name)
         budget, mechanisms = _budget(text, unit, self.name), tuple(_mechanism(part, self.name) for part in text.mechanism)
         _check_noise_is_counted(text, mechanisms, self.name)
         _check_affords(budget, mechanisms, self.name)
@@ -253,12 +257,6 @@ def _budget(text: ProfileText, unit: Unit, where: str) -> Budget | None:
     if not text.budget:
         return None
     stated = from_table(BudgetText, text.budget, f"{where} [budget]")
-    require(0 < stated.epsilon < math.inf, where, "epsilon", stated.epsilon, "must be above 0 and finite")
-    require(0 < stated.delta < 1, where, "delta", stated.delta, "must lie between 0 and 1")
-    known = stated.unit in ("", Unit.WORD.value)
-    require(
-        known, where, "unit", stated.unit, "must be 'word', or left out: then it is the document or person, as the plan says"
-    )
     return Budget(Unit(stated.unit) if stated.unit else unit, stated.epsilon, stated.delta)
 
 
@@ -283,15 +281,6 @@ def _mechanism(part: Mapping[str, Any], where: str) -> Mechanism:
     settings = {name: value for name, value in part.items() if name != "kind"}
     kind = MECHANISMS.load(str(part["kind"]))
     return cast(Mechanism, from_table(kind, settings, f"{where} [[mechanism]] {part['kind']}"))
-
-
-def _check(text: ProfileText, where: str) -> None:
-    require(bool(text.vocabularies), where, "vocabularies", text.vocabularies, "must name at least one vocabulary")
-    for source in text.vocabularies:
-        require(source in VOCABULARIES, where, "vocabularies", source, known=tuple(VOCABULARIES))
-    _check_counted(text, where)
-    require_at_least(text, where, minimum_parties=1, minimum_documents=1, threshold=1, colluding=0)
-    require(0 <= text.threshold_share <= 1, where, "threshold_share", text.threshold_share, "must lie between 0 and 1")
 
 
 def _check_counted(text: ProfileText, where: str) -> None:

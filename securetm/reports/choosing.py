@@ -17,10 +17,22 @@ from securetm.errors import BadSetting
 from securetm.federation.budget.forecast import forecast_of, why_no_forecast
 from securetm.federation.questions import JOINT
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.forecast import Forecast, ForecastSetting, Verdict, forecast, setting_under
-from securetm.plans.forecast.best_settings import best_settings
-from securetm.plans.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN, PUBLIC
-from securetm.plans.forecast.usefulness_forecast import LENGTHS, forecast_at, forecast_of_lengths, tried_as
+from securetm.plans.forecast import (
+    BY_MOMENTS,
+    BY_MOMENTS_ALONE,
+    LENGTHS,
+    PLAIN,
+    PUBLIC,
+    Forecast,
+    ForecastSetting,
+    Verdict,
+    best_settings,
+    forecast,
+    forecast_at,
+    forecast_of_lengths,
+    setting_under,
+    tried_as,
+)
 from securetm.plans.profile_choice import Choice, Judged, choose, dealt_out, documents_needed
 from securetm.plans.profiles import read_profile
 from securetm.plans.protection_asked import (

@@ -10,11 +10,20 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from securetm.plans.forecast import ForecastSetting
-from securetm.plans.forecast.best_settings import ForecastChoice
-from securetm.plans.forecast.forecast_features import LDA_VI
-from securetm.plans.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN, PUBLIC
-from securetm.plans.forecast.usefulness_forecast import LENGTHS, Band, Forecast, Verdict, tried_as
+from securetm.plans.forecast import (
+    BY_MOMENTS,
+    BY_MOMENTS_ALONE,
+    LDA_VI,
+    LENGTHS,
+    PLAIN,
+    PUBLIC,
+    Band,
+    Forecast,
+    ForecastChoice,
+    ForecastSetting,
+    Verdict,
+    tried_as,
+)
 from securetm.plans.schema import MOMENTS, NO_VECTORS
 from securetm.reports.budget import WIDEST
 from securetm.reports.document import Table, Words

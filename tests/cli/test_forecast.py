@@ -13,9 +13,7 @@ from securetm.cli.budget_profile import ProfileQuestion
 from securetm.errors import BadSetting
 from securetm.federation.budget.forecast import forecast_of, forecast_record, why_no_forecast
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.forecast import Verdict
-from securetm.plans.forecast.best_settings import MODELS, OTHERS
-from securetm.plans.forecast.forecast_setting import BY_MOMENTS
+from securetm.plans.forecast import BY_MOMENTS, MODELS, OTHERS, Verdict
 from securetm.plans.recommend import plan_from_tables
 from securetm.reports.forecast import after_a_run, before_a_run
 

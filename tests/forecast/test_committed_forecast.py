@@ -11,8 +11,7 @@ import pytest
 
 from lab.fits.forecast import by_chance, coverage_said, points_of_frontier, points_of_trials, summary
 from lab.measuring import committed
-from securetm.plans.forecast.fitted_rule import FILE
-from securetm.plans.forecast.usefulness_forecast import ONE_CORPUS
+from securetm.plans.forecast import FILE, ONE_CORPUS
 
 TEXTS = {"20 Newsgroups", "TagMyNews", "SMS", "M10", "StackOverflow titles", "docstrings"}
 
@@ -23,7 +22,7 @@ def result() -> Any:
 
 
 def test_the_shipped_rule_is_the_fitted_one_and_has_seen_all_rows(result: Any) -> None:
-    shipped = json.loads(resources.files("securetm.plans.forecast").joinpath(FILE).read_text("utf-8"))
+    shipped = json.loads(resources.files("securetm.plans").joinpath(FILE).read_text("utf-8"))
     assert shipped == result["fitted"]
     points = [*points_of_trials(result["rows"]), *points_of_frontier(committed("reproduce-private-frontier")["rows"])]
     for name, fitted in shipped["models"].items():

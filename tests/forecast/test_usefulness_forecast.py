@@ -9,9 +9,16 @@ import pytest
 
 from securetm.contracts import NoiseBy
 from securetm.errors import BadSetting
-from securetm.plans.forecast import ForecastSetting, Verdict, forecast, under_profile
-from securetm.plans.forecast.best_settings import MODELS, OTHERS, choose_settings
-from securetm.plans.forecast.usefulness_forecast import documents_needed
+from securetm.plans.forecast import (
+    MODELS,
+    OTHERS,
+    ForecastSetting,
+    Verdict,
+    choose_settings,
+    documents_needed,
+    forecast,
+    under_profile,
+)
 from securetm.plans.profiles import read_profile
 from securetm.reports.forecast import chance_said, forecast_said
 

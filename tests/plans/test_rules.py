@@ -22,8 +22,7 @@ from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.errors import BadSetting
-from securetm.plans.forecast.forecast_features import with_rounds
-from securetm.plans.forecast.forecast_setting import setting_under
+from securetm.plans.forecast import setting_under, with_rounds
 from securetm.plans.profiles import noise_in_sum, read_profile
 from securetm.plans.recommend import plan_from_tables
 from securetm.plans.rules import (

@@ -10,9 +10,17 @@ from typing import Any
 
 from securetm.contracts import Block, Terms, Unit
 from securetm.plans.agreement import Agreement
-from securetm.plans.forecast import Forecast, ForecastSetting, forecast, under_profile
-from securetm.plans.forecast.forecast_setting import BY_MOMENTS, BY_MOMENTS_ALONE, PLAIN, PUBLIC
-from securetm.plans.forecast.usefulness_forecast import forecast_of_lengths
+from securetm.plans.forecast import (
+    BY_MOMENTS,
+    BY_MOMENTS_ALONE,
+    PLAIN,
+    PUBLIC,
+    Forecast,
+    ForecastSetting,
+    forecast,
+    forecast_of_lengths,
+    under_profile,
+)
 from securetm.plans.schema import MOMENTS, hides_documents
 
 

@@ -1,0 +1,573 @@
+"""A forecast of how useful a model under a privacy budget will be, from public numbers alone. It reads no document.
+
+The rule is the lesser of two lines, of what noise allows and of what so many words allow, with a band around it. Its numbers
+(`fitted_usefulness.json`) are fitted to committed results by `python -m lab reproduce usefulness-forecast`. The few features
+that it reads, not the raw numbers, make a rule that is fitted to some corpora hold on others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from functools import cache
+from importlib import resources
+from itertools import product
+from math import exp, log, log2, sqrt
+from typing import Any, Self
+
+import numpy as np
+
+from securetm.contracts import Array, Profile
+from securetm.errors import BadSetting
+from securetm.plans.profiles import count_of_parties, model_class, noise_in_sum, read_profile
+from securetm.plans.rules import LISTS, USUAL_START, asks_first, noise_of_one_round, rounds_for
+from securetm.settings import require
+
+# ---- a setting: public numbers of a training -------------------------------------------------------------------------
+
+_WHERE = "forecast"
+PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE = "public", "plain", "moments", "moments without vectors"
+STARTS = (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE)
+
+
+@dataclass(frozen=True)
+class ForecastSetting:
+    """A training, by public numbers. The defaults are those of a run under a budget; 0 rounds: as many as the rule says."""
+
+    documents: int  # of all parties together
+    epsilon: float  # of each document, or of each person where persons have several documents
+    delta: float = 1e-5
+    model: str = "lda-vi"
+    start: str = PUBLIC  # of lda-vi: at topics of public word vectors, plain, or at topics that `moments` finds first
+    start_said: bool = True  # by the plan: rounds follow from it; else they are those from public topics
+    words: int = 1_000
+    topics: int = 20
+    rounds: int = 0
+    length: float = 50.0  # words of a document that are on the list
+    general_list: bool = False  # whether the words are those of general language, and not of texts like these
+    documents_per_person: float = 1.0  # on average; above 1 the budget is each person's
+    noise_factor: float = 1.0  # the noise in the sum, over that of one curator with all documents (`under_profile`)
+    noise: float = 0.0  # multiplier of the noise of one round; 0: the least with which the budget lasts for all rounds
+    radius: float = 2.0  # of the clip of a row of counts
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that no training has."""
+        for name, least in (("documents", 1), ("words", 2), ("topics", 1), ("rounds", 0)):
+            value = getattr(self, name)
+            require(least <= value <= 10**9, _WHERE, name, value, f"must be from {least:,} to 1,000,000,000")
+        for name in ("epsilon", "length", "noise_factor", "radius"):
+            value = getattr(self, name)
+            require(0 < value < 1e6, _WHERE, name, value, "must be above 0 and below 1,000,000")
+        require(self.start in STARTS, _WHERE, "start", self.start, known=STARTS)
+        require(0 <= self.noise < 1e6, _WHERE, "noise", self.noise, "must be from 0 to 1,000,000")
+        require(0 < self.delta < 1, _WHERE, "delta", self.delta, "must lie between 0 and 1")
+        least_each = 1 <= self.documents_per_person <= self.documents
+        problem = "must be at least 1, and at most the number of documents"
+        require(least_each, _WHERE, "documents_per_person", self.documents_per_person, problem)
+
+    @property
+    def for_rounds(self) -> float:
+        """The share of the budget, in squares of noise, that the rounds have: what a first question of moments leaves."""
+        return 1.0 - USUAL_START if self.start in (BY_MOMENTS, BY_MOMENTS_ALONE) else 1.0
+
+    @property
+    def said_plain(self) -> bool:
+        """Whether the plan says that it begins plainly: then it is asked as often as topics at random need."""
+        return self.start_said and self.start == PLAIN
+
+    @property
+    def units(self) -> float:
+        """How many documents or persons have the budget."""
+        return self.documents / self.documents_per_person
+
+
+def under_profile(profile: Profile, parties: int) -> float:
+    """The noise in a sum under this profile over that of one curator. A profile without a budget is refused."""
+    if profile.budget is None:
+        problem = "spends no privacy budget, so there is nothing to forecast"
+        raise BadSetting(_WHERE, "profile", profile.name, problem)
+    return noise_in_sum(profile, parties)
+
+
+def setting_under(
+    name: str, documents: int, parties: int | None = None, *, vectors: bool = True, **known: Any
+) -> ForecastSetting:
+    """A setting under the profile of that name, with its budget where none is given; `known` are further fields.
+
+    `vectors` says whether any are installed: without them a run whose plan leaves its start open begins plainly.
+    """
+    profile = read_profile(name)
+    factor = under_profile(profile, count_of_parties(profile, parties))
+    assert profile.budget is not None  # as `under_profile` refuses
+    stated = {"epsilon": profile.budget.epsilon, "delta": profile.budget.delta}
+    given = {field: value for field, value in known.items() if value is not None}
+    setting = ForecastSetting(documents, **{**stated, **given, "noise_factor": factor})
+    return setting if "start" in given else replace(setting, start=_usual_start(setting, vectors), start_said=False)
+
+
+def _usual_start(setting: ForecastSetting, vectors: bool) -> str:
+    """How a run begins whose plan leaves that open, but says how many documents there are, and how long."""
+    noise = noise_of_one_round(setting.epsilon, setting.delta) * setting.noise_factor
+    first = asks_first(round(setting.units), setting.length, setting.topics, setting.words, noise)
+    if first:
+        return BY_MOMENTS if vectors else BY_MOMENTS_ALONE
+    return PUBLIC if vectors else PLAIN
+
+
+# ---- what the rule reads of a setting --------------------------------------------------------------------------------
+
+LDA_VI, MOMENTS = "lda-vi", "moments"
+_CLEAR = 300.0  # a signal so far above the noise is as good as none of it
+NOISE, WORDS_SEEN, LENGTH, TOPICS, WORDS = "signal over noise", "words of a kind", "length", "topics", "words"
+SHORTNESS, GENERAL = "shortness", "general list"
+_SHORT = 3.0  # words: of a text so short hardly anything can be told
+
+
+def with_rounds(setting: ForecastSetting) -> ForecastSetting:
+    """The setting with its number of rounds: as many as a run asks that is told how many documents and parties there are."""
+    if setting.model == MOMENTS:
+        return replace(setting, rounds=1)
+    kind = model_class(setting.model)
+    if setting.rounds or kind is None:
+        return setting
+    if not kind.budget_rounds:
+        return replace(setting, rounds=kind.federated_rounds)
+    noise = noise_of_one_round(setting.epsilon, setting.delta) * setting.noise_factor / sqrt(setting.for_rounds)
+    return replace(
+        setting, rounds=rounds_for(round(setting.units), setting.topics, setting.words, noise, plain=setting.said_plain)
+    )
+
+
+def deviation_of(setting: ForecastSetting) -> float:
+    """The deviation of the noise on each number of an answer, in units of a row whose length is 1."""
+    noise = setting.noise or noise_of_one_round(setting.epsilon, setting.delta) * sqrt(setting.rounds / setting.for_rounds)
+    return noise * setting.noise_factor
+
+
+def signal_over_noise(setting: ForecastSetting, deviation: float) -> float:
+    """How far an answer stands above its noise: its expected sum over the length of the noise.
+
+    A row of counts is as long as the root of its words, and is cut to the radius. A row of pairs has length 1, and its noise
+    counts by its largest eigenvalue, which grows with the root of the words.
+    """
+    if setting.model == MOMENTS:
+        return setting.units / (deviation * sqrt(setting.words))
+    length = setting.length * setting.documents_per_person
+    mass = min(length, setting.radius * sqrt(length)) / setting.radius
+    return setting.units * mass / (deviation * sqrt(setting.words * setting.topics))
+
+
+def features(setting: ForecastSetting, deviation: float) -> Mapping[str, float]:
+    """The numbers that the rule reads, as logarithms; without noise the deviation is 0."""
+    noise = 1.0 / signal_over_noise(setting, deviation) if deviation else 0.0
+    return {
+        NOISE: -log(noise + 1.0 / _CLEAR),
+        WORDS_SEEN: log(setting.documents * setting.length / setting.words),
+        LENGTH: log(setting.length),
+        SHORTNESS: _SHORT / setting.length,
+        TOPICS: log(setting.topics),
+        WORDS: log(setting.words),
+        GENERAL: float(setting.general_list),
+    }
+
+
+# ---- the fitted rule -------------------------------------------------------------------------------------------------
+
+FILE = "fitted_usefulness.json"
+OF_NOISE = (NOISE, LENGTH, SHORTNESS, TOPICS, WORDS, GENERAL)  # what each line reads
+OF_WORDS = (WORDS_SEEN, LENGTH, SHORTNESS, TOPICS, WORDS, GENERAL)
+
+
+def tables(rows: Sequence[Mapping[str, float]]) -> tuple[Array, Array]:
+    """The features that each line reads, row by row, behind a one for the line's level."""
+    return _table(rows, OF_NOISE), _table(rows, OF_WORDS)
+
+
+def _table(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> Array:
+    return np.array([[1.0, *(row[name] for name in names)] for row in rows]).reshape(len(rows), 1 + len(names))
+
+
+def lesser_of_lines(numbers: Array, noise: Array, words: Array) -> Array:
+    """The rule itself: a line in the features of noise, a line in those of words, and smoothly the lesser of both."""
+    split, sharp = noise.shape[1], np.exp(numbers[-1])
+    both = np.logaddexp(-(noise @ numbers[:split]) / sharp, -(words @ numbers[split:-1]) / sharp)
+    found: Array = -sharp * both
+    return found
+
+
+@dataclass(frozen=True)
+class FittedCurve:
+    """One outcome of one model: the rule's numbers, and how far outcomes lay from it on corpora that it was not fitted on.
+
+    Each corpus was left out in turn. All distances are from the rule's middle; each corpus weighs alike.
+    """
+
+    numbers: tuple[float, ...]
+    below: float  # the lower end of the band
+    above: float
+    surely: float  # how far outcomes lie above the rule at least: none lay lower, on any corpus left out
+    hardly: float  # of an outcome, which at most one in ten exceeds
+    apart: tuple[float, ...]  # quantiles of the distances, at equal steps from the least to the most
+
+    def middle(self, row: Mapping[str, float]) -> float:
+        """The best single guess for a setting with these features."""
+        return float(lesser_of_lines(np.array(self.numbers), *tables([row]))[0])
+
+    def chance_above_zero(self, middle: float) -> float:
+        """Which share of the outcomes with this middle lay above zero."""
+        levels = np.linspace(0.0, 1.0, len(self.apart))
+        return 1.0 - float(np.interp(-middle, self.apart, levels))
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Self:
+        """The curve as it stands in the file."""
+        known = {name: table[name] for name in ("below", "above", "surely", "hardly")}
+        return cls(tuple(table["numbers"]), **known, apart=tuple(table["apart"]))
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """What the rule knows of one model: its curves, and between which features it was tried."""
+
+    held_out: FittedCurve
+    classification: FittedCurve
+    tried: Mapping[str, tuple[float, float]]
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Self:
+        """The model as it stands in the file."""
+        curves = {name: FittedCurve.of(table[name]) for name in ("held_out", "classification")}
+        return cls(**curves, tried={name: (low, high) for name, (low, high) in table["tried"].items()})
+
+
+@dataclass(frozen=True)
+class FittedRule:
+    """The rule for every model, by its name, and the corpora that it was fitted to."""
+
+    models: Mapping[str, FittedModel]
+    corpora: tuple[str, ...]
+
+
+@cache
+def fitted_rule() -> FittedRule:
+    """The rule that is shipped."""
+    table = json.loads(resources.files("securetm.plans").joinpath(FILE).read_text("utf-8"))
+    return FittedRule({name: FittedModel.of(one) for name, one in table["models"].items()}, tuple(table["corpora"]))
+
+
+# ---- the forecast ----------------------------------------------------------------------------------------------------
+
+COVERS = 0.8  # how often an outcome lies in its band, as was tried on corpora that the rule was not fitted on
+LENGTHS = (5.0, 30.0, 150.0)  # words of a document on the list: of short texts, middling and long ones
+SLACK = 0.05  # of a feature beyond what was tried, in its logarithm
+_FEWEST_DOCUMENTS, _MOST_DOCUMENTS = 100, 10**7
+_COARSE, _FINE = 1.25, 1.05  # steps in which so many documents are sought
+_MORE_IS_BETTER = (NOISE, WORDS_SEEN)  # beyond what was tried of these, the most that was tried counts
+_NOT_SAID = (SHORTNESS,)  # the length says it
+_STARTED = {
+    PUBLIC: "lda-vi, public start",
+    PLAIN: "lda-vi, plain start",
+    BY_MOMENTS: "lda-vi, start by moments and vectors",
+    BY_MOMENTS_ALONE: "lda-vi, start by moments",
+}
+ONE_CORPUS = {  # models whose committed results under a budget are too few to fit a rule to
+    "prodlda": (
+        "prodlda was tried under a budget on 18,820 documents of one corpus only: F1 of a classifier on its 20 topics was "
+        "0.12 to 0.13 at epsilon 1 to 8, and 0.29 without noise (python -m lab reproduce privacy-utility)"
+    )
+}
+_UNITS = {LENGTH: "words in a document", TOPICS: "topics", WORDS: "words on the list", WORDS_SEEN: "occurrences of a word"}
+
+
+class Verdict(Enum):
+    """What a forecast says of predicting held-out words.
+
+    `OF_USE`: the whole band lies above what word frequencies predict, also if texts are as those of which it promised too much.
+    """
+
+    OF_USE = "of use"
+    NOT_OF_USE = "not of use"
+    CANNOT_SAY = "cannot say"
+
+
+@dataclass(frozen=True)
+class Band:
+    """Between `low` and `high` the outcome lies four times of five; `middle` is the best single guess."""
+
+    low: float
+    middle: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What to expect of a setting."""
+
+    setting: ForecastSetting  # with the rounds that were counted with
+    held_out: Band | None  # nats per held-out word more than word frequencies; None: the setting is too far from all tried
+    classification: Band | None  # F1 of a classifier on the topics, over its F1 on topics of the same model without noise
+    verdict: Verdict
+    reasons: tuple[str, ...]  # why it cannot be said, sentence by sentence
+    corpora: tuple[str, ...]  # that stand behind the figures
+    chance: float | None = None  # which share of outcomes with such a forecast was of use
+
+    def record(self) -> dict[str, Any]:
+        """The forecast as plain data, for --json."""
+        return {**asdict(self), "verdict": self.verdict.value, "covers": COVERS}
+
+
+def forecast(setting: ForecastSetting) -> Forecast:
+    """What to expect of a training with these public numbers. It reads no document and costs no privacy."""
+    rule = fitted_rule()
+    fitted = rule.models.get(tried_as(setting))
+    if fitted is None:  # of such a model the rounds are not looked up: that imports it
+        return _unknown(setting, (_untried(tried_as(setting)),))
+    setting = with_rounds(setting)
+    found = features(setting, deviation_of(setting))
+    reasons = beyond(found, fitted)
+    if reasons:
+        return _unknown(setting, reasons)
+    told = outlook(found, fitted)
+    return Forecast(setting, told.held_out, told.classification, told.verdict, (), rule.corpora, told.chance)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a fitted model says of some features."""
+
+    held_out: Band
+    classification: Band
+    verdict: Verdict
+    chance: float
+
+
+def outlook(found: Mapping[str, float], fitted: FittedModel) -> Outlook:
+    """Bands, verdict and chance. Where more is better than was tried, the most that was tried counts."""
+    known = {name: min(value, fitted.tried[name][1]) if name in _MORE_IS_BETTER else value for name, value in found.items()}
+    middle = fitted.held_out.middle(known)
+    verdict = verdict_of(middle + fitted.held_out.surely, middle + fitted.held_out.hardly)
+    share = _share(_band(fitted.classification.middle(known), fitted.classification))
+    return Outlook(_band(middle, fitted.held_out), share, verdict, round(fitted.held_out.chance_above_zero(middle), 2))
+
+
+def forecast_of_lengths(setting: ForecastSetting) -> Forecast:
+    """The forecast where nobody says how long documents are: the band holds for short ones and for long ones."""
+    each = [forecast(replace(setting, length=length)) for length in LENGTHS]
+    held_out = [one.held_out for one in each if one.held_out is not None]
+    classification = [one.classification for one in each if one.classification is not None]
+    if not held_out:
+        return _unknown(each[0].setting, each[0].reasons)
+    both = _around(held_out)
+    verdicts = {one.verdict for one in each if one.held_out is not None}
+    verdict = verdicts.pop() if len(verdicts) == 1 else Verdict.CANNOT_SAY
+    chances = [one.chance for one in each if one.chance is not None]
+    chance = round(sum(chances) / len(chances), 2)
+    return Forecast(each[0].setting, both, _around(classification), verdict, (), each[0].corpora, chance)
+
+
+def _band(middle: float, curve: FittedCurve) -> Band:
+    return Band(middle + curve.below, middle, middle + curve.above)
+
+
+def _around(bands: Sequence[Band]) -> Band:
+    """The band that holds all of these."""
+    middles = [band.middle for band in bands]
+    return Band(min(band.low for band in bands), sum(middles) / len(middles), max(band.high for band in bands))
+
+
+def forecast_at(setting: ForecastSetting, lengths: Sequence[float]) -> Forecast:
+    """The forecast for documents of one length, or where it is not said how long they are, of several."""
+    return forecast(replace(setting, length=lengths[0])) if len(lengths) == 1 else forecast_of_lengths(setting)
+
+
+def documents_needed(setting: ForecastSetting, lengths: Sequence[float] = ()) -> int | None:
+    """The fewest documents with which the forecast is "of use", all else being equal; None where no number was found to do.
+
+    To a twentieth; the rounds follow from the documents.
+    """
+    told = lengths or (setting.length,)
+
+    def first(size: int, most: int, step: float) -> int | None:
+        while size <= most:
+            asked = replace(setting, documents=max(size, round(setting.documents_per_person)))
+            if all(forecast(replace(asked, length=length)).verdict is Verdict.OF_USE for length in told):
+                return size
+            size = int(size * step) + 1
+        return None
+
+    coarse = first(_FEWEST_DOCUMENTS, _MOST_DOCUMENTS, _COARSE)
+    if coarse is None:
+        return None
+    fine = first(max(int(coarse / _COARSE), _FEWEST_DOCUMENTS), coarse, _FINE) or coarse
+    return max(fine, round(setting.documents_per_person))
+
+
+def tried_as(setting: ForecastSetting) -> str:
+    """The name under which the rule has this model."""
+    return _STARTED[setting.start] if setting.model == LDA_VI else setting.model
+
+
+def _untried(model: str) -> str:
+    """Why nothing is forecast of a model."""
+    known = "; ".join(sorted(fitted_rule().models))
+    nothing = f"there is no committed result for {model} under a budget: it was not tried; tried were {known}"
+    return ONE_CORPUS.get(model, nothing)
+
+
+def _unknown(setting: ForecastSetting, reasons: tuple[str, ...]) -> Forecast:
+    return Forecast(setting, None, None, Verdict.CANNOT_SAY, reasons, fitted_rule().corpora)
+
+
+def verdict_of(surely: float, hardly: float) -> Verdict:
+    """The verdict on a gain over word frequencies that is surely above the first number, and hardly above the second."""
+    if surely > 0:
+        return Verdict.OF_USE
+    return Verdict.NOT_OF_USE if hardly <= 0 else Verdict.CANNOT_SAY
+
+
+def _share(band: Band) -> Band:
+    """A share of F1 is never negative."""
+    return Band(max(band.low, 0.0), max(band.middle, 0.0), max(band.high, 0.0))
+
+
+def beyond(found: Mapping[str, float], fitted: FittedModel) -> tuple[str, ...]:
+    """Which features lie beyond all that was tried, in words."""
+    reasons = []
+    for name, value in found.items():
+        if name in _NOT_SAID:
+            continue
+        low, high = fitted.tried[name]
+        if value < low - SLACK or (value > high + SLACK and name not in _MORE_IS_BETTER):
+            reasons.append(_said(name, value, low, high))
+    return tuple(reasons)
+
+
+def _said(name: str, value: float, low: float, high: float) -> str:
+    if name == NOISE:
+        return "so much noise for so few documents was not tried"
+    if name == GENERAL:
+        return f"a list of {'general language' if value else 'words of texts like these'} was not tried with this model"
+    told, least, most = (_number(exp(one)) for one in (value, low, high))
+    tried = least if least == most else f"{least} to {most}"
+    return f"{told} {_UNITS[name]} were not tried, only {tried}"
+
+
+def _number(value: float) -> str:
+    """To three digits, and never with an exponent."""
+    return f"{float(f'{value:.3g}'):,.6g}" if value < 1e5 else f"{float(f'{value:.3g}'):,.0f}"
+
+
+# ---- of many settings the best ---------------------------------------------------------------------------------------
+
+MODELS = (*((LDA_VI, start) for start in (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE)), (MOMENTS, PUBLIC))
+OTHERS = (("lda", PLAIN), ("nmf", PLAIN), ("prodlda", PLAIN))  # which are shown beside them, and never best under a budget
+WORDS_TRIED, TOPICS_TRIED = LISTS, (5, 10, 20, 50)
+_NOT_APART = 0.03  # nats a word: on corpora that the rule was not fitted to, outcomes lay further than that from it
+_COVERED_BY_ONE, _BY_EACH_DOUBLING = -0.46, 0.117  # of all words of texts: 47 % by a list of 250, 87 % by one of 2,000
+
+
+@dataclass(frozen=True)
+class ForecastChoice:
+    """What was asked about, every model in its place, and the setting that promises most."""
+
+    asked: Forecast
+    each: tuple[Forecast, ...]  # the same setting with each model
+    best: Forecast | None  # None: nothing can be said of any
+    needed: int | None  # documents with which the setting asked about is "of use"
+    by_length: tuple[tuple[float, Verdict], ...] = ()  # of documents so long, where nobody says how long they are
+
+    def record(self) -> dict[str, Any]:
+        """All of it as plain data, for --json."""
+        best = self.best.record() if self.best else None
+        each = [one.record() for one in self.each]
+        by_length = [{"length": length, "verdict": verdict.value} for length, verdict in self.by_length]
+        found = {**self.asked.record(), "models": each, "best": best, "documents_needed": self.needed}
+        return {**found, **({"by_length": by_length} if by_length else {})}
+
+
+def choose_settings(
+    setting: ForecastSetting,
+    words: tuple[int, ...] = (),
+    topics: tuple[int, ...] = (),
+    lengths: Sequence[float] = (),
+    *,
+    vectors: bool = True,
+    open_to_best: bool = False,
+) -> ForecastChoice:
+    """The forecast of a setting, beside those of other models, and the best of all numbers of words and topics.
+
+    `words` and `topics` are those to choose from; without any, the setting's own are kept. `lengths` are those of documents,
+    the setting's own without any. Without `vectors`, no start that reads some is best. A setting that is `open_to_best` is the
+    best one, if there is any.
+    """
+    told = tuple(lengths) or (setting.length,)
+    best = best_settings(setting, told, words=words, topics=topics, vectors=vectors)
+    if open_to_best and best is not None:
+        setting = replace(best.setting, length=setting.length, rounds=0)
+    each = tuple(
+        forecast_at(replace(setting, model=model, start=start, start_said=True), told) for model, start in (*MODELS, *OTHERS)
+    )
+    by_length = tuple((length, forecast(replace(setting, length=length)).verdict) for length in told) if len(told) > 1 else ()
+    return ForecastChoice(forecast_at(setting, told), each, best, documents_needed(setting, told), by_length)
+
+
+def best_settings(
+    setting: ForecastSetting,
+    lengths: Sequence[float] = LENGTHS,
+    *,
+    words: tuple[int, ...] = WORDS_TRIED,
+    topics: tuple[int, ...] = TOPICS_TRIED,
+    vectors: bool = True,
+) -> Forecast | None:
+    """The forecast of the best model, start, words and topics for documents of such lengths; None where none can be forecast.
+
+    Without `vectors`, no start that reads some is chosen from.
+    """
+    reading = () if vectors else (PUBLIC, BY_MOMENTS)
+    choices = _choices(setting, words, topics)
+    return _best((one for one in choices if one.model != LDA_VI or one.start not in reading), lengths)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A setting and what it promises for documents of each length."""
+
+    setting: ForecastSetting
+    known: int  # lengths of which something can be said
+    of_use: int  # lengths of which it will be of use
+    promise: float  # on average
+
+    @classmethod
+    def of(cls, setting: ForecastSetting, lengths: Sequence[float]) -> _Judged:
+        each = [forecast(replace(setting, length=length)) for length in lengths]
+        known = [_promise(one) for one in each if one.held_out is not None]
+        return cls(setting, len(known), sum(one.verdict is Verdict.OF_USE for one in each), sum(known) / len(each))
+
+
+def _best(choices: Iterable[ForecastSetting], lengths: Sequence[float]) -> Forecast | None:
+    """The setting with the most words and topics of those that promise as much as the best one, as far as the rule can tell."""
+    judged = [one for one in (_Judged.of(choice, lengths) for choice in choices) if one.known]
+    if not judged:
+        return None
+    most = max(judged, key=lambda one: (one.known, one.of_use, one.promise))
+    as_good = [
+        one
+        for one in judged
+        if (one.known, one.of_use) == (most.known, most.of_use) and one.promise >= most.promise - _NOT_APART
+    ]
+    best = max(as_good, key=lambda one: (one.setting.words * one.setting.topics, one.promise)).setting
+    return forecast_at(best, lengths)
+
+
+def _choices(setting: ForecastSetting, words: tuple[int, ...], topics: tuple[int, ...]) -> Iterator[ForecastSetting]:
+    for (model, start), size, count in product(MODELS, words or (setting.words,), topics or (setting.topics,)):
+        yield replace(setting, model=model, start=start, start_said=True, words=size, topics=count, rounds=0)
+
+
+def _promise(one: Forecast) -> float:
+    """The gain for each word of a text, on the list or not: a word that is not on it is predicted by its frequency."""
+    assert one.held_out is not None
+    covered = _COVERED_BY_ONE + _BY_EACH_DOUBLING * log2(one.setting.words)
+    return one.held_out.middle * min(max(covered, 0.1), 1.0)
