@@ -124,7 +124,7 @@ def _of_run(
     signer = _signer(home, passphrase_file)
     check_released(run)
     made = write_signed_report(run, html, pdf, markdown, away(examples))
-    show((made.sheet, Paragraph(""), made.paper), results(json))
+    show((made.sheet, Paragraph(""), made.annex), results(json))
     to = screen()
     for what, path in made.files:
         to.print(f"{what}: {path}", markup=False)

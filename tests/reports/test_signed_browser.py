@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from securetm.reports.pages import in_html
-from securetm.reports.statement.annex import annex_of, paper
+from securetm.reports.statement.annex import annex, bind
 
 from .browser import Tab
 from .test_signed_report import CLAIM, IDLE, LEAK, changed, own_evidence, report
@@ -25,7 +25,7 @@ _FOLDED = "JSON.stringify([...document.querySelectorAll('details')].map(e => e.q
 def shown(tab: Tab, folder: Path, profile: str, width: int, height: int = 900) -> None:
     page = folder / "report.html"
     of = report(profile, *(changed(one, profile=profile) for one in (CLAIM, LEAK, IDLE)))
-    page.write_text(in_html(paper(of)), "utf-8")
+    page.write_text(in_html(annex(of)), "utf-8")
     tab.wide(width, height)
     tab.open(page)
 
@@ -47,13 +47,13 @@ def test_the_sheet_prints_on_one_sheet_and_every_sheet_of_its_annex_names_the_st
 ) -> None:
     from pypdf import PdfReader
 
-    sheet, annex = tmp_path / "sheet.html", tmp_path / "annex.html"
+    sheet, second = tmp_path / "sheet.html", tmp_path / "annex.html"
     sheet.write_text(in_html(sheet_of(stated(profile), page_annex_html=DIGEST)), "utf-8")
-    annex.write_text(in_html(annex_of(paper(report(profile, changed(LEAK, profile=profile))), DIGEST, "2026-11-24")), "utf-8")
+    second.write_text(in_html(bind(annex(report(profile, changed(LEAK, profile=profile))), DIGEST, "2026-11-24")), "utf-8")
     tab.open(sheet)
     assert len(PdfReader(io.BytesIO(tab.pdf())).pages) == 1
     assert tab.complaints() == []
-    tab.open(annex)
+    tab.open(second)
     pages = PdfReader(io.BytesIO(tab.pdf())).pages
     assert len(pages) > 1
     assert all("Annex to the statement 1212 1212 1212 1212" in page.extract_text() for page in pages)

@@ -23,7 +23,7 @@ from securetm.reports.document import Table
 from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html
 from securetm.reports.statement import sources as report_sources
-from securetm.reports.statement.annex import paper, signed_report
+from securetm.reports.statement.annex import annex, signed_report
 from securetm.reports.statement.pdf import in_pdf
 from securetm.reports.statement.questions import OTHER_MODEL, SAME_MODEL, THIS_RUN, SignedReport
 from securetm.reports.statement.sources import ReportSources
@@ -85,7 +85,7 @@ def texts(of: SignedReport) -> dict[str, str]:
     """What each form of the page shows, without its markup and breaks."""
     from pypdf import PdfReader
 
-    made = paper(of)
+    made = annex(of)
     found = {
         "page": " ".join(Seen(in_html(made)).text),
         "text": in_markdown(made).replace("\\", ""),
@@ -297,7 +297,7 @@ def test_a_failure_says_what_was_promised_how_hard_it_was_tried_and_what_could_h
 
 def test_five_marks_stand_on_top_of_every_form() -> None:
     of = report("masked", CLAIM, LEAK, changed(CLAIM, helpers=2))
-    first = paper(of).sections[0]
+    first = annex(of).sections[0]
     (table,) = (block for block in first.blocks if isinstance(block, Table))
     assert [row[:2] for row in table.rows] == [(one.question, one.standing) for one in of.answers]
     for text in texts(of).values():
@@ -438,7 +438,7 @@ def test_the_questions_of_regulators_have_the_figures_of_the_record_in_every_for
 def test_a_pdf_has_at_most_four_sheets_and_is_the_same_to_the_last_byte(profile: str) -> None:
     from pypdf import PdfReader
 
-    made = paper(report(profile, *(changed(one, profile=profile) for one in (CLAIM, LEAK, IDLE))))
+    made = annex(report(profile, *(changed(one, profile=profile) for one in (CLAIM, LEAK, IDLE))))
     first = in_pdf(made)
     assert first == in_pdf(made)
     assert len(PdfReader(io.BytesIO(first)).pages) <= 4

@@ -18,7 +18,7 @@ from securetm.reports.document import Document
 from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html
 from securetm.reports.statement import sources as report_sources
-from securetm.reports.statement.annex import annex_of, paper
+from securetm.reports.statement.annex import annex, bind
 from securetm.reports.statement.marks import annex_marks, is_as_sealed, read_marks, sealed
 from securetm.reports.statement.pdf import in_pdf, sheets_of
 from securetm.reports.statement.sources import ReportSources
@@ -212,8 +212,8 @@ def test_no_text_becomes_markup_and_no_name_a_mark() -> None:
 def test_each_page_of_an_annex_names_the_statement_and_the_sheet_names_the_annex() -> None:
     from pypdf import PdfReader
 
-    annex = in_pdf(annex_of(paper(report("dp-distributed")), DIGEST, "2026-11-24"))
-    pages = PdfReader(io.BytesIO(annex)).pages
+    made = in_pdf(bind(annex(report("dp-distributed")), DIGEST, "2026-11-24"))
+    pages = PdfReader(io.BytesIO(made)).pages
     assert len(pages) > 1
     assert all("Annex to the statement 1212 1212 1212 1212" in one.extract_text() for one in pages)
     made = in_pdf(sheet_of(stated(), page_annex_pdf=OTHER))
@@ -239,8 +239,7 @@ def test_an_annex_of_another_statement_is_found_though_the_sheet_names_its_diges
     content = statement.as_file()
     digest = hashlib.sha256(content).hexdigest()
     (tmp_path / "page.statement.json").write_bytes(content)
-    annex = in_markdown(annex_of(paper(report()), OTHER, "")).encode()
-    (tmp_path / "page.annex.md").write_bytes(annex)
+    (tmp_path / "page.annex.md").write_text(in_markdown(bind(annex(report()), OTHER, "")), "utf-8")
     technical = tmp_path / "page.annex-quick.html"
     technical.write_text(audit_page(AUDIT, 0, "Annex", annex_marks(digest)), "utf-8")
     named = {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in (tmp_path / "page.annex.md", technical)}

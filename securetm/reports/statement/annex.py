@@ -314,8 +314,8 @@ _LIMITS = (
 )
 
 
-def paper(report: SignedReport) -> Document:
-    """The page in words."""
+def annex(report: SignedReport) -> Document:
+    """The annex in words."""
     made = f"; {report.made}" if report.made else ""
     subtitle = f"Run “{report.run}”, protection “{report.profile}”{made}. Software: securetm {report.software}."
     return Document(report.title, subtitle, tuple(_sections(report)), "annex", tuple(report.annexes), ending=(ITSELF,))
@@ -326,8 +326,8 @@ def annex_foot(statement: str, day: str) -> str:
     return f"Annex to the statement {shown_digest(statement)}" + (f", {day}" if day else "")
 
 
-def annex_of(made: Document, statement: str, day: str) -> Document:
-    """The page as the annex of a sheet: it names the sheet's statement on every page."""
+def bind(made: Document, statement: str, day: str) -> Document:
+    """The annex of one sheet: it names the sheet's statement on every page."""
     foot = annex_foot(statement, day)
     return replace(made, title=f"Annex: {made.title}", foot=foot, marks=annex_marks(statement), day=day)
 

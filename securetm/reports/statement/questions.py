@@ -202,7 +202,6 @@ class SignedReport:
 
 
 COORDINATOR, PARTY, READER = "coordinator", "party", "model reader"
-PROMISED = "promised"
 _ABOUT_LIES = ("cannot speak for a party", "cannot show parties different cohorts")  # promises that say nothing of reading
 _TWO = 2
 _TOGETHER = "Two who work together"

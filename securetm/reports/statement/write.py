@@ -21,7 +21,7 @@ from securetm.reports.document import Document
 from securetm.reports.files import check_writable, make_private, write_report
 from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html
-from securetm.reports.statement.annex import annex_foot, annex_of, paper, signed_report
+from securetm.reports.statement.annex import annex, annex_foot, bind, signed_report
 from securetm.reports.statement.marks import annex_marks, sealed
 from securetm.reports.statement.pdf import check_library, has_library, in_pdf
 from securetm.reports.statement.questions import SignedReport
@@ -41,7 +41,7 @@ class WrittenReport:
     report: SignedReport
     statement: Statement
     sheet: Document
-    paper: Document  # the annex
+    annex: Document
     audits: tuple[Audit, ...]
     files: tuple[tuple[str, Path], ...]  # what each is, and where
     release: Path  # of the run
@@ -113,11 +113,11 @@ def write_signed_report(run: Path, html: Path | None, pdf: Path | None, markdown
         technical = list(_technical(audits, first, examples, annex_foot(digest, day), annex_marks(digest)))
         report = replace(report, annexes={path.name: _sha256(path.read_bytes()) for path in technical})
         files += [("The annex", path) for path in technical]
-    annex = annex_of(paper(report), digest, day)
+    second = bind(annex(report), digest, day)
     for form, path in wanted.items():
-        files = [(_SHEETS[form], path), *_beside(path, form, statement, annex, report.annexes), *files]
+        files = [(_SHEETS[form], path), *_beside(path, form, statement, second, report.annexes), *files]
     return WrittenReport(
-        report, statement, sheet(statement, digest, f"{STATEMENT}.json", {}), annex, audits, tuple(files), run / RELEASE
+        report, statement, sheet(statement, digest, f"{STATEMENT}.json", {}), second, audits, tuple(files), run / RELEASE
     )
 
 
