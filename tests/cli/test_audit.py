@@ -98,6 +98,7 @@ def test_evidence_is_kept_and_only_what_is_missing_is_carried_out(bench: Path, t
     told(securetm("audit", str(bench / "small.toml"), "--evidence", str(folder), "--run", "x"), 2, "leave one of --run")
 
 
+@pytest.mark.slow
 def test_a_kept_refutation_exits_1_when_the_rest_is_carried_out(
     bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_kept_refutation_exits_1_when_the_rest_is_carried_out(
     assert "2 results were made now, and 2 results of the same plan kept in" in " ".join(said.err.split())
 
 
+@pytest.mark.slow
 def test_a_promise_that_no_party_keeps_exits_1_also_when_it_is_kept(
     bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ..forking import command
+from ..quick_part import quick
 from .conftest import SMALL, Said, securetm
 from .test_cli import told
 
@@ -165,7 +166,9 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["typer", "rich.console", "securetm.federation.folder", "numpy", "securetm.cli.run_command"])
+@pytest.mark.parametrize(
+    "module", quick(["typer", "rich.console", "securetm.federation.folder", "numpy", "securetm.cli.run_command"], "numpy")
+)
 def test_ctrl_c_in_the_first_seconds_says_a_sentence(module: str, tmp_path: Path) -> None:
     code = EARLY.format(module=module)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=600, cwd=tmp_path)

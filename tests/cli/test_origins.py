@@ -16,6 +16,7 @@ from securetm.models.stored_model import origin_of_model
 from securetm.models.tensor_file import packed, unpacked
 
 from ..federation.private import PUBLIC
+from ..quick_part import quick
 from .conftest import Said, securetm
 
 SMALL = "--corpus documents.jsonl --partition column --model lda-vi --topics 3 --rounds 2 --no-comparison --json".split()
@@ -106,7 +107,7 @@ def test_an_origin_is_covered_by_the_digest_of_its_file(unbounded: Path, tmp_pat
     assert "changed.safetensors" in "".join(said.err.split())
 
 
-@pytest.mark.parametrize("setting", ["vocabulary", "stop_words"])
+@pytest.mark.parametrize("setting", quick(["vocabulary", "stop_words"], "vocabulary"))
 def test_a_file_without_an_origin_is_unbounded_until_a_reason_is_given(setting: str, here: Path) -> None:
     (here / "listed.txt").write_text("\n".join(PUBLIC), "utf-8")
     option = ("--vocabulary", "listed.txt") if setting == "vocabulary" else ("--set", "tokeniser.stop_words=listed.txt")
@@ -247,6 +248,7 @@ def test_a_file_without_a_digest_is_no_model(unbounded: Path, tmp_path: Path) ->
     assert unpacked(tmp_path / "whole.safetensors")[0] == facts
 
 
+@pytest.mark.slow
 def test_embeddings_that_documents_bring_need_a_reason_whether_the_plan_names_them_or_not(here: Path, tmp_path: Path) -> None:
     """Whatever made them may have learned from the other documents."""
     rows = [json.loads(line) for line in Path("documents.jsonl").read_text("utf-8").splitlines()]

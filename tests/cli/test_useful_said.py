@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ..federation.conftest import FIVE, SHARED
+from ..quick_part import quick
 from .conftest import Said, securetm
 
 LDA = ["--corpus", "documents.jsonl", "--partition", "column", "--model", "lda", "--topics", "3"]
@@ -36,7 +37,7 @@ def test_a_useful_model_is_called_so_before_its_topics(here: Path) -> None:
 LISTED = ("--vocabulary", "listed.txt", "--public", "vocabulary=made up")
 
 
-@pytest.mark.parametrize(("profile", "code"), [("dp-local", 1), ("open", 0)])
+@pytest.mark.parametrize(("profile", "code"), quick([("dp-local", 1), ("open", 0)], ("dp-local", 1)))
 def test_a_budget_spent_on_less_than_a_guess_ends_as_a_gap(profile: str, code: int, here: Path) -> None:
     """Nobody is invited to use such a model; without a budget, nothing was lost by a trial."""
     listed(here)

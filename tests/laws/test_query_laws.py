@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Query, Terms
-from securetm.errors import SplitOwner
+from securetm.errors import BrokenPromise, SplitOwner
 from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut
 from securetm.models.questions.words import DocumentFrequencies, WordList
 from securetm.testing.few_documents import WORDS, some_documents
@@ -194,6 +195,14 @@ class Chunked(Mutant):
 def test_an_owner_poured_twice_is_refused() -> None:
     with pytest.raises(SplitOwner):
         summed(Chunked(), some_documents(12, seed=3))
+
+
+def test_rows_of_another_size_or_for_others_are_refused() -> None:
+    """A row of one number would else be added to every coordinate."""
+    terms = Terms((Block("all", (3,)),))
+    for rows, owners in ((np.ones((2, 1)), 2), (np.ones((2, 4)), 2), (np.ones((2, 3)), 1)):
+        with pytest.raises(BrokenPromise):
+            ClippedRowSum(terms).add(rows, np.arange(owners))
 
 
 LAWS = QueryLaws()
