@@ -100,7 +100,7 @@ def bench(
 
 
 def _measure(kind: str, name: str, sizes: dict[str, Any], data: Path | None, json: bool, html: Path | None = None) -> None:
-    from lab.shown import show_measurements, show_plots, write_measured
+    from lab.shown import show_measured, write_measured
     from securetm.reports.files import check_writable
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import results, screen
@@ -110,9 +110,7 @@ def _measure(kind: str, name: str, sizes: dict[str, Any], data: Path | None, jso
             check_writable(file)
     with Bars(screen()) as bars:
         result = measure(kind, name, bars, {size: value for size, value in sizes.items() if value is not None}, data)
-    to = results(json)
-    show_measurements(result, to)
-    show_plots(result, to)
+    show_measured(result, results(json))
     if json:
         finite = json_document.loads(json_document.dumps(result), parse_constant=lambda _: None)  # JSON has no NaN
         sys.stdout.write(json_text(json_document.dumps(finite, indent=2)) + "\n")

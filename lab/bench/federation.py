@@ -6,7 +6,6 @@ place of documents there, so that what is measured is the sum and its carrier.""
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import threading
 import time
@@ -21,18 +20,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from lab.bench.sessions import PlannedSession
 from lab.federations import begun
-from lab.measuring import OnProgress, RoleMemory, Row, beside, least_by_turns, record, stepper
+from lab.measuring import OnProgress, Row, beside, figure, least_by_turns, record, stepper
 from lab.peers.other_packages import beside_flower, flower_rounds, lacks_of_flower
 from lab.processes import memory_now
 from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
+from securetm.contracts import Block, Domain, Exchange, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
-from securetm.entropy import OperatingSystem
 from securetm.federation.simulation.simulation import train
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.wire import wire
@@ -89,47 +87,21 @@ DEADLINE = 600.0  # seconds
 Ask = Callable[[Mapping[str, bytes], int], Iterator[tuple[str, bytes | memoryview]]]
 
 
-@dataclass(frozen=True)
-class Load:
+def load_of(parties: int, length: int) -> PlannedSession:
     """What is asked of every role: so many parties, each with a vector of so many values."""
-
-    parties: int
-    length: int
-
-    @property
-    def members(self) -> tuple[str, ...]:
-        """Their names, in roster order."""
-        return tuple(f"party-{place:03}" for place in range(self.parties))
-
-    @property
-    def roster(self) -> Roster:
-        """The session's roster, with keys that serve this measurement alone."""
-        return Roster(bytes(32), bytes(32), self.members, {name: _identity(name)[1] for name in self.members})
-
-    @property
-    def terms(self) -> Terms:
-        """What is promised about a vector."""
-        whole = Terms((Block("values", (self.length,)),), domain=Domain.INTEGER, reach=2**20)
-        return MaskedSum().admit(whole, self.cohort(0))
-
-    def cohort(self, number: int) -> Cohort:
-        """The public facts of that round."""
-        return Cohort(number.to_bytes(32, "big"), number, self.members)
+    whole = Terms((Block("values", (length,)),), domain=Domain.INTEGER, reach=2**20)
+    return PlannedSession(MaskedSum(), tuple(f"party-{place:03}" for place in range(parties)), whole)
 
 
-def _identity(name: str) -> tuple[bytes, bytes]:
-    secret = hashlib.sha256(name.encode()).digest()
-    return secret, Ed25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+def _values(load: PlannedSession) -> np.ndarray:
+    return np.arange(load.promised.size) % 1000
 
 
 class SummingParty:
     """A party that has a vector and no documents. It answers with the project's own messages."""
 
-    def __init__(self, load: Load, name: str) -> None:
-        self._load, self._terms = load, load.terms
-        memory = RoleMemory(identity=_identity(name)[0])
-        self._role = MaskedSum().party(name, load.roster, OperatingSystem(), memory)
-        self._vector = {"values": np.arange(load.length) % 1000}
+    def __init__(self, load: PlannedSession, name: str) -> None:
+        self._load, self._terms, self._role, self._vector = load, load.terms, load.party(name), {"values": _values(load)}
 
     def handle(self, request: bytes) -> bytes | memoryview:
         """Answers one request."""
@@ -152,7 +124,7 @@ class SummingParty:
 class SummingCoordinator:
     """A coordinator that runs masked rounds, whoever carries its messages."""
 
-    load: Load
+    load: PlannedSession
     ask: Ask
     up: int = 0
     down: int = 0
@@ -162,7 +134,7 @@ class SummingCoordinator:
     def run(self, step: Callable[[], None] = lambda: None) -> None:
         """Sets up, and runs all rounds. Each sum must be right."""
         begun = time.perf_counter()
-        role, terms = MaskedSum().coordinator(self.load.roster, RoleMemory()), self.load.terms
+        role, terms = self.load.coordinator(), self.load.terms
         self._carry(role.prepare(ROUNDS), wire.Prepare(b"set-up", 1, ROUNDS), b"set-up")
         self.up = self.down = 0
         self.setup = time.perf_counter() - begun
@@ -171,7 +143,7 @@ class SummingCoordinator:
             self._carry(role.round(cohort, terms, None), wire.Forward(cohort.round_id, b""), cohort.round_id)
             total = role.answer(cohort.round_id).total
             assert total is not None
-            assert np.array_equal(total["values"], (np.arange(self.load.length) % 1000) * self.load.parties)
+            assert np.array_equal(total["values"], _values(self.load) * len(self.load.members))
             self.seconds.append(time.perf_counter() - begun)
             step()
 
@@ -194,7 +166,7 @@ def over_the_network(parties: int, length: int, on_progress: OnProgress | None) 
 
     Returns rows, and what peer is missing.
     """
-    load, is_compared = Load(parties, length), parties <= MOST_IN_ONE
+    load, is_compared = load_of(parties, length), parties <= MOST_IN_ONE
     step = stepper((1 + is_compared) * ROUNDS + 1, on_progress)
     alone = _in_one_process(load, step) if is_compared else None
     network, peak, before = _over_the_network(load, step)
@@ -209,11 +181,11 @@ def over_the_network(parties: int, length: int, on_progress: OnProgress | None) 
         "coordinator's peak memory, its whole process": (peak, "MiB"),
         "coordinator's peak memory above its start": (peak - before, "MiB"),
     }
-    rows: list[Row] = [{"case": f"{case}: a round", "ours": round(ours, 3), "unit": "s"}]
+    rows = [figure(f"{case}: a round", ours, "s")]
     if alone is not None:
         peer = "the same roles in one process, without a network"
         rows = [beside(f"{case}: a round", ours, median(alone.seconds), "s", peer)]
-    rows += [{"case": f"{case}: {what}", "ours": round(value, 3), "unit": unit} for what, (value, unit) in figures.items()]
+    rows += [figure(f"{case}: {what}", value, unit) for what, (value, unit) in figures.items()]
     lacking = lacks_of_flower(flower, parties)
     if flower is None or lacking:
         return rows, [lacking]
@@ -221,7 +193,7 @@ def over_the_network(parties: int, length: int, on_progress: OnProgress | None) 
     return rows + beside_flower(case, flower, whole, network.up / ROUNDS / 1e6, peak), []
 
 
-def _in_one_process(load: Load, step: Callable[[], None]) -> SummingCoordinator:
+def _in_one_process(load: PlannedSession, step: Callable[[], None]) -> SummingCoordinator:
     parties = {name: SummingParty(load, name) for name in load.members}
     alone = SummingCoordinator(load, lambda requests, _: ((n, parties[n].handle(r)) for n, r in requests.items()))
     alone.run(step)
@@ -231,7 +203,7 @@ def _in_one_process(load: Load, step: Callable[[], None]) -> SummingCoordinator:
 # ---- over the network ------------------------------------------------------------------------------------------------
 
 
-def _over_the_network(load: Load, step: Callable[[], None]) -> tuple[SummingCoordinator, float, float]:
+def _over_the_network(load: PlannedSession, step: Callable[[], None]) -> tuple[SummingCoordinator, float, float]:
     """Returns the coordinator after its rounds, and its process's memory at its peak and before, in MiB."""
     context = multiprocessing.get_context("spawn")
     with TemporaryDirectory() as folder:
@@ -253,7 +225,7 @@ def _over_the_network(load: Load, step: Callable[[], None]) -> tuple[SummingCoor
     return SummingCoordinator(load, lambda *_: iter(()), up, down, setup, seconds), peak, before
 
 
-def _make_keys(home: Path, load: Load) -> None:
+def _make_keys(home: Path, load: PlannedSession) -> None:
     import socket
 
     from securetm.credentials.authority import open_authority
@@ -274,7 +246,7 @@ def _make_keys(home: Path, load: Load) -> None:
     write_roster(home / "roster.toml", FederationRoster("measured", 1, address, entries[0], tuple(entries[1:])))
 
 
-def _coordinate(to: Any, home: Path, load: Load) -> None:
+def _coordinate(to: Any, home: Path, load: PlannedSession) -> None:
     with _hub(home) as hub:
         assert hub.wait_for(load.members, DEADLINE) == frozenset(load.members)
         before = memory_now("VmRSS")
@@ -299,7 +271,7 @@ def _hub(home: Path) -> Iterator[Any]:
         hub.close(finished=True)
 
 
-def _take_part(home: Path, load: Load, names: tuple[str, ...]) -> None:
+def _take_part(home: Path, load: PlannedSession, names: tuple[str, ...]) -> None:
     from securetm.credentials.key_files import Keys
     from securetm.credentials.roster_file import read_roster
     from securetm.federation.network.dialing import BackOff, Dialer

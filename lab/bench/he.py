@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.bench.measured_session import MeasuredSession
+from lab.bench.sessions import MeasuredSession
 from lab.measuring import OnProgress, Row, beside, record, timed, told
 from securetm.aggregation.homomorphic.bfv import BfvSum
 from securetm.aggregation.homomorphic.ckks import CkksSum

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -50,8 +51,6 @@ MOST_GROWTH, MOST_GIB, LEAST_OF_MEMORY, MOST_SLOWER = 1.2, 6.0, 0.7, 1.15
 _ALPHA, _ETA = 0.1, 0.01
 _TOKENS = "tokens.npy"
 _IN_ITS_MEMORY = ("tomotopy",)  # the others read documents as a stream
-_SECONDS = {BUILD: 10, TEXT: 90, "lda": 30, "lda-vi": 40, "moments": 8}  # about, for a million documents; for progress only
-_PEER_SECONDS = {"tomotopy": 60, "gensim": 200, "scikit-learn": 500}
 
 
 def bench(on_progress: OnProgress | None = None, documents: int = SIZES[-1], keep: Path | None = None) -> Row:
@@ -88,14 +87,6 @@ def parts_cases(sizes: Sequence[int]) -> list[ScaleCase]:
     return [ScaleCase(what, min(PARTS_AT, sizes[-1]), "lda") for what in (PARTS, LARGE)]
 
 
-def _about(case: ScaleCase) -> int:
-    return 3 + _SECONDS.get(case.model or case.what, 5) * case.documents // 10**6
-
-
-def _about_peer(name: str, size: int) -> int:
-    return 3 + min(_PEER_SECONDS[name] * size // 10**6, PEER_SECONDS)
-
-
 @dataclass
 class ScaleRun:
     """The measurements so far."""
@@ -119,7 +110,7 @@ class ScaleRun:
         """Every peer at one size."""
         for name in PEERS:
             key = {"peer": name, "documents": size, "seconds": PEER_SECONDS}
-            self._row(key, name, lambda name=name: self._theirs(name, size), _about_peer(name, size))  # type: ignore[misc]
+            self._row(key, name, partial(self._theirs, name, size))
         (self.folder / _TOKENS).unlink(missing_ok=True)
 
     def rows(self) -> list[Row]:
@@ -129,11 +120,11 @@ class ScaleRun:
 
     def _cases(self, cases: Sequence[ScaleCase]) -> None:
         for case in cases:
-            self._row(asdict(case), str(case), lambda case=case: self._ours(case), _about(case))  # type: ignore[misc]
+            self._row(asdict(case), str(case), partial(self._ours, case))
         for path in self.folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def _row(self, key: Row, name: str, make: Callable[[], Row], about: int) -> None:
+    def _row(self, key: Row, name: str, make: Callable[[], Row]) -> None:
         if key not in self.kept:
             before = conditions()
             try:
@@ -142,15 +133,13 @@ class ScaleRun:
                 self.absent[f"{name}, {key['documents']:,} documents" if "peer" in key else name] = str(reason)
             except NotMeasured as reason:
                 self.kept.add(key, {**key, "missing": str(reason), **before})
-        self._done += about
+        self._done += 1
         if self.on_progress is not None:
-            self.on_progress(self._done, self._work())
+            self.on_progress(self._done, self._cases_in_all())
 
-    def _work(self) -> int:
-        """Seconds that all cases take, about."""
-        ours = [*(case for size in self.sizes for case in cases_at(size)), *parts_cases(self.sizes)]
-        ours += engine_cases(self.sizes)
-        return sum(map(_about, ours)) + sum(_about_peer(name, size) for size in self.sizes for name in PEERS)
+    def _cases_in_all(self) -> int:
+        each = [len(cases_at(size)) + len(PEERS) for size in self.sizes]
+        return sum(each) + len(parts_cases(self.sizes)) + len(engine_cases(self.sizes))
 
     def _ours(self, case: ScaleCase) -> Row:
         _check_here(case)

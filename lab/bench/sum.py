@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from lab.bench.measured_session import MeasuredSession, WaveCost
+from lab.bench.sessions import MeasuredSession, WaveCost
 from lab.measuring import OnProgress, Row, fastest, figure, least_by_turns, record, seconds, told, within
 from lab.peers.other_packages import FLOWER, HOLDERS, THRESHOLD, flower_masking
 from securetm.aggregation.masked import shamir

@@ -1,7 +1,8 @@
 """Utility against epsilon on 20 Newsgroups: one federation of five parties for each model, form of noise, epsilon and seed.
 
 `lda-frontier` has LDA by Gibbs sampling over bounded counts and by variational inference; `privacy-utility` has ProdLDA, which
-is no statement about other models: it has tens of thousands of weights, and noise grows with their number.
+is no statement about other models: it has tens of thousands of weights, and noise grows with their number. What was tried by
+hand beside them (all documents in one place, seed 0, plain Gaussian noise) is kept with the committed results.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 
 from lab.documents import JudgedDocuments, by_frequencies
 from lab.federations import dealt_out, federated
-from lab.measuring import OnProgress, Row, told
+from lab.measuring import OnProgress, Row, committed, told
 from lab.research_corpora import public_words, read_newsgroups
 from securetm.corpus.corpus import Corpus
 from securetm.plans.profiles import cohort_of, make_model, read_profile
@@ -182,7 +183,7 @@ def lda_frontier(
     """Trains both models under every form of noise, epsilon and seed; rows are means over the seeds, with curves to plot."""
     frontier = Frontier(LDA, read_newsgroups())
     result = frontier.reproduced(seeds, epsilons, on_progress)
-    return {**result, "nothing_learned": nothing_learned(frontier), "tried": list(TRIED_WITH_LDA)}
+    return {**result, "nothing_learned": nothing_learned(frontier), "tried": committed("reproduce-lda-frontier")["tried"]}
 
 
 def nothing_learned(frontier: Frontier) -> Row:
@@ -194,26 +195,6 @@ def nothing_learned(frontier: Frontier) -> Row:
     known, held = frontier.judged.held_back(0.9, 0)
     figures = {**frontier.judged.figures(model, state, held), "held_out": by_frequencies(known, held)}
     return {name: round(value, 4) for name, value in figures.items()}
-
-
-# NPMI (and where said macro F1, on a quarter of the documents) of what was tried by hand: all documents in one place, seed 0,
-# plain Gaussian noise of the size that the epsilon allows, 10 rounds unless said otherwise.
-TRIED_WITH_LDA = (
-    "lda-vi, counts below 1, 2, 3, 4 deviations of noise set to 0: 0.12, 0.14, 0.13, 0.10 at epsilon 1; all 0.18 to 0.19 at 8",
-    "lda-vi, their word's mean instead, below 1, 2, 3: 0.11, 0.16, 0.16 at epsilon 1 (F1 0.22, 0.24, 0.25)",
-    "lda-vi, that mean shared out by the size of topics: 0.11, 0.16, 0.15 at epsilon 1",
-    "lda-vi at epsilon 1 in 5, 7, 10 rounds: 0.15, 0.17, 0.16; with seed 1 in 7, 10 rounds: 0.14, 0.15",
-    "lda-vi at epsilon 8 in 10, 20 rounds: 0.18, 0.19",
-    "lda-vi, eta 1 instead of 0.01, epsilon 1, 7 rounds: F1 0.25 instead of 0.23, held-out -6.27 instead of -6.33",
-    "lda-vi, forgetting 0.5 and 0.3: 0.14 and 0.13 at epsilon 1 (without: 0.14), 0.16 and 0.15 at epsilon 8 (without: 0.18)",
-    "lda-vi, clip at 1, 2, 4: 0.14 each at epsilon 1, F1 0.23, 0.23, 0.21",
-    "lda-vi, every repetition counted: F1 0.20 instead of 0.23 at epsilon 1; 0.32 either way at epsilon 8",
-    "lda-vi, alpha 0.5: 0.14 at epsilon 1, 0.18 at epsilon 8",
-    "lda, totals with negative counts cut at 0 and no more: 0.01 at epsilon 1, 0.14 at 8; with means as above 0.12 and 0.15",
-    "lda, 20 sweeps a round instead of 5: 0.12 at epsilon 1, 0.15 at 8 (20 rounds: 0.15); 30 rounds of 10 sweeps: 0.16 at 8",
-    "lda, alpha 0.02: 0.10 at epsilon 1, 0.14 at 8; eta 0.1 besides: 0.09 and 0.14",
-    "lda without noise: 0.18, diversity 0.47; with 30 counts a document 0.14 and 0.30: the bound itself costs it much",
-)
 
 
 # ---- privacy-utility -----------------------------------------------------------------------------------------------------
@@ -243,7 +224,11 @@ def privacy_utility(
     """Trains under every form of noise, epsilon and seed; rows are means over the seeds, with the curves to plot."""
     raw = read_newsgroups()
     result = Frontier(prodlda(len(raw)), raw).reproduced(seeds, epsilons, on_progress)
-    return {**result, "distributed_to_central": _against_central(result["rows"]), "tried": list(TRIED_WITH_PRODLDA)}
+    return {
+        **result,
+        "distributed_to_central": _against_central(result["rows"]),
+        "tried": committed("reproduce-privacy-utility")["tried"],
+    }
 
 
 def _against_central(rows: Sequence[Row]) -> list[Row]:
@@ -253,17 +238,3 @@ def _against_central(rows: Sequence[Row]) -> list[Row]:
     pairs = [(epsilon, at[ALL_THERE, epsilon], at["dp-central", epsilon]) for epsilon in asked]
     measures = ("noise", "f1", "npmi", "diversity")
     return [{"epsilon": epsilon, **{m: round(ours[m] / theirs[m], 3) for m in measures}} for epsilon, ours, theirs in pairs]
-
-
-# Macro F1 of what else was tried by hand at epsilon 8: all documents in one place, their own 1,000 words. Without noise: 0.40.
-TRIED_WITH_PRODLDA = (
-    "words by private selection at five parties (30 of a document's words count): 137 words at epsilon 8, 4 at epsilon 1",
-    "steps 50, 100, 200, 300, 500 at rates 0.1, 0.2, 0.3, 0.5, learning rates 5e-3 to 2e-2: 0.11 to 0.14",
-    "clip 0.3 instead of 1: the same to three digits, since nearly every gradient is longer than either",
-    "words 300, 500, 1,000; hidden 4, 8, 16; topics 10, 20: 0.06 to 0.14",
-    "plain steps instead of Adam, at learning rates 1, 10, 100: 0.05 to 0.12",
-    "gain 0.3 and 1.5, word_spread 0.3 and 0.5, beta1 0.98: 0.07 to 0.15",
-    "epsilon 30 and 100: 0.13, so that it is not only the amount of noise",
-    "the decoder's part of each gradient made 3 to 100 times smaller before the clip (it has 98 % of the length): 0.15 to 0.16",
-    "the same, and the encoder's words 5 and 20 times larger: 0.19 and 0.23, coherence still that of random words (0.10)",
-)

@@ -89,11 +89,11 @@ def test_what_is_missing_only_now_is_measured_by_the_next_start(tmp_path: Path) 
     def refused() -> Row:
         raise next(reasons)
 
-    run._row(asdict(case), str(case), refused, 1)
+    run._row(asdict(case), str(case), refused)
     assert run.absent == {"build, 100 documents": "is not installed"}
     assert not run.rows()
-    run._row(asdict(case), str(case), refused, 1)
-    run._row(asdict(case), str(case), refused, 1)  # is kept: it is not called
+    run._row(asdict(case), str(case), refused)
+    run._row(asdict(case), str(case), refused)  # is kept: it is not called
     assert [row["missing"] for row in KeptRows(keep).rows.values()] == ["did not finish in 1 s"]
     assert "build, 100 documents: did not finish in 1 s" in result_of(run)["missing"]
 

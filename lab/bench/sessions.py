@@ -1,4 +1,4 @@
-"""All roles of one aggregation in one process, with a clock and a counter of bytes for each wave. It judges no protocol."""
+"""Sessions of one aggregation, and all of its roles in one process, with a clock and a counter of bytes for each wave."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from lab.measuring import RoleMemory, timed
-from securetm.contracts import Aggregation, Array, Cohort, Exchange, Roster, Terms
+from securetm.contracts import Aggregation, Array, Cohort, Exchange, Roster, Session, Terms
 from securetm.entropy import OperatingSystem
 from securetm.sessions.identities import COORDINATOR
 
@@ -27,23 +27,50 @@ class WaveCost:
     down: list[int] = field(default_factory=list)
 
 
-class MeasuredSession:
-    """A session that was set up for so many rounds; `setup` says what that cost."""
+@dataclass(frozen=True)
+class PlannedSession:
+    """The public facts of a session, and its roles, whose keys serve one measurement alone."""
 
-    def __init__(self, aggregation: Aggregation, terms: Terms, parties: int, rounds: int) -> None:
-        self.members = tuple(f"party {place}" for place in range(parties))
-        secrets = {name: hashlib.sha256(name.encode()).digest() for name in self.members}
-        public = {n: Ed25519PrivateKey.from_private_bytes(key).public_key().public_bytes_raw() for n, key in secrets.items()}
-        roster, self.aggregation = Roster(bytes(32), bytes(32), self.members, public), aggregation
-        entropy = OperatingSystem()
-        self.roles = {n: aggregation.party(n, roster, entropy, RoleMemory(identity=key)) for n, key in secrets.items()}
-        self.coordinator = aggregation.coordinator(roster, RoleMemory())
-        self.terms = aggregation.admit(terms, self.cohort(0))
-        self.setup = run(self.coordinator.prepare(rounds), {n: role.prepare(rounds) for n, role in self.roles.items()})
+    aggregation: Aggregation
+    members: tuple[str, ...]
+    promised: Terms
+
+    @property
+    def terms(self) -> Terms:
+        """What is promised about a vector that travels."""
+        return self.aggregation.admit(self.promised, self.cohort(0))
 
     def cohort(self, number: int) -> Cohort:
         """The public facts of that round."""
         return Cohort(number.to_bytes(32, "big"), number, self.members)
+
+    def party(self, name: str) -> Session:
+        """One member's role."""
+        return self.aggregation.party(name, self._roster, OperatingSystem(), RoleMemory(identity=_secret(name)))
+
+    def coordinator(self) -> Session:
+        """The coordinator's."""
+        return self.aggregation.coordinator(self._roster, RoleMemory())
+
+    @property
+    def _roster(self) -> Roster:
+        keys = {name: Ed25519PrivateKey.from_private_bytes(_secret(name)).public_key() for name in self.members}
+        return Roster(bytes(32), bytes(32), self.members, {name: key.public_bytes_raw() for name, key in keys.items()})
+
+
+def _secret(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
+
+
+class MeasuredSession:
+    """A session that was set up for so many rounds; `setup` says what that cost."""
+
+    def __init__(self, aggregation: Aggregation, terms: Terms, parties: int, rounds: int) -> None:
+        self.members, self.aggregation = tuple(f"party {place}" for place in range(parties)), aggregation
+        session = PlannedSession(aggregation, self.members, terms)
+        self.roles, self.coordinator = {name: session.party(name) for name in self.members}, session.coordinator()
+        self.terms, self.cohort = session.terms, session.cohort
+        self.setup = run(self.coordinator.prepare(rounds), {n: role.prepare(rounds) for n, role in self.roles.items()})
 
     def exchanges(self, number: int, vectors: Mapping[str, Array]) -> dict[str, Exchange]:
         """A round, as each party that has a vector begins it."""
