@@ -111,18 +111,24 @@ def by_person(persons: Array) -> Array:
 
 
 def numbered(documents: int, size: int, persons: Array | None = None) -> Array:
-    """The block of each of so many documents, which are in the order `by_person` gives.
-
-    A block ends with the first person that fills it, so it holds `size` documents or the rest of one person's more.
-    """
-    places = np.arange(documents)
+    """The block of each of so many documents, which are in the order `by_person` gives."""
     if persons is None or not documents:
-        return places // size
+        return np.arange(documents) // size
     ends = np.append(np.flatnonzero(np.diff(persons)) + 1, documents)  # where each person's documents end
-    last = [0]
-    while last[-1] < documents:
-        last.append(int(ends[np.searchsorted(ends, min(last[-1] + size, documents))]))
-    return np.repeat(np.arange(len(last) - 1), np.diff(last))
+    held = np.diff(ends[persons_of_blocks(np.diff(ends, prepend=0), size) - 1], prepend=0)
+    return np.repeat(np.arange(len(held)), held)
+
+
+def persons_of_blocks(documents: Array, size: int) -> Array:
+    """The person after the last one of each block, where so many documents are of each person.
+
+    A block ends with the person that fills it, so it holds `size` documents or the rest of one person's more.
+    """
+    ends, whole, before = list[int](), np.cumsum(documents), 0
+    while not ends or ends[-1] < len(whole):
+        ends.append(min(int(np.searchsorted(whole, before + size)) + 1, len(whole)))
+        before = int(whole[ends[-1] - 1])
+    return np.array(ends)
 
 
 def check_whole(persons: Array, numbers: Array) -> None:

@@ -13,7 +13,7 @@ import fcntl
 import hashlib
 import json
 import resource
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -34,6 +34,7 @@ from securetm.corpus.block_layout import (
     joined_documents,
     size_of_block,
 )
+from securetm.corpus.blocks import persons_of_blocks
 from securetm.corpus.building import (
     CorpusBuilder,
     Embed,
@@ -366,33 +367,6 @@ _RUN = 1 << 17  # words of a run
 BYTES_OF_RUN = 64 * _RUN  # in memory while a run is counted
 
 
-@dataclass
-class BlockPieces:
-    """The columns of a block so far, with words by their place in the alphabet, and their counts."""
-
-    place: Array  # in the alphabet, by the number of the word
-    size: BlockSize = field(default_factory=lambda: BlockSize(0, 0, 0, 0))
-    columns: dict[str, Array | list[Array]] = field(default_factory=dict, repr=False)
-
-    def add(self, run: BlockColumns) -> None:
-        """Adds the documents of a run."""
-        tokens, size = self.place[run["tokens"]], self.size
-        counts = counted_tokens(tokens, run["token_ends"], len(self.place))
-        starts = counts.indptr[1 if size.documents else 0 :] + size.nonzeros
-        ends = {name: run[name] + size.tokens for name in ("token_ends", "sentence_ends")}
-        counted = {"starts": starts.astype(np.int32), "words": counts.indices, "times": counts.data}
-        for name, piece in {**run, **ends, "tokens": tokens, **counted}.items():
-            held = self.columns.setdefault(name, [])
-            assert isinstance(held, list)
-            held.append(piece)
-        self.size = BlockSize(
-            size.documents + len(run["rows"]),
-            size.tokens + len(tokens),
-            size.sentences + len(run["sentence_ends"]),
-            size.nonzeros + len(counts.data),
-        )
-
-
 def runs_of_documents(columns: BlockColumns, rows: Array) -> Iterator[dict[str, Array]]:
     """The documents with these row numbers, in that order, copied a run at a time."""
     whole = np.cumsum(np.diff(columns["token_ends"], prepend=0)[rows])
@@ -417,7 +391,7 @@ class UnwrittenBlocks:
         self._parts, self._place, self._by_person = parts, place, by_person
         documents = [size.documents for size in parts.sizes]
         if by_person:
-            ends = _block_ends(parts.persons.documents, block_documents)
+            ends = persons_of_blocks(parts.persons.documents, block_documents)
         else:
             ends = np.append(np.arange(block_documents, sum(documents), block_documents), sum(documents))
         self._bounds = []  # of each part: where the documents of each block begin and end
@@ -434,12 +408,27 @@ class UnwrittenBlocks:
     def __len__(self) -> int:
         return self._blocks
 
-    def made(self, block: int) -> BlockPieces:
-        """The block with its columns."""
-        made = BlockPieces(self._place)
+    def made(self, block: int) -> tuple[BlockSize, dict[str, Array | list[Array]]]:
+        """The size of a block and its columns: each the arrays of short runs of documents, words by their alphabet.
+
+        So no more is in memory than the block itself and one run.
+        """
+        size, columns = BlockSize(0, 0, 0, 0), defaultdict[str, Any](list)
         for run in self._in_person_order(block) if self._by_person else self._runs(block):
-            made.add(run)
-        return made
+            tokens = self._place[run["tokens"]]
+            counts = counted_tokens(tokens, run["token_ends"], len(self._place))
+            starts = counts.indptr[1 if size.documents else 0 :] + size.nonzeros
+            ends = {name: run[name] + size.tokens for name in ("token_ends", "sentence_ends")}
+            counted = {"starts": starts.astype(np.int32), "words": counts.indices, "times": counts.data}
+            for name, piece in {**run, **ends, "tokens": tokens, **counted}.items():
+                columns[name].append(piece)
+            size = BlockSize(
+                size.documents + len(run["rows"]),
+                size.tokens + len(tokens),
+                size.sentences + len(run["sentence_ends"]),
+                size.nonzeros + len(counts.data),
+            )
+        return size, columns
 
     def _runs(self, block: int) -> Iterator[dict[str, Array]]:
         for number, first, last in self._pieces(block):
@@ -479,17 +468,6 @@ class UnwrittenBlocks:
 
     def _places(self, number: int) -> Array:
         return self._parts.persons.places(self._parts.column(number)["person"])
-
-
-def _block_ends(documents_of_persons: Array, block_documents: int) -> Array:
-    """The person after the last one of each block: a block ends with the person who fills it."""
-    ends: list[int] = []
-    whole = np.cumsum(documents_of_persons)
-    before = 0
-    while not ends or ends[-1] < len(whole):
-        ends.append(min(int(np.searchsorted(whole, before + block_documents)) + 1, len(whole)))
-        before = int(whole[ends[-1] - 1])
-    return np.array(ends)
 
 
 BLOCK_DOCUMENTS = 65_536
@@ -633,8 +611,8 @@ class CorpusBuild:
         beside = self._building / shard_name(number)
         with writing(beside) as stream:
             for block in numbers:
-                made = blocks.made(block)
-                stored.append(BlockEntry(made.size, layout.write(stream, made.columns)))
+                size, columns = blocks.made(block)
+                stored.append(BlockEntry(size, layout.write(stream, columns)))
                 self.stages.step(block + 1)
         sync(beside)
         beside.replace(path)

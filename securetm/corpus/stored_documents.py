@@ -153,13 +153,11 @@ class StoredDocuments:
 
     def _stored(self, places: Array | range) -> Any:
         """The numbers in the store of the documents at these places."""
-        return (
-            places
-            if self.rows is None
-            else self.rows[places.start : places.stop]
-            if isinstance(places, range)
-            else (np.asarray(self.rows)[places])
-        )
+        if self.rows is None:
+            return places
+        if isinstance(places, range):
+            return self.rows[places.start : places.stop]
+        return np.asarray(self.rows)[places]
 
     # ---- other documents made of these, none of which is read --------------------------------------------------------
 
