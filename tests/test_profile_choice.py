@@ -14,9 +14,8 @@ from securetm.contracts import Claim, Profile, Unit
 from securetm.errors import BadSetting
 from securetm.federation.soundness import check_floor, refused_questions
 from securetm.plans.agreement import agree
-from securetm.plans.profile_choice import changes, fitting, gaps_asked
+from securetm.plans.profile_choice import Answers, changes, fitting, gaps_asked, threats_asked
 from securetm.plans.profiles import claims_of, cohort_of, profile_names, read_profile
-from securetm.plans.protection_asked import Answers, threats_asked
 from securetm.plans.recommend import plan_from_tables
 from securetm.reports.choosing import PlanNotes, delta_for, plan_of
 from securetm.reports.committed_costs import by_cost, cost_of

@@ -14,9 +14,8 @@ from securetm.mechanisms.word_selection import WORDS_PRIVATE
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import claims_of, cohort_of, make_model, profile_names, read_profile
 from securetm.plans.recommend import plan_from_tables
-from securetm.profile_errors import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly
 from securetm.reports.profiles import explain
-from securetm.route import compile_route
+from securetm.route import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly, compile_route
 from securetm.settings import CommandLineText
 from securetm.threats import threat_model_names
 

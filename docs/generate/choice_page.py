@@ -14,9 +14,20 @@ from docs.generate.choice_picture import Leaf, Step, drawn
 from docs.generate.folder_pages import ROOT
 from docs.generate.markdown import code, listed, page, table
 from securetm.cli.choose_dialog import QUESTIONS
-from securetm.plans.profile_choice import changes, fitting
+from securetm.plans.profile_choice import (
+    COORDINATOR,
+    DOCUMENT,
+    NOBODY,
+    ORGANISATION,
+    PARTY,
+    READER,
+    SECRETS,
+    TOTAL,
+    Answers,
+    changes,
+    fitting,
+)
 from securetm.plans.profiles import profile_names, read_profile
-from securetm.plans.protection_asked import COORDINATOR, DOCUMENT, NOBODY, ORGANISATION, PARTY, READER, SECRETS, TOTAL, Answers
 from securetm.reports.choosing import bytes_said, cost_facts
 from securetm.reports.committed_costs import by_cost, cost_of
 from securetm.threats import read_threat_model

@@ -28,10 +28,9 @@ from securetm.federation.soundness import check_answerable, check_floor
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import DamagedStore, write_bytes
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.profiles import read_profile
+from securetm.plans.profiles import TooFewForProfile, read_profile
 from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.plans.schema import Plan
-from securetm.profile_errors import TooFewForProfile
 from securetm.settings import digest, require
 from securetm.stages import Stages
 

@@ -169,7 +169,7 @@ def _complete(given: dict[str, Any]) -> dict[str, Any]:
 def _check_so_far(given: Mapping[str, Any]) -> None:
     """Refuses an answer that is wrong whatever the others are, before these are asked for."""
     from securetm.cli.choose_dialog import missing
-    from securetm.plans.protection_asked import (
+    from securetm.plans.profile_choice import (
         COORDINATOR,
         EXPLORE,
         MOST_DOCUMENTS,
@@ -231,7 +231,7 @@ def _why_public(public: list[str], language: str) -> str:
 
 def _chosen(given: Mapping[str, Any], notes: PlanNotes) -> dict[str, Any]:
     from securetm.errors import BadSetting
-    from securetm.plans.protection_asked import Answers
+    from securetm.plans.profile_choice import Answers
     from securetm.reports.choosing import chosen
     from securetm.settings import from_table
 

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from securetm.cli.choose_errors import AnswersMissing
-from securetm.plans.protection_asked import (
+from securetm.plans.profile_choice import (
     BREAKERS,
     LOOKERS,
     MOST_DOCUMENTS,

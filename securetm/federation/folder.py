@@ -37,11 +37,11 @@ from securetm.federation.store import DamagedStore, PartyStore, read_json, write
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models.stored_model import check_plan_of, write_model
 from securetm.plans.agreement import Agreement, agree
+from securetm.plans.profiles import TooFewForProfile
 from securetm.plans.recommend import Recommendation
 from securetm.plans.schema import Plan, decode
 from securetm.plans.written import plan_text
 from securetm.private_files import check_private, private_file, private_folder, writing
-from securetm.profile_errors import TooFewForProfile
 from securetm.sessions.identities import public_identity
 from securetm.settings import require
 from securetm.version import __version__

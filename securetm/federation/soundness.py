@@ -21,10 +21,9 @@ from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions,
 from securetm.models.model_errors import CouplesDocuments, EmbeddingsWithoutNoise
 from securetm.models.trials import check_additive
 from securetm.plans.agreement import Agreement, agree
-from securetm.plans.profiles import cohort_of, profile_gaps, read_profile
+from securetm.plans.profiles import TooFewForProfile, cohort_of, profile_gaps, read_profile
 from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.plans.schema import ALL, ModelChoice, Plan, VocabularyChoice
-from securetm.profile_errors import TooFewForProfile
 from securetm.route import compile_route
 from securetm.settings import read_toml, require
 from securetm.threats import Gap, read_threat_model

@@ -25,11 +25,10 @@ from securetm.contracts import (
     TopicModel,
     Unit,
 )
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, Misuse
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
 from securetm.plans.rules import noise_of_one_round
-from securetm.profile_errors import TooFewForProfile
 from securetm.resources import named_toml, toml_names
 from securetm.settings import Limit, at_least, digest, from_table, one_of, placed, read_toml, require, within
 from securetm.threats import Gap, gaps, read_threat_model
@@ -44,6 +43,15 @@ _SOME = Limit(bool, "must name at least one vocabulary")
 _EPSILON = Limit(lambda epsilon: 0 < epsilon < math.inf, "must be above 0 and finite")
 _DELTA = Limit(lambda delta: 0 < delta < 1, "must lie between 0 and 1")
 _UNIT = Limit(lambda unit: unit in ("", Unit.WORD.value), "must be 'word', or left out: then it is as the plan says")
+
+
+class TooFewForProfile(Misuse):
+    """{found:party is|parties are} fewer than the {need} that profile {profile!r} needs"""
+
+    found: int
+    need: int
+    profile: str
+    hint = "deal the documents out to more parties, or take another profile: `securetm explain open` says what that gives up"
 
 
 @dataclass(frozen=True)

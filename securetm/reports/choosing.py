@@ -33,9 +33,7 @@ from securetm.plans.forecast import (
     setting_under,
     tried_as,
 )
-from securetm.plans.profile_choice import Choice, Judged, choose, dealt_out, documents_needed
-from securetm.plans.profiles import read_profile
-from securetm.plans.protection_asked import (
+from securetm.plans.profile_choice import (
     BREAKERS,
     COORDINATOR,
     NOBODY,
@@ -43,8 +41,14 @@ from securetm.plans.protection_asked import (
     READER,
     SECRETS,
     Answers,
+    Choice,
+    Judged,
+    choose,
+    dealt_out,
+    documents_needed,
     threats_asked,
 )
+from securetm.plans.profiles import read_profile
 from securetm.plans.recommend import Recommendation, recommended
 from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
 from securetm.plans.written import plan_text

@@ -10,8 +10,8 @@ import pytest
 from securetm.accounting.calculator.group_privacy import grown
 from securetm.federation.budget.prices import bill_of
 from securetm.plans.agreement import agree
+from securetm.plans.profiles import TooFewForProfile
 from securetm.plans.recommend import plan_from_tables
-from securetm.profile_errors import TooFewForProfile
 
 from .calculated import budget, found
 

@@ -11,8 +11,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Mistake
 from securetm.federation.folder import begin
 from securetm.federation.soundness import agreed_apart, check_plan, check_survivors
-from securetm.plans.profiles import cohort_of
-from securetm.profile_errors import TooFewForProfile
+from securetm.plans.profiles import TooFewForProfile, cohort_of
 
 from .conftest import small_plan
 from .private import private_plan

@@ -30,8 +30,7 @@ from securetm.models.questions.word_sums import (
     required,
 )
 from securetm.plans.profiles import cohort_of, read_profile
-from securetm.profile_errors import WordsNotSelected
-from securetm.route import compile_route
+from securetm.route import WordsNotSelected, compile_route
 from securetm.testing.query_laws import QueryLaws, rows_of, summed
 
 LISTED = tuple(f"listed{number:04}" for number in range(3000))
