@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from lab.measuring import OnProgress, Row, told
+from securetm import federate
 from securetm.corpus.corpus import Corpus
-from securetm.federation.simulation.simulation import federate
 from securetm.federation.sources import corpora_of
 from securetm.plans.recommend import read_plan
 from securetm.plans.schema import DEFAULT_MODEL

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from lab.measuring import OnProgress, Row, told
+from securetm import federate
 from securetm.contracts import Memory
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
 from securetm.federation.folder import reopen
 from securetm.federation.party.alone import held_out_likelihood, trained_on
 from securetm.federation.party.documents import PartyDocuments
-from securetm.federation.simulation.simulation import documents_of, federate
+from securetm.federation.simulation.simulation import documents_of
 from securetm.models.quality import perplexity
 from securetm.runs.finished import FinishedRun
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from securetm import federate
 from securetm.corpus.building import CorpusBuilder
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_build import BuildingParts, CorpusBuild, UnwrittenBlocks
@@ -20,7 +21,6 @@ from securetm.corpus.readers import read_corpus
 from securetm.corpus.records import Columns, Record
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import Mistake
-from securetm.federation.simulation.simulation import federate
 from securetm.models.tensor_file import packed, unpacked
 from tests.repeatable import drawn_from
 

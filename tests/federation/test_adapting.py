@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import securetm
+from securetm import federate
 from securetm.contracts import Memory
 from securetm.corpus.corpus import Corpus
 from securetm.federation.party.alone import STAGES, adapt, rounds_of_adapting, trained_on
-from securetm.federation.simulation.simulation import federate
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.lda.matched import MatchedLDA

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from securetm import federate
 from securetm.corpus.corpus import Corpus
 from securetm.federation.document_minimum import TooFewToTakePart
-from securetm.federation.simulation.simulation import federate
 from securetm.federation.store import read_arrays
 from securetm.models.estimator import Estimator
 from securetm.plans.profiles import make_model

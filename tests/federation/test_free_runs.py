@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from securetm import federate
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Mistake
-from securetm.federation.simulation.simulation import federate
 from securetm.federation.wire import wire
 
 from ..cli.conftest import securetm

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from lab.synthetic_documents import LdaNodes, lda_nodes
+from securetm import federate
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
-from securetm.federation.simulation.simulation import federate
 
 from ..quick_part import quick
 

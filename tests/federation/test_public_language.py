@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from securetm import federate
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.public_words import frequent_words
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
 from securetm.federation.budget.words_needed import asked_about, expected_words, in_words
-from securetm.federation.simulation.simulation import federate
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import read_plan
 from securetm.plans.schema import TokeniserChoice, VocabularyChoice

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from securetm import federate
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, CannotWrite, Misuse, NotFound, SecuretmError
 from securetm.federation.folder import begin, reopen
-from securetm.federation.simulation.simulation import federate
 from securetm.federation.store import DamagedStore, write_bytes
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import plan_from_tables, read_plan

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from securetm import federate
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
-from securetm.federation.simulation.simulation import execute, federate
+from securetm.federation.simulation.simulation import execute
 from securetm.reports.runs import of_use
 from securetm.stages import Unwatched
 

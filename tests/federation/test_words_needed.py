@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from securetm import federate
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed, Mistake
 from securetm.federation.budget.words_needed import needed_by
-from securetm.federation.simulation.simulation import federate
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import read_plan

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,72 +90,6 @@ def bill_of(agreement: Agreement, parties: int) -> Bill:
     return Bill(words, each, agreement.plan.training.rounds, once, start)
 
 
-def calibrated(agreement: Agreement, parties: int, unit: Unit | None = None) -> Agreement:
-    """Adds the unit that the documents call for and, where the plan names only epsilon, the least noise that suffices."""
-    if agreement.budget is None:
-        return agreement
-    if unit is not None and agreement.unit is not Unit.WORD and not agreement.plan.privacy.unit:
-        agreement = agreement.with_privacy(unit=unit.value)
-    check_units(agreement.inputs, agreement.budget)
-    if agreement.unit is Unit.WORD:  # the noise is in the documents before any row is made of them, as large as epsilon says
-        bill_of(agreement, parties)
-        return agreement
-
-    check_additive(agreement.model)
-    agreement = with_words_noise(agreement)
-    if agreement.plan.privacy.epsilon and not agreement.plan.privacy.noise:
-        agreement = agreement.with_privacy(noise=_least_noise(agreement, parties))
-    bill_of(agreement, parties)  # what cannot be billed is refused now, not after the first answer was paid for
-    return agreement
-
-
-def with_words_noise(agreement: Agreement) -> Agreement:
-    """Adds the noise of the selection of words, where epsilon decides it."""
-    privacy, budget = agreement.plan.privacy, agreement.budget
-    if budget is None or not privacy.epsilon or agreement.plan.vocabulary.source != JOINT or privacy.words:
-        return agreement
-    return agreement.with_privacy(words=_words_noise(budget))
-
-
-def _words_noise(budget: Budget) -> float:
-    """Returns the noise at which the vocabulary alone would spend a quarter of epsilon."""
-    from dp_accounting import GaussianDpEvent
-
-    share = budget.delta * ALONE / 2
-    return _written_alike(noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], budget.epsilon / 4, share, FINEST, COARSEST))
-
-
-def _least_noise(agreement: Agreement, parties: int) -> float:
-    budget = agreement.budget
-    assert budget is not None
-
-    def spends(noise: float) -> list[Spend]:
-        return bill_of(agreement.with_privacy(noise=noise), parties).spends()
-
-    return _written_alike(noise_for(spends, budget.epsilon, budget.delta * ALONE, _finest(agreement, parties), COARSEST))
-
-
-def _written_alike(noise: float) -> float:
-    """Returns the noise rounded up to five digits: every role computes it, and processors differ in the last bits."""
-    step = 10.0 ** (math.floor(math.log10(noise)) - 4)
-    return float(f"{math.ceil(round(noise / step, 6)) * step:.5g}")
-
-
-def _finest(agreement: Agreement, parties: int) -> float:
-    """Returns the least noise that is not refused: shares of less noise are too narrow where rows are short."""
-    noise = FINEST
-    while noise < COARSEST:
-        try:
-            bill_of(agreement.with_privacy(noise=noise), parties)
-        except BadSetting as refusal:
-            if refusal.name != "noise_multiplier":
-                raise
-            noise *= 2
-        else:
-            break
-    return noise
-
-
 _ANY = 100.0  # a noise, where it does not matter which
 
 
@@ -196,6 +130,58 @@ class RunSpending:
         return (*((bill.start,) if bill.start else ()), replace(bill.round, count=bill.rounds))
 
 
+def calibrated(agreement: Agreement, parties: int, unit: Unit | None = None) -> Agreement:
+    """Adds the unit that the documents call for and, where the plan names only epsilon, the least noise that suffices."""
+    if agreement.budget is None:
+        return agreement
+    if unit is not None and agreement.unit is not Unit.WORD and not agreement.plan.privacy.unit:
+        agreement = agreement.with_privacy(unit=unit.value)
+    check_units(agreement.inputs, agreement.budget)
+    if agreement.unit is Unit.WORD:  # the noise is in the documents before any row is made of them, as large as epsilon says
+        bill_of(agreement, parties)
+        return agreement
+
+    check_additive(agreement.model)
+    agreement = with_words_noise(agreement)
+    if agreement.plan.privacy.epsilon and not agreement.plan.privacy.noise:
+        agreement = agreement.with_privacy(noise=_least_noise(agreement, parties))
+    bill_of(agreement, parties)  # what cannot be billed is refused now, not after the first answer was paid for
+    return agreement
+
+
+def with_words_noise(agreement: Agreement) -> Agreement:
+    """Adds the noise of the selection of words, where epsilon decides it."""
+    privacy, budget = agreement.plan.privacy, agreement.budget
+    if budget is None or not privacy.epsilon or agreement.plan.vocabulary.source != JOINT or privacy.words:
+        return agreement
+    return agreement.with_privacy(words=_words_noise(budget))
+
+
+def _words_noise(budget: Budget) -> float:
+    """Returns the noise at which the vocabulary alone would spend a quarter of epsilon."""
+    from dp_accounting import GaussianDpEvent
+
+    share = budget.delta * ALONE / 2
+    return _written_alike(noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], budget.epsilon / 4, share, FINEST, COARSEST))
+
+
+def _least_noise(agreement: Agreement, parties: int) -> float:
+    budget = agreement.budget
+    assert budget is not None
+
+    run, finest = RunSpending(agreement, parties), FINEST
+    while finest < COARSEST and not run.possible(finest):  # shares of less noise are too narrow where rows are short
+        finest *= 2
+    least = noise_for(lambda noise: run.bill(noise).spends(), budget.epsilon, budget.delta * ALONE, finest, COARSEST)
+    return _written_alike(least)
+
+
+def _written_alike(noise: float) -> float:
+    """Returns the noise rounded up to five digits: every role computes it, and processors differ in the last bits."""
+    step = 10.0 ** (math.floor(math.log10(noise)) - 4)
+    return float(f"{math.ceil(round(noise / step, 6)) * step:.5g}")
+
+
 def noise_for_runs(agreement: Agreement, parties: int, runs: int) -> float:
     """The least noise of a round with which so many runs over the same documents fit into the agreement's budget."""
     run = RunSpending(with_words_noise(agreement), parties)
@@ -215,7 +201,7 @@ def epsilon_of_one(budget: Budget, runs: int) -> float:
 _STEPS = 100  # of a run: composing losses takes longer than a round, so the answers are counted up to the next step
 
 
-@dataclass(frozen=True)
+@dataclass
 class PlannedSpending:
     """What a party has spent at most after so many answers of the training.
 
@@ -224,9 +210,7 @@ class PlannedSpending:
 
     agreement: Agreement
     parties: int
-
-    def __hash__(self) -> int:
-        return hash((self.agreement.digest, self.parties))
+    _epsilon: dict[int, float] = field(default_factory=dict)  # by the number of answers
 
     def after(self, answers: int) -> dict[str, Any] | None:
         """Returns epsilon and delta for each unit; nothing where there is no budget. It never says too little."""
@@ -236,8 +220,10 @@ class PlannedSpending:
         rounds = self.agreement.plan.training.rounds
         step = max(1, rounds // _STEPS)
         counted = min(-(-answers // step) * step, max(rounds, answers))
-        epsilon = _epsilon(self, counted)
-        spent = {"unit": budget.unit.value, "epsilon": epsilon, "delta": budget.delta, "budget": budget.epsilon}
+        if counted not in self._epsilon:
+            spends = replace(self.bill, rounds=counted, round=self.bill.round if counted else None).spends()
+            self._epsilon[counted] = total(spends, ALONE * budget.delta).epsilon if spends else 0.0
+        spent = {"unit": budget.unit.value, "epsilon": self._epsilon[counted], "delta": budget.delta, "budget": budget.epsilon}
         before = before_in_trial(self.agreement)  # at most: whose documents the earlier runs read, the ledgers know
         return before.added_to(spent) if before.entries else spent
 
@@ -245,12 +231,3 @@ class PlannedSpending:
     def bill(self) -> Bill:
         """The bill of the whole run."""
         return bill_of(self.agreement, self.parties)
-
-
-@lru_cache(maxsize=4)
-def _epsilon(spending: PlannedSpending, answers: int) -> float:
-    budget = spending.agreement.budget
-    assert budget is not None
-    bill = replace(spending.bill, rounds=answers, round=spending.bill.round if answers else None)
-    spends = bill.spends()
-    return total(spends, ALONE * budget.delta).epsilon if spends else 0.0

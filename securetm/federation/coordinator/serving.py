@@ -41,7 +41,7 @@ from securetm.federation.folder import (
 from securetm.federation.origins import before_by_name, facts_of, product_of, run_between_organisations
 from securetm.federation.release import release
 from securetm.federation.store import CoordinatorStore, json_bytes, read_json, write_bytes
-from securetm.federation.transcript import Parties, Recorded, RecordingWatch, Transcript, WorkTimer
+from securetm.federation.transcript import Parties, Recorded, Transcript, WorkTimer
 from securetm.models.noisy_counts import top_words_above_noise
 from securetm.models.quality import named_topics
 from securetm.plans.agreement import Agreement
@@ -332,7 +332,7 @@ class Serving:
         store = ServedStore(folder, self.standing)
         kept = store.kept_state(CHECKPOINT)
         transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
-        watch = StandingWatch(self.standing, RecordingWatch(recorded, Unwatched()))
+        watch = StandingWatch(recorded, Unwatched(), standing=self.standing)
         coordinator = Coordinator(
             folder.members, agreement, recorded, store, OperatingSystem(), watch, folder.keys, self.attendance, folder.holds
         )

@@ -332,22 +332,17 @@ class Observed:
 
 
 @dataclass
-class StandingWatch:
-    """Tells the standing what the coordinator does. It passes everything on to the watch that records."""
+class StandingWatch(RecordingWatch):
+    """Tells the standing, too, what the coordinator does."""
 
-    standing: Standing
-    recording: RecordingWatch
-
-    def round_begins(self, serial: int) -> None:
-        """A question is about to be asked."""
-        self.recording.round_begins(serial)
+    standing: Standing = field(kw_only=True)
 
     def opened(self, serial: int, answer: Answer) -> None:
         """An answer was opened."""
-        self.recording.opened(serial, answer)
+        super().opened(serial, answer)
         self.standing.opened(answer.survivors)
 
     def trained(self, done: int, total: int) -> None:
         """A round of the training has ended."""
-        self.recording.trained(done, total)
+        super().trained(done, total)
         self.standing.round_ended(done, total)

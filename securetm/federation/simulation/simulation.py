@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from securetm.accounting.ledger import Ledger
@@ -19,11 +18,10 @@ from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed
 from securetm.federation.budget.ledgers import own_budget
-from securetm.federation.budget.words_needed import check_words
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
 from securetm.federation.coordinator.rounds import NoBudgetLeft
 from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
-from securetm.federation.folder import RESULT, RunFolder, alone_in, begin, bind_all, check, result_of
+from securetm.federation.folder import RESULT, RunFolder, alone_in, bind_all, check, result_of
 from securetm.federation.party.failure_log import failures_in
 from securetm.federation.party.party import Party
 from securetm.federation.party.state import learned_in
@@ -31,7 +29,6 @@ from securetm.federation.release import release
 from securetm.federation.simulation.comparison import compare
 from securetm.federation.simulation.parties import InProcess, Workers
 from securetm.federation.simulation.result import origin_of_run, summary
-from securetm.federation.soundness import check_floor
 from securetm.federation.store import (
     COMMON,
     CoordinatorStore,
@@ -42,29 +39,8 @@ from securetm.federation.store import (
 )
 from securetm.federation.transcript import Parties, Recorded, RecordingWatch, Transcript, WorkTimer
 from securetm.models.quality import diversity, top_words
-from securetm.plans.agreement import agree
-from securetm.plans.recommend import read_plan
 from securetm.private_files import check_private
-from securetm.stages import Stages, Unwatched
-
-
-def federate(
-    corpora: Mapping[str, Corpus],
-    folder: str | Path,
-    settings: Mapping[str, Any] | None = None,
-    *,
-    workers: int = 1,
-    ledgers: str | Path | None = None,
-    comparison: bool = True,
-) -> dict[str, Any]:
-    """Trains a federation of these parties in a new folder: `securetm.federate`, without the statement on what may leave."""
-    plan = read_plan(None, settings or {})
-    agreement = agree(plan)
-    check_floor(agreement, len(corpora))
-    check_words(agreement, corpora)
-    home = None if ledgers is None else Path(ledgers)
-    begun = begin(Path(folder), plan, corpora, ledgers=home)
-    return execute(begun, Unwatched(), workers=workers, comparison=comparison)
+from securetm.stages import Stages
 
 
 def execute(

@@ -13,8 +13,13 @@ from securetm.auditing.record import Audit
 from securetm.auditing.verdicts import BROKEN
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.report_signatures import ENDING, Signer
+from securetm.federation.budget.words_needed import check_words
+from securetm.federation.folder import begin
 from securetm.federation.release import MODEL, RELEASE
-from securetm.federation.simulation import simulation
+from securetm.federation.simulation.simulation import execute
+from securetm.federation.soundness import check_floor
+from securetm.plans.agreement import agree
+from securetm.plans.recommend import read_plan
 from securetm.reports.audit_report import audit_page
 from securetm.reports.audit_wording import quotes
 from securetm.reports.document import Document
@@ -28,6 +33,7 @@ from securetm.reports.statement.questions import SignedReport
 from securetm.reports.statement.sources import released_files, sources_of
 from securetm.reports.statement.statement import Statement, sheet, statement_on
 from securetm.runs.federation_result import FederationResult
+from securetm.stages import Unwatched
 
 STATEMENT = "statement"  # the sheets in `release/`, and the end of the name of the statement's file elsewhere
 HTML, PDF, MARKDOWN = ".html", ".pdf", ".md"
@@ -175,9 +181,12 @@ def federate(
     A privacy budget is that of this trial, unless `ledgers` is a folder: there it is the documents' own, over all runs.
     What may leave of the run is in `release/` in the folder, with a statement; nothing else may.
     """
-    result = FederationResult(
-        simulation.federate(corpora, folder, settings, workers=workers, ledgers=ledgers, comparison=comparison)
-    )
+    plan = read_plan(None, settings or {})
+    agreement = agree(plan)
+    check_floor(agreement, len(corpora))
+    check_words(agreement, corpora)
+    begun = begin(Path(folder), plan, corpora, ledgers=None if ledgers is None else Path(ledgers))
+    result = FederationResult(execute(begun, Unwatched(), workers=workers, comparison=comparison))
     if result["rounds"]:
         write_release(Path(folder))
     return result
