@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -44,13 +43,3 @@ def test_topics_are_never_named_by_other_words(harm: Callable[[list[str]], list[
         told = " ".join(said.err.split())
         assert "vocabulary.txt is not as its run wrote it" in told, command
         assert "securetm: hint: restore it" in told
-
-
-def test_a_run_of_an_earlier_version_is_read_with_a_word_about_it(changed: Path) -> None:
-    assert "no digests" not in securetm("topics", "runs/changed").err
-    facts = json.loads((changed / "run.json").read_text("utf-8"))
-    (changed / "run.json").write_text(json.dumps({name: value for name, value in facts.items() if name != "digests"}), "utf-8")
-    (changed / "kept.json").unlink()
-    said = securetm("topics", "runs/changed")
-    assert said.code == 0
-    assert "changes of its files cannot be detected" in " ".join(said.err.split())

@@ -12,6 +12,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.plans.recommend import plan_from_tables
 from securetm.plans.schema import Plan
+from securetm.stages import Unwatched
 
 if TYPE_CHECKING:
     from .staged import Stage
@@ -45,6 +46,16 @@ def five(corpora: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
     more = [name for name in FIVE if name not in corpora]
     extra = {name: Corpus.from_strings(texts(FIVE[name], 50, 7), name=name) for name in more}
     return {**corpora, **extra}
+
+
+@pytest.fixture(scope="session")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keys and a roster of five parties that join out of their own files, which every test copies."""
+    from securetm.trial.files import make_trial
+
+    folder = tmp_path_factory.mktemp("trial") / "keys"
+    make_trial(folder, "masked", 2, Unwatched())
+    return folder
 
 
 def small_plan(**more: object) -> Plan:

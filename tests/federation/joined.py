@@ -23,7 +23,6 @@ from securetm.plans.agreement import agree
 from securetm.plans.origins import accepted_as
 from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.stages import Unwatched
-from securetm.trial.files import make_trial
 
 from .conftest import FIVE, texts
 from .test_what_a_reply_tells import Nobody
@@ -41,14 +40,21 @@ identity = "{identity}"
 [privacy]
 {privacy}
 """
+PLAN = """
+profile = "masked"
+[model]
+name = "lda"
+n_topics = 3
+[vocabulary]
+min_documents = 2
+max_share = 1.0
+most_candidates = 500
+[training]
+rounds = 2
+held_out = 0.2
+"""
 WAIT = 60.0  # seconds that a test waits for what happens in milliseconds
 NAMES = ("numpy", "scikit-learn", "scipy", "standard-library", "torch")  # of a trial, in the order of the roster
-
-
-def make_keys(folder: Path) -> Path:
-    """Keys and a roster of five parties, which every test copies."""
-    make_trial(folder, "masked", 2, Unwatched())
-    return folder
 
 
 @dataclass

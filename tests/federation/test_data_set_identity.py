@@ -18,7 +18,7 @@ from securetm.federation.party.state import PartyWatch
 from securetm.federation.wire import wire
 
 from .conftest import FIVE, texts
-from .joined import NAMES, Organisations, make_keys, trained
+from .joined import NAMES, Organisations, trained
 from .played import Played
 from .private import public_words
 
@@ -41,11 +41,6 @@ rounds = {rounds}
 unit = "document"
 epsilon = {epsilon}
 """
-
-
-@pytest.fixture(scope="session")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_keys(tmp_path_factory.mktemp("trial") / "keys")
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from securetm.stages import Unwatched
 from tests.corpus.tiny_sentence_model import tiny_model
 
 from .conftest import FIVE, SHARED, small_plan, texts
-from .joined import Organisations, make_keys, trained
+from .joined import Organisations, trained
 
 PLAN = """
 profile = "masked"
@@ -108,8 +108,7 @@ def test_new_documents_are_embedded_as_in_training(sentence_model: Path, tmp_pat
     assert np.any(shares[0] != shares[1])
 
 
-def test_organisations_embed_their_own_documents(sentence_model: Path, tmp_path: Path) -> None:
-    keys = make_keys(tmp_path / "keys")
+def test_organisations_embed_their_own_documents(keys: Path, sentence_model: Path, tmp_path: Path) -> None:
     plan = PLAN.format(sentence_model)
     organisations = Organisations.of(keys, tmp_path / "all", plan)
     result, joined = trained(organisations, tmp_path / "coordinator")

@@ -27,28 +27,9 @@ from securetm.reports.topic_page import shown_topics, topic_page
 from securetm.runs.finished import FinishedRun, load
 
 from .conftest import FIVE, texts
-from .joined import NAMES, Organisations, make_keys, trained
+from .joined import NAMES, PLAN, Organisations, trained
 from .played import Played, settled
 from .staged import WORDS
-
-PLAN = """
-profile = "masked"
-[model]
-name = "lda"
-n_topics = 3
-[vocabulary]
-min_documents = 2
-max_share = 1.0
-most_candidates = 500
-[training]
-rounds = 2
-held_out = 0.2
-"""
-
-
-@pytest.fixture(scope="session")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_keys(tmp_path_factory.mktemp("trial") / "keys")
 
 
 @pytest.fixture

@@ -13,25 +13,11 @@ from securetm.federation.party.result import REPORT
 from securetm.federation.store import write_json
 from securetm.runs.kept_runs import PARTY, delete, found_run, runs_in
 
-from .joined import Organisations, make_keys, trained
-
-PLAN = """
-profile = "masked"
-[model]
-name = "lda"
-n_topics = 3
-[vocabulary]
-min_documents = 2
-max_share = 1.0
-most_candidates = 500
-[training]
-rounds = 2
-held_out = 0.2
-"""
+from .joined import PLAN, Organisations, trained
 
 
-def test_a_party_deletes_its_results_and_keeps_what_it_has_to_remember(tmp_path: Path) -> None:
-    organisations = Organisations.of(make_keys(tmp_path / "trial"), tmp_path / "all", PLAN)
+def test_a_party_deletes_its_results_and_keeps_what_it_has_to_remember(keys: Path, tmp_path: Path) -> None:
+    organisations = Organisations.of(keys, tmp_path / "all", PLAN)
     _, joined = trained(organisations, tmp_path / "coordinator")
     report, home = joined.reports["torch"], organisations.home("torch")
     (run,) = runs_in(home)

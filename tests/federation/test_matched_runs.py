@@ -102,13 +102,6 @@ def test_an_interrupted_run_goes_on_to_the_same_topics(corpora: Mapping[str, Cor
     assert all((one[name] == two[name]).all() for name in one)
 
 
-def test_a_party_with_none_of_the_agreed_words_changes_nothing(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    stranger = Corpus.from_strings(["Quince brine anvil.", "Zither gable."], name="zzz")
-    for name, parties in (("three", corpora), ("four", {**corpora, "zzz": stranger})):
-        execute(begin(tmp_path / name, plan_of(), parties), Unwatched())
-    np.testing.assert_array_equal(learned(tmp_path / "three")["counts"], learned(tmp_path / "four")["counts"])
-
-
 def test_each_party_is_shown_its_own_model_and_no_other(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     execute(begin(tmp_path / "run", plan_of(), corpora), Unwatched())
     model, state = agree(plan_of()).model, learned(tmp_path / "run")

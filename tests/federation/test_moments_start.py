@@ -31,7 +31,7 @@ from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
 from .conftest import small_plan
-from .joined import Organisations, make_keys, trained
+from .joined import Organisations, trained
 from .killed_run import ended
 from .played import Played
 from .private import PUBLIC, paying_parties, private_plan
@@ -196,10 +196,10 @@ epsilon = 4.0
 
 
 @pytest.mark.slow
-def test_organisations_of_their_own_answer_it_over_a_network(tmp_path: Path) -> None:
+def test_organisations_of_their_own_answer_it_over_a_network(keys: Path, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("\n".join(PUBLIC), "utf-8")
     plan = NETWORK.format(words=tmp_path / "words.txt")
-    organisations = Organisations.of(make_keys(tmp_path / "keys"), tmp_path / "all", plan)
+    organisations = Organisations.of(keys, tmp_path / "all", plan)
     _, joined = trained(organisations, tmp_path / "coordinator")
     assert joined.problems == {}
     for report in joined.reports.values():

@@ -15,15 +15,15 @@ from securetm.federation.folder import begin
 from securetm.plans.schema import Plan
 
 from .conftest import FIVE, texts
-from .joined import NAMES, Organisations, make_keys
+from .joined import NAMES, Organisations
 from .private import private_plan
 from .test_joining import PLAN
 
 
 @pytest.fixture(scope="module")
-def organisations(tmp_path_factory: pytest.TempPathFactory) -> Organisations:
+def organisations(keys: Path, tmp_path_factory: pytest.TempPathFactory) -> Organisations:
     folder = tmp_path_factory.mktemp("organisations")
-    return Organisations.of(make_keys(folder / "keys"), folder / "all", PLAN)
+    return Organisations.of(keys, folder / "all", PLAN)
 
 
 def test_a_party_names_its_documents_under_a_secret_of_its_home(organisations: Organisations) -> None:

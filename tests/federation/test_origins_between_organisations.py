@@ -14,7 +14,7 @@ from securetm.models.stored_model import origin_of_model
 from securetm.models.tensor_file import packed, unpacked
 from securetm.plans.origins import accepted_as
 
-from .joined import NAMES, Joined, Organisations, accepted, make_keys, trained
+from .joined import NAMES, Joined, Organisations, accepted, trained
 from .private import public_words
 
 BUDGET = """
@@ -33,11 +33,11 @@ LISTED = BUDGET + '[vocabulary]\nfile = "{words}"\n[origins]\nvocabulary = "made
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Organisations, Joined]:
+def first(keys: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Organisations, Joined]:
     """Five organisations that trained a model under a budget."""
     folder = tmp_path_factory.mktemp("organisations")
     plan = LISTED.format(words=public_words(folder))
-    organisations = Organisations.of(make_keys(folder / "keys"), folder / "all", plan)
+    organisations = Organisations.of(keys, folder / "all", plan)
     _, joined = trained(organisations, folder / "coordinator")
     assert joined.problems == {}
     return organisations, joined

@@ -27,7 +27,7 @@ from securetm.plans.schema import Plan
 from securetm.stages import Unwatched
 
 from .conftest import FIVE, SHARED, small_plan
-from .joined import NAMES, Organisations, make_keys, trained
+from .joined import NAMES, Organisations, trained
 from .private import PUBLIC, private_plan
 
 LDA_VI = {"name": "lda-vi", "n_topics": 4}
@@ -146,8 +146,8 @@ vectors = "{vectors}"
 """
 
 
-def test_a_coordinator_and_parties_of_their_own_begin_at_public_topics(vectors: Path, tmp_path: Path) -> None:
-    organisations = Organisations.of(make_keys(tmp_path / "keys"), tmp_path / "all", NETWORK.format(vectors=vectors))
+def test_a_coordinator_and_parties_of_their_own_begin_at_public_topics(keys: Path, vectors: Path, tmp_path: Path) -> None:
+    organisations = Organisations.of(keys, tmp_path / "all", NETWORK.format(vectors=vectors))
     result, joined = trained(organisations, tmp_path / "coordinator")
     assert joined.problems == {}
     assert PublicKnowledge.kept_in(result.state) is not None

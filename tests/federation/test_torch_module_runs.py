@@ -24,7 +24,7 @@ from tests.models.torch_module import networks
 
 from ..forking import ended
 from .conftest import small_plan
-from .joined import Organisations, make_keys, trained
+from .joined import Organisations, trained
 
 NETWORK = f"{networks.__name__}:SmallNetwork"
 PLAN = f"""
@@ -91,9 +91,9 @@ def test_a_plan_without_a_module() -> None:
 
 
 def test_organisations_train_it_and_a_policy_may_forbid_it_before_it_is_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    organisations = Organisations.of(make_keys(tmp_path / "keys"), tmp_path / "all", PLAN)
+    organisations = Organisations.of(keys, tmp_path / "all", PLAN)
     organisations.write("numpy", policy=f'modules = ["{NETWORK}"]')
     _, joined = trained(organisations, tmp_path / "coordinator")
     assert joined.problems == {}
