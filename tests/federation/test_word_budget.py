@@ -72,31 +72,35 @@ def entries(folder: RunFolder, name: str = "north") -> list[Any]:
         return [entry.content for entry in ledger.entries() if entry.content["kind"] == "spent"]
 
 
-def test_three_rounds_are_charged_once_and_say_so(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    folder, result = ran(tmp_path, "run", plan_of(tmp_path), corpora)
+@pytest.fixture(scope="module")
+def first(corpora: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, dict[str, Any]]:
+    """A run that spent the whole budget of its documents, and its result. Later runs over them meet its ledgers."""
+    place = tmp_path_factory.mktemp("first")
+    return ran(place, "run", plan_of(place), corpora)
+
+
+def test_three_rounds_are_charged_once_and_say_so(first: tuple[RunFolder, dict[str, Any]]) -> None:
+    folder, result = first
     assert (result["rounds"], result["stopped"]) == (3, "rounds")
     for spent in result["spent"]:
         assert (spent["unit"], spent["delta"]) == ("word", 1e-9)
         assert spent["epsilon"] == pytest.approx(8.0)
         assert spent["epsilon"] <= 8.0
         assert len(entries(folder, spent["party"])) == 1
+        per = spent["per_document"]  # said by the party
+        assert 12 <= per["median_words"] <= per["p95_words"] < 30
+        assert per["median_epsilon"] == pytest.approx(8.0 * per["median_words"])
+        assert per["p95_epsilon"] == pytest.approx(8.0 * per["p95_words"])
     (entry,) = entries(folder)
     assert entry["unit"] == entry["about"]["unit"] == "word"
 
 
-def test_what_it_means_for_a_whole_document_is_said_by_the_party(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    _, result = ran(tmp_path, "run", plan_of(tmp_path), corpora)
-    for spent in result["spent"]:
-        per = spent["per_document"]
-        assert 12 <= per["median_words"] <= per["p95_words"] < 30
-        assert per["median_epsilon"] == pytest.approx(8.0 * per["median_words"])
-        assert per["p95_epsilon"] == pytest.approx(8.0 * per["p95_words"])
-
-
-def test_another_run_over_the_same_documents_and_words_costs_nothing(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    first, _ = ran(tmp_path, "first", plan_of(tmp_path), corpora)
-    folder, result = ran(tmp_path, "second", plan_of(tmp_path, model__n_topics=4), corpora)
-    assert folder.ledger("north") == first.ledger("north")
+def test_another_run_over_the_same_documents_and_words_costs_nothing(
+    first: tuple[RunFolder, dict[str, Any]], corpora: Mapping[str, Corpus]
+) -> None:
+    place = first[0].path.parent
+    folder, result = ran(place, "second", plan_of(place, model__n_topics=4), corpora)
+    assert folder.ledger("north") == first[0].ledger("north")
     assert result["rounds"] == 3
     assert len(entries(folder)) == 1
     assert all(spent["epsilon"] == 0 and spent["all_runs"] == pytest.approx(8.0) for spent in result["spent"])
@@ -104,17 +108,17 @@ def test_another_run_over_the_same_documents_and_words_costs_nothing(corpora: Ma
 
 @pytest.mark.parametrize("changed", ["words", "documents", "epsilon"])
 def test_other_words_or_documents_are_other_noise_that_is_not_afforded(
-    changed: str, corpora: Mapping[str, Corpus], tmp_path: Path
+    changed: str, first: tuple[RunFolder, dict[str, Any]], corpora: Mapping[str, Corpus]
 ) -> None:
-    ran(tmp_path, "first", plan_of(tmp_path), corpora)
-    more: dict[str, Any] = {}
+    place, more, parties = first[0].path.parent, dict[str, Any](), dict(corpora)
     if changed == "words":
-        (tmp_path / "fewer.txt").write_text("\n".join(PUBLIC[:-1]), "utf-8")
-        more = {"vocabulary__file": str(tmp_path / "fewer.txt")}
+        (place / "fewer.txt").write_text("\n".join(PUBLIC[:-1]), "utf-8")
+        more = {"vocabulary__file": str(place / "fewer.txt")}
     elif changed == "epsilon":
         more = {"privacy__epsilon": 4.0}
-    others = {name: corpus.select(np.arange(len(corpus) - 9)) for name, corpus in corpora.items()}
-    folder, result = ran(tmp_path, "second", plan_of(tmp_path, **more), others if changed == "documents" else corpora)
+    else:
+        parties = {name: corpus.select(np.arange(len(corpus) - 9)) for name, corpus in corpora.items()}
+    folder, result = ran(place, changed, plan_of(place, **more), parties)
     assert (result["rounds"], result["stopped"]) == (0, "budget")
     assert len(entries(folder)) == 1
 
@@ -133,27 +137,6 @@ def test_a_larger_budget_affords_a_second_list_of_words(twice: str, corpora: Map
 
 
 # ---- killed in between ---------------------------------------------------------------------------------------------
-
-
-class After(Unwatched):
-    """Stops the run after so many rounds, as Ctrl-C does."""
-
-    def __init__(self, rounds: int) -> None:
-        self.left = rounds
-
-    def step(self, done: int) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise KeyboardInterrupt
-
-
-def test_a_run_that_goes_on_uses_the_noise_that_it_drew(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    folder = begin(tmp_path / "run", plan_of(tmp_path), corpora)
-    with pytest.raises(Failed, match="the run was interrupted after round"):
-        execute(folder, After(2))
-    result = execute(reopen(folder.path), Unwatched())
-    assert (result["rounds"], result["stopped"]) == (3, "rounds")
-    assert all(len(entries(folder, name)) == 1 for name in corpora)
 
 
 def test_a_run_that_was_killed_without_warning_goes_on_with_the_noise_that_it_drew(
@@ -319,9 +302,9 @@ def test_which_documents_are_learned_from_does_not_depend_on_their_words(corpora
 # ---- what is said of it --------------------------------------------------------------------------------------------
 
 
-def test_no_epsilon_of_words_is_said_without_what_it_is_of(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+def test_no_epsilon_of_words_is_said_without_what_it_is_of(first: tuple[RunFolder, dict[str, Any]]) -> None:
     """Not by `explain`, not by the calculator, not by a ledger, not after a run."""
-    folder, result = ran(tmp_path, "run", plan_of(tmp_path), corpora)
+    folder, result = first
     to = Console(file=io.StringIO(), width=400)
     show_run(result, "", to)
     show_explanation(explain("iftm"), to)
