@@ -89,6 +89,14 @@ def at(wave: int, happens: Callable[[], None]) -> Callable[[int], None]:
     return lambda number: happens() if number == wave else None
 
 
+class Killed(BaseException):
+    """As a process that is killed: no `except` of the product sees it."""
+
+
+def dies(*_: object) -> None:
+    raise Killed
+
+
 def test_it_ends_with_the_model_of_a_simulation(site: Site, model: bytes) -> None:
     site.parties.come(*FIVE)
     result = site.serving().run()
@@ -140,12 +148,6 @@ def test_a_party_that_declines_stands_in_the_terminal_at_once_and_in_the_last_wo
 
 
 def test_a_killed_coordinator_goes_on_from_the_last_round(site: Site, model: bytes) -> None:
-    class Killed(BaseException):
-        pass
-
-    def dies() -> None:
-        raise Killed
-
     site.parties.come(*FIVE)
     for wave in (3, 15, 12):
         site.parties.before_wave = at(site.parties.waves + wave, dies)
@@ -166,7 +168,7 @@ def test_ctrl_c_says_how_to_go_on(site: Site, model: bytes) -> None:
         site.serving().run()
     assert COMMAND in stop.value.advice()
     assert stop.value.exit_code == 3
-    assert site.events("stopped")[0]["round"] == stop.value.rounds > 0
+    assert site.events("stopped")[0]["round"] == stop.value.facts()["rounds"] > 0
     site.parties.before_wave = lambda _: None
     site.serving().run()
     assert site.model == model
@@ -207,9 +209,6 @@ def test_a_run_waits_as_long_for_parties_that_it_needs_where_it_can_do_without_o
 
 
 def test_a_run_under_way_does_not_wait_for_a_party_that_it_can_do_without(site: Site) -> None:
-    class Killed(BaseException):
-        pass
-
     def dies() -> None:
         site.parties.go("south", killed=True)
         raise Killed
@@ -244,12 +243,6 @@ def test_with_fewer_survivors_it_goes_on_without_a_party_and_takes_it_in_again(s
 def test_what_is_asked_once_waits_for_a_party_that_was_in_it(site: Site) -> None:
     """The coordinator was killed over the words in common of all parties: nobody finds them without one of these."""
 
-    class Killed(BaseException):
-        pass
-
-    def dies() -> None:
-        raise Killed
-
     def vanishes() -> None:
         site.parties.go("south")
         back.start()
@@ -267,9 +260,6 @@ def test_what_is_asked_once_waits_for_a_party_that_was_in_it(site: Site) -> None
 
 
 def test_a_crash_with_a_party_that_never_comes_back(site: Site) -> None:
-    class Killed(BaseException):
-        pass
-
     def dies() -> None:
         site.parties.go("south", killed=True)
         raise Killed
@@ -311,12 +301,6 @@ def test_a_run_that_has_ended_hands_its_model_to_who_comes_late(site: Site) -> N
 
 
 def test_killed_after_the_training_it_asks_nobody_again(site: Site, model: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Killed(BaseException):
-        pass
-
-    def dies(*_: object) -> None:
-        raise Killed
-
     site.parties.come(*FIVE)
     with monkeypatch.context() as patch:
         patch.setattr("securetm.federation.coordinator.serving.served_result", dies)
