@@ -29,25 +29,6 @@ from securetm.plans.agreement import Agreement
 from securetm.plans.schema import TrainingChoice
 from securetm.sessions.session_errors import SurvivorsMissing
 
-
-def followed(questions: Questions, state: State, members: Sequence[str], documents: int) -> TrainingChoice:
-    """Returns the plan's [training] with the number of rounds that its epochs are, at most those that it allows."""
-    choice = questions.agreement.plan.training
-    if not choice.epochs:
-        return choice
-    batch = questions.make(TRAIN, questions.shown(TRAIN, state, members[0])).terms.batch
-    return replace(choice, rounds=min(choice.rounds, rounds_of(questions.agreement, batch, len(members), documents)))
-
-
-def rounds_of(agreement: Agreement, batch: int, parties: int, documents: int) -> int:
-    """Returns how many rounds read every training document as often as the plan says. A batch of 0 is all documents."""
-    choice, model = agreement.plan.training, agreement.model
-    if not batch:
-        return max(1, math.ceil(choice.epochs / model.epochs_per_round))
-    trained_on = documents * (1 - choice.held_out)
-    return max(1, math.ceil(choice.epochs * trained_on / (batch * cohort_size(parties, agreement))))
-
-
 ENDED, HANDED_OUT = "ended", "handed out"  # in the coordinator's store: what it ended with, who has the finished model
 
 
@@ -171,3 +152,21 @@ class Coordinator(Rounds):
                 raise
             self._disallowed = True
         return None
+
+
+def followed(questions: Questions, state: State, members: Sequence[str], documents: int) -> TrainingChoice:
+    """Returns the plan's [training] with the number of rounds that its epochs are, at most those that it allows."""
+    choice = questions.agreement.plan.training
+    if not choice.epochs:
+        return choice
+    batch = questions.make(TRAIN, questions.shown(TRAIN, state, members[0])).terms.batch
+    return replace(choice, rounds=min(choice.rounds, rounds_of(questions.agreement, batch, len(members), documents)))
+
+
+def rounds_of(agreement: Agreement, batch: int, parties: int, documents: int) -> int:
+    """Returns how many rounds read every training document as often as the plan says. A batch of 0 is all documents."""
+    choice, model = agreement.plan.training, agreement.model
+    if not batch:
+        return max(1, math.ceil(choice.epochs / model.epochs_per_round))
+    trained_on = documents * (1 - choice.held_out)
+    return max(1, math.ceil(choice.epochs * trained_on / (batch * cohort_size(parties, agreement))))

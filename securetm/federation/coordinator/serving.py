@@ -78,97 +78,10 @@ class TooFewCame(SecuretmError):
     )
 
 
-def served_folder(
-    path: Path, agreement: Agreement, federation: str, keys: Mapping[str, bytes], *, with_content: bool = False
-) -> RunFolder:
-    """Opens the run in this folder if it is of the same federation and agreement; makes a new one if there is none.
-
-    Members and their keys are those of the present roster: a party may have come, left, or changed its keys.
-    """
-    if not (path / KEPT).is_file() or not (path / RUN).is_file():
-        return _begun(path, agreement, federation, keys, with_content)
-    folder = reopen(path, str(agreement.plan.model.settings.get("module", "")))
-    same = {
-        "plan": folder.agreement.digest == agreement.digest,
-        "profile": folder.agreement.profile.digest == agreement.profile.digest,
-        "federation": read_json(path / RUN).get("federation") == federation,
-    }
-    for what, fits in same.items():
-        if not fits:
-            raise Mistake(
-                "{path} holds a run under another {what} than the one that was given",
-                hint='give the plan that the run began with, or another folder: [coordinator] out = "..." begins a new run',
-                path=str(path),
-                what=what,
-            )
-    return replace(folder, agreement=agreement, members=tuple(keys), keys=dict(keys))
-
-
-def origin_of_served(folder: RunFolder) -> Origin:
-    """The origin of what this federation learned: no party spends more than the run's budget."""
-    run = run_between_organisations(str(read_json(folder.path / RUN)["federation"]), folder.agreement)
-    return product_of(folder.agreement, run, folder.members)
-
-
-def _begun(path: Path, agreement: Agreement, federation: str, keys: Mapping[str, bytes], with_content: bool) -> RunFolder:
-    if not (path / "coordinator").exists():  # killed before it had begun
-        (path / RUN).unlink(missing_ok=True)
-    check_free(path)
-    private_folder(path)
-    name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
-    folder = RunFolder(path, agreement, tuple(keys), with_content, dict(keys), name, path / LEDGERS)
-    write_record(folder, {"federation": federation})
-    bind(path, [path / RUN])
-    return folder
-
-
 UNKNOWN = (
     "useful", "baseline", "control", "alone", "shared_at_party", "adapted_at_party", "topics_alone", "comparison", "prevalence",
     "documents", "source", "dropped", "not_finite",
 )  # fmt: skip
-
-
-def served_result(
-    folder: RunFolder, trained: Trained, timer: WorkTimer, spent: Callable[[int], Mapping[str, Any] | None]
-) -> dict[str, Any]:
-    """Returns what the coordinator may know of a finished run. Where parties keep the model, it has no topics."""
-    model, plan = folder.agreement.model, folder.agreement.plan
-    seen = trained.rounds > 0 and folder.agreement.profile.aggregation.opened_by == "coordinator"
-    up, down = timer.transcript.traffic()
-    return {
-        "run": folder.path.resolve().name,
-        "directory": str(folder.path),
-        "model": plan.model.name,
-        "profile": plan.profile,
-        "parties": list(folder.members),
-        "rounds": trained.rounds,
-        "topics": named_topics(model.topics(trained.state), trained.vocabulary) if seen else [],
-        "above_noise": top_words_above_noise(model, trained.state) if seen else None,
-        **(model.findings(trained.state) if seen else {}),
-        "start": Beginning.under(folder.agreement, trained.vocabulary if seen else ()).facts(len(trained.vocabulary)),
-        "moved": moved_since(folder.agreement, trained.state if seen else {}, trained.vocabulary),
-        "quality": {name: value for name, value in trained.quality.items() if value == value},
-        "quality_by_simulation": [],
-        "stopped": trained.stopped,
-        "epochs": plan.training.epochs,
-        **dict.fromkeys(UNKNOWN),
-        "spent": [_spent(folder, name, spent(trained.rounds)) for name in folder.members],
-        "origins": facts_of(folder.agreement, origin_of_served(folder)),
-        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(timer.seconds(), 2),
-        "bytes_up": up,
-        "bytes_down": down,
-    }
-
-
-def _spent(folder: RunFolder, name: str, planned: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What this run spent of one party's budget by its plan, with what it started from; the party's ledger is not here."""
-    if planned is None:
-        return {"party": name, "unit": "document", "epsilon": None, "delta": None}
-    own = {**planned, **planned.get("own", {})}
-    return before_by_name(folder.agreement, name).added_to({"party": name, **own})
-
-
 _PAUSE = 1.0  # seconds before another session, after one without a round
 _LONGEST_PAUSE = 30.0
 
@@ -421,3 +334,88 @@ def _here(names: frozenset[str], parties: Parties) -> frozenset[str]:
 def _close(transcript: Transcript, store: CoordinatorStore) -> None:
     transcript.close()
     store.close()
+
+
+def served_folder(
+    path: Path, agreement: Agreement, federation: str, keys: Mapping[str, bytes], *, with_content: bool = False
+) -> RunFolder:
+    """Opens the run in this folder if it is of the same federation and agreement; makes a new one if there is none.
+
+    Members and their keys are those of the present roster: a party may have come, left, or changed its keys.
+    """
+    if not (path / KEPT).is_file() or not (path / RUN).is_file():
+        return _begun(path, agreement, federation, keys, with_content)
+    folder = reopen(path, str(agreement.plan.model.settings.get("module", "")))
+    same = {
+        "plan": folder.agreement.digest == agreement.digest,
+        "profile": folder.agreement.profile.digest == agreement.profile.digest,
+        "federation": read_json(path / RUN).get("federation") == federation,
+    }
+    for what, fits in same.items():
+        if not fits:
+            raise Mistake(
+                "{path} holds a run under another {what} than the one that was given",
+                hint='give the plan that the run began with, or another folder: [coordinator] out = "..." begins a new run',
+                path=str(path),
+                what=what,
+            )
+    return replace(folder, agreement=agreement, members=tuple(keys), keys=dict(keys))
+
+
+def _begun(path: Path, agreement: Agreement, federation: str, keys: Mapping[str, bytes], with_content: bool) -> RunFolder:
+    if not (path / "coordinator").exists():  # killed before it had begun
+        (path / RUN).unlink(missing_ok=True)
+    check_free(path)
+    private_folder(path)
+    name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
+    folder = RunFolder(path, agreement, tuple(keys), with_content, dict(keys), name, path / LEDGERS)
+    write_record(folder, {"federation": federation})
+    bind(path, [path / RUN])
+    return folder
+
+
+def origin_of_served(folder: RunFolder) -> Origin:
+    """The origin of what this federation learned: no party spends more than the run's budget."""
+    run = run_between_organisations(str(read_json(folder.path / RUN)["federation"]), folder.agreement)
+    return product_of(folder.agreement, run, folder.members)
+
+
+def served_result(
+    folder: RunFolder, trained: Trained, timer: WorkTimer, spent: Callable[[int], Mapping[str, Any] | None]
+) -> dict[str, Any]:
+    """Returns what the coordinator may know of a finished run. Where parties keep the model, it has no topics."""
+    model, plan = folder.agreement.model, folder.agreement.plan
+    seen = trained.rounds > 0 and folder.agreement.profile.aggregation.opened_by == "coordinator"
+    up, down = timer.transcript.traffic()
+    return {
+        "run": folder.path.resolve().name,
+        "directory": str(folder.path),
+        "model": plan.model.name,
+        "profile": plan.profile,
+        "parties": list(folder.members),
+        "rounds": trained.rounds,
+        "topics": named_topics(model.topics(trained.state), trained.vocabulary) if seen else [],
+        "above_noise": top_words_above_noise(model, trained.state) if seen else None,
+        **(model.findings(trained.state) if seen else {}),
+        "start": Beginning.under(folder.agreement, trained.vocabulary if seen else ()).facts(len(trained.vocabulary)),
+        "moved": moved_since(folder.agreement, trained.state if seen else {}, trained.vocabulary),
+        "quality": {name: value for name, value in trained.quality.items() if value == value},
+        "quality_by_simulation": [],
+        "stopped": trained.stopped,
+        "epochs": plan.training.epochs,
+        **dict.fromkeys(UNKNOWN),
+        "spent": [_spent(folder, name, spent(trained.rounds)) for name in folder.members],
+        "origins": facts_of(folder.agreement, origin_of_served(folder)),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(timer.seconds(), 2),
+        "bytes_up": up,
+        "bytes_down": down,
+    }
+
+
+def _spent(folder: RunFolder, name: str, planned: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What this run spent of one party's budget by its plan, with what it started from; the party's ledger is not here."""
+    if planned is None:
+        return {"party": name, "unit": "document", "epsilon": None, "delta": None}
+    own = {**planned, **planned.get("own", {})}
+    return before_by_name(folder.agreement, name).added_to({"party": name, **own})

@@ -37,53 +37,6 @@ from securetm.federation.network.handshake import Admission, server_credentials
 from securetm.federation.network.network_errors import AlreadyConnected, Closing, Declined, Rejection, TooSlow, WrongFrame
 from securetm.federation.network.spool import Spool, SpoolRoom
 
-
-@dataclass(frozen=True)
-class NetworkParties:
-    """All parties of a hub. A party that is not connected is waited for until the wave's deadline."""
-
-    members: tuple[str, ...]
-    deadline: float  # seconds, for a request and its reply
-    begin: Callable[[Mapping[str, bytes], int], dict[str, Asked]]
-    withdraw: Callable[[Mapping[str, Asked]], None]
-    present: Callable[[], frozenset[str]]
-    arrivals: dict[str, float] = field(default_factory=dict)  # seconds after its request, of each reply of the last wave
-
-    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
-        """Sends the requests, and yields the replies that came in time, in the order of the roster."""
-        begun = time.monotonic()
-        end = begun + self.deadline
-        self.arrivals.clear()
-        wave = self.begin(requests, most)
-        for name, asked in wave.items():
-            asked.reply.add_done_callback(self._noting(name, begun))
-        try:
-            for name in self.members:
-                if name in wave and (spool := _waited(wave[name], end)) is not None:
-                    del wave[name]
-                    yield name, spool.take()
-        finally:
-            self.withdraw(wave)
-
-    def _noting(self, name: str, begun: float) -> Callable[[Future[Any]], None]:
-        """Returns what notes the time when a reply is whole."""
-
-        def note(_: Future[Any]) -> None:
-            self.arrivals[name] = time.monotonic() - begun
-
-        return note
-
-    def close(self) -> None:
-        """Does nothing: the hub outlives the sessions, and whoever opened it closes it."""
-
-
-def _waited(asked: Asked, end: float) -> Spool | None:
-    try:
-        return asked.reply.result(max(0.0, end - time.monotonic()))
-    except TooLate:
-        return None
-
-
 FINISHED = "Finished"  # the reason that a party is told when the run has ended
 _HELLO_SECONDS = 10.0
 SERVICE = "securetm.federation.Federation"
@@ -305,3 +258,49 @@ class Hub:
 def _closed() -> Failed:
     hint = "start the coordinator again: the run goes on from its last checkpoint"
     return Failed("the network was closed while messages were under way", hint)
+
+
+@dataclass(frozen=True)
+class NetworkParties:
+    """All parties of a hub. A party that is not connected is waited for until the wave's deadline."""
+
+    members: tuple[str, ...]
+    deadline: float  # seconds, for a request and its reply
+    begin: Callable[[Mapping[str, bytes], int], dict[str, Asked]]
+    withdraw: Callable[[Mapping[str, Asked]], None]
+    present: Callable[[], frozenset[str]]
+    arrivals: dict[str, float] = field(default_factory=dict)  # seconds after its request, of each reply of the last wave
+
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
+        """Sends the requests, and yields the replies that came in time, in the order of the roster."""
+        begun = time.monotonic()
+        end = begun + self.deadline
+        self.arrivals.clear()
+        wave = self.begin(requests, most)
+        for name, asked in wave.items():
+            asked.reply.add_done_callback(self._noting(name, begun))
+        try:
+            for name in self.members:
+                if name in wave and (spool := _waited(wave[name], end)) is not None:
+                    del wave[name]
+                    yield name, spool.take()
+        finally:
+            self.withdraw(wave)
+
+    def _noting(self, name: str, begun: float) -> Callable[[Future[Any]], None]:
+        """Returns what notes the time when a reply is whole."""
+
+        def note(_: Future[Any]) -> None:
+            self.arrivals[name] = time.monotonic() - begun
+
+        return note
+
+    def close(self) -> None:
+        """Does nothing: the hub outlives the sessions, and whoever opened it closes it."""
+
+
+def _waited(asked: Asked, end: float) -> Spool | None:
+    try:
+        return asked.reply.result(max(0.0, end - time.monotonic()))
+    except TooLate:
+        return None

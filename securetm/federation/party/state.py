@@ -35,103 +35,7 @@ from securetm.sessions.identities import public_identity
 
 _MINE = "learned/"  # in the party's memory, beside what its model remembers
 _ROUNDS = "rounds learned"
-
-
-@dataclass
-class Learner:
-    """The shared model as one party holds it."""
-
-    agreement: Agreement
-    store: PartyStore
-    rounds: int = 0  # whose answers it took
-    _state: State = field(default_factory=dict)
-
-    def begin(self, vocabulary: tuple[str, ...], memory: Memory) -> None:
-        """Starts the training at the plan's seed, or goes on from the party's kept memory."""
-        self._state = learned_in(memory) or self.agreement.start(vocabulary)
-        self.rounds = int(memory[_ROUNDS][0]) if _ROUNDS in memory else 0
-
-    def about(self) -> State:
-        """Returns the state that questions of the training are about."""
-        if not self._state:
-            raise BadState("no vocabulary has been agreed on")
-        return without_public(self.agreement.model.for_party(self._state, ""))
-
-    def finished(self) -> State:
-        """Returns the whole state that came of the training."""
-        return self._state
-
-    def learn(self, question: str, answer: Answer) -> None:
-        """Takes an opened answer: updates the state, or writes a figure. A state that diverged is not taken over."""
-        if question == TRAIN:
-            state, self.rounds = self.agreement.model.update(self._state, answer), self.rounds + 1
-            if not all(np.isfinite(array).all() for array in state.values()):
-                raise Diverged(self.rounds)
-            self._state = state
-        elif question == HELD_OUT:
-            figure = perplexity_from_answer(answer)
-            self.store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", "everybody held_out", figure)
-
-    def remember(self, memory: Memory) -> Mapping[str, Array]:
-        """Returns the memory to keep, with the state in it and the number of its rounds."""
-        learned = {_MINE + name: array for name, array in self._state.items()}
-        return {**memory, **learned, _ROUNDS: np.array([self.rounds], np.int64)}
-
-
-def learned_in(memory: Mapping[str, Array]) -> State:
-    """Returns the shared model from a party's kept memory; empty if there is none."""
-    return {name.removeprefix(_MINE): array for name, array in memory.items() if name.startswith(_MINE)}
-
-
 _FOLDER = "memory beside shards"  # in the store: the folder of this run's memory of blocks on disk
-
-
-@dataclass
-class TrainingMemory:
-    """How far a party's training went, and what its model remembers: on disk for the rounds that the coordinator keeps."""
-
-    store: PartyStore
-    last: int = 0  # the last serial number that was answered
-    arrays: Memory = field(default_factory=dict)
-    lineage: bytes = b""  # names the questions that the arrays came from
-    after: int = 0  # the answer that the arrays came with
-    counted: int = 0  # the last answer that is in a sum, where the coordinator says so: it may come back to it
-
-    def resume(self, serial: int) -> None:
-        """Goes back to the memory that was kept after that round. Later rounds will be asked again."""
-        if serial and serial not in self.store.kept_serials():
-            raise OutOfTurn(serial, max(self.store.kept_serials(), default=0))
-        kept, lineage = self.store.kept_memory(serial) if serial else ({}, b"")
-        self.store.forget_after(serial)
-        self.arrays, self.last, self.lineage = dict(kept), serial, lineage
-        self.after = self.counted = serial
-
-    def go_on_from(self, counted: int) -> None:
-        """Forgets an answer that came into no sum: what is remembered is that of the last one that did.
-
-        So what a party remembers, and with it the model, depends on who was in which sum, and not on which reply was late.
-        """
-        self.counted = counted
-        if counted == self.after:
-            return
-        if counted and counted not in self.store.kept_serials():
-            raise OutOfTurn(counted, max(self.store.kept_serials(), default=0))
-        kept, self.lineage = self.store.kept_memory(counted) if counted else ({}, b"")
-        self.arrays, self.after = dict(kept), counted
-
-    def keep(self, serial: int, arrays: State | None = None) -> None:
-        """Writes the arrays after that round, or other arrays in their place."""
-        self.store.keep_memory(serial, self.arrays if arrays is None else arrays, self.lineage, self.counted)
-
-    def keeping(self, version: str, entropy: Entropy) -> Keeping:
-        """Returns how blocks on disk keep what the party remembers: files that it may go back to stay."""
-        folder = self.store.get(_FOLDER)
-        if folder is None:  # named without a draw: noise is then the same wherever documents lie, under the same draws
-            own = public_identity(self.store, entropy) + bytes(self.store.folder.resolve())
-            self.store.put(_FOLDER, folder := hashlib.blake2b(own, digest_size=8).hexdigest().encode())
-        kept = (self.store.kept_memory(serial)[0] for serial in self.store.kept_serials())
-        held = (self.arrays, *kept, *KeptAnswer.memories(self.store))
-        return Keeping(folder.decode(), version, frozenset().union(*map(files_in, held)))
 
 
 class PartyWatch:
@@ -207,3 +111,97 @@ class PartyState:
         for opened in (self.ledger, self.others):
             if opened is not None:
                 opened.close()
+
+
+@dataclass
+class TrainingMemory:
+    """How far a party's training went, and what its model remembers: on disk for the rounds that the coordinator keeps."""
+
+    store: PartyStore
+    last: int = 0  # the last serial number that was answered
+    arrays: Memory = field(default_factory=dict)
+    lineage: bytes = b""  # names the questions that the arrays came from
+    after: int = 0  # the answer that the arrays came with
+    counted: int = 0  # the last answer that is in a sum, where the coordinator says so: it may come back to it
+
+    def resume(self, serial: int) -> None:
+        """Goes back to the memory that was kept after that round. Later rounds will be asked again."""
+        if serial and serial not in self.store.kept_serials():
+            raise OutOfTurn(serial, max(self.store.kept_serials(), default=0))
+        kept, lineage = self.store.kept_memory(serial) if serial else ({}, b"")
+        self.store.forget_after(serial)
+        self.arrays, self.last, self.lineage = dict(kept), serial, lineage
+        self.after = self.counted = serial
+
+    def go_on_from(self, counted: int) -> None:
+        """Forgets an answer that came into no sum: what is remembered is that of the last one that did.
+
+        So what a party remembers, and with it the model, depends on who was in which sum, and not on which reply was late.
+        """
+        self.counted = counted
+        if counted == self.after:
+            return
+        if counted and counted not in self.store.kept_serials():
+            raise OutOfTurn(counted, max(self.store.kept_serials(), default=0))
+        kept, self.lineage = self.store.kept_memory(counted) if counted else ({}, b"")
+        self.arrays, self.after = dict(kept), counted
+
+    def keep(self, serial: int, arrays: State | None = None) -> None:
+        """Writes the arrays after that round, or other arrays in their place."""
+        self.store.keep_memory(serial, self.arrays if arrays is None else arrays, self.lineage, self.counted)
+
+    def keeping(self, version: str, entropy: Entropy) -> Keeping:
+        """Returns how blocks on disk keep what the party remembers: files that it may go back to stay."""
+        folder = self.store.get(_FOLDER)
+        if folder is None:  # named without a draw: noise is then the same wherever documents lie, under the same draws
+            own = public_identity(self.store, entropy) + bytes(self.store.folder.resolve())
+            self.store.put(_FOLDER, folder := hashlib.blake2b(own, digest_size=8).hexdigest().encode())
+        kept = (self.store.kept_memory(serial)[0] for serial in self.store.kept_serials())
+        held = (self.arrays, *kept, *KeptAnswer.memories(self.store))
+        return Keeping(folder.decode(), version, frozenset().union(*map(files_in, held)))
+
+
+@dataclass
+class Learner:
+    """The shared model as one party holds it."""
+
+    agreement: Agreement
+    store: PartyStore
+    rounds: int = 0  # whose answers it took
+    _state: State = field(default_factory=dict)
+
+    def begin(self, vocabulary: tuple[str, ...], memory: Memory) -> None:
+        """Starts the training at the plan's seed, or goes on from the party's kept memory."""
+        self._state = learned_in(memory) or self.agreement.start(vocabulary)
+        self.rounds = int(memory[_ROUNDS][0]) if _ROUNDS in memory else 0
+
+    def about(self) -> State:
+        """Returns the state that questions of the training are about."""
+        if not self._state:
+            raise BadState("no vocabulary has been agreed on")
+        return without_public(self.agreement.model.for_party(self._state, ""))
+
+    def finished(self) -> State:
+        """Returns the whole state that came of the training."""
+        return self._state
+
+    def learn(self, question: str, answer: Answer) -> None:
+        """Takes an opened answer: updates the state, or writes a figure. A state that diverged is not taken over."""
+        if question == TRAIN:
+            state, self.rounds = self.agreement.model.update(self._state, answer), self.rounds + 1
+            if not all(np.isfinite(array).all() for array in state.values()):
+                raise Diverged(self.rounds)
+            self._state = state
+        elif question == HELD_OUT:
+            figure = perplexity_from_answer(answer)
+            self.store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", "everybody held_out", figure)
+
+    def remember(self, memory: Memory) -> Mapping[str, Array]:
+        """Returns the memory to keep, with the state in it and the number of its rounds."""
+        learned = {_MINE + name: array for name, array in self._state.items()}
+        return {**memory, **learned, _ROUNDS: np.array([self.rounds], np.int64)}
+
+
+def learned_in(memory: Mapping[str, Array]) -> State:
+    """Returns the shared model from a party's kept memory; empty if there is none."""
+    return {name.removeprefix(_MINE): array for name, array in memory.items() if name.startswith(_MINE)}
