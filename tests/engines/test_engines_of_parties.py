@@ -18,10 +18,12 @@ from securetm.private_files import writing
 from securetm.reports.federation import preview_tables
 
 from ..cli.conftest import SETTINGS, securetm, write_documents
-from ..federation.joined import NAMES, Organisations, make_keys, trained
+from ..federation import conftest as organised
+from ..federation.joined import NAMES, Organisations, trained
 from .small_plan import plan
 
 POOL = ("--engine", "pool", "--workers", "2")
+keys = organised.keys
 ENGINE = '\n[engine]\nkind = "pool"\nworkers = 2\n'
 
 
@@ -71,11 +73,6 @@ def test_a_run_refuses_an_engine_that_is_not_there(built: Path, tmp_path: Path) 
     assert said.code == 2
     assert "there is no engine called 'pol'" in said.err
     assert "pool" in said.err
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_keys(tmp_path_factory.mktemp("trial") / "keys")
 
 
 def organisations(keys: Path, folder: Path, engine: str) -> Organisations:
