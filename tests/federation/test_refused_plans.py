@@ -12,7 +12,7 @@ import pytest
 from securetm import federate
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, CannotWrite, Misuse, NotFound, SecuretmError
-from securetm.federation.folder import begin, reopen
+from securetm.federation.folder import begin, bind, reopen
 from securetm.federation.store import DamagedStore, write_bytes
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import plan_from_tables, read_plan
@@ -127,6 +127,7 @@ def test_a_folder_that_cannot_be_made(corpora: Mapping[str, Corpus], tmp_path: P
 )
 def test_a_record_that_is_none(content: str, tmp_path: Path) -> None:
     write_bytes(tmp_path / "run.json", content.encode())
+    bind(tmp_path, [tmp_path / "run.json"])
     with pytest.raises(DamagedStore, match=r"run\.json"):
         reopen(tmp_path)
 
