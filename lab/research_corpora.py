@@ -172,7 +172,7 @@ def news(words: int, documents: int, alpha: float | None = None) -> tuple[str, C
     """20 Newsgroups over its most frequent words, or where it is not here so many synthetic documents; and which of them."""
     if newsgroups_file() is not None:
         return "20 Newsgroups", most_frequent(read_newsgroups(), words)
-    nodes = lda_nodes(LdaNodes(nodes=1, topics=20, shared_topics=20, words=words, alpha=alpha, documents=documents))
+    nodes = lda_nodes(LdaNodes(nodes=1, topics=20, words=words, alpha=alpha, documents=documents))
     return "synthetic (20 Newsgroups is not here)", nodes.train["node-1"]
 
 

@@ -7,7 +7,7 @@ Polya urn does, which needs no shares of topics. Words of a topic fall by Zipf's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,20 +22,18 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.document_names import content_keys, secret_of
 from securetm.corpus.store import WORDS, BlockEntry, Manifest, shard_name, write_whole
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import BadSetting
 from securetm.private_files import private_folder, writing
 
 
 @dataclass(frozen=True)
 class LdaNodes:
-    """The settings of section 4.1; the defaults are the paper's, with 10 shared topics and eta = 0.01.
+    """How documents are drawn; lengths, concentrations and numbers are the paper's unless they are given.
 
-    `alpha` is the Dirichlet parameter of each topic that a node has; None stands for the paper's 50 / K.
+    `alpha` is the Dirichlet parameter of each topic; None stands for the paper's 50 / K.
     """
 
     nodes: int = 5
     topics: int = 50
-    shared_topics: int = 10
     words: int = 5_000
     alpha: float | None = None
     eta: float = 0.01
@@ -45,32 +43,10 @@ class LdaNodes:
     longest: int = 250
     falling: float = 0.0  # the power of its rank by which a word is rarer, as in natural texts; 0: all words are drawn alike
 
-    def __post_init__(self) -> None:
-        private = self.topics - self.shared_topics
-        if not 0 <= self.shared_topics <= self.topics or self.nodes < 1 or private % self.nodes:
-            problem = f"must leave a number of private topics that {self.nodes} nodes can share out evenly"
-            raise BadSetting("LdaNodes", "shared_topics", str(self.shared_topics), problem)
-        if not 1 <= self.shortest <= self.longest:
-            raise BadSetting("LdaNodes", "shortest", str(self.shortest), f"must lie between 1 and {self.longest}")
-        for name in ("eta", "concentration", "words", "documents"):
-            if not getattr(self, name) > 0:
-                raise BadSetting("LdaNodes", name, str(getattr(self, name)), "must be above zero")
-
     @property
     def concentration(self) -> float:
         """The Dirichlet parameter of a document's topics."""
         return 50.0 / self.topics if self.alpha is None else self.alpha
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The nodes' names."""
-        return tuple(f"node-{number}" for number in range(1, self.nodes + 1))
-
-    def topics_of(self, node: int) -> Array:
-        """The numbers of the topics that a node (from 0) has: the shared ones, then its own."""
-        private = (self.topics - self.shared_topics) // self.nodes
-        first = self.shared_topics + node * private
-        return np.concatenate([np.arange(self.shared_topics), np.arange(first, first + private)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,20 +74,17 @@ def lda_nodes(settings: LdaNodes, seed: int = 0) -> SyntheticNodes:
         beta /= beta.sum(axis=1, keepdims=True)
     cumulative = np.cumsum(beta, axis=1)
     train, validation, theta, validation_theta = {}, {}, {}, {}
-    for node, (name, node_seed) in enumerate(zip(settings.names, node_seeds, strict=True)):
-        rng = np.random.default_rng(node_seed)
-        theta[name] = _mixtures(settings, node, settings.documents, rng)
+    for number, node_seed in enumerate(node_seeds, 1):
+        name, rng = f"node-{number}", np.random.default_rng(node_seed)
+        theta[name] = _mixtures(settings, settings.documents, rng)
         train[name] = _documents(theta[name], cumulative, vocabulary, settings, name, rng)
-        validation_theta[name] = _mixtures(settings, node, settings.validation_documents, rng)
-        of_validation = _documents(validation_theta[name], cumulative, vocabulary, settings, f"{name} validation", rng)
-        validation[name] = of_validation
+        validation_theta[name] = _mixtures(settings, settings.validation_documents, rng)
+        validation[name] = _documents(validation_theta[name], cumulative, vocabulary, settings, f"{name} validation", rng)
     return SyntheticNodes(settings, train, validation, beta, theta, validation_theta)
 
 
-def _mixtures(settings: LdaNodes, node: int, documents: int, rng: np.random.Generator) -> Array:
-    present = settings.topics_of(node)
-    theta = np.zeros((documents, settings.topics))
-    theta[:, present] = rng.dirichlet(np.full(len(present), settings.concentration), size=documents)
+def _mixtures(settings: LdaNodes, documents: int, rng: np.random.Generator) -> Array:
+    theta: Array = rng.dirichlet(np.full(settings.topics, settings.concentration), size=documents)
     return theta
 
 
@@ -161,11 +134,6 @@ class SyntheticStream:
     alpha: float = 0.1
     seed: int = 0
     block_documents: int = BLOCK
-
-    def __post_init__(self) -> None:
-        for name in ("documents", "words", "topics", "length", "alpha", "block_documents"):
-            if not getattr(self, name) > 0:
-                raise BadSetting("SyntheticStream", name, str(getattr(self, name)), "must be above zero")
 
     @property
     def name(self) -> str:
@@ -294,8 +262,8 @@ _SHARD_BLOCKS = 16  # blocks in a file
 _LAYOUT = BlockLayout.of((), 0, counted=True)
 
 
-def write_stream(stream: SyntheticStream, folder: Path, told: Callable[[], object] = lambda: None) -> Manifest:
-    """Writes all documents; tells of each block. Equal streams give equal bytes."""
+def write_stream(stream: SyntheticStream, folder: Path) -> Manifest:
+    """Writes all documents. Equal streams give equal bytes."""
     private_folder(folder)
     blocks: list[BlockEntry] = []
     shards = [min(_SHARD_BLOCKS, stream.blocks - first) for first in range(0, stream.blocks, _SHARD_BLOCKS)]
@@ -304,7 +272,6 @@ def write_stream(stream: SyntheticStream, folder: Path, told: Callable[[], objec
             for _ in range(held):
                 columns = _columns(stream.block(len(blocks)), len(blocks) * stream.block_documents)
                 blocks.append(BlockEntry(size_of_block(columns), _LAYOUT.write(file, columns)))
-                told()
     words = write_whole(folder / WORDS, {"vocabulary": stream.vocabulary})
     manifest = Manifest(
         name=stream.name,

@@ -63,7 +63,7 @@ def bench(parties: int = 10, length: int = 0, on_progress: OnProgress | None = N
 
 def _parties(count: int) -> Mapping[str, Corpus]:
     """Synthetic documents over a vocabulary of 2,000 words, dealt out evenly."""
-    nodes = lda_nodes(LdaNodes(nodes=1, topics=20, shared_topics=20, words=2_000, documents=1_900 * count), seed=0)
+    nodes = lda_nodes(LdaNodes(nodes=1, topics=20, words=2_000, documents=1_900 * count), seed=0)
     return equal(next(iter(nodes.train.values())), count, seed=0)
 
 

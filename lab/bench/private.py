@@ -96,7 +96,6 @@ def _parties(documents: int, words: int) -> Mapping[str, Corpus]:
     sizes = LdaNodes(
         nodes=PARTIES,
         topics=TOPICS,
-        shared_topics=TOPICS,
         words=words,
         alpha=0.1,
         documents=documents // PARTIES,

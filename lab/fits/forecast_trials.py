@@ -184,7 +184,7 @@ def documents_of(name: str, documents: int, words: int) -> ForecastDocuments:
 def _made_up(name: str, documents: int, words: int) -> ForecastDocuments:
     """Documents of LDA's own process, and word vectors that know vaguely which words go together."""
     (shortest, longest), (alpha, eta) = _LENGTHS[name], _MIXED[name]
-    size = LdaNodes(nodes=1, topics=TOPICS, shared_topics=TOPICS, words=words, alpha=alpha, eta=eta)
+    size = LdaNodes(nodes=1, topics=TOPICS, words=words, alpha=alpha, eta=eta)
     size = replace(size, documents=documents, validation_documents=_JUDGES, shortest=shortest, longest=longest)
     made = lda_nodes(size, seed=7)
     (train,), (held,), (theta,) = made.train.values(), made.validation.values(), made.validation_theta.values()
@@ -251,7 +251,7 @@ def _over_many_words() -> Corpus:
 
 @cache
 def _many_words() -> SyntheticNodes:
-    size = LdaNodes(nodes=1, topics=TOPICS, shared_topics=TOPICS, words=4_000, alpha=0.3, eta=0.1, falling=0.7)
+    size = LdaNodes(nodes=1, topics=TOPICS, words=4_000, alpha=0.3, eta=0.1, falling=0.7)
     return lda_nodes(replace(size, documents=14_000, validation_documents=1, shortest=15, longest=75), seed=9)
 
 

@@ -276,7 +276,7 @@ def judged_without_vectors(rows: Sequence[Row]) -> Row:
 
 def synthetic(size: int) -> KnownWords:
     """So many documents of LDA's own process, and vague vectors of their words."""
-    each = LdaNodes(nodes=1, topics=TOPICS, shared_topics=TOPICS, words=WORDS, alpha=0.1, eta=0.05)
+    each = LdaNodes(nodes=1, topics=TOPICS, words=WORDS, alpha=0.1, eta=0.05)
     made_up = lda_nodes(replace(each, documents=size, validation_documents=1_000, shortest=15, longest=75), seed=7)
     (train,), (held,) = made_up.train.values(), made_up.validation.values()
     return KnownWords(f"{SYNTHETIC} {size}", train, held, public_knowledge(vague_vectors(made_up.beta), TOPICS))

@@ -76,7 +76,6 @@ def drawn(documents: int) -> SyntheticNodes:
     each = LdaNodes(
         nodes=PARTIES,
         topics=TOPICS,
-        shared_topics=TOPICS,
         words=WORDS,
         alpha=ALPHA,
         eta=ETA,

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from lab.synthetic_documents import LdaNodes, SyntheticNodes, lda_nodes
-from securetm.errors import BadSetting
 from tests.corpus.generated import check
 
-SMALL = LdaNodes(nodes=3, topics=8, shared_topics=2, words=200, eta=0.05, documents=400, validation_documents=20)
+SMALL = LdaNodes(nodes=3, topics=8, words=200, eta=0.05, documents=400, validation_documents=20)
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +34,11 @@ def test_shapes_lengths_and_names(nodes: SyntheticNodes) -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_a_node_has_the_shared_topics_and_its_own(nodes: SyntheticNodes) -> None:
-    owned = [np.flatnonzero(nodes.theta[name].sum(axis=0)).tolist() for name in nodes.train]
-    assert owned == [[0, 1, 2, 3], [0, 1, 4, 5], [0, 1, 6, 7]]
-
-
 def test_theta_is_a_symmetric_dirichlet_of_the_papers_alpha(nodes: SyntheticNodes) -> None:
-    theta = nodes.theta["node-1"][:, :4]
+    theta = nodes.theta["node-1"]
     alpha = 50 / 8
-    assert np.abs(theta.mean(axis=0) - 0.25).max() < 0.03
-    assert np.abs(theta.var(axis=0) / (0.25 * 0.75 / (4 * alpha + 1)) - 1).max() < 0.35
+    assert np.abs(theta.mean(axis=0) - 0.125).max() < 0.03
+    assert np.abs(theta.var(axis=0) / (0.125 * 0.875 / (8 * alpha + 1)) - 1).max() < 0.35
     assert LdaNodes().concentration == 1.0
 
 
@@ -81,18 +75,3 @@ def test_seeds(nodes: SyntheticNodes) -> None:
     assert again.train["node-3"].tokens is not None
     assert again.train["node-3"].tokens.tolist() == nodes.train["node-3"].tokens.tolist()  # type: ignore[union-attr]
     assert not np.allclose(lda_nodes(SMALL, seed=6).beta, nodes.beta)
-
-
-def test_no_shared_topics_and_nothing_but() -> None:
-    small = {"nodes": 2, "topics": 4, "words": 30, "documents": 5, "validation_documents": 1, "shortest": 1, "longest": 3}
-    for shared in (0, 4):
-        nodes = lda_nodes(LdaNodes(shared_topics=shared, **small))
-        assert [len(c) for c in nodes.train.values()] == [5, 5]
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"shared_topics": 9}, {"shared_topics": 51}, {"eta": 0.0}, {"alpha": -1.0}, {"shortest": 300}]
-)
-def test_bad_settings(wrong: dict[str, float]) -> None:
-    with pytest.raises(BadSetting):
-        LdaNodes(**wrong)  # type: ignore[arg-type]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from lab.synthetic_documents import SyntheticStream
-from securetm.errors import BadSetting
 
 STREAM = SyntheticStream(700, words=30, topics=3, length=20, seed=5, block_documents=300)
 
@@ -35,8 +33,3 @@ def test_documents_hold_to_few_topics() -> None:
     vars(stream)["beta"] = np.eye(2)  # each topic has one word
     first, second = stream.tokens(0).T
     assert abs((first == second).mean() - 1.1 / 1.2) < 6.2 * np.sqrt(0.25 / 20_000)
-
-
-def test_a_stream_of_nothing_is_refused() -> None:
-    with pytest.raises(BadSetting, match="documents"):
-        SyntheticStream(0)

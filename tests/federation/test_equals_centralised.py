@@ -100,7 +100,7 @@ def batches(parties: Mapping[str, Corpus], plan: Plan, vocabulary: tuple[str, ..
 
 def five_parties() -> dict[str, Corpus]:
     """gFedNTM's synthetic nodes, small: five, of unequal sizes."""
-    nodes = lda_nodes(LdaNodes(topics=10, shared_topics=5, words=120, documents=60, validation_documents=1), seed=3)
+    nodes = lda_nodes(LdaNodes(topics=10, words=120, documents=60, validation_documents=1), seed=3)
     return {name: corpus.select(np.arange(20 + 10 * n)) for n, (name, corpus) in enumerate(nodes.train.items())}
 
 

@@ -23,7 +23,7 @@ NOISE = {0.5: 110.0, 1: 56.0, 3: 20.0, 8: 9.0}  # about what that epsilon asks f
 @pytest.fixture(scope="module")
 def corpora() -> tuple[Corpus, Corpus]:
     nodes = lda_nodes(
-        LdaNodes(1, 8, 8, WORDS, alpha=0.1, documents=900, validation_documents=200, shortest=15, longest=40), seed=0
+        LdaNodes(1, 8, WORDS, alpha=0.1, documents=900, validation_documents=200, shortest=15, longest=40), seed=0
     )
     return next(iter(nodes.train.values())), next(iter(nodes.validation.values()))
 

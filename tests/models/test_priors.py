@@ -87,7 +87,7 @@ def test_learned_priors_come_near_the_truth_and_predict_better():
 
 
 def test_documents_of_the_synthetic_corpus_lead_near_their_alpha():
-    nodes = lda_nodes(LdaNodes(nodes=1, topics=5, shared_topics=5, words=150, alpha=0.2, eta=0.1, documents=500), seed=3)
+    nodes = lda_nodes(LdaNodes(nodes=1, topics=5, words=150, alpha=0.2, eta=0.1, documents=500), seed=3)
     model = LDA(n_topics=5, alpha=2.0, eta=1.0, priors="symmetric").fit(nodes.train["node-1"], epochs=60)
     alpha = model.learned.state["alpha"]
     assert (alpha == alpha[0]).all()

@@ -78,7 +78,7 @@ def per_word(model: LDA | VariationalLDA | NMF, train: Corpus, judged: Corpus, n
 def test_titles_are_predicted_better_than_by_word_frequencies_and_hardly_worse_where_words_are_independent(
     model: LDA | VariationalLDA, alpha: float
 ) -> None:
-    nodes = lda_nodes(LdaNodes(1, 10, 10, 300, alpha=alpha, documents=1500, validation_documents=500, shortest=2, longest=6))
+    nodes = lda_nodes(LdaNodes(1, 10, 300, alpha=alpha, documents=1500, validation_documents=500, shortest=2, longest=6))
     train, judged = (next(iter(part.values())) for part in (nodes.train, nodes.validation))
     found, alone = per_word(model, train, judged, 20)
     assert found > alone + (0.5 if alpha < 1 else -0.2)  # independent words: the shares that `infer` finds lose 0.3 here
