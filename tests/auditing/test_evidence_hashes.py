@@ -59,27 +59,27 @@ def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
     ("changed", "what"),
     [
         ("accounting/composition.py", {"accounting"}),  # what makes one epsilon of all answers
-        ("accounting/losses.py", {"accounting"}),
-        ("accounting/ledger/accounts.py", {"accounting"}),
-        ("federation/budget/prices.py", {"accounting"}),
-        ("corpus/docstrings.py", {"corpus"}),
-        ("corpus/plain_prose.py", {"corpus"}),
+        pytest.param("accounting/losses.py", {"accounting"}, marks=pytest.mark.slow),
+        pytest.param("accounting/ledger/accounts.py", {"accounting"}, marks=pytest.mark.slow),
+        pytest.param("federation/budget/prices.py", {"accounting"}, marks=pytest.mark.slow),
+        pytest.param("corpus/docstrings.py", {"corpus"}, marks=pytest.mark.slow),
+        pytest.param("corpus/plain_prose.py", {"corpus"}, marks=pytest.mark.slow),
         ("corpus/tokeniser.py", {"corpus"}),
         ("mechanisms/gaussian_noise.py", {"mechanisms"}),
         ("auditing/attack.py", {"attack"}),
-        ("auditing/views.py", {"attack"}),
-        ("auditing/parts/empirical_epsilon.py", {"attack"}),
-        ("auditing/verdicts.py", {"attack", "judging"}),
+        pytest.param("auditing/views.py", {"attack"}, marks=pytest.mark.slow),
+        pytest.param("auditing/parts/empirical_epsilon.py", {"attack"}, marks=pytest.mark.slow),
+        pytest.param("auditing/verdicts.py", {"attack", "judging"}, marks=pytest.mark.slow),
         ("auditing/judging.py", {"judging"}),
         ("auditing/plans.py", set()),
-        ("corpus/readers.py", {"corpus"}),  # who deals documents out knows files, too
-        ("corpus/synthetic.py", set()),
-        ("federation/sources.py", {"corpus"}),
+        pytest.param("corpus/readers.py", {"corpus"}, marks=pytest.mark.slow),  # who deals documents out knows files, too
+        pytest.param("corpus/synthetic.py", set(), marks=pytest.mark.slow),
+        pytest.param("federation/sources.py", {"corpus"}, marks=pytest.mark.slow),
         ("route.py", {"mechanisms"}),
-        ("auditing/ground_truth.py", {"judging"}),
-        ("auditing/roles.py", set()),  # nobody lies in this trial
-        ("auditing/runner.py", set()),
-        ("cli/main.py", set()),
+        pytest.param("auditing/ground_truth.py", {"judging"}, marks=pytest.mark.slow),
+        pytest.param("auditing/roles.py", set(), marks=pytest.mark.slow),  # nobody lies in this trial
+        pytest.param("auditing/runner.py", set(), marks=pytest.mark.slow),
+        pytest.param("cli/main.py", set(), marks=pytest.mark.slow),
     ],
 )
 def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str, what: set[str]) -> None:

@@ -127,9 +127,14 @@ ROLES = "what parties and the coordinator do"
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        *((f"federation/{name}.py", ROLES) for name in ("party/party", "party/answering", "store", "document_minimum")),
-        *((f"federation/{name}.py", ROLES) for name in ("questions", "wire/wire", "coordinator/rounds")),
-        ("federation/budget/witness.py", "what parties and the coordinator do"),
+        *(
+            pytest.param(f"federation/{name}.py", ROLES, marks=() if name == "party/answering" else pytest.mark.slow)
+            for name in ("party/party", "party/answering", "store", "document_minimum", "questions", "wire/wire")
+        ),
+        *(
+            pytest.param(f"federation/{name}.py", ROLES, marks=pytest.mark.slow)
+            for name in ("coordinator/rounds", "budget/witness")
+        ),
         ("aggregation/masked/party_round.py", "the aggregation of the profile dp-distributed"),
         ("mechanisms/sampling.py", "a mechanism of the profile dp-distributed"),
         ("accounting/composition.py", "the accounting of the epsilon of dp-distributed"),

@@ -46,6 +46,7 @@ def test_two_processes_find_what_one_finds_in_the_same_order(recorded: Recorded)
     assert _found(recorded, 2) == alone
 
 
+@pytest.mark.slow
 def test_results_are_put_in_the_order_of_the_trials(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     class Backwards:
         workers = 1

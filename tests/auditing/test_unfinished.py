@@ -68,6 +68,7 @@ def _trials(run: RunFolder, plan: Path, monkeypatch: pytest.MonkeyPatch) -> tupl
     return made, securetm("audit", str(plan), "--run", str(run.path), "--workers", "1", "--json")
 
 
+@pytest.mark.slow
 def test_a_killed_audit_goes_on_with_the_next_attack(run: RunFolder, plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = [sys.executable, "-c", _KILLED, "audit", str(plan), "--run", str(run.path), "--workers", "2", "--json"]
     # its workers hold the same pipe for errors: reading it ends only when they have ended too

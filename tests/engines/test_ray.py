@@ -24,6 +24,7 @@ from securetm.models.lda.lda import LDA
 from securetm.route import Route
 from securetm.testing.few_blocks import OnShards
 
+from ..quick_part import quick
 from ..test_block_answers import CASES, COHORT, Kept, corpus
 from .small_work import SECRET, Suicidal, environment, process_of, telling, who_did
 
@@ -58,7 +59,7 @@ def answers(query: Query, mechanisms: Sequence[Mechanism], documents: Any, engin
     return [*found, {name: array.tobytes() for name, array in memory.items()}]
 
 
-@pytest.mark.parametrize("name", ["lda per person", "gradients of a sample", "list of words"])
+@pytest.mark.parametrize("name", quick(["lda per person", "gradients of a sample", "list of words"], "gradients of a sample"))
 def test_the_bytes_are_those_of_this_process(name: str, corpus: Any, engine: RayEngine) -> None:
     query, mechanisms = CASES[name]
     here = answers(query, mechanisms, OnShards(corpus, 1), IN_PROCESS)

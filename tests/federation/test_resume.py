@@ -69,6 +69,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been(
     same(execute(reopen(folder), Unwatched()), expected)
 
 
+@pytest.mark.slow
 def test_killed_again_and_again(unbroken: Any, stored: Path, tmp_path: Path) -> None:
     plan, expected = unbroken
     folder = tmp_path / "run"

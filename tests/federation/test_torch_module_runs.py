@@ -150,11 +150,12 @@ LOADS = "import securetm; print(len(securetm.load('run').topics(3)))"
 
 BY_COMMAND = (("topics", "run"), ("run", "--resume", "run"), ("report", "run"))
 BY_PYTHON = (LOADS, LOADS.replace("'run'", "'run/release/model.safetensors'"))
+TO_ASK = (*(("-c", program) for program in BY_PYTHON), *(("-m", "securetm.cli.main", *words) for words in BY_COMMAND))
 
 
 @pytest.mark.parametrize(
     "command",
-    [*(("-c", program) for program in BY_PYTHON), *(("-m", "securetm.cli.main", *words) for words in BY_COMMAND)],
+    [pytest.param(words, marks=() if place in (0, 3) else pytest.mark.slow) for place, words in enumerate(TO_ASK)],
     ids=lambda words: " ".join(words)[-30:],
 )
 def test_no_folder_makes_anybody_run_its_code(command: tuple[str, ...], theirs: Path) -> None:
