@@ -293,9 +293,6 @@ def write_stream(stream: SyntheticStream, folder: Path) -> Manifest:
 
 def _columns(documents: Corpus, first: int) -> dict[str, Array]:
     """The columns of a block. A document without text has digests all the same: of its number in the stream."""
-    assert documents.tokens is not None
-    assert documents.token_ends is not None
-    assert documents.sentence_ends is not None
     counts, numbers = documents.counts, np.arange(first, first + len(documents))
     return {
         "rows": numbers,

@@ -127,8 +127,6 @@ def test_one_block_is_answered_as_before(name: str, corpus: Corpus) -> None:
 
 
 def test_a_block_holds_whole_persons_and_enough_documents(corpus: Corpus) -> None:
-    assert corpus.block_numbers is not None
-    assert corpus.persons is not None
     assert len({(p, b) for p, b in zip(corpus.persons, corpus.block_numbers, strict=True)}) == len(set(corpus.persons))
     sizes = np.bincount(corpus.block_numbers)
     assert np.all(sizes[:-1] >= SIZE)
@@ -136,7 +134,6 @@ def test_a_block_holds_whole_persons_and_enough_documents(corpus: Corpus) -> Non
 
 
 def test_a_document_keeps_its_block(corpus: Corpus) -> None:
-    assert corpus.block_numbers is not None
     home = dict(zip(corpus.keys.tolist(), corpus.block_numbers.tolist(), strict=True))
     backwards = corpus.select(np.arange(0, len(corpus), 3)[::-1])
     for made in (backwards, *corpus.split(0.5), *corpus.halves(1), corpus.project(VOCABULARY[::2]), corpus.in_blocks()):

@@ -87,7 +87,6 @@ def test_the_answer_is_that_of_the_other_documents(name: str, failing: tuple[int
 
 def test_a_person_fails_as_a_whole_and_alone(corpus: Corpus) -> None:
     query = PerPerson(CooccurrenceCounts(np.arange(12).reshape(2, 6)))
-    assert corpus.persons is not None
     others = corpus.select(np.flatnonzero(corpus.persons != corpus.persons[7]))
     vector, _, _ = told(query, others)
     assert told(FailsAt(query, (int(corpus.keys[7]),)), corpus)[::2] == (vector, 1)
@@ -111,7 +110,6 @@ def test_what_is_no_documents_fault_is_raised(corpus: Corpus) -> None:
 def test_a_block_of_failing_documents_is_no_veto_for_the_others(corpus: Corpus) -> None:
     query = CASES["lda"][0]
     blocks = corpus.replace(persons=None, block_documents=7).in_blocks()
-    assert blocks.block_numbers is not None
     last = np.flatnonzero(blocks.block_numbers == blocks.block_numbers.max())
     bad = FailsAt(query, tuple(map(int, blocks.keys[last])))
     others = blocks.select(np.setdiff1d(np.arange(len(blocks)), last))

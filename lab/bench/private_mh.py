@@ -89,7 +89,6 @@ def _speeds(tokens: int, words: int, topics: int) -> Iterator[Row]:
 
 def _sweep(perturbed: Any, text: Corpus, table: CountTable) -> float:
     """The least processor time of some turns."""
-    assert text.token_ends is not None
     behind = PerturbedDocuments(perturbed, text.vocabulary, text.keys, text.token_ends)
     return min(_once(behind, table) for _ in range(TURNS))
 

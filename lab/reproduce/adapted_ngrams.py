@@ -103,8 +103,6 @@ class PerplexityStudy:
         """A corpus as running text."""
         place = {word: number for number, word in enumerate(self.words)}
         numbers = np.array([place.get(word, len(self.words)) for word in corpus.vocabulary], dtype=np.int64)
-        assert corpus.tokens is not None
-        assert corpus.token_ends is not None
         return RunningText(numbers[corpus.tokens], np.asarray(corpus.token_ends, dtype=np.int64))
 
     # ---- topic models ----

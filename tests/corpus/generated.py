@@ -35,9 +35,6 @@ def corpora(draw: Any, name: str = "made up", least: int = 0) -> Corpus:
 
 def sentences_of(corpus: Corpus) -> list[list[list[str]]]:
     """Each document as sentences of words: the slow and obvious way."""
-    assert corpus.tokens is not None
-    assert corpus.token_ends is not None
-    assert corpus.sentence_ends is not None
     ends, documents, start = set(corpus.sentence_ends.tolist()), [], 0
     for end in corpus.token_ends.tolist():
         document: list[list[str]] = [[]]
@@ -64,8 +61,6 @@ def check(corpus: Corpus) -> None:
     assert not (corpus.counts.data <= 0).any()
     if corpus.tokens is None:
         return
-    assert corpus.token_ends is not None
-    assert corpus.sentence_ends is not None
     assert corpus.tokens.dtype == np.int32
     assert (np.diff(corpus.sentence_ends, prepend=0) > 0).all()
     assert set(corpus.token_ends.tolist()) - {0} <= set(corpus.sentence_ends.tolist())

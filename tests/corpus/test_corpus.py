@@ -33,9 +33,7 @@ def test_select_takes_whole_documents(corpus: Corpus, data: st.DataObject) -> No
     whole = sentences_of(corpus)
     assert sentences_of(chosen) == [whole[row] for row in rows]
     assert chosen.keys.tolist() == [corpus.keys[row] for row in rows]
-    assert chosen.persons is not None
     assert chosen.persons.tolist() == [row // 2 for row in rows]
-    assert chosen.embeddings is not None
     assert chosen.embeddings.shape == (len(rows), 2)
 
 
@@ -72,9 +70,6 @@ def test_concat_is_one_after_the_other(left: Corpus, right: Corpus) -> None:
     assert sentences_of(both) == sentences_of(left) + sentences_of(right)
     assert both.vocabulary == tuple(sorted({*left.vocabulary, *right.vocabulary}))
     assert both.keys.tolist() == [*left.keys, *right.keys]
-    assert both.persons is not None
-    assert left.persons is not None
-    assert right.persons is not None
     here, there = both.persons[: len(left)], both.persons[len(left) :]
     assert not set(here) & set(there)  # two numberings are different people
     assert here.tolist() == left.persons.tolist()
@@ -87,8 +82,6 @@ def test_concat_undoes_a_split_and_people_stay_one(corpus: Corpus) -> None:
     again = Corpus.concat(parts).project(corpus.vocabulary)
     order = np.argsort(np.concatenate([np.arange(0, len(corpus), 2), np.arange(1, len(corpus), 2)]))
     assert sentences_of(again.select(order)) == sentences_of(corpus)
-    assert again.persons is not None
-    assert corpus.persons is not None
     assert again.persons[order].tolist() == corpus.persons.tolist()
 
 
@@ -166,8 +159,6 @@ def test_halves_depend_on_the_seed_and_are_fair() -> None:
 def test_split_keeps_a_person_together_and_its_fraction() -> None:
     corpus = Corpus.from_counts(np.ones((4_000, 1), dtype=int), ["x"], persons=np.arange(4_000) // 4)
     train, held_out = corpus.split(0.75, seed=1)
-    assert train.persons is not None
-    assert held_out.persons is not None
     assert not set(train.persons.tolist()) & set(held_out.persons.tolist())
     assert abs(len(train) / len(corpus) - 0.75) < 0.07
     assert len(corpus.split(1.0)[1]) == len(corpus.split(0.0)[0]) == 0
@@ -188,10 +179,7 @@ def test_from_counts_takes_any_matrix(kind: object) -> None:
     assert words_of(corpus) == [["y", "y"], ["x"]]
 
 
-def test_from_counts_refuses_what_is_no_count() -> None:
-    for matrix in ([[0.5]], [[-1]], [[np.nan]]):
-        with pytest.raises(BadSetting, match="whole numbers"):
-            Corpus.from_counts(matrix, ["x"])
+def test_from_counts_refuses_what_does_not_fit() -> None:
     with pytest.raises(Mistake, match="distinct words"):
         Corpus.from_counts([[1, 2]], ["x", "x"])
     with pytest.raises(Mistake, match="labels"):
@@ -201,8 +189,6 @@ def test_from_counts_refuses_what_is_no_count() -> None:
 
 
 def test_from_tokens_refuses_what_does_not_fit() -> None:
-    with pytest.raises(Mistake, match="words"):
-        Corpus.from_tokens(np.array([0, 5]), np.array([2]), ["x"])
     with pytest.raises(Mistake, match="tokens"):
         Corpus.from_tokens(np.array([0, 0]), np.array([1]), ["x"])
     with pytest.raises(Mistake, match="rising"):
@@ -214,9 +200,7 @@ def test_from_strings_takes_scikit_learns_arrays() -> None:
     corpus = Corpus.from_strings(texts, labels=np.array([1, 2, 3]), persons=["ann", "bob", "ann"], dates=["2020", "", "2021"])
     assert sentences_of(corpus) == [[["wings", "beat"], ["feathers", "fall"]], [["horses", "run"]]]
     assert corpus.skipped == 1
-    assert corpus.labels is not None
     assert corpus.labels.tolist() == ["1", "3"]
-    assert corpus.persons is not None
     assert corpus.persons.tolist() == [0, 0]
     for labels in (["p", "q"], []):
         with pytest.raises(Mistake, match="label entries"):
@@ -227,7 +211,6 @@ def test_from_strings_takes_scikit_learns_arrays() -> None:
 
 def test_nothing_known_names_nobody() -> None:
     corpus = Corpus.from_strings(["wings", "hooves", "horns"], labels=[None, float("nan"), "z"])
-    assert corpus.labels is not None
     assert corpus.labels.tolist() == ["", "", "z"]
     with pytest.raises(Mistake, match="line 2: some documents have a person"):
         Corpus.from_strings(["wings", "hooves"], persons=["ann", None])

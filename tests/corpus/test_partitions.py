@@ -20,7 +20,6 @@ def labelled(sizes: tuple[int, ...] = SIZES) -> Corpus:
 
 
 def shares(corpus: Corpus) -> np.ndarray:
-    assert corpus.labels is not None
     return np.array([np.mean(corpus.labels == f"label {i}") for i in range(len(SIZES))])
 
 
@@ -71,7 +70,6 @@ def test_a_great_alpha_gives_everybody_the_whole_mixture() -> None:
 def test_a_small_alpha_gives_every_label_to_one_party(alpha: float) -> None:
     corpus, met = labelled(tuple([6] * 60)), []
     for part in dirichlet(corpus, 4, alpha).values():
-        assert part.labels is not None
         met += list(np.unique(part.labels))
     assert len(met) == len(set(met)) == 60
 

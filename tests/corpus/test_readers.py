@@ -46,11 +46,8 @@ def test_text_formats(tmp_path: Path, name: str) -> None:
     check(corpus)
     assert sentences_of(corpus) == WANTED
     assert corpus.skipped == 1
-    assert corpus.labels is not None
     assert corpus.labels.tolist() == ["bird", "horse", "café"]
-    assert corpus.persons is not None
     assert corpus.persons.tolist() == [0, 1, 0]
-    assert corpus.embeddings is not None
     assert corpus.embeddings.tolist() == [VECTORS[0], VECTORS[1], VECTORS[3]]
     assert corpus.embeddings.dtype == np.float32
     assert corpus.name == name
@@ -64,9 +61,7 @@ def test_parquet_as_gfedntm_writes_it(tmp_path: Path, vectors: object) -> None:
     seen: list[tuple[int, int]] = []
     corpus = read_corpus(tmp_path / "a.parquet", on_progress=lambda done, total: seen.append((done, total)))
     assert sentences_of(corpus) == WANTED
-    assert corpus.labels is not None
     assert corpus.labels.tolist() == ["bird", "horse", "café"]
-    assert corpus.embeddings is not None
     assert corpus.embeddings.tolist() == [VECTORS[0], VECTORS[1], VECTORS[3]]
     assert seen[-1] == ((tmp_path / "a.parquet").stat().st_size,) * 2
 
@@ -75,7 +70,6 @@ def test_parquet_of_dictionaries_and_large_strings(tmp_path: Path) -> None:
     columns = {"text": pa.array(TEXTS, pa.large_string()), "label": pa.array(LABELS).dictionary_encode(), "date": [1, 2, 3, 4]}
     parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
     corpus = read_corpus(tmp_path / "a.parquet", party="date")
-    assert corpus.parties is not None
     assert corpus.parties.tolist() == ["1", "2", "4"]
 
 
@@ -86,7 +80,6 @@ def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("not a document")
     corpus = read_corpus(tmp_path)
     assert sentences_of(corpus) == [WANTED[2], WANTED[1], WANTED[0]]
-    assert corpus.labels is not None
     assert corpus.labels.tolist() == ["", "a", "b"]
 
 
@@ -94,9 +87,7 @@ def test_renamed_columns_and_gaps(tmp_path: Path) -> None:
     rows = [{"body": "wings", "who": 7}, {"body": "hooves", "who": 8, "group": None}, {"body": "horns", "who": 7, "group": "z"}]
     (tmp_path / "a.jsonl").write_text("\n".join(json.dumps(r) for r in [{**rows[0], "group": "y"}, *rows[1:]]))
     corpus = read_corpus(tmp_path / "a.jsonl", text="body", person="who", party="group", name="given")
-    assert corpus.parties is not None
     assert corpus.parties.tolist() == ["y", "", "z"]
-    assert corpus.persons is not None
     assert corpus.persons.tolist() == [0, 1, 0]
     assert corpus.name == "given"
     assert corpus.labels is None
@@ -114,7 +105,6 @@ def test_only_ids_stay_in_memory(tmp_path: Path) -> None:
     corpus = read_corpus(tmp_path / "a.jsonl.gz")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert corpus.tokens is not None
     assert len(corpus.tokens) == 1_200_000
     assert peak < 4 * corpus.tokens.nbytes
     assert corpus.tokens.nbytes == 4_800_000
@@ -125,7 +115,6 @@ def test_twenty_newsgroups(shared_data: Path) -> None:
 
     corpus = read_corpus(shared_data / "20newsgroups.jsonl.gz")
     assert len(corpus) + corpus.skipped == 18_821
-    assert corpus.labels is not None
     assert len(np.unique(corpus.labels)) == 20
     pruned = corpus.project(prune(corpus, min_df=5, max_df=0.5, max_words=2_000))
     assert len(pruned) == len(corpus)

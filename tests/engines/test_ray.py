@@ -63,8 +63,7 @@ def answers(query: Query, mechanisms: Sequence[Mechanism], documents: Any, engin
 def test_the_bytes_are_those_of_this_process(name: str, corpus: Any, engine: RayEngine) -> None:
     query, mechanisms = CASES[name]
     here = answers(query, mechanisms, OnShards(corpus, 1), IN_PROCESS)
-    for shards in (1, 2, 7):
-        assert answers(query, mechanisms, OnShards(corpus, shards), engine) == here
+    assert answers(query, mechanisms, OnShards(corpus, 7), engine) == here
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The dispatch with a crew in this process whose workers are lost whenever the test says so."""
+"""Tasks between processes, and handing them to a crew whose workers are lost whenever the test says so."""
 
 from __future__ import annotations
 
@@ -10,8 +10,94 @@ from typing import Any
 
 import pytest
 
-from securetm.engines.tasks import MOST_AHEAD, MOST_LOSSES, Event, OwnTasks, carried_out, tried
-from securetm.errors import Failed
+from securetm.engines.tasks import (
+    MOST_AHEAD,
+    MOST_LOSSES,
+    CannotBeSent,
+    Event,
+    OwnTasks,
+    TriedTask,
+    carried_out,
+    failed,
+    packed,
+    packed_outcome,
+    tried,
+    unpacked,
+)
+from securetm.errors import Failed, SettingMistakes, UnfitBlocks
+
+
+class Stubborn(Exception):
+    """An exception that cannot be made again from what it says."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first} {second}: the words of a document")
+
+
+class Changed(Exception):
+    """An exception that comes out as another one."""
+
+    def __reduce__(self) -> Any:
+        return RuntimeError, ("another",)
+
+
+@dataclass
+class Raising:
+    problem: BaseException
+
+    def __call__(self, task: object) -> None:
+        raise self.problem
+
+
+def sent(problem: BaseException) -> TriedTask[Any]:
+    found: TriedTask[Any] = unpacked(packed_outcome(tried(Raising(problem), None)))
+    return found
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ValueError("wrong"),
+        UnfitBlocks(3, "missing"),
+        CannotBeSent("a task", "ended"),
+        SettingMistakes(()),
+        MemoryError(),
+        KeyError("k"),
+    ],
+)
+def test_errors_come_back_as_what_they_are(problem: Exception) -> None:
+    with pytest.raises(type(problem)) as raised:
+        sent(problem).value()
+    assert type(raised.value) is type(problem)
+    assert str(raised.value) == str(problem)
+    assert "this happened in a worker" in str(raised.value.__cause__)
+    assert "test_tasks.py" in str(raised.value.__cause__)
+
+
+@pytest.mark.parametrize("problem", [Stubborn("a", "b"), Changed(), SystemExit(3)])
+def test_an_error_that_cannot_be_sent_is_named_without_what_it_said(problem: BaseException) -> None:
+    with pytest.raises(Failed, match="a worker failed") as raised:
+        sent(problem).value()
+    assert type(problem).__name__ in str(raised.value)
+    assert "test_tasks.py" in str(raised.value)
+    assert "words of a document" not in str(raised.value)
+
+
+def test_ctrl_c_is_no_outcome() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        tried(Raising(KeyboardInterrupt()), None)
+
+
+def test_what_cannot_be_sent_is_refused_by_name() -> None:
+    with pytest.raises(CannotBeSent, match="the question cannot be sent to another process"):
+        packed("the question", lambda: 1)
+    with pytest.raises(CannotBeSent, match="the result of a task"):
+        unpacked(packed_outcome(TriedTask(lambda: 1))).value()
+
+
+def test_a_result_comes_back() -> None:
+    assert unpacked(packed_outcome(tried(len, "four"))).value() == 4
+    assert failed(ValueError()).result is None
 
 
 @dataclass
@@ -99,7 +185,7 @@ def test_what_the_work_raises_comes_out_and_names_the_place() -> None:
     with pytest.raises(ValueError, match="thirteen") as raised:
         list(carried_out(Few(2), 2, [1, 13, 2]))
     assert "this happened in a worker" in str(raised.value.__cause__)
-    assert "test_dispatch.py" in str(raised.value.__cause__)
+    assert "test_tasks.py" in str(raised.value.__cause__)
 
 
 def test_results_are_taken_as_they_arrive_and_no_worker_waits_for_the_one_who_takes_them() -> None:

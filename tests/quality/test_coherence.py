@@ -1,4 +1,4 @@
-"""Coherence by sliding windows against cases worked out by hand, and against listing the windows."""
+"""Coherence by sliding windows and by word vectors, against cases worked out by hand, and against listing the windows."""
 
 from __future__ import annotations
 
@@ -77,3 +77,9 @@ def test_c_v_of_words_that_always_meet_is_one() -> None:
 def test_c_v_of_a_word_that_is_in_every_window_is_finite() -> None:
     assert np.isfinite(quality.c_v(np.array([[0, 1]]), np.array([0, 1]), np.array([1, 2]))).all()
     assert np.isfinite(quality.c_v(np.array([[0, 1]]), np.array([0, 0]), np.array([1, 2]))).all()
+
+
+def test_embedding_coherence_by_hand() -> None:
+    vectors = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0], [0.0, 0.0]])
+    got = quality.embedding_coherence(np.array([[0, 1, 2], [0, 2, 3]]), vectors)
+    np.testing.assert_allclose(got, [(0 + 2 * sqrt(0.5)) / 3, sqrt(0.5) / 3])
