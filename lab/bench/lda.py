@@ -133,7 +133,7 @@ class HeldOutJudge:
     def __init__(self, held: Any) -> None:
         seen, unseen = held.halves(1)
         words = held.counts.shape[1]
-        self._seen, self._unseen = LdaDocuments.of(seen.counts, words), LdaDocuments.of(unseen.counts, words)
+        self._seen, self._unseen = LdaDocuments.from_counts(seen.counts, words), LdaDocuments.from_counts(unseen.counts, words)
 
     def per_word(self, topics: Array, alpha: Array) -> float:
         """Nats per unseen word under topics x words, with each topic's prior; less is a worse guess."""

@@ -35,7 +35,7 @@ class NGramLevel:
     rests: Array  # the probability that a history leaves to the level below
 
     @classmethod
-    def of(cls, ngrams: Array, counts: Array, symbols: int) -> Self:
+    def from_counts(cls, ngrams: Array, counts: Array, symbols: int) -> Self:
         """The level of these counts by modified Kneser-Ney smoothing (Chen and Goodman 1998)."""
         histories, place = np.unique(ngrams // symbols, return_inverse=True)
         taken = _discounts(counts)[np.minimum(counts, 3).astype(np.int64)]
@@ -57,14 +57,14 @@ class NGrams:
     levels: tuple[NGramLevel, ...]  # of single words first
 
     @classmethod
-    def of(cls, tokens: Array, sentence_ends: Array, words: int, order: int = 3) -> Self:
+    def from_tokens(cls, tokens: Array, sentence_ends: Array, words: int, order: int = 3) -> Self:
         """Counts n-grams of words in reading order. The place before a sentence is a symbol of its own."""
         _check(order, words, tokens)
         ngrams, counts = np.unique(_numbered(tokens, sentence_ends, words, order), return_counts=True)
-        levels = [NGramLevel.of(ngrams, counts, words + 1)]
+        levels = [NGramLevel.from_counts(ngrams, counts, words + 1)]
         for length in range(order - 1, 0, -1):
             ngrams, counts, kinds = _shortened(ngrams, counts, words, length)
-            levels.append(NGramLevel.of(ngrams, kinds, words + 1))
+            levels.append(NGramLevel.from_counts(ngrams, kinds, words + 1))
         return cls(words, tuple(reversed(levels)))
 
     @property

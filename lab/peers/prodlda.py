@@ -95,7 +95,7 @@ class TorchProdLDA(nn.Module):
 
     def __init__(self, model: ProdLDA, state: State) -> None:
         super().__init__()
-        self.shape = NetworkShape.of(state["weights"], model.hidden, model.n_topics)
+        self.shape = NetworkShape.from_weights(state["weights"], model.hidden, model.n_topics)
         words, hidden, topics = self.shape.vocabulary, self.shape.hidden, self.shape.topics
         self.words, self.inner = nn.Linear(words, hidden), nn.Linear(hidden, hidden)
         self.head, self.topics = nn.Linear(hidden, 2 * topics), nn.Linear(topics, words, bias=False)

@@ -154,7 +154,7 @@ class PerplexityStudy:
         texts = [self.text(self.learned_from[name]) for name in parties]
         before = np.cumsum([0, *(len(text.tokens) for text in texts)])
         ends = np.concatenate([text.ends + start for text, start in zip(texts, before, strict=False)])
-        model = NGrams.of(np.concatenate([text.tokens for text in texts]), ends, len(self.words) + 1)
+        model = NGrams.from_tokens(np.concatenate([text.tokens for text in texts]), ends, len(self.words) + 1)
         return {name: model.chances(text.tokens, text.ends) for name, text in self.judged_on.items()}
 
     def _logs(self, ngrams: Mapping[str, Array], topics: Mapping[str, Array] | None, own: str = "") -> tuple[Array, Array]:

@@ -236,7 +236,7 @@ def _found_in_one(collected: Collected, profile: str, noise: float, rng: np.rand
     search, deviation = WordSearch(collected.listed), deviation_of(profile, noise) / ROUNDS**0.5
     cells = _cells(collected.parts, {})
     noised = cells + rng.normal(0, deviation, len(cells))
-    found = Searched.of(noised, search.places, search.signs, deviation, search.found, sum(CHANCES))
+    found = Searched.in_cells(noised, search.places, search.signs, deviation, search.found, sum(CHANCES))
     return {search.candidates[n] for n in np.flatnonzero(found.weights)}
 
 

@@ -393,7 +393,7 @@ class ViolatingCoordinator(Coordinator):
         """Sends weights that overflow for some words. A reply unlike the others would show whose documents have these words."""
         weights = np.array(state["weights"])
         hidden, topics = int(self.agreement.plan.model.settings["hidden"]), len(self.agreement.model.topics(state))
-        layers = NetworkShape.of(weights, hidden, topics).views(weights)
+        layers = NetworkShape.from_weights(weights, hidden, topics).views(weights)
         layers["words"][::_EVERY] = _LARGEST
         layers["inner"][...] *= 1e4  # so the numbers of these words overflow, and those of other words do not
         with suppress(PartyRefused):

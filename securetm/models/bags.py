@@ -151,7 +151,7 @@ class BagDocuments:
         return len(self.draw_ends) - 1
 
     @classmethod
-    def of(cls, matrix: Any, vocabulary: int) -> Self:
+    def from_counts(cls, matrix: Any, vocabulary: int) -> Self:
         """The bags in a matrix of whole counts over that many words."""
         table = sparse.csr_array(matrix)
         if table.shape[1] != vocabulary:

@@ -66,13 +66,13 @@ class MixedTopics(Estimator):
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares under the shared topics, without random draws (CVB0 with fixed topics)."""
         by_word = self.by_word(state)
-        return BagDocuments.of(documents.counts, len(by_word)).shares(by_word, *self.folding(state), self.threads)
+        return BagDocuments.from_counts(documents.counts, len(by_word)).shares(by_word, *self.folding(state), self.threads)
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
         """The log-likelihood of each document's unseen words, given its seen words and how large topics are."""
         by_word, prior = self.completing(state)
-        shares = prior.shares(by_word, BagDocuments.of(seen.counts, len(by_word)), self.threads)
-        return BagDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
+        shares = prior.shares(by_word, BagDocuments.from_counts(seen.counts, len(by_word)), self.threads)
+        return BagDocuments.from_counts(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
 
 
 def without_kept(state: State) -> State:

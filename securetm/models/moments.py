@@ -162,7 +162,7 @@ class DocumentPairs:
     words: int  # in the vocabulary
 
     @classmethod
-    def of(cls, held: BagDocuments, alone: float, words: int) -> Self:
+    def from_bags(cls, held: BagDocuments, alone: float, words: int) -> Self:
         """The rows of these documents."""
         return cls(held, *weights_of(np.diff(held.bags.ends), alone, words), words)
 
@@ -201,7 +201,7 @@ class PairSums:
     share: float  # of a document's squared row for single words
 
     @classmethod
-    def of(cls, row: Array, words: int, deviation: float, share: float) -> Self:
+    def from_row(cls, row: Array, words: int, deviation: float, share: float) -> Self:
         """The sums in an opened row. Without noise they are whole steps of the grid, whatever rounding a secure sum added."""
         if deviation == 0:
             row = np.rint(row / grid_of(words)) * grid_of(words)
@@ -439,7 +439,7 @@ class Moments(MixedTopics):
         after = {**state, "step": state["step"] + 1}
         if not answer.total:
             return after
-        sums = PairSums.of(answer.total["pairs"], state["topics"].shape[1], answer.deviation, self.alone)
+        sums = PairSums.from_row(answer.total["pairs"], state["topics"].shape[1], answer.deviation, self.alone)
         return {**after, **self.learned_from(sums, state)}
 
     def learned_from(self, sums: PairSums, state: State) -> State:
@@ -532,7 +532,7 @@ class PairsQuery:
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """Draws and remembers nothing."""
-        rows = DocumentPairs.of(BagDocuments.of(documents.counts, self.words), self.model.alone, self.words)
+        rows = DocumentPairs.from_bags(BagDocuments.from_counts(documents.counts, self.words), self.model.alone, self.words)
         clipped_sum.add_losses(rows, np.arange(len(documents)), np.zeros((len(documents), 0)))
 
 
@@ -574,6 +574,6 @@ class TopicsBefore:
         """
         model, rng = Moments(n_topics=self.topics), np.random.default_rng(0)
         begun = model.start(vocabulary, rng) if public is None else model.started(vocabulary, public, rng)
-        sums = PairSums.of(total_of(answer)["pairs"], len(vocabulary), answer.deviation, model.alone)
+        sums = PairSums.from_row(total_of(answer)["pairs"], len(vocabulary), answer.deviation, model.alone)
         vectors = np.zeros((len(vocabulary), 1), np.float32) if public is None else public.vectors
         return PublicKnowledge(model.topics(model.learned_from(sums, begun)), vectors, sums.frequencies)

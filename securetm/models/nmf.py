@@ -252,7 +252,7 @@ class FactoredTopics(MixedTopics):
 
     def read(self, documents: Any, words: int) -> BagDocuments:
         """The documents as lists of words and counts over a vocabulary of so many words."""
-        return BagDocuments.of(documents.counts, words)
+        return BagDocuments.from_counts(documents.counts, words)
 
     def factored(self, topics: Array, held: BagDocuments) -> FactoredDocuments:
         """The documents with the topic weights that are nearest to them under these topics. No document depends on another."""

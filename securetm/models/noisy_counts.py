@@ -90,8 +90,8 @@ class Totals:
 
     def found(self, counts: Array, variance: Array | float) -> tuple[Array, Array | float]:
         """The totals in an answer with these counts, times how sure they are, and the variance of their noise."""
-        told, of = (counts.sum(axis=0), len(counts) * variance) if self.told is None else (self.told, self.deviation**2)
-        return self.sure * told, self.sure * of
+        told, noise = (counts.sum(axis=0), len(counts) * variance) if self.told is None else (self.told, self.deviation**2)
+        return self.sure * told, self.sure * noise
 
 
 @dataclass(frozen=True)
@@ -119,19 +119,19 @@ class NoisedCounts:
         cls, state: State, counts: Array, deviation: Array | float, kept: float = 0.0, totals: Totals | None = None
     ) -> Self | None:
         """The tables after one more answer, which is added to the share `kept` of the earlier ones."""
-        before, variance, of = cls.kept_in(state), np.square(deviation), totals or Totals()
+        before, variance, told = cls.kept_in(state), np.square(deviation), totals or Totals()
         if before is None:
             if not variance.any():
                 return None
             before = cls(np.zeros(counts.shape), 0.0, np.zeros(counts.shape[1]), 0.0, 0.0, 0.0)
-        alike = before.alike(counts) if of.rescaled else 1.0
-        words, words_variance = of.found(counts, variance)
+        alike = before.alike(counts) if told.rescaled else 1.0
+        words, words_variance = told.found(counts, variance)
         return cls(
             kept * before.counts + counts,
             kept**2 * before.variance + variance,
             alike * before.words + words,
             alike**2 * before.words_variance + words_variance,
-            before.rounds + of.sure,
+            before.rounds + told.sure,
             kept * before.weight + 1,
         )
 

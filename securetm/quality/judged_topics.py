@@ -95,7 +95,7 @@ def _lists(weights: Array, vocabulary: tuple[str, ...]) -> tuple[tuple[str, ...]
 
 
 def _held(documents: Any, vocabulary: tuple[str, ...]) -> BagDocuments:
-    return BagDocuments.of(documents.counts, len(vocabulary))
+    return BagDocuments.from_counts(documents.counts, len(vocabulary))
 
 
 MOST_TOPICS = 10_000

@@ -95,7 +95,7 @@ def weights_of(value: float) -> Callable[[State, int, int], np.ndarray]:
 
     def made(state: State, hidden: int, topics: int) -> np.ndarray:
         weights = np.array(state["weights"])
-        layers = NetworkShape.of(weights, hidden, topics).views(weights)
+        layers = NetworkShape.from_weights(weights, hidden, topics).views(weights)
         layers["words"][PUBLIC.index(WORD)] = value
         return weights
 
@@ -109,7 +109,7 @@ def everywhere(value: float) -> Callable[[State, int, int], np.ndarray]:
 def decoder(state: State, hidden: int, topics: int) -> np.ndarray:
     """Documents with the word get infinite logits, others ordinary ones."""
     weights = np.array(state["weights"])
-    layers = NetworkShape.of(weights, hidden, topics).views(weights)
+    layers = NetworkShape.from_weights(weights, hidden, topics).views(weights)
     layers["topics"][:, PUBLIC.index(WORD)] = 3e38
     layers["background"][PUBLIC.index(WORD)] = -3e38
     return weights

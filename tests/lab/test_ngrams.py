@@ -25,7 +25,7 @@ A, B, C = range(3)
 
 def test_pairs_of_words_by_hand() -> None:
     """Text: a b a c. Every pair came once, so one half is taken of each; a came after two kinds, b and c after one."""
-    model = NGrams.of(np.array([A, B, A, C]), np.array([4]), words=3, order=2)
+    model = NGrams.from_tokens(np.array([A, B, A, C]), np.array([4]), words=3, order=2)
     single = np.array([1.5, 0.5, 0.5]) / 4 + (1.5 / 4) / 3
     np.testing.assert_allclose(single, [0.5, 0.25, 0.25])
     np.testing.assert_allclose(model.after(np.array([A])), [0.25, 0.375, 0.375])  # 0, 1/4 and 1/4, and half of the above
@@ -36,7 +36,7 @@ def test_pairs_of_words_by_hand() -> None:
 
 def test_three_words_by_hand() -> None:
     """Text: a b. a b a. What begins a sentence is counted each time, other pairs by the kinds of words before them."""
-    model = NGrams.of(np.array([A, B, A, B, A]), np.array([2, 5]), words=3)
+    model = NGrams.from_tokens(np.array([A, B, A, B, A]), np.array([2, 5]), words=3)
     single = np.array([1.5, 0.5, 0.0]) / 3 + (1 / 3) / 3  # a came after two kinds (the beginning, b), b after one
     first = np.array([1.5, 0, 0]) / 2 + 0.25 * single  # the beginning came twice, both times before a
     np.testing.assert_allclose(model.after(np.array([], dtype=np.int64)), np.array([1.5, 0, 0]) / 2 + 0.25 * first)
@@ -66,7 +66,9 @@ texts = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=0
 @settings(max_examples=30, deadline=None)
 def test_after_every_history_chances_sum_to_one(sentences: list[list[int]], order: int) -> None:
     tokens = np.array([word for sentence in sentences for word in sentence], dtype=np.int64)
-    model = NGrams.of(tokens, np.cumsum([len(sentence) for sentence in sentences]), words=5, order=order)  # 4 is never seen
+    model = NGrams.from_tokens(
+        tokens, np.cumsum([len(sentence) for sentence in sentences]), words=5, order=order
+    )  # 4 is never seen
     for length in range(3):
         for history in product((0, 1, 4), repeat=length):
             chances = model.after(np.array(history, dtype=np.int64))
@@ -78,7 +80,7 @@ def test_a_texts_chances_are_those_after_each_words_history() -> None:
     rng = np.random.default_rng(0)
     tokens, ends = rng.integers(0, 6, 400), np.sort(rng.choice(400, 60, replace=False) + 1)
     ends[-1] = 400
-    model = NGrams.of(tokens, ends, words=6)
+    model = NGrams.from_tokens(tokens, ends, words=6)
     new, new_ends = rng.integers(0, 6, 50), np.array([1, 2, 9, 30, 50])
     starts = np.repeat([0, *new_ends[:-1]], np.diff([0, *new_ends]))
     expected = [model.after(new[start:place])[new[place]] for place, start in enumerate(starts)]
@@ -91,24 +93,24 @@ def test_longer_histories_predict_a_text_that_has_them() -> None:
     flips = rng.random(len(tokens)) < 0.1
     tokens[flips] = rng.integers(0, 5, int(flips.sum()))
     ends = np.array([len(tokens) // 2])
-    said = [NGrams.of(tokens[: ends[0]], ends, words=5, order=n).chances(tokens[ends[0] :], ends) for n in (1, 2, 3)]
+    said = [NGrams.from_tokens(tokens[: ends[0]], ends, words=5, order=n).chances(tokens[ends[0] :], ends) for n in (1, 2, 3)]
     one, two, three = (perplexity(np.log(chances), len(chances)) for chances in said)
     assert three < two < one < 5
 
 
 def test_a_word_is_never_impossible_in_a_text_of_some_size() -> None:
     tokens = np.random.default_rng(0).zipf(1.3, 300_000) % 10_000
-    model = NGrams.of(tokens, np.arange(20, 300_001, 20), words=10_000)
+    model = NGrams.from_tokens(tokens, np.arange(20, 300_001, 20), words=10_000)
     assert model.chances(tokens[:1000], np.array([1000])).min() > 0
 
 
 def test_words_that_have_no_number_are_refused() -> None:
     with pytest.raises(BrokenPromise):
-        NGrams.of(np.array([3]), np.array([1]), words=3)
+        NGrams.from_tokens(np.array([3]), np.array([1]), words=3)
     with pytest.raises(BadSetting):
-        NGrams.of(np.array([0]), np.array([1]), words=3_000_000)
+        NGrams.from_tokens(np.array([0]), np.array([1]), words=3_000_000)
     with pytest.raises(BadSetting):
-        NGrams.of(np.array([0]), np.array([1]), words=3, order=0)
+        NGrams.from_tokens(np.array([0]), np.array([1]), words=3, order=0)
 
 
 # ---- topics ----------------------------------------------------------------------------------------------------------
@@ -150,7 +152,9 @@ def test_equation_30_is_the_mean_of_topics_by_what_the_context_tells() -> None:
 
 def test_equation_31_sums_to_one_after_every_history_and_context() -> None:
     model, _ = learned()
-    ngrams = NGrams.of(np.array([0, 1, 2, 3, 4, 0]), np.array([6]), words=5)  # the topic model does not have the last word
+    ngrams = NGrams.from_tokens(
+        np.array([0, 1, 2, 3, 4, 0]), np.array([6]), words=5
+    )  # the topic model does not have the last word
     for history, context in product([[], [0], [3, 4]], [[0, 0, 0, 0], [1, 1, 0, 0], [0, 0, 5, 9]]):
         shares = model.infer(model.learned.state, as_documents([context], tuple("wxyz")))[0]
         by_topics = np.append(shares @ model.topics(model.learned.state), 0.0)
@@ -170,7 +174,7 @@ def test_text_about_few_things_is_better_said_with_topics(kind: type[LDA]) -> No
     rng = np.random.default_rng(3)
     words = np.concatenate([rng.integers(0, 20, 60) + 20 * (d % 2) for d in range(60)])
     ends, sentences = np.arange(60, 3601, 60), np.arange(10, 3601, 10)
-    ngrams = NGrams.of(words[:2400], sentences[:240], words=40)
+    ngrams = NGrams.from_tokens(words[:2400], sentences[:240], words=40)
     counts = np.array([np.bincount(document, minlength=40) for document in words[:2400].reshape(-1, 60)])
     model = kind(n_topics=2).fit(as_documents(counts), epochs=20)
     rest = (words[2400:], ends[:20], sentences[:120])

@@ -164,7 +164,7 @@ def _steps(view: AdversaryView) -> Iterator[tuple[RoundQuestion, RoundQuestion]]
 def _from_step(before: RoundQuestion, after: RoundQuestion, model: ProdLDA, parties: int) -> RoundReconstruction:
     weights = np.asarray(before.state["weights"])
     undone = gradient_behind(weights, np.asarray(after.state["weights"]), model.optimiser, model.learning_rate)
-    shape, held = NetworkShape.of(weights, model.hidden, model.n_topics), before.terms.batch * parties or model.hidden
+    shape, held = NetworkShape.from_weights(weights, model.hidden, model.n_topics), before.terms.batch * parties or model.hidden
     on_grid = before.terms.grid * np.sqrt(parties / 4.0)  # each party rounded its own sum, by half a step at most
     sums, errors = shape.views(held * undone.values), shape.views(np.hypot(held * undone.errors, on_grid))
     layers = GradientLayers.of(sums, 2.0 * float(np.median(errors["words"])))  # as if each number had been rounded
@@ -226,7 +226,7 @@ def read_differences(view: AdversaryView, effort: Effort) -> tuple[RoundReconstr
 def _from_difference(vector: ReadVector, model: ProdLDA) -> RoundReconstruction:
     stated = float(vector.blocks[_DOCUMENTS][0])
     held = round(stated) if 1 <= stated <= 1e6 else model.hidden
-    shape = NetworkShape.of(vector.blocks[_DIFFERENCE], model.hidden, model.n_topics)
+    shape = NetworkShape.from_weights(vector.blocks[_DIFFERENCE], model.hidden, model.n_topics)
     layers = GradientLayers.of(shape.views(-np.asarray(vector.blocks[_DIFFERENCE], dtype=np.float64)), vector.round.terms.grid)
     occur = words_in(layers)
     if model.optimiser == ADAM:

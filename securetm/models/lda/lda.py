@@ -340,8 +340,8 @@ class LDA(Counting):
     def read(self, documents: Any, words: int) -> SampledDocuments:
         """Each document's words and counts; every token is a draw. Behind noise, every slot is."""
         if documents.perturbed is not None:
-            return Slots.of(documents, words, by_sentence=False)
-        return replace(LdaDocuments.of(documents.counts, words), cycles=self.cycles_from(_FEW_TOPICS))
+            return Slots.from_documents(documents, words, by_sentence=False)
+        return replace(LdaDocuments.from_counts(documents.counts, words), cycles=self.cycles_from(_FEW_TOPICS))
 
     def cycles_from(self, few_topics: int) -> int:
         """The pairs of proposals for a token in a sweep; 0 where it is drawn by Gibbs, as `auto` does for few topics."""

@@ -300,7 +300,7 @@ class VariationalLDA(CountedTopics):
 
     def counted(self, documents: Any, words: int) -> BagDocuments:
         """The documents with repeated words limited as the settings say."""
-        held = BagDocuments.of(documents.counts, words)
+        held = BagDocuments.from_counts(documents.counts, words)
         return held.limited(self.repeats) if self.repeats else held
 
 

@@ -96,7 +96,7 @@ class SentenceDocuments(SampledDocuments):
     cycles: int = 0  # of proposals for each sentence in a sweep; 0: it is drawn by Gibbs
 
     @classmethod
-    def of(cls, documents: Any, vocabulary: int, longest: int = 0) -> Self:
+    def from_documents(cls, documents: Any, vocabulary: int, longest: int = 0) -> Self:
         """The sentences of documents in reading order, over that many words; those without a word are passed over.
 
         Where `longest` is not 0, longer sentences are cut into parts of about equal length that are not.
@@ -143,7 +143,7 @@ class SentenceDocuments(SampledDocuments):
 def slots_of(documents: Any, vocabulary: int, longest: int = 0) -> Slots:
     """The sentences of documents with noise in place of words. Their ends are public, and so is where they are cut."""
     token_ends, sentence_ends = _ends(documents, longest)
-    held = Slots.of(documents, vocabulary, by_sentence=True)
+    held = Slots.from_documents(documents, vocabulary, by_sentence=True)
     return replace(held, draw_ends=np.searchsorted(sentence_ends, token_ends), slot_ends=sentence_ends)
 
 
@@ -190,7 +190,7 @@ class SentenceLDA(LDA):
         """Each document's sentences; every sentence is a draw. Behind noise, a sentence is its slots."""
         if documents.perturbed is not None:
             return slots_of(documents, words, self.longest)
-        return replace(SentenceDocuments.of(documents, words, self.longest), cycles=self.cycles_from(_FEW_TOPICS))
+        return replace(SentenceDocuments.from_documents(documents, words, self.longest), cycles=self.cycles_from(_FEW_TOPICS))
 
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares, by sentence, under the shared topics, without random draws.
@@ -198,7 +198,7 @@ class SentenceLDA(LDA):
         It is CVB0 with the topics fixed, as for LDA, but a sentence as a whole belongs to a topic.
         """
         logs = np.log(self.by_word(state))
-        held = SentenceDocuments.of(documents, len(logs), self.longest)
+        held = SentenceDocuments.from_documents(documents, len(logs), self.longest)
         out = np.empty((len(held), logs.shape[1]))
         on_ranges(held.lengths, self.threads, fold_in_sentences, held.sentences, logs, *self.folding(state), out)
         return out
@@ -210,7 +210,7 @@ class SentenceLDA(LDA):
         where the unseen sentences end, and words of one sentence help to predict each other.
         """
         shares, logs = self.infer(state, seen), np.log(self.by_word(state))
-        held = SentenceDocuments.of(unseen, len(logs), self.longest)
+        held = SentenceDocuments.from_documents(unseen, len(logs), self.longest)
         out = np.zeros(len(held))
         on_ranges(held.lengths, self.threads, log_likelihoods_of_sentences, held.sentences, logs, shares, out)
         return out

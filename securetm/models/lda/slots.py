@@ -275,7 +275,7 @@ class Slots(SampledDocuments):
     _sums: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)  # of the last draw's topics
 
     @classmethod
-    def of(cls, documents: Any, words: int, by_sentence: bool) -> Self:
+    def from_documents(cls, documents: Any, words: int, by_sentence: bool) -> Self:
         """The slots of documents (contracts.Documents) behind noise, over that many words."""
         if len(documents.vocabulary) != words:  # to ask for `counts` would draw them
             raise BrokenPromise("document", len(documents.vocabulary), words)

@@ -64,7 +64,7 @@ class NetworkShape:
         return {name: flat[first:end].reshape(shape) for (name, shape), first, end in cuts}
 
     @classmethod
-    def of(
+    def from_weights(
         cls, weights: Array, hidden: int, topics: int, embedding: int = 0, reads_words: bool = True, dimensions: int = 0
     ) -> NetworkShape:
         """The shape whose flat vector has this length; the vocabulary's size follows from it."""

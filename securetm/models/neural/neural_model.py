@@ -224,7 +224,7 @@ class NeuralTopicModel(GradientModel):
         return weights
 
     def _shape(self, weights: Array) -> NetworkShape:
-        return NetworkShape.of(weights, self.hidden, self.n_topics, self.embedding_size, self.reads_words)
+        return NetworkShape.from_weights(weights, self.hidden, self.n_topics, self.embedding_size, self.reads_words)
 
     def read(self, state: State, counts: Any, embeddings: Array | None) -> WordBatch:  # noqa: ARG002
         """Counts as the network reads them, with embeddings where the encoder reads such."""

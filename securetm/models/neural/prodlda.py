@@ -124,7 +124,7 @@ class ProdLDA(NeuralTopicModel):
     def _shape(self, weights: Array) -> NetworkShape:
         if not self.needs_public:
             return super()._shape(weights)
-        return NetworkShape.of(weights, self.hidden, self.n_topics, MOST_DIMENSIONS, False, MOST_DIMENSIONS)
+        return NetworkShape.from_weights(weights, self.hidden, self.n_topics, MOST_DIMENSIONS, False, MOST_DIMENSIONS)
 
     def _vectors(self, state: State) -> torch.Tensor:
         return torch.from_numpy(_padded(state[VECTORS]).astype(self.dtype))

@@ -124,7 +124,7 @@ class Inputs:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def of(self, rows: Any) -> tuple[Tensor, Tensor | None]:
+    def tensors(self, rows: Any) -> tuple[Tensor, Tensor | None]:
         """Counts and embeddings of these rows."""
         counts = torch.from_numpy(self.counts[rows].toarray()).to(self.dtype)
         return counts, None if self.embeddings is None else torch.from_numpy(self.embeddings[rows]).to(self.dtype)
@@ -180,7 +180,7 @@ class LossesAlone:
         """The gradient of one document. Where the network fails it is not finite, and the clip counts the document as none."""
         parameters = list(fresh.parameters())
         try:
-            (loss,) = fresh(*self._inputs.of([document]))
+            (loss,) = fresh(*self._inputs.tensors([document]))
             found = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
         except Exception:  # noqa: BLE001 - whether a stranger's code fails may depend on the document, so nobody else may see it
             return np.full(self._size, np.nan)
@@ -254,7 +254,7 @@ class TorchModule(GradientModel):
         network, inputs, out = self._network(state).eval(), self._inputs(documents), np.empty((len(documents), self.n_topics))
         with torch.no_grad():
             for rows in slices(len(documents), _CHUNK):
-                out[rows] = divided(network.infer(*inputs.of(rows))).numpy()
+                out[rows] = divided(network.infer(*inputs.tensors(rows))).numpy()
         return out
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
@@ -278,7 +278,7 @@ class TorchModule(GradientModel):
         with torch.random.fork_rng(devices=[]):
             reseed(int(state["seed"][0]), int(state["step"][0]), number, int(inputs.keys[rows[0]]))
             network = self._network(state)
-            network(*inputs.of(rows)).sum().backward()
+            network(*inputs.tensors(rows)).sum().backward()
         return np.asarray(torch.cat([_gradient(parameter) for parameter in network.parameters()]).numpy())
 
     @property

@@ -150,7 +150,7 @@ class WordSearch:
         cells = np.asarray(total_of(answer)["cells"], dtype=np.float64)
         self.sums.append(SummedWords(cells, max(answer.deviation, 1e-9), heard))
         together, deviation = self._together()
-        searched = Searched.of(together, self.places, self.signs, deviation, self.found, CHANCES[number])
+        searched = Searched.in_cells(together, self.places, self.signs, deviation, self.found, CHANCES[number])
         self.found = searched.weights > 0
         if number < len(CUTS):
             self.about = filtering(self._bits[~self.found & (searched.stand > CUTS[number])])
@@ -221,7 +221,7 @@ class Searched:
     stand: Array  # by how many deviations it stands out, when what was found is taken away
 
     @classmethod
-    def of(cls, cells: Array, places: Array, signs: Array, deviation: float, known: Array, chance: float) -> Searched:
+    def in_cells(cls, cells: Array, places: Array, signs: Array, deviation: float, known: Array, chance: float) -> Searched:
         """Searches these cells. Words that are `known` stay, however little they weigh here.
 
         In stages: words that stand out are taken, all their weights are fitted together by least squares, and what they leave

@@ -23,7 +23,7 @@ def held(*rows: list[int]) -> BagDocuments:
     counts = np.zeros((len(rows), len(BY_WORD)), dtype=np.int64)
     for row, words in enumerate(rows):
         np.add.at(counts[row], words, 1)
-    return BagDocuments.of(sparse.csr_array(counts), len(BY_WORD))
+    return BagDocuments.from_counts(sparse.csr_array(counts), len(BY_WORD))
 
 
 def test_without_words_a_document_has_the_topics_of_all() -> None:

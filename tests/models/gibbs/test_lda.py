@@ -44,7 +44,7 @@ def test_a_document_draws_from_its_exact_posterior(k, words, copies):
     model = LDA(n_topics=k, alpha=0.4, eta=0.3, sweeps=20)
     documents = as_documents(np.tile(np.bincount(words, minlength=4), (copies, 1)))
     state = {**model.start(documents.vocabulary, np.random.default_rng(1)), "counts": others}
-    bags = LdaDocuments.of(documents.counts, 4)
+    bags = LdaDocuments.from_counts(documents.counts, 4)
     nothing = Assignments.remembered({}).recall(bags.draw_ends, bags.names(documents.keys))
     drawn = model.redrawn(model.table(state), bags, nothing).topics.reshape(copies, len(words))
     expected = exact_posterior(words, others, 0.4, 0.3)
@@ -124,11 +124,11 @@ def test_topics_follow_their_documents_wherever_these_stand():
     documents, _ = planted(20)
     model, memory = LDA(n_topics=3), {}
     state = rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 2)
-    bags = LdaDocuments.of(documents.counts, WORDS)
+    bags = LdaDocuments.from_counts(documents.counts, WORDS)
     before = Assignments.remembered(memory).recall(bags.draw_ends, bags.names(documents.keys))
     order = np.random.default_rng(4).permutation(20)[:12]
     moved = documents.select(order)
-    some = LdaDocuments.of(moved.counts, WORDS)
+    some = LdaDocuments.from_counts(moved.counts, WORDS)
     after = Assignments.remembered(memory).recall(some.draw_ends, some.names(moved.keys))
     for here, there in enumerate(order):
         expected = before.topics[before.draw_ends[there] : before.draw_ends[there + 1]]
@@ -140,14 +140,14 @@ def test_documents_that_were_not_asked_keep_their_topics():
     documents, _ = planted(20)
     model, memory = LDA(n_topics=3), {}
     state = rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 1)
-    bags = LdaDocuments.of(documents.counts, WORDS)
+    bags = LdaDocuments.from_counts(documents.counts, WORDS)
     names = bags.names(documents.keys)
     before = Assignments.remembered(memory).recall(bags.draw_ends, names)
     counts_of(model, state, documents.select(np.arange(5)), memory)
     after = Assignments.remembered(memory)
     np.testing.assert_array_equal(after.recall(bags.draw_ends, names).steps, [1] * 5 + [0] * 15)
     for row in range(5, 20):
-        one = LdaDocuments.of(documents.counts[[row]], WORDS)
+        one = LdaDocuments.from_counts(documents.counts[[row]], WORDS)
         expected = before.topics[before.draw_ends[row] : before.draw_ends[row + 1]]
         np.testing.assert_array_equal(after.recall(one.draw_ends, names[[row]]).topics, expected)
 
@@ -159,7 +159,7 @@ def test_a_document_that_changed_is_a_new_one():
     rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 1)
     table = documents.counts.toarray()
     table[2, 5] += 1
-    bags = LdaDocuments.of(table, WORDS)
+    bags = LdaDocuments.from_counts(table, WORDS)
     recalled = Assignments.remembered(memory).recall(bags.draw_ends, bags.names(documents.keys))
     np.testing.assert_array_equal(recalled.steps, [0, 0, NEVER, 0])
 
@@ -204,7 +204,7 @@ def test_likelihood_is_that_of_the_mixture(fitted):
     topics = joint / joint.sum(axis=1, keepdims=True)
     by_word = np.ascontiguousarray(topics.T)
     prior = Completion.around(by_word, joint.sum(axis=1), fitted.n_topics * fitted.alpha)
-    shares = prior.shares(by_word, LdaDocuments.of(seen.counts, WORDS), 1)
+    shares = prior.shares(by_word, LdaDocuments.from_counts(seen.counts, WORDS), 1)
     expected = (unseen.counts.toarray() * np.log(shares @ topics)).sum(axis=1)
     np.testing.assert_allclose(fitted.log_likelihood(fitted.learned.state, seen, unseen), expected, rtol=1e-10)
 

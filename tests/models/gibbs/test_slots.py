@@ -75,7 +75,7 @@ def table_of(counts, alpha=0.4, eta=0.3, step=3, seed=11):
 
 
 def drawn(documents, table, by_sentence=False, sweeps=1, threads=1, topics=None):
-    held = Slots.of(documents, table.words, by_sentence)
+    held = Slots.from_documents(documents, table.words, by_sentence)
     old = Assignments.remembered({}).recall(held.draw_ends, held.names(documents.keys))
     if topics is not None:
         old = Assignments(old.names, np.zeros(len(old.names), np.int64), old.draw_ends, np.asarray(topics, dtype=np.uint16))
@@ -279,10 +279,10 @@ def test_names_are_made_of_public_facts():
     documents = noisy_documents()
     lengths = np.diff(documents.token_ends, prepend=0)
     blank = behind(np.zeros((len(documents.perturbed), 30)), lengths, documents.sentence_ends)
-    names = Slots.of(documents, 30, False).names(documents.keys)
-    assert (names == Slots.of(blank, 30, False).names(documents.keys)).all()
+    names = Slots.from_documents(documents, 30, False).names(documents.keys)
+    assert (names == Slots.from_documents(blank, 30, False).names(documents.keys)).all()
     assert len(set(names.tolist())) == 40
-    assert (names != Slots.of(documents, 30, False).names(documents.keys + np.uint64(1000))).all()
+    assert (names != Slots.from_documents(documents, 30, False).names(documents.keys + np.uint64(1000))).all()
 
 
 # ---- odd documents -----------------------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ def test_a_slot_without_weight_draws_from_its_document():
 
 def test_another_vocabulary_is_refused():
     with pytest.raises(BrokenPromise):
-        Slots.of(noisy_documents(), 31, False)
+        Slots.from_documents(noisy_documents(), 31, False)
 
 
 # ---- what is learned ---------------------------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ def test_a_restart_draws_each_word_by_the_composed_model_alone() -> None:
     documents = as_documents(np.tile([1, 1, 1], (30_000, 1)))
     state = {**model.start(documents.vocabulary, np.random.default_rng(1)), "counts": topics * 7, "weights": np.arange(3.0)}
     start = model.table(model.for_party(state, "new"))
-    bags = LdaDocuments.of(documents.counts, 3)
+    bags = LdaDocuments.from_counts(documents.counts, 3)
     drawn = model._restarted(start, bags, bags.names(documents.keys), 5).reshape(-1, 3)
     table = start.counts[start.counts.sum(axis=1) > 0].T
     table[table.sum(axis=1) == 0] = 1  # no topic has the last word: all are as likely
@@ -128,7 +128,7 @@ def test_the_first_round_begins_with_random_topics() -> None:
     model = MatchedLDA(n_topics=4)
     documents = as_documents(np.tile([3, 1], (5_000, 1)))
     start = model.table(model.for_party(model.start(documents.vocabulary, np.random.default_rng(1)), ""))
-    bags = LdaDocuments.of(documents.counts, 2)
+    bags = LdaDocuments.from_counts(documents.counts, 2)
     drawn = model._restarted(start, bags, bags.names(documents.keys), 0)
     np.testing.assert_allclose(np.bincount(drawn, minlength=4) / len(drawn), 0.25, atol=0.01)
 

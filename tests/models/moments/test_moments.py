@@ -72,7 +72,7 @@ def test_no_document_moves_the_sum_further_than_the_terms_say(name: str, radius:
 @pytest.mark.parametrize("words", [2, 3, 100, 1000])
 def test_a_row_is_at_most_as_long_as_one_however_many_words_it_has(words: int) -> None:
     counts = sparse.csr_array(np.tril(np.ones((words, words), dtype=np.int64)))
-    rows = DocumentPairs.of(BagDocuments.of(counts, words), 0.2, words)
+    rows = DocumentPairs.from_bags(BagDocuments.from_counts(counts, words), 0.2, words)
     lengths = rows.norms(np.arange(words))
     assert lengths.max() < 1 - 2.0**-35
     assert lengths.min() > 0.9
@@ -90,12 +90,12 @@ def test_the_sum_is_exact_in_any_order_and_over_any_parties() -> None:
 def test_rounding_at_parties_is_undone_where_there_is_no_noise() -> None:
     row, words = summed(planted(50)), WORDS
     off = row + 0.49 * grid_of(words) * np.random.default_rng(0).uniform(-1, 1, len(row))
-    np.testing.assert_array_equal(PairSums.of(off, words, 0.0, 0.2).pairs, PairSums.of(row, words, 0.0, 0.2).pairs)
+    np.testing.assert_array_equal(PairSums.from_row(off, words, 0.0, 0.2).pairs, PairSums.from_row(row, words, 0.0, 0.2).pairs)
 
 
 def test_pairs_and_words_are_counted() -> None:
     counts = sparse.csr_array(np.array([[1, 5, 0], [1, 1, 0], [0, 0, 7]]))
-    sums = PairSums.of(summed(counts), 3, 0.0, 0.2)
+    sums = PairSums.from_row(summed(counts), 3, 0.0, 0.2)
     np.testing.assert_allclose(sums.pairs, np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]) * 2 * np.sqrt(0.8), atol=0.2)
     np.testing.assert_allclose(sums.alone, [2 * np.sqrt(0.1), 2 * np.sqrt(0.1), 1], atol=0.2)
 

@@ -27,7 +27,7 @@ def test_planted_topics_are_found(fitted):
     assert sorted(tops, key=min) == [{0}, {1}, {2}]
     home = [tops.index({t}) for t in range(3)]
     fresh, shares = planted(60, seed=9)
-    expected = (shares * np.diff(SentenceDocuments.of(fresh, WORDS).draw_ends)[:, None]) + fitted.alpha
+    expected = (shares * np.diff(SentenceDocuments.from_documents(fresh, WORDS).draw_ends)[:, None]) + fitted.alpha
     found = fitted.transform(fresh)[:, home]
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), atol=0.02)
 

@@ -28,17 +28,17 @@ def as_lists(held):
 
 def test_sentences_are_read_as_they_stand():
     given = [[[3, 1, 3], [1], [2, 2]], [], [[1, 0]], [[0], [0], [3, 0]]]
-    held = SentenceDocuments.of(spoken(given, 4), 4)
+    held = SentenceDocuments.from_documents(spoken(given, 4), 4)
     assert as_lists(held) == [[sorted(sentence) for sentence in document] for document in given]
     np.testing.assert_array_equal(held.lengths, [0, 6, 6, 8, 12])
-    empty = SentenceDocuments.of(spoken([], 4), 4)
+    empty = SentenceDocuments.from_documents(spoken([], 4), 4)
     assert len(empty) == 0
     assert empty.draw_ends.tolist() == [0]
 
 
 def test_long_sentences_are_cut_into_even_parts():
     given = [[list(range(7)), [1, 2, 3]], [[5]], [list(range(6))]]
-    held = SentenceDocuments.of(spoken(given, 7), 7, longest=3)
+    held = SentenceDocuments.from_documents(spoken(given, 7), 7, longest=3)
     expected = [[[0, 1], [2, 3], [4, 5, 6], [1, 2, 3]], [[5]], [[0, 1, 2], [3, 4, 5]]]
     assert as_lists(held) == expected
     assert len(SentenceLDA(longest=3).read(spoken(given, 7), 7).sentences.word_ends) == 8
