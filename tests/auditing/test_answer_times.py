@@ -13,9 +13,9 @@ from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.traffic import ANSWERS
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
-from securetm.auditing.recorded import granted_to, questions_of, view_of
+from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.roles import RECORD, CountWords, counted
-from securetm.auditing.views import TIMES, NotGranted, NotTestable
+from securetm.auditing.views import NotTestable
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import TRAIN
@@ -102,8 +102,3 @@ def test_a_run_that_nobody_counted_cannot_be_judged(five: Mapping[str, Corpus], 
     (run.path / RECORD).unlink()
     with pytest.raises(NotTestable, match="nobody knows"):
         scored(run)
-
-
-def test_only_who_listens_sees_times() -> None:
-    with pytest.raises(NotGranted, match=TIMES):
-        granted_to(ATTACK, adversary())

@@ -28,17 +28,6 @@ def test_counts_come_back_from_the_networks_inputs(counts: list[int]) -> None:
     assert (readings(inputs_of(whole))[0] == whole).all()
 
 
-@given(st.lists(st.integers(2, 6), min_size=2, max_size=20).filter(lambda counts: len(set(counts)) > 1))
-def test_counts_without_a_one_are_among_the_readings(counts: list[int]) -> None:
-    assert any((reading == counts).all() for reading in readings(inputs_of(np.array(counts))))
-
-
-def test_what_can_be_no_document_has_no_reading() -> None:
-    assert readings(np.zeros(4)) == []
-    assert readings(np.array([np.nan, 1.0])) == []
-    assert readings(np.array([-1.0, -2.0])) == []
-
-
 def test_equal_counts_are_settled_by_what_the_decoder_says() -> None:
     twice = inputs_of(np.array([2, 2, 0, 0]))
     once = inputs_of(np.array([0, 0, 1, 3]))
@@ -62,16 +51,6 @@ def test_the_corners_of_a_cone_are_found(seed: int) -> None:
     assert np.allclose(likeness.max(axis=1), 1.0)
 
 
-def test_no_more_rays_than_there_are() -> None:
-    rows = np.outer([1.0, 2.0, 3.0], np.ones(5))
-    assert len(extreme_rays(rows, 3)) == 1
-    assert extreme_rays(np.zeros((0, 5)), 3).shape == (0, 5)
-
-
-def test_rows_in_no_cone_do_no_harm() -> None:
-    assert len(extreme_rays(np.random.default_rng(0).standard_normal((300, 20)), 8)) == 8
-
-
 def test_parallel_rows_are_put_together_and_others_are_not() -> None:
     rng = np.random.default_rng(1)
     one, other, third = rng.standard_normal((3, 30))
@@ -92,12 +71,6 @@ def test_a_normalised_row_gives_its_counts_back(kind: type, seed: int) -> None:
     found = counts_behind((counts / counts.sum()).astype(kind))
     assert found is not None
     assert (found == counts).all()
-
-
-def test_counts_with_a_common_factor_come_back_without_it() -> None:
-    found = counts_behind(np.array([4, 0, 6, 10]) / 20)
-    assert found is not None
-    assert found.tolist() == [2, 0, 3, 5]
 
 
 def test_shares_of_no_whole_counts_are_none() -> None:
@@ -129,7 +102,3 @@ def test_the_interval_is_clopper_and_pearsons(hits: int, of: int) -> None:
 
     assert low == 0.0 if hits == 0 else tail(range(hits, of + 1), low) == pytest.approx(0.025, rel=1e-6)
     assert high == 1.0 if hits == of else tail(range(hits + 1), high) == pytest.approx(0.025, rel=1e-6)
-
-
-def test_nothing_tried_is_no_knowledge() -> None:
-    assert clopper_pearson(0, 0, 0.95) == (0.0, 1.0)

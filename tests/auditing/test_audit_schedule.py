@@ -21,7 +21,6 @@ from securetm.auditing.runner import audit
 from securetm.auditing.trials import is_for
 from securetm.auditing.verdicts import of_each
 from securetm.corpus.corpus import Corpus
-from securetm.errors import Mistake
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import train
 from securetm.plans.recommend import plan_from_tables
@@ -82,15 +81,6 @@ def test_less_is_begun_where_attacks_take_longer_than_expected(
     assert quick.left == 120.0
 
 
-def test_membership_says_before_it_begins_that_it_needs_more_others(
-    tmp_path: Path, documents_file: Path, recorded: Recorded
-) -> None:
-    effort = {"rounds": 1, "shadows": 1000}
-    plan = write_plan(tmp_path / "who.toml", documents_file, attack="membership", measure=TOLD, effort=effort, **_READER)
-    with pytest.raises(Mistake, match="needs 368 documents that were not trained on, and this run has"):
-        audit(plan, recorded("masked", 25).path)
-
-
 def test_a_trial_that_a_run_is_too_small_for_is_named_with_the_reason(
     tmp_path: Path, documents_file: Path, parties: Mapping[str, Corpus]
 ) -> None:
@@ -141,12 +131,6 @@ _READER = {
     "claim": "the total is differentially private",
     "profiles": ["open"],
 }
-
-
-def test_what_takes_too_long_is_named_and_not_begun(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
-    plan = write_plan(tmp_path / "given.toml", documents_file)
-    with pytest.raises(Mistake, match="give more with --minutes"):
-        audit(plan, recorded("masked", 25).path, minutes=0.01)
 
 
 @pytest.mark.slow

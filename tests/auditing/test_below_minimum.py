@@ -52,13 +52,6 @@ def test_where_any_sum_is_large_enough_nothing_is_begun(settings: dict[str, Any]
     assert not (tmp_path / "none").exists()
 
 
-def test_batches_are_not_made_small_where_coins_choose(settings: dict[str, Any], tmp_path: Path) -> None:
-    """Whoever asks for small batches is answered by what the coins chose: such a run goes on, and means nothing."""
-    (documents,) = tried_below_minimum("dp-distributed", settings, tmp_path, Unwatched())
-    assert (documents.refused, documents.reason, documents.minimum) == (True, "TooFewToTakePart", 100)
-    assert " parties in all, " in documents.attempt
-
-
 def test_a_profile_that_admits_only_a_public_list_gets_one(settings: dict[str, Any], tmp_path: Path) -> None:
     found = tried_below_minimum("ckks", settings, tmp_path, Unwatched())
     assert [one.reason for one in found] == ["BelowMinimum", "TooFewToTakePart"]

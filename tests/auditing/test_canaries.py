@@ -13,21 +13,14 @@ import pytest
 from securetm.auditing.attack import Challenge, Estimate, GroundTruth, Score
 from securetm.auditing.attacks import one_run
 from securetm.auditing.attacks.one_run import ONE_RUN_EPSILON, SHOWN
-from securetm.auditing.ground_truth import LENGTH, RECORD, ground_truth_of, record_of, with_canaries
+from securetm.auditing.ground_truth import LENGTH, RECORD, ground_truth_of, with_canaries
 from securetm.auditing.judging import measured, of_chance
-from securetm.auditing.parts import empirical_epsilon
-from securetm.auditing.parts.empirical_epsilon import ideal_one_run
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.runs import Demonstrations
-from securetm.auditing.verdicts import judged_alone, of_each
+from securetm.auditing.verdicts import judged_alone
 from securetm.auditing.views import AdversaryView
-from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.entropy import Seeded
-from securetm.errors import Mistake
 from securetm.federation.folder import RunFolder, reopen
-from securetm.mechanisms.gaussian_noise import GaussianNoise
-from securetm.mechanisms.samplers import rounded_gaussian
 from securetm.stages import Unwatched
 
 from .conftest import PARTIES, adversary
@@ -65,17 +58,6 @@ def test_coins_follow_from_nothing_that_an_attacker_knows(parties: Mapping[str, 
     first, again = (with_canaries(parties, 100, 1)[1] for _ in range(2))
     np.testing.assert_array_equal(first.keys, again.keys)
     assert 150 < (_coins(first) == _coins(again)).sum() < 350  # of 500: outside once in 10^18
-
-
-def test_with_entropy_of_a_test_coins_can_be_repeated_whatever_the_seed(parties: Mapping[str, Corpus]) -> None:
-    first, again, other = (
-        _coins(with_canaries(parties, 101, seed, entropy=Seeded(bytes([key] * 32), unsafe=True))[1])
-        for seed, key in ((1, 1), (2, 1), (1, 2))
-    )
-    np.testing.assert_array_equal(first, again)
-    assert 150 < (first == other).sum() < 350
-    assert all(30 < part.sum() < 71 for part in np.split(first, len(PARTIES)))  # every party has coins of its own
-    assert len({part.tobytes() for part in np.split(first, len(PARTIES))}) == len(PARTIES)
 
 
 def test_they_are_made_of_the_parties_own_rarer_words(parties: Mapping[str, Corpus]) -> None:
@@ -183,13 +165,6 @@ def test_the_judge_finds_his_coins_again_in_a_run_that_was_kept(runs: Demonstrat
         np.testing.assert_array_equal(found.coins, np.isin(Corpus.load(folder.path / RECORD).keys, inside))
 
 
-def test_a_run_without_canaries_has_none(runs: Demonstrations, plain: Mapping[str, Any]) -> None:
-    folder = runs.run("open", plain)
-    assert record_of(folder.path, ("word",)) is None
-    assert ground_truth_of(folder, ()).canaries is None
-    assert folder.path != runs.run("open", plain, canaries=EACH).path
-
-
 def test_where_nothing_protects_nearly_all_are_found(runs: Demonstrations, plain: Mapping[str, Any]) -> None:
     view, truth, _ = _played(runs.run("open", plain, canaries=EACH))
     found, chance = _judged(view, truth), _judged(of_chance(view, 1), truth)
@@ -228,20 +203,6 @@ def _verdict(found: Estimate, epsilon: float) -> tuple[str, str]:
     return judged_alone(whole, measured(SHOWN, "epsilon", Estimate(0.0, 0.0, 0.1, found.ceiling), AT), epsilon)
 
 
-def test_half_the_noise_is_not_seen_and_that_is_said(
-    runs: Demonstrations, plain: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(GaussianNoise, "noise", lambda self, terms, _: rounded_gaussian(self.noise_multiplier * terms.l2 / 2))
-    folder = runs.run("dp-local", {**plain, "seed": 7}, canaries=EACH)
-    view, truth, _ = _played(folder)
-    assert truth.claimed is not None
-    assert truth.claimed.epsilon == pytest.approx(6.607, abs=0.01)  # what honest noise would spend
-    verdict, why = _verdict(_judged(view, truth), truth.claimed.epsilon)
-    assert verdict == "not tested"
-    assert "even an ideal attacker's interval" in why
-    assert any("half of what it should be" in limit for limit in ONE_RUN_EPSILON.limits)
-
-
 def test_a_run_that_shows_more_than_it_claims_is_refuted_whatever_the_ceiling(
     runs: Demonstrations, plain: Mapping[str, Any]
 ) -> None:
@@ -250,63 +211,3 @@ def test_a_run_that_shows_more_than_it_claims_is_refuted_whatever_the_ceiling(
     claimed = replace(_played(runs.run("dp-local", plain, canaries=EACH))[1].claimed, epsilon=1.0)  # type: ignore[type-var]
     found = _judged(view, replace(truth, claimed=claimed))
     assert _verdict(found, 1.0)[0] == "refuted"
-
-
-# ---- the ceiling, by itself ----------------------------------------------------------------------------------------
-
-
-def _guessed(right: int, made: int, canaries: int = 200, claimed: Budget | None = None) -> Score:
-    """So many guesses, of which so many are right."""
-    coins = np.random.default_rng(0).integers(0, 2, canaries).astype(bool)
-    said = np.where(coins, 1, -1) * np.where(np.arange(canaries) < right, 1, -1)
-    said[made:] = 0
-    return one_run.judge_guesses(said, GroundTruth((), {}, {}, answer=coins, claimed=claimed, confidence=AT))
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 4.4, 700.0, 1e6])
-def test_no_luck_lifts_an_attacker_above_the_ceiling(epsilon: float) -> None:
-    """Whatever is claimed, and however many guesses he dares: there is one ceiling, reached by never being wrong."""
-    claimed = Budget(Unit.DOCUMENT, epsilon, 1e-5)
-    told = [_guessed(right, made, claimed=claimed) for made in (0, 1, 20, 100, 200) for right in {0, made // 2, made}]
-    found = [one for judged in told for one in judged.measures.values() if isinstance(one, Estimate)]
-    assert len(found) == len(told)
-    assert all(0 <= one.low <= one.value <= one.high <= one.ceiling < 50 for one in found)
-    assert {one.ceiling for one in found} == {max(one.low for one in found)}
-    assert all(np.isfinite(point) for judged in told for drawn in judged.curves for point in (*drawn.across, *drawn.up))
-
-
-def test_with_luck_an_attacker_shows_more_than_an_ideal_one_on_average() -> None:
-    """Why the line of the ideal attacker is no ceiling: 40 right guesses of 40 are not unlikely behind this epsilon."""
-    lucky = _guessed(40, 40, claimed=Budget(Unit.DOCUMENT, 4.4, 1e-5))
-    ideal, shown = lucky.curves
-    found = lucky.measures[SHOWN]
-    assert isinstance(found, Estimate)
-    assert shown.up[0] > ideal.up[ideal.across.index(4.4)]
-    assert shown.up[0] == found.low <= found.ceiling
-
-
-@pytest.mark.parametrize("confidence", [0.95, 0.999, 0.99986])
-def test_as_many_guesses_are_made_as_show_most_at_the_plan_s_confidence(
-    runs: Demonstrations, plain: Mapping[str, Any], confidence: float
-) -> None:
-    """With little doubt left, few guesses could show nothing even if all of them were right."""
-    view, truth, _ = _played(runs.run("dp-local", plain, canaries=EACH))
-    question = one_run.pose(replace(truth, confidence=confidence), {}, np.random.default_rng(0)).question
-    budget = view.public.profile.budget
-    assert budget is not None
-    made = int((one_run.guess_coins(replace(view, question=question), {}) != 0).sum())
-    sure = of_each(confidence)
-    assert made == ideal_one_run(EACH * len(PARTIES), budget.epsilon, budget.delta, sure)[0]
-    assert empirical_epsilon.one_run_epsilon(EACH * len(PARTIES), made, made, budget.delta, sure) > 0
-
-
-@pytest.mark.parametrize(
-    ("unit", "says"), [("document", 2.0), ("person", 2.0), ("party", 2.0), ("word", None), ("sentence", None)]
-)
-def test_a_claim_about_less_than_a_document_is_not_tried(unit: str, says: float | None) -> None:
-    claimed = Budget(Unit(unit), 2.0, 1e-5)
-    if says is not None:
-        assert one_run.allowed_of_run(SHOWN, claimed) == says
-        return
-    with pytest.raises(Mistake, match="says nothing of those"):
-        one_run.allowed_of_run(SHOWN, claimed)

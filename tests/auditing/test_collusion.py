@@ -69,13 +69,6 @@ def test_the_more_help_the_more_of_the_others_is_recovered(masked: RunFolder, he
     assert documents.of == 2 * BATCH * (len(PARTIES) - helpers)  # what helpers hold is nothing to recover
 
 
-def test_a_sum_of_many_documents_gives_none_away_whole_to_somebody_without_help(masked: RunFolder) -> None:
-    """With as many documents as here, and a first layer of 80; words are named all the same."""
-    found = tried(masked, "collusion", {"rounds": 2})
-    assert found.share(EXACT) == 0.0
-    assert found.share("words that are named") == 1.0
-
-
 @pytest.mark.parametrize("helpers", [0, 2, 3])
 def test_keys_of_all_but_two_open_nobodys_own_answer(masked: RunFolder, helpers: int) -> None:
     assert tried(masked, "collusion", {"rounds": 2}, helpers=helpers).share(ALONE) == 0.0
@@ -167,12 +160,6 @@ def test_as_many_helpers_as_the_profile_reckons_with_leave_all_the_noise_that_it
     assert missing.high < 0.3
 
 
-def test_two_helpers_more_take_two_thirds_of_it_off(noised: RunFolder) -> None:
-    """So the measure can find noise that is missing."""
-    missing = tried(noised, "collusion", {"rounds": 2}, helpers=4, confidence=SURE).bounded(MISSING)
-    assert 0.5 < missing.low < 2 / 3 < missing.high < 0.8
-
-
 @pytest.mark.slow
 def test_where_every_party_adds_all_the_noise_one_partys_is_enough(runs: Demonstrations, documents_file: Path) -> None:
     folder = runs.run("dp-local", settings(documents_file, model__hidden=16, training__rounds=2))
@@ -189,13 +176,6 @@ def test_a_coordinator_that_is_to_add_the_noise_sees_sums_without_it(runs: Demon
     assert (missing.low, missing.value, deviation.high) == (1.0, 1.0, 0.0)
     chance = [found.chance.measures[name] for name in (MISSING, DEVIATION)]
     assert [one.value > 1.5 for one in chance if isinstance(one, Estimate)] == [False, True]  # beside noise that is promised
-
-
-def test_where_no_noise_is_promised_none_can_be_missing(masked: RunFolder) -> None:
-    """So a profile that promises none is no baseline of this measure: nothing can be tried on it."""
-    found = tried(masked, "collusion", {"rounds": 1}, helpers=2)
-    assert np.isnan(found.bounded(MISSING).value)
-    assert np.isnan(found.bounded(DEVIATION).value)
 
 
 # ---- one key for all -----------------------------------------------------------------------------------------------
@@ -254,10 +234,6 @@ def test_without_the_key_ciphertexts_show_nothing(encrypted: RunFolder) -> None:
     assert found[EXACT].hits == 0
 
 
-def test_the_key_makes_nothing_of_ciphertexts_of_nothing(encrypted: RunFolder) -> None:
-    assert _read(encrypted, 1, at_chance=True)[EXACT].hits == 0
-
-
 @pytest.mark.parametrize("name", ["ckks", "bfv"])
 def test_no_claim_is_made_with_a_helper_where_one_key_serves_all(name: str) -> None:
     profile = read_profile(name)
@@ -270,19 +246,9 @@ def test_no_claim_is_made_with_a_helper_where_one_key_serves_all(name: str) -> N
 # ---- what is claimed with so many helpers --------------------------------------------------------------------------
 
 
-def test_a_masked_sum_of_five_claims_nothing_with_three_helpers() -> None:
-    profile = read_profile("masked")
-    claims = claims_of(profile, cohort_of(profile, PARTIES))
-    assert {claim.colluding for claim in claims if claim.what == "sees only sums"} == {2}
-
-
 @pytest.mark.parametrize(
     ("name", "said"), [("masked", "nothing promises it"), ("dp-distributed", "up to 2 colluding parties where 3 are feared")]
 )
 def test_what_shipped_profiles_leave_open_where_most_parties_collude(name: str, said: str) -> None:
     (gap,) = profile_gaps(read_profile(name), read_threat_model("colluding_parties"), len(PARTIES))
     assert said in gap.reason
-
-
-def test_noise_of_ones_own_bears_all_others_helping() -> None:
-    assert profile_gaps(read_profile("dp-local"), read_threat_model("colluding_parties"), len(PARTIES)) == ()

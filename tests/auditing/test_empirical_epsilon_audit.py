@@ -67,13 +67,3 @@ def test_half_the_noise_is_refuted(tmp_path: Path, documents_file: Path, words: 
     baseline, found = _many(tmp_path / "many.toml", documents_file, words)
     assert (baseline.outcome.verdict, found.outcome.verdict) == ("refuted", "refuted")
     assert found.outcome.measured.low > 1.5
-
-
-@pytest.mark.usefixtures("halved")
-def test_one_run_does_not_see_it_and_says_so(tmp_path: Path, documents_file: Path, words: str) -> None:
-    measure, effort = "epsilon shown in one run", {"rounds": 2}
-    found = _found(
-        tmp_path / "one.toml", documents_file, words, 2, attack="one_run_epsilon", measure=measure, effort=effort, canaries=40
-    )
-    assert [f.outcome.verdict for f in found] == ["refuted", "not tested"]
-    assert "even an ideal attacker" in found[1].outcome.why

@@ -29,7 +29,6 @@ from securetm.auditing.evidence import (
     still_fresh,
     to_keep,
     trials_by_hash,
-    write_evidence,
 )
 from securetm.auditing.plans import AuditPlan, Trial, corrected, count_of_tests, read_audit_plan
 from securetm.auditing.record import Audit, Finding, Measured
@@ -298,17 +297,6 @@ def test_a_result_that_was_corrected_for_fewer_tests_than_there_are_now_is_stale
     assert still_fresh(trial, "dp-local", [_kept_of(trial, None, 1)], 3)  # a baseline claims nothing that is corrected
 
 
-def test_for_how_many_tests_a_result_was_corrected_is_kept(small: tuple[AuditPlan, Audit], tmp_path: Path) -> None:
-    plan, found = small
-    keep_findings((changed(one, tests=7) for one in found.findings), plan, tmp_path)
-    assert [one.attempt.tests for kept in read_all_evidence(tmp_path) for one in kept.findings] == [7, 7]
-
-
-def test_how_many_tests_there_are_is_read_again(tmp_path: Path) -> None:
-    write_evidence(_kept_of(_of_noise(), 4.4, 7), tmp_path)
-    assert read_evidence(tmp_path / "dp-local--lda.json").findings[0].attempt.tests == 7
-
-
 def test_claims_are_counted_on_each_profile_that_makes_one() -> None:
     trial = _of_noise()
     assert count_of_tests([trial]) == 1
@@ -381,7 +369,3 @@ def test_evidence_is_read_without_arithmetic() -> None:
     code = "import sys; from securetm.auditing.evidence import *; read_all_evidence(evidence_folder()); print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600).stdout.split()
     assert not {"torch", "scipy", "numba", "sklearn", "pandas"} & set(found)
-
-
-def test_the_name_of_a_file_is_that_of_profile_and_model() -> None:
-    assert Evidence("masked", "lda-vi", "full", ()).name == "masked--lda-vi.json"

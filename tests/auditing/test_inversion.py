@@ -45,10 +45,6 @@ def test_the_decoder_alone_gives_a_document_away(recorded: Recorded) -> None:
     assert share(tried("decoder_inversion", recorded("open", 1)), EXACT) >= 0.95
 
 
-def test_the_decoder_attack_leaves_larger_batches_alone(recorded: Recorded) -> None:
-    assert tried("decoder_inversion", recorded("open", 8)).measures[EXACT] == Proportion(0, 0)
-
-
 def test_eight_documents_in_a_batch_are_told_apart(recorded: Recorded) -> None:
     judged = tried("gradient_inversion", recorded("open", 8))
     assert judged.measures[EXACT] == dataclasses.replace(judged.measures[EXACT], of=3 * 5 * 8)  # type: ignore[type-var]
@@ -95,17 +91,6 @@ def test_a_masked_sum_of_a_hundred_documents_gives_them_away_to_a_wide_model(rec
     narrow = tried("sum_inversion", recorded("masked", 25))
     assert share(narrow, EXACT) == NOTHING
     assert share(wide, EXACT) > 0.3
-
-
-def test_a_plain_sum_of_few_documents_shows_them_whole(recorded: Recorded) -> None:
-    judged = tried("sum_inversion", recorded("open", 1))
-    assert judged.measures[EXACT] == Proportion(15, 15)
-    assert share(judged, LINKS_FOUND) == 1.0
-
-
-def test_sums_drawn_at_random_show_nothing(recorded: Recorded) -> None:
-    chance = tried("sum_inversion", recorded("masked", 25), chance=True)
-    assert share(chance, EXACT) == share(chance, TOGETHER) == share(chance, LINKED) == NOTHING
 
 
 def test_the_control_changes_vectors_and_nothing_else(recorded: Recorded) -> None:

@@ -19,7 +19,6 @@ from securetm.auditing.evidence import (
     due_refusals,
     read_all_evidence,
     read_all_refusals,
-    read_refusals,
     record,
     stale_refusals,
     write_refusals,
@@ -151,12 +150,6 @@ def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str, sai
     assert (f"{said} changed since" in stale_refusals(before)) if said else not stale_refusals(before)
 
 
-def test_another_profile_s_file_makes_it_stale() -> None:
-    one = made(LIE)
-    other = refusals_bound_to("fortress")["profile"]
-    assert stale_refusals(replace(one, bound={**one.bound, "profile": other})) == ("the profile masked_strict changed since",)
-
-
 # ---- damage --------------------------------------------------------------------------------------------------------
 
 
@@ -238,12 +231,6 @@ def test_a_broken_promise_is_said_and_exits_1(tmp_path: Path) -> None:
     assert "NOT HELD: parties should have refused another lie." in " ".join(said.err.split())
 
 
-def test_a_run_below_the_minimum_that_went_on_is_a_broken_promise_too(tmp_path: Path) -> None:
-    kept(tmp_path, replace(FEW, refused=False, by="", reason=""), LIE)
-    said = securetm("threats", "masked_strict", "--evidence", str(tmp_path), "--json")
-    assert (said.code, said.json["refusals"]["not_held"]) == (1, [BELOW])
-
-
 def test_a_lie_that_is_answered_and_not_claimed_to_be_refused_breaks_nothing(tmp_path: Path) -> None:
     kept(tmp_path, LIE, UNCLAIMED)
     found = on_claims(tmp_path)
@@ -265,11 +252,3 @@ def test_stale_lies_are_said_to_be_and_count_as_not_tried(tmp_path: Path) -> Non
     assert "stale: what parties and the coordinator" in " ".join(
         securetm("threats", "masked_strict", "--evidence", str(tmp_path)).out.replace("│", " ").split()
     )
-
-
-@pytest.mark.parametrize("text", ["[]", "7", '"refusals"', "null"])
-def test_a_file_that_holds_no_table_is_called_so(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "masked.json"
-    path.write_text(text, "utf-8")
-    with pytest.raises(Failed, match="it holds no table of results"):
-        read_refusals(path)

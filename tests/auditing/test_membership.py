@@ -16,13 +16,12 @@ from securetm.auditing.attack import Estimate, GroundTruth, Proportion, Score
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
-from securetm.auditing.parts.membership_game import INSIDE, allowed, found, ordered, pose, rounds_read, shadows_of, training
+from securetm.auditing.parts.membership_game import INSIDE, allowed, found, ordered, pose, shadows_of, training
 from securetm.auditing.record import Finding
 from securetm.auditing.recorded import claimed_by, public_facts, questions_of, view_of
 from securetm.auditing.runner import audit
 from securetm.auditing.verdicts import NOT_REFUTED, REFUTED
 from securetm.auditing.views import AdversaryView, NotGranted, NotTestable, PublicFacts
-from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import train
@@ -190,17 +189,6 @@ def test_a_coordinator_that_adds_the_noise_tells_members_by_sums_that_have_none(
     assert all(total["counts"].min() >= 0 for _, total, _ in rounds)
 
 
-@pytest.mark.slow
-def test_a_network_that_was_trained_too_long_remembers_who_was_in_it(made: Made) -> None:
-    settings = {"name": "prodlda", "n_topics": 20, "hidden": 50, "batch": 200, "learning_rate": 0.02, "dropout": 0.0}
-    effort = {"rounds": 1, "shadows": 10}
-    folder = made("open", "prodlda", 40, model={**settings, "theta_dropout": 0.0})
-    view, truth = _put(folder, "membership", READER, effort)
-    told, chance = (_told(eyes, truth, "membership", effort) for eyes in (view, of_chance(view, 1)))
-    assert _order(told, RATIO).low > 0.65
-    assert _order(chance, RATIO).low < 0.5 < _order(chance, RATIO).high
-
-
 def test_the_fit_to_a_network_is_that_of_its_encoder(made: Made) -> None:
     """An encoder may remember a document; the topics by which neural-lda predicts other words do not know it."""
     folder, effort = made("open", "neural-lda", 2), {"rounds": 1, "shadows": 10}
@@ -266,13 +254,6 @@ def test_a_run_that_ended_early_is_no_match_for_its_shadows(made: Made) -> None:
         attack_called("membership_transcript").attack(replace(view, public=longer), effort)
 
 
-def test_rounds_are_read_from_the_first_to_the_last(made: Made) -> None:
-    public = public_facts(made("open", "lda"))
-    assert rounds_read(public, 3) == (0, 2, 3)
-    assert rounds_read(public, 99) == (0, 1, 2, 3)
-    assert rounds_read(public, 1) == (0,)
-
-
 PLAN = """
 name  = "tried"
 title = "A plan of a test"
@@ -330,22 +311,3 @@ def test_the_audit_holds_a_run_against_what_its_epsilon_allows(plan: Path, made:
 def _drawn(finding: Finding) -> None:
     assert [drawn.kind for drawn in finding.outcome.curves] == ["roc"] * 3
     assert finding.outcome.measured.by_chance == pytest.approx(0.5, abs=0.1)
-
-
-def test_eyes_that_see_no_model_cannot_run_it() -> None:
-    blind = Adversary("blind", "honest-but-curious", ("vocabulary",))
-    with pytest.raises(NotGranted, match="model"):
-        AdversaryView(blind, None, {}, weights={"counts": np.zeros(1)})  # type: ignore[arg-type]  # public facts are not looked at
-
-
-@pytest.mark.slow
-def test_the_plan_on_the_shelf_finds_what_it_should() -> None:
-    """Unprotected LDA over public texts: at least one member in twenty is told at one false alarm in a thousand."""
-    findings = audit("membership").findings
-    first = findings[0]
-    assert (first.run.profile, first.run.model, first.outcome.measured.measure) == ("open", "lda", found(0.001, RATIO))
-    assert first.outcome.verdict == REFUTED
-    assert first.outcome.measured.low >= 0.05
-    assert first.outcome.chance is not None
-    assert first.outcome.chance.low <= 0.001
-    assert not [finding for finding in findings if finding.outcome.verdict == REFUTED and not finding.attempt.baseline]

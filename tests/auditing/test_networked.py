@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from securetm.auditing.attacks import attack_called
 from securetm.auditing.ground_truth import ground_truth_of
-from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.recorded import questions_of
 from securetm.auditing.roles import OverNetwork
 from securetm.auditing.runner import audit
-from securetm.auditing.views import TIMES
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Mistake
 from securetm.federation.folder import RunFolder, begin
@@ -22,7 +20,7 @@ from securetm.federation.transcript import Transcript
 from securetm.stages import Unwatched
 
 from ..federation.conftest import corpora, five, small_plan  # noqa: F401 - fixtures
-from .conftest import adversary, write_plan
+from .conftest import write_plan
 
 pytestmark = pytest.mark.own_draws  # threads draw at once, and the stream of a test serves one of them
 
@@ -53,11 +51,6 @@ def test_the_judge_counts_what_took_part(networked: RunFolder) -> None:
     for serial in trained[1:]:  # other questions have the number 0, too
         for name in networked.members:
             assert truth.worked[serial, name] == truth.batches[serial, name].sum()
-
-
-def test_an_observer_gets_the_times(networked: RunFolder) -> None:
-    view = view_of(networked, adversary("network observer", "network_observer"), attack_called("answer_times"), 3)
-    assert len(view.messages(TIMES)) >= 3 * len(networked.members)
 
 
 def test_an_audit_reads_the_run(networked: RunFolder, tmp_path: Path, documents_file: Path) -> None:

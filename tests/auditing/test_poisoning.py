@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.poisoning import OWN, STEERED, chosen, false_counts
 from securetm.auditing.plans import read_audit_plan
-from securetm.auditing.recorded import view_of
 from securetm.auditing.roles import MaliciousParties
 from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
@@ -19,9 +16,8 @@ from securetm.contracts import Block, Domain, Terms
 from securetm.errors import Failed
 from securetm.stages import Unwatched
 
-from .conftest import adversary, write_plan
+from .conftest import write_plan
 
-ATTACK = attack_called("poisoning")
 COUNTS = Terms((Block("counts", (4, 60)), Block("priors", (5,))), domain=Domain.INTEGER)
 
 
@@ -76,15 +72,6 @@ def test_one_of_five_parties_chooses_what_topics_say_also_where_sums_are_masked(
         assert finding.outcome.chance.value < 0.5
 
 
-def test_honest_parties_put_these_words_nowhere(plan: Path, tmp_path: Path) -> None:
-    """The same run, with nobody who lies: what the attack shows is the lie's doing."""
-    settings = read_audit_plan(plan).trials[0].run
-    folder = Demonstrations(tmp_path, Unwatched()).run("open", settings)
-    top = ATTACK.attack(view_of(folder, adversary("party", "lying_party"), ATTACK, 1), {})
-    words = len((folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n"))
-    assert np.isin(chosen(5, words), top).mean() < 0.4
-
-
 def test_a_lying_party_is_another_run_than_an_honest_one_and_the_same_lie_is_the_same_run(plan: Path, tmp_path: Path) -> None:
     settings = read_audit_plan(plan).trials[0].run
     runs = Demonstrations(tmp_path, Unwatched())
@@ -101,11 +88,3 @@ def test_an_attack_that_has_no_lie_cannot_have_liars(documents_file: Path, tmp_p
     path = write_plan(tmp_path / "mute.toml", documents_file, liars=1)
     with pytest.raises(Failed, match="a malicious_vector"):
         audit(path)
-
-
-def test_liars_are_part_of_what_a_trial_says(plan: Path) -> None:
-    from securetm.auditing.bindings import trial_hash
-
-    trial = read_audit_plan(plan).trials[0]
-    assert trial.liars == 1
-    assert trial_hash(trial) != trial_hash(replace(trial, liars=0))

@@ -17,8 +17,7 @@ import torch
 from scipy import sparse
 
 from securetm.auditing.attack import Estimate, GroundTruth, Score
-from securetm.auditing.attacks.prepared_weights import ATTACK, FARTHEST, attack, judge, pose
-from securetm.auditing.plans import count_of_tests, of_epsilon, read_audit_plan
+from securetm.auditing.attacks.prepared_weights import FARTHEST, attack, judge, pose
 from securetm.auditing.runner import audit
 from securetm.auditing.views import AdversaryView, PublicFacts
 from securetm.mechanisms.clipping import BoundedCounts, Clip
@@ -96,13 +95,6 @@ def test_our_rows_keep_within_what_noise_is_made_for(public: Facts, profile: str
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_so_do_rows_of_persons_with_two_documents_each(public: Facts, model: str) -> None:
-    told, _ = tried(public("dp-local", model, **{"privacy.unit": "person"}))
-    assert 0.4 < told.value <= 1.0
-    assert told.ceiling == 2 * 21 - 1
-
-
-@pytest.mark.parametrize("model", MODELS)
 def test_where_rows_have_no_bound_it_is_refuted(public: Facts, model: str) -> None:
     told, chance = tried(public("open", model))
     assert told.low > 1.0 > chance.high
@@ -131,12 +123,6 @@ def test_rows_that_are_not_clipped_are_refuted(public: Facts, unit: str, monkeyp
         assert tried(one)[0].low > 1.0
 
 
-def test_with_nobody_in_a_sum_there_was_nothing_to_try(public: Facts) -> None:
-    told, chance = tried(public("dp-local"), documents=0)
-    assert np.isnan(told.value)
-    assert chance.value == 0.0
-
-
 # ---- as a trial ------------------------------------------------------------------------------------------------------
 
 
@@ -159,14 +145,3 @@ def test_a_trial_breaks_its_baseline_and_refutes_no_claim(tmp_path: Path, docume
     assert not found.refuted_claims
     assert found.findings[1].about.claimed
     assert found.findings[1].attempt.tests == 1  # no claim of an epsilon is tested: no other interval grows wider
-
-
-@pytest.mark.parametrize("plan", ["active", "full"])
-def test_the_plans_try_it_and_count_no_test_of_an_epsilon_more(plan: str) -> None:
-    trials = read_audit_plan(plan).trials
-    own = [trial for trial in trials if trial.attack == "prepared_weights"]
-    assert {trial.run["model.name"] for trial in own} >= {"prodlda"}
-    assert {profile for trial in own for profile in trial.profiles} == {"open", *PRIVATE}
-    assert ATTACK.allowed is None
-    assert not any(of_epsilon(trial) for trial in own)
-    assert count_of_tests(trials) == count_of_tests([trial for trial in trials if trial not in own])

@@ -7,15 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.auditing.attack import Proportion
 from securetm.auditing.attacks.party_inference import HOLDER, SHARE, shares_of
 from securetm.auditing.parts.shares import noise_of
 from securetm.auditing.runs import Demonstrations
-from securetm.auditing.verdicts import clopper_pearson
 from securetm.plans.profiles import read_profile
 from securetm.stages import Unwatched
 
-from .conftest import PARTIES
 from .tried import Tried, settings, tried
 
 EFFORT = {"rounds": 1, "subjects": 100}
@@ -46,20 +43,6 @@ def test_noise_on_words_hardly_hides_what_a_party_writes_about(runs: Demonstrati
     assert found.share(HOLDER) >= 0.6
     assert found.share(SHARE) >= 0.6
     assert found.share(SHARE, by_chance=True) < 0.2
-
-
-def test_masked_vectors_tell_no_more_than_random_numbers(runs: Demonstrations, documents_file: Path) -> None:
-    """One random table is as good as another: the largest share is one in five; outside this interval, once in 10^9 draws."""
-    counted = _tried(runs, "masked", "lda", documents_file).told.measures[HOLDER]
-    assert isinstance(counted, Proportion)
-    low, high = clopper_pearson(counted.hits, counted.of, 1 - 1e-9)
-    assert low <= 1 / len(PARTIES) <= high
-
-
-def test_of_helpers_nothing_is_asked(runs: Demonstrations, documents_file: Path) -> None:
-    found = _tried(runs, "open", "lda-matched", documents_file, helpers=2)
-    assert set(found.truth.answer) == set(PARTIES[:3])
-    assert found.share(HOLDER) == 1.0
 
 
 def test_a_subject_is_words_that_stand_together(runs: Demonstrations, documents_file: Path) -> None:

@@ -22,7 +22,6 @@ from securetm.auditing.attacks.rare_documents import (
     linked,
     links_found,
     lone_words,
-    maybe_lone_words,
     mutual_companions,
     same_topics,
     topic_probabilities,
@@ -30,9 +29,7 @@ from securetm.auditing.attacks.rare_documents import (
 )
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
-from securetm.auditing.plans import Trial, read_audit_plan
 from securetm.auditing.recorded import questions_of, view_of
-from securetm.auditing.verdicts import clopper_pearson
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.documents import PartyDocuments
@@ -153,42 +150,6 @@ def test_random_numbers_show_no_document(runs: Mapping[tuple[str, str], RunFolde
     assert worth.hits / worth.of < 0.05
 
 
-def knows_all(folder: RunFolder, words: np.ndarray) -> WordGroups:
-    """What somebody would say who follows these words only, and knows which stand in one document."""
-    truth = ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
-    held = sparse.csc_array(sparse.vstack(list(truth.held.values())))[:, words]
-    held = held * (np.asarray(held.sum(axis=0)).ravel() == 1)  # words that occur more often are in many documents
-    beside = np.asarray((held.T @ held).todense())
-    beside = beside.astype(np.int64)
-    np.fill_diagonal(beside, -1)  # no word is its own companion, also where it has none
-    return WordGroups("", words, words[beside.argmax(axis=1)], ())
-
-
-@pytest.mark.parametrize("most", [100, 400, 5000])
-def test_behind_noise_whoever_knew_all_would_refute(runs: Mapping[tuple[str, str], RunFolder], most: int) -> None:
-    folder = runs["masked", "lda"]
-    truth = ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
-    sums = np.zeros((ROUNDS, 8, len(truth.vocabulary)))
-    sums[:, 0] = sum(np.asarray(counts.sum(axis=0)).ravel() for counts in truth.held.values())
-    words = maybe_lone_words(sums + np.random.default_rng(5).normal(0, 50, sums.shape), most)
-    assert len(words) == most or most > 0.9 * sums.shape[2]
-    found = ATTACK.judge((knows_all(folder, words),), truth).measures[companion(DOCUMENT)]
-    assert isinstance(found, Proportion)
-    assert 30 < found.hits == found.of <= len(words)
-    for trial in trials_behind_noise():
-        assert clopper_pearson(found.hits, found.of, trial.confidence)[0] > 2 * trial.refuted_from
-
-
-def trials_behind_noise() -> list[Trial]:
-    return [one for one in read_audit_plan("full").trials if one.attack == ATTACK.name and "dp-distributed" in one.profiles]
-
-
-def test_behind_noise_the_plan_follows_every_word() -> None:
-    trials = trials_behind_noise()
-    assert trials
-    assert all(trial.effort["words"] >= trial.run["vocabulary.max_words"] for trial in trials)
-
-
 def test_only_words_that_were_followed_are_counted() -> None:
     documents = sparse.csr_array(np.array([[1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 1, 1, 0, 2], [0, 0, 0, 0, 0, 1, 2]]))
     truth = GroundTruth(tuple("abcdefg"), {"one": documents}, {})
@@ -222,31 +183,6 @@ def test_words_that_go_together_are_told_from_words_that_do_not() -> None:
     assert {tuple(group.tolist()) for group in same_topics(way, likely)} == {(n, n + 1) for n in range(0, 60, 2)}
 
 
-def test_a_way_that_every_word_might_have_gone_proves_nothing() -> None:
-    way = np.zeros((20, 50), dtype=np.int64)
-    way[:, 25:] = 1
-    assert list(same_topics(way, topic_probabilities(tables_of(way), way))) == []
-
-
-def test_noise_leaves_no_word_that_occurs_once() -> None:
-    rng = np.random.default_rng(3)
-    tables = tables_of(rng.integers(0, 6, (10, 40))) + rng.integers(-2, 3, (10, 6, 40))
-    assert len(lone_words(tables)) == 0
-
-
-def test_behind_little_noise_words_are_told_that_cannot_occur_once() -> None:
-    rng = np.random.default_rng(6)
-    occurs = np.repeat([0, 1, 40], [30, 20, 10])
-    tables = np.zeros((25, 4, 60))
-    tables[:, 0] = occurs
-    noised = tables + rng.normal(0, 0.2, tables.shape)
-    assert maybe_lone_words(noised, 60).tolist() == np.flatnonzero(occurs == 1).tolist()
-    assert len(maybe_lone_words(noised, 8)) == 8
-    loud = maybe_lone_words(tables + rng.normal(0, 30, tables.shape), 60)
-    assert set(np.flatnonzero(occurs == 1)) <= set(loud.tolist())
-    assert len(loud) >= 50
-
-
 def test_companions_are_found_wherever_they_stand() -> None:
     rng = np.random.default_rng(8)
     tables = rng.normal(0, 1, (10, 6, 2301))
@@ -255,20 +191,6 @@ def test_companions_are_found_wherever_they_stand() -> None:
     found = companions_behind_noise(tables, np.arange(2301))
     assert (found[mixed[0]] == mixed[1]).all()
     assert (found[mixed[1]] == mixed[0]).all()
-
-
-@pytest.mark.parametrize("rounds", [1, 30])
-def test_tables_without_rare_words_have_no_companions(rounds: int) -> None:
-    tables = np.full((rounds, 6, 40), 50.0) + np.arange(40)
-    assert len(maybe_lone_words(np.tile(tables, (2, 1, 1)), 2000)) == 0
-    assert companions_behind_noise(tables, np.zeros(0, dtype=np.int64)).shape == (0,)
-
-
-def test_frequent_words_are_nobodys_companions_for_being_frequent() -> None:
-    rng = np.random.default_rng(7)
-    tables = 1000.0 * rng.random((40, 6, 64))
-    tables[:, :, :60] = tables_of(np.repeat(rng.integers(0, 6, (40, 30)), 2, axis=1))
-    assert (companions_behind_noise(tables + rng.normal(0, 0.2, tables.shape), np.arange(64))[:60] == np.arange(60) ^ 1).all()
 
 
 def test_words_that_go_together_are_told_behind_a_little_noise_and_not_behind_much() -> None:

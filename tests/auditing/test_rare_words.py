@@ -122,9 +122,3 @@ def _shown(public: PublicFacts, runs: int) -> Estimate:
 def test_a_sum_of_words_shows_most_of_its_epsilon_and_no_more(profile: str, facts: Callable[[str], PublicFacts]) -> None:
     found = _shown(facts(profile), 40_000)
     assert 0.3 < found.low < 1.0
-
-
-def test_a_sum_of_words_without_noise_shows_the_canary_every_time(facts: Callable[[str], PublicFacts]) -> None:
-    found = _shown(facts("open"), 40_000)
-    assert found.low > 1.0
-    assert found.value == found.ceiling

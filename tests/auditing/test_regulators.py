@@ -16,7 +16,6 @@ from securetm.auditing.regulators import (
     LINKING,
     NOT_SHOWN,
     NOT_TRIED,
-    SCOPES,
     SHOWN,
     SINGLING_OUT,
     THE_MODEL,
@@ -54,17 +53,6 @@ def test_every_attack_is_sorted_and_every_criterion_is_known() -> None:
         assert set(bears_on(name)) <= set(CRITERIA)
     assert {name for name in attack_names() if not bears_on(name)} == OF_NO_PERSON
     assert bears_on("an attack of another machine") == ()
-
-
-def test_an_audit_of_no_single_run_says_nothing_of_a_model() -> None:
-    assert anonymity_questions(AUDIT) == ()
-
-
-def test_what_was_not_tried_is_named_so() -> None:
-    asked = anonymity_questions(_of_run(IDLE))
-    assert len(asked) == len(CRITERIA) * len(SCOPES)
-    assert {one.outcome for one in asked} == {NOT_TRIED}
-    assert not any(one.attacks for one in asked)
 
 
 def test_documents_from_messages_single_somebody_out_and_say_nothing_of_the_model() -> None:

@@ -102,10 +102,3 @@ def test_a_gradients_empty_rows_tell_who_used_a_word(recorded: Recorded) -> None
     assert share(found, ONE) == 1.0
     assert counted(found, EXACT).hits > 20
     assert counted(found, WHOSE_COUNTS).hits == 0
-
-
-def test_random_numbers_tell_nothing(counts: Mapping[str, RunFolder]) -> None:
-    for profile in ("open", "masked"):
-        found = tried(counts[profile], chance=True)
-        assert counted(found, EXACT).hits == 0
-        assert counted(found, EXACT).of > 50

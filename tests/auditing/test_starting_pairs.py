@@ -45,12 +45,6 @@ def test_the_noise_of_the_pairs_shows_most_of_the_epsilon_that_it_claims_and_no_
     assert 0.3 < found.low < 1.0
 
 
-def test_pairs_without_noise_show_the_canary_every_time(tmp_path: Path) -> None:
-    found = _shown(_facts(tmp_path, "open"))
-    assert found.low > 1.0
-    assert found.value == found.ceiling
-
-
 def test_the_pairs_claim_their_own_share_of_the_budget(tmp_path: Path) -> None:
     few, many = (_facts(tmp_path, "dp-central", **{"training.start_share": share}) for share in (0.1, 0.5))
     claimed = [CanarySumSource.of_start(public, WORDS).claimed.epsilon for public in (few, many)]

@@ -12,11 +12,11 @@ import pytest
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.trap_weights import between, imprint_for, imprinted_state, in_bin, one_document, two_documents
 from securetm.auditing.plans import AuditPlan, Trial, read_audit_plan
-from securetm.auditing.recorded import granted_to, view_of
+from securetm.auditing.recorded import view_of
 from securetm.auditing.roles import MaliciousRounds
 from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
-from securetm.auditing.views import NotGranted, questions_in
+from securetm.auditing.views import questions_in
 from securetm.contracts import Array
 from securetm.errors import Failed
 from securetm.federation.folder import RunFolder
@@ -60,11 +60,6 @@ def test_two_documents_whose_words_weigh_the_same_are_left_together() -> None:
     """Nothing says which word is whose."""
     one, two = np.array([1, 1, 1, 0, 0, 0]), np.array([0, 0, 0, 1, 1, 1])
     assert two_documents(0.5 * inputs(one) + 0.5 * inputs(two), 1e-4) == []
-
-
-def test_random_numbers_are_no_documents() -> None:
-    noise = np.random.default_rng(5).standard_normal((50, 40))
-    assert not any(one_document(row, 1e-4) or two_documents(row / row.sum(), 1e-4) for row in noise)
 
 
 def test_a_bin_holds_what_lies_between_its_thresholds(documents: Any) -> None:
@@ -165,25 +160,6 @@ def test_the_coordinator_lies_in_the_first_rounds_only_and_the_model_does_not_mo
     learned = read_arrays(folder.model, bare=True)[0]["weights"]
     assert not np.array_equal(learned, start["weights"])  # by the one honest round
     assert [guess.serial for guess in ON_SUMS.attack(view, EFFORT)] == sorted(questions_in(view))[:2]
-
-
-def test_an_honest_run_gives_it_nothing(trial: Trial, runs: Demonstrations) -> None:
-    view = view_of(runs.run("masked", trial.run), adversary(model="active_coordinator"), ON_SUMS, 3)
-    assert ON_SUMS.attack(view, EFFORT) == ()
-
-
-def test_attacks_that_tell_the_same_lie_share_a_run(trial: Trial, runs: Demonstrations) -> None:
-    one = lied(runs, trial, 2)
-    assert (
-        runs.run("masked", trial.run, corruption=MaliciousRounds(2, "trap_answers", imprinted_state, EFFORT)).path == one.path
-    )
-    assert lied(runs, trial, 1).path != one.path
-    assert runs.run("masked", trial.run).path != one.path
-
-
-def test_who_sees_no_total_has_no_such_attack() -> None:
-    with pytest.raises(NotGranted, match="total"):
-        granted_to(ON_SUMS, adversary("party", "active_coordinator"))
 
 
 def test_an_attack_without_a_lie_for_the_coordinator_says_so(trial: Trial) -> None:

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from securetm.auditing.attack import GroundTruth, Proportion, Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.attacks.vocabulary import GIVEN_AWAY, HELD, RIGHT, WHOSE, InferredWords, listed, tabled
+from securetm.auditing.attacks.vocabulary import GIVEN_AWAY, HELD, RIGHT, WHOSE, tabled
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
-from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.auditing.views import AdversaryView, totals
 from securetm.contracts import Budget, Unit
@@ -82,15 +80,6 @@ def test_helpers_take_their_own_words_out_of_the_sum(recorded: Recorded) -> None
     assert counted(helped, WHOSE).hits == 0  # of three parties, which one has it stays open
 
 
-@pytest.mark.parametrize("profile", ["open", "masked"])
-def test_random_numbers_name_nothing(recorded: Recorded, profile: str) -> None:
-    folder = recorded(profile, 25)
-    view = of_chance(seen(folder), 5)
-    assert ATTACK.attack(view, {"rounds": 1}) == InferredWords(dict.fromkeys(PARTIES, frozenset()), frozenset())
-    found = judged(view, true(folder))
-    assert all(counted(found, measure).hits == 0 for measure in ATTACK.measures)
-
-
 def test_a_table_says_in_how_many_parties_each_word_is(recorded: Recorded, parties: Mapping[str, Corpus]) -> None:
     view = seen(recorded("masked", 25))
     (table,) = totals(view)
@@ -102,11 +91,6 @@ def test_a_table_says_in_how_many_parties_each_word_is(recorded: Recorded, parti
         sum(int((parties[name].project(found.words).counts > 0).sum(axis=0)[n]) for name in PARTIES) for n in range(9)
     ]
     assert found.documents[:9].tolist() == frequencies
-
-
-def test_who_says_nothing_tells_nothing_right() -> None:
-    assert listed({"words": np.array([255, 255, 10], dtype=np.int64)}) == frozenset()
-    assert listed({"words": np.frombuffer(b"one\ntwo", dtype=np.int8)}) == {"one", "two"}
 
 
 def test_what_delta_allows_is_said_of_documents_alone() -> None:
