@@ -8,7 +8,7 @@ candidate texts embeds them with the public sentence model, and asks which of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -182,21 +182,14 @@ EMBEDDING_INVERSION = Attack(
     limits=_LIMITS,
 )
 
-EMBEDDING_SUM_INVERSION = Attack(
+EMBEDDING_SUM_INVERSION = replace(
+    EMBEDDING_INVERSION,
+    either=(),
     name="embedding_sum_inversion",
     title="Which documents of a pool took part, from the embeddings in the sum over all parties",
-    citation=_CITATION,
     cost="under a second on one core for one sum and ten thousand candidates",
-    given=_GIVEN,
     needs=(REQUEST, TOTAL, VOCABULARY),
-    models=MODELS,
-    measures=_MEASURES,
-    bears_on=("linking", "inference"),
     attack=invert_sums,
-    judge=judge,
-    efforts=("documents",),
-    pose=pose,
-    limits=_LIMITS,
     remark="A secure sum hides whose document it is, and not that it took part: a sum over fewer documents than the layer has "
     "units names them all.",
 )

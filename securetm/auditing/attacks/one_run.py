@@ -440,26 +440,17 @@ def _curves_of_scores(
     )
 
 
-ONE_RUN_CURVE = Attack(
+ONE_RUN_CURVE = replace(
+    ONE_RUN_EPSILON,
     name="one_run_curve",
     title="Whether a run shows more canaries than its trade-off curve allows",
     citation=(
         "Mahloujifar, Melis and Chaudhuri 2024 (arXiv 2410.22235): auditing f-differential privacy in one run; Gaussian scores "
         "after Agrawal et al. 2026 (arXiv 2606.12733), by a noncentral t statistic"
     ),
-    cost="a run with a few hundred documents more, and seconds on one core",
-    given=(
-        "every other document, every canary and its party, the parties' public draws, and of each round the noised answers, "
-        "their sum, or the model made of them; never a coin"
-    ),
-    either=(ANSWER, TOTAL, MODEL),
-    models=("lda", "lda-vi", "moments"),
     measures={BY_CURVE: "epsilon", BY_SCORES: "epsilon"},
-    bears_on=("linking", "inference"),
     attack=score_canaries,
     judge=judge_scores,
-    pose=pose,
-    allowed=allowed_of_run,
     limits=(
         "runs whose trade-off curve is not that of Gaussian noise: the bound by the curve then tests the wrong curve",
         "scores that depend on each other, or are not Gaussian: the bound by scores then says more than it knows",

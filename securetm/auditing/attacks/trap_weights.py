@@ -7,7 +7,7 @@ answer as the numbers that it shows, and a secure sum after it was opened.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import cast
 
@@ -256,20 +256,15 @@ TRAP_ANSWERS = Attack(
     ),
 )
 
-TRAP_WEIGHTS = Attack(
+TRAP_WEIGHTS = replace(
+    TRAP_ANSWERS,
+    either=(),
     name="trap_weights",
     title="Documents from the sum over all parties, behind weights made for it",
-    citation=_CITATION,
     cost="a second on one core for one sum; nothing beside the weights has to be changed",
     given="the model's settings and words, about how many documents are in a sum, and weights of its choice",
     needs=(REQUEST, TOTAL, VOCABULARY),
-    models=("prodlda",),
-    measures=DOCUMENTS,
-    bears_on=("singling out", "inference"),
     attack=attack_sums,
-    judge=judged_documents,
-    efforts=(_EXPECTED,),
-    malicious_state=imprinted_state,
     limits=(
         "hiding: a party that looks at the weights, or at how little the model learns in such a round, notices them",
         "sums of many more documents than the first layer is wide: it finds about as many documents as that layer is wide",
