@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from securetm.auditing import given_run
 from securetm.auditing.given_run import OnRun, TrialsMade, TrialsToMake, processes
 from securetm.auditing.plans import AuditPlan, Trial, read_audit_plan
 from securetm.auditing.record import flat
