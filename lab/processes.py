@@ -127,8 +127,6 @@ def _read(path: Path) -> str:
         return ""
 
 
-# ---- one piece of work -----------------------------------------------------------------------------------------------
-
 _CLEAR = Path("/proc/self/clear_refs")
 
 Work = Callable[..., Callable[[], object]]  # prepares itself, and returns what is to be measured

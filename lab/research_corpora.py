@@ -70,9 +70,6 @@ SOURCES: Mapping[str, Source] = {
 }
 
 
-# ---- where they lie ------------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def looking_in(folder: Path | None) -> Iterator[None]:
     """Research corpora are read from this folder; without one, from the folder beside the checkout."""
@@ -128,9 +125,6 @@ def _instead() -> bool:
 @cache
 def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-# ---- the documents -------------------------------------------------------------------------------------------------
 
 
 def read_newsgroups(tokeniser: Tokeniser | None = None) -> Corpus:

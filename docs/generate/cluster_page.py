@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from docs.generate.cluster_picture import Curve, drawn
-from docs.generate.folder_pages import ROOT
-from docs.generate.markdown import listed, page, table
-from lab.bench.cluster import (
+from docs.generate.cluster_rounds import (
     CALM,
     DISK_RATE,
     DOCUMENTS,
@@ -36,6 +34,8 @@ from lab.bench.cluster import (
     stored_bytes,
     task_sizes,
 )
+from docs.generate.folder_pages import ROOT
+from docs.generate.markdown import listed, page, table
 from lab.bench.scale_cases import LARGE, PARTS, ROUND
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.wording import counted

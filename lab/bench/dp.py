@@ -65,9 +65,6 @@ def bench(on_progress: OnProgress | None = None, words: int = 5_000, batch: int 
     return record("dp", rows, missing=missing, packages=("torch", *(["opacus"] if there else [])), **facts)
 
 
-# ---- our step ------------------------------------------------------------------------------------------------------------
-
-
 def _start(model: ProdLDA | TorchModule, batch: int, words: int) -> tuple[State, BagOfWords]:
     """The model's first state, and a batch of documents."""
     vocabulary, draw = tuple(f"word {v}" for v in range(words)), np.random.default_rng(0)
@@ -97,9 +94,6 @@ def _ours(name: str, words: int, batch: int) -> Step:
         state = model.advance(state, blocks_of(opened, terms), in_place=True)
 
     return step
-
-
-# ---- Opacus's step -------------------------------------------------------------------------------------------------------
 
 
 class _Sum:
@@ -138,9 +132,6 @@ def _theirs(name: str, words: int, batch: int) -> Step:
         optimiser.step()
 
     return step
-
-
-# ---- measuring and the record --------------------------------------------------------------------------------------------
 
 
 def _step(name: str, words: int, batch: int) -> Step:

@@ -48,9 +48,6 @@ def bench(
     return record("lda", rows, missing=sorted(set(missing)), packages=("numpy",), corpus=name)
 
 
-# ---- who runs against whom -----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Race:
     """One race: a peer, its method, and when both are judged."""
@@ -124,9 +121,6 @@ class OurTraining:
         return self.model.topics(self._state), np.asarray(self._state["alpha"])
 
 
-# ---- the judge -----------------------------------------------------------------------------------------------------
-
-
 class HeldOutJudge:
     """Log-likelihood per word of half of each held-out document, given the other half: the same for everybody."""
 
@@ -141,9 +135,6 @@ class HeldOutJudge:
         shares = self._seen.shares(by_word, np.ascontiguousarray(alpha, dtype=np.float64), PASSES, 1)
         out = self._unseen.log_likelihood(by_word, shares, 1)
         return float(out.sum() / max(self._unseen.draw_ends[-1], 1))
-
-
-# ---- documents and the record --------------------------------------------------------------------------------------
 
 
 def _corpus(documents: int | None) -> tuple[str, Any, HeldOutJudge]:

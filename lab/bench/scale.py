@@ -195,9 +195,6 @@ def _write_tokens(path: Path, size: int) -> None:
     table.flush()
 
 
-# ---- the record ------------------------------------------------------------------------------------------------------
-
-
 def result_of(run: ScaleRun) -> Row:
     """All rows with their goals, and what is missing."""
     rows, sizes = run.rows(), run.sizes

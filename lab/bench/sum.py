@@ -51,9 +51,6 @@ def bench(parties: int = 10, length: int = 1_000_000, on_progress: OnProgress | 
     return record("sum", rows, missing=[] if against else [FLOWER], packages=("cryptography",))
 
 
-# ---- masks and shares ------------------------------------------------------------------------------------------------
-
-
 def _expansion(parties: int, length: int) -> list[Row]:
     """Keystream added to a vector, for all masks of one party, beside the keystream alone; both take turns."""
     neighbours, entropy = MaskedSum().geometry(parties).degree, OperatingSystem()
@@ -108,8 +105,6 @@ def _shamir() -> dict[str, float]:
     }
 
 
-# ---- a whole session -------------------------------------------------------------------------------------------------
-
 SETUP = ("set-up: commit", "set-up: reveal", "set-up: deal shares", "set-up: store shares")
 ROUND = ("round: mask", "round: unmask")
 
@@ -139,9 +134,6 @@ def _costs(case: str, waves: Sequence[WaveCost]) -> list[Row]:
         figure(f"{case}: each party", party, "s", 6, bytes_up=up, bytes_down=down),
         figure(f"{case}: coordinator", of_coordinator, "s", 6),
     ]
-
-
-# ---- memory ----------------------------------------------------------------------------------------------------------
 
 
 def _memory(length: int) -> list[Row]:

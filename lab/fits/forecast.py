@@ -353,16 +353,3 @@ def by_chance(rows: Sequence[Row]) -> list[Row]:
             useful = round(float(np.mean([row["held_out_came"] > 0 for row in mine])), 2)
             found.append({"chance": chance, "of_use": useful, "outcomes": len(mine)})
     return found
-
-
-def coverage_said(rows: Sequence[Row]) -> str:
-    """The same in two sentences, for the page that describes the forecast."""
-    *each, told = summary(rows)
-    least = [100 * min(row[f"{name}_inside"] for row in each) for name in (HELD_OUT, CLASSIFICATION)]
-    inside = [100 * told[f"{name}_inside"] for name in (HELD_OUT, CLASSIFICATION)]
-    return (
-        f"Of {told['outcomes']} outcomes under a budget {told['not_tried']} were too far from the others for a forecast; "
-        f"of the rest {inside[0]:.0f} % lay in the first band and {inside[1]:.0f} % in the second (of the worst corpus "
-        f'{least[0]:.0f} and {least[1]:.0f} %). "Of use" was said {told["of use"]} times and was wrong {told["wrongly_of_use"]}'
-        f' times; "not of use" {told["not of use"]} times, wrong {told["wrongly_not_of_use"]} times.'
-    )

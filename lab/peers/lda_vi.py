@@ -76,9 +76,6 @@ def _true_counts(model: VariationalLDA, documents: JudgedDocuments, share: float
     return found
 
 
-# ---- a threshold between rounds, and a shrunken table at the end; documents are counted as `lda-vi` counts them -------
-
-
 _DEVIATIONS = 2.0  # of the noise: a smaller count is replaced
 _BEYOND = 20.0  # deviations below 0, beyond which a series is more exact than the quotient
 _LEAST = 0.01  # the least share of a count's expectation

@@ -22,9 +22,6 @@ _LEAST = 0.05  # the least discount of a count
 ELSEWHERE = -1  # the number of a word that a topic model does not have
 
 
-# ---- n-grams ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class NGramLevel:
     """All n-grams of one length in the text, as sorted numbers, and the probability that histories leave to shorter ones."""
@@ -148,9 +145,6 @@ def _found(known: Array, values: Array, wanted: Array, otherwise: float) -> Arra
         return np.full(len(wanted), otherwise)
     place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     return np.where(known[place] == wanted, values[place], otherwise)
-
-
-# ---- topics ----------------------------------------------------------------------------------------------------------
 
 
 def contexts(tokens: Array, token_ends: Array, sentence_ends: Array, vocabulary: tuple[str, ...], reach: int = REACH) -> Any:

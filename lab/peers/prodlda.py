@@ -87,9 +87,6 @@ def _gatherer(counts: Any) -> Callable[[Tensor], Tensor]:
     return lambda rows: torch.from_numpy(sparse_rows[rows.numpy()].toarray())
 
 
-# ---- ours as a plain torch module over dense counts: what Opacus is given, and what ours is held against --------------
-
-
 class TorchProdLDA(nn.Module):
     """One loss per document. Every layer is one that Opacus knows: the background is the bias of the last normalisation."""
 
@@ -151,9 +148,6 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-# ---- the same as a stranger would bring it: it draws its own noise from torch -----------------------------------------
 
 
 class ProdLDANetwork(TopicNetwork):

@@ -95,9 +95,6 @@ def _at_least(ours: Row, theirs: Row) -> bool:
     return bool(ours["npmi"] >= theirs["npmi"] and ours["diversity"] >= LESS_DIVERSE * theirs["diversity"])
 
 
-# ---- training ------------------------------------------------------------------------------------------------------
-
-
 def _trained(case: Case, corpus: Corpus, seed: int, tick: Tick) -> Iterator[Row]:
     begun = time.perf_counter()
     ours = ProdLDA(n_topics=case.topics).fit(corpus, epochs=case.epochs, seed=seed, on_progress=lambda _: tick())

@@ -119,9 +119,6 @@ def curve_contenders() -> Mapping[str, Contender]:
     return {name: one for name, one in FEDERATED.items() if name in (PLAIN, MOMENTS)}
 
 
-# ---- beside the federations ----------------------------------------------------------------------------------------
-
-
 def shown_as(topics: Array) -> tuple[TopicModel, State]:
     """Topics from anywhere as a model that infers documents' shares as `lda-vi` does."""
     model = VariationalLDA(n_topics=len(topics), **_VI)

@@ -67,9 +67,6 @@ def _key(name: str, documents: int, profile: str) -> dict[str, Any]:
     }
 
 
-# ---- one federation --------------------------------------------------------------------------------------------------
-
-
 @cache
 def drawn(documents: int) -> SyntheticNodes:
     """Five parties with the same topics; the same number of documents is the same corpus in every process."""
@@ -113,9 +110,6 @@ def away(topics: Array, true: Array) -> float:
     distances = np.abs(topics[:, None] - true[None]).sum(axis=2) / 2
     rows, columns = linear_sum_assignment(distances)
     return float(distances[rows, columns].mean())
-
-
-# ---- what follows ----------------------------------------------------------------------------------------------------
 
 
 def meetings(rows: Sequence[Row]) -> list[Row]:

@@ -84,8 +84,6 @@ def _value(case: FrontierCase, field: str, only: Sequence[str]) -> str:
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-# ---- corpora -------------------------------------------------------------------------------------------------------------
-
 WORDS = 1_000
 NEWS, NEWS_FEW, SNIPPETS, SNIPPETS_FEW, TITLES = (
     "20 Newsgroups",

@@ -317,8 +317,3 @@ def _titles(measured: FrontierRows) -> Iterator[Row]:
             by = f"epsilon {row['epsilon']:g}" if row["epsilon"] else "no noise"
             goal = f"{TITLES}, {row['model']}, {row['profile']}, {by}: predicts at least as well as word frequencies"
             yield from _goal(goal, frequencies, row["held_out"], known={"noised_frequencies": noised})
-
-
-def unreached(goals: Sequence[Row]) -> list[Any]:
-    """The goals that do not hold."""
-    return [goal["goal"] for goal in goals if not goal["held"]]

@@ -101,9 +101,6 @@ def ceilings(canaries: int) -> list[Row]:
     ]
 
 
-# ---- one federation --------------------------------------------------------------------------------------------------
-
-
 def row(key: Key) -> Row:
     """One run with that share of its noise, what its ledger says of it, and what each bound shows."""
     model, profile = key["model"], key["profile"]

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.fits.forecast import by_chance, coverage_said, points_of_frontier, points_of_trials, summary
-from lab.measuring import committed
+from lab.fits.forecast import CLASSIFICATION, HELD_OUT, by_chance, points_of_frontier, points_of_trials, summary
+from lab.measuring import Row, committed
 from securetm.plans.forecast import FILE, ONE_CORPUS
 
 TEXTS = {"20 Newsgroups", "TagMyNews", "SMS", "M10", "StackOverflow titles", "docstrings"}
+
+
+def coverage_said(rows: Sequence[Row]) -> str:
+    """The same in two sentences, for the page that describes the forecast."""
+    *each, told = summary(rows)
+    least = [100 * min(row[f"{name}_inside"] for row in each) for name in (HELD_OUT, CLASSIFICATION)]
+    inside = [100 * told[f"{name}_inside"] for name in (HELD_OUT, CLASSIFICATION)]
+    return (
+        f"Of {told['outcomes']} outcomes under a budget {told['not_tried']} were too far from the others for a forecast; "
+        f"of the rest {inside[0]:.0f} % lay in the first band and {inside[1]:.0f} % in the second (of the worst corpus "
+        f'{least[0]:.0f} and {least[1]:.0f} %). "Of use" was said {told["of use"]} times and was wrong {told["wrongly_of_use"]}'
+        f' times; "not of use" {told["not of use"]} times, wrong {told["wrongly_not_of_use"]} times.'
+    )
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab.bench.cluster import Cluster, Rates, median, most_waiting, rounds, task_sizes
+from docs.generate.cluster_rounds import Cluster, Rates, median, most_waiting, rounds, task_sizes
 from lab.bench.scale import PEERS, ScaleRun, bench, result_of
 from lab.bench.scale_cases import (
     BUILD,
