@@ -21,7 +21,7 @@ from rich.table import Table as RichTable
 from securetm.auditing.record import Audit, Example
 from securetm.cli.json_output import print_json
 from securetm.foreign_text import csv_cell, html_text, json_text, markdown_text, printable, without_commands
-from securetm.reports.audit_report import audit_page, summary
+from securetm.reports.audits.report import audit_page, summary
 from securetm.reports.document import Document, Items, Paragraph, Section, Table
 from securetm.reports.federation import status_page
 from securetm.reports.markdown import in_markdown

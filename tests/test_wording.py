@@ -94,7 +94,7 @@ TYPED = {
     "securetm/auditing/foreign.py": "a command line",
     "securetm/reports/choosing.py": "quotes what was typed, and writes a plan: what it says is what is allowed",
     "securetm/reports/budget_sliders.py": "names of choices in a page",
-    "securetm/reports/audit_file.py": "quotes a file that contradicts itself",
+    "securetm/reports/audits/records.py": "quotes a file that contradicts itself",
 }
 ESTIMATES = {
     "securetm/reports/committed_costs.py": "the epsilon that a committed figure was measured at",

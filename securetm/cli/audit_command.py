@@ -81,8 +81,8 @@ def audit(
     _check_folders(evidence, keep)
     with _reporting_interruption(evidence, keep, run):
         from securetm.auditing.runner import audit as carried_out
-        from securetm.reports.audit_file import write_record
-        from securetm.reports.audit_report import show_audit
+        from securetm.reports.audits.records import write_record
+        from securetm.reports.audits.report import show_audit
         from securetm.reports.progress import Bars
         from securetm.reports.terminal import results, screen
 

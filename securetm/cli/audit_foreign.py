@@ -31,7 +31,7 @@ def foreign(
         raise typer.BadParameter("--canaries-in and --canaries-out belong together")
     check_places(html, markdown)
     from securetm.auditing.foreign import ForeignFiles, audit_foreign, claim_of
-    from securetm.reports.audit_report import show_audit
+    from securetm.reports.audits.report import show_audit
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import results, screen
 

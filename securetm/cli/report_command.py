@@ -96,8 +96,8 @@ def report(
 
 def _of_audit(record: Path, html: Path | None, markdown: Path | None, examples: int | None, json: bool) -> bool:
     """Shows an audit again, and returns whether a promise was broken."""
-    from securetm.reports.audit_file import read_record
-    from securetm.reports.audit_report import show_audit
+    from securetm.reports.audits.records import read_record
+    from securetm.reports.audits.report import show_audit
     from securetm.reports.terminal import results
 
     found = read_record(record)
@@ -220,7 +220,7 @@ def away(examples: int | None) -> int:
 def hand_out(found: Audit, html: Path | None, markdown: Path | None, examples: int | None, json: bool) -> None:
     """Writes the page, the summary and the JSON document, as far as they are wanted."""
     from securetm.auditing.evidence import record
-    from securetm.reports.audit_report import write_audit, write_summary
+    from securetm.reports.audits.report import write_audit, write_summary
     from securetm.reports.terminal import screen
 
     to = screen()

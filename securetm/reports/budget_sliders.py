@@ -1,6 +1,6 @@
 """The budget calculator as one page with sliders, which loads nothing and computes from tabulated figures.
 
-The tables are in `budget_curves.json`, made by `lab.fits.budget_curves`. `budget_sliders.js` looks figures up: at
+The tables are in `data/budget_curves.json`, made by `lab.fits.budget_curves`. `budget_sliders.js` looks figures up: at
 a setting of the tables its figure is that of the command, and between two settings the larger one.
 """
 
@@ -71,7 +71,7 @@ def sized_for(parties: int) -> tuple[int, int] | None:
 @cache
 def tables() -> dict[str, Any]:
     """The tabulated figures."""
-    found: dict[str, Any] = json.loads(Path(__file__).with_name("budget_curves.json").read_text("utf-8"))
+    found: dict[str, Any] = json.loads(Path(__file__).with_name("data").joinpath("budget_curves.json").read_text("utf-8"))
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a profile costs in quality, seconds, bytes and rounds, by committed results: `committed_figures.json` has their figures.
+"""What a profile costs in quality, seconds, bytes and rounds, by committed results (`data/committed_figures.json`).
 
 A profile that no result tried has the figures of the nearest one that was tried, which is named.
 """
@@ -193,6 +193,6 @@ def _rows(result: str) -> Sequence[Mapping[str, Any]]:
 
 @cache
 def _figures() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    text = resources.files("securetm.reports").joinpath("committed_figures.json").read_text("utf-8")
+    text = resources.files("securetm.reports").joinpath("data/committed_figures.json").read_text("utf-8")
     found: Mapping[str, Sequence[Mapping[str, Any]]] = json.loads(text)
     return found

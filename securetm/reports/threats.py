@@ -26,7 +26,7 @@ from securetm.auditing.record import STANDING, Finding, RefusalRecord, flat
 from securetm.auditing.verdicts import HELD, NOT_REFUTED, NOT_TESTED, REFUTED, standing, standing_of
 from securetm.contracts import Adversary, Claim, Profile, Requirement, ThreatModel, Unit
 from securetm.plans.profiles import cohort_of, count_of_parties, read_profile
-from securetm.reports.audit_wording import CAUTION, figure, ideal
+from securetm.reports.audits.wording import CAUTION, figure, ideal
 from securetm.reports.document import Paragraph, Table, Words, paragraphs
 from securetm.reports.profiles import parts_of, promised_of
 from securetm.reports.terminal import rich_table, show

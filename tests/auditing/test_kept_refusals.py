@@ -27,8 +27,8 @@ from securetm.auditing.plans import AuditPlan, read_audit_plan
 from securetm.auditing.record import RefusalRecord, plain
 from securetm.auditing.runner import audit
 from securetm.errors import Failed
-from securetm.reports.audit_file import read_record
-from securetm.reports.audit_wording import headline, refusal_in_words
+from securetm.reports.audits.records import read_record
+from securetm.reports.audits.wording import headline, refusal_in_words
 from securetm.reports.threats import LIES, threats_of
 
 from ..cli.conftest import securetm
@@ -140,7 +140,7 @@ ROLES = "what parties and the coordinator do"
         ("auditing/refusals.py", "what tries the parties' refusals"),
         ("auditing/runs.py", "what tries the parties' refusals"),
         ("auditing/runner.py", ""),
-        ("reports/audit_wording.py", ""),
+        ("reports/audits/wording.py", ""),
     ],
 )
 def test_what_a_changed_file_makes_stale(copied: CopiedSource, changed: str, said: str) -> None:

@@ -17,7 +17,7 @@ from securetm.errors import Failed, SecuretmError
 from securetm.federation.folder import KEPT, RUN, ChangedFile, begin, check_all, reopen, result_of
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import DamagedStore
-from securetm.reports.audit_file import read_record, write_record
+from securetm.reports.audits.records import read_record, write_record
 from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.reports.audit_report import write_audit
+from securetm.reports.audits.report import write_audit
 
 from .audits import large
 from .browser import Tab

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from securetm.auditing.evidence import record
 from securetm.auditing.record import Audit
 from securetm.errors import Mistake
-from securetm.reports.audit_file import read_record, write_record
-from securetm.reports.audit_report import audit_page, write_audit, write_summary
+from securetm.reports.audits.records import read_record, write_record
+from securetm.reports.audits.report import audit_page, write_audit, write_summary
 
 from .audits import AUDIT, FULL, large
 

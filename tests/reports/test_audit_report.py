@@ -18,7 +18,7 @@ from securetm.auditing.judging import measured
 from securetm.auditing.record import Audit, Curve, Example, Finding, RefusalRecord
 from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.foreign_text import markdown_text
-from securetm.reports.audit_report import (
+from securetm.reports.audits.report import (
     audit_page,
     bars,
     counts_table,
@@ -29,7 +29,7 @@ from securetm.reports.audit_report import (
     show_audit,
     summary,
 )
-from securetm.reports.audit_wording import CAUTION, claimed_epsilon, headline, promised, share
+from securetm.reports.audits.wording import CAUTION, claimed_epsilon, headline, promised, share
 from securetm.reports.document import Bars, Figure, Table, lines_of, plain
 
 from .audits import (

@@ -17,7 +17,7 @@ from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, REFUTED
 from securetm.contracts import Budget, Unit
 from securetm.credentials.fingerprints import fingerprint_of
 from securetm.plans.profiles import read_profile
-from securetm.reports.audit_wording import figure, tries
+from securetm.reports.audits.wording import figure, tries
 from securetm.reports.budget import right_guesses
 from securetm.reports.document import Table
 from securetm.reports.markdown import in_markdown

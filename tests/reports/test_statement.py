@@ -13,7 +13,7 @@ import pytest
 
 from securetm.contracts import Budget, Unit
 from securetm.plans.profiles import read_profile
-from securetm.reports.audit_report import audit_page
+from securetm.reports.audits.report import audit_page
 from securetm.reports.document import Document
 from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html

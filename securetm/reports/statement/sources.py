@@ -43,8 +43,8 @@ from securetm.federation.transcript import Transcript
 from securetm.models.stored_model import check_plan_of
 from securetm.plans.profiles import ProfileFile
 from securetm.plans.schema import Plan, decode
-from securetm.reports.audit_file import AUDITS, read_record
-from securetm.reports.audit_wording import SHARE, claimed_epsilon, figure, scale_of
+from securetm.reports.audits.records import AUDITS, read_record
+from securetm.reports.audits.wording import SHARE, claimed_epsilon, figure, scale_of
 from securetm.reports.runs import counted_before, every_origin
 from securetm.reports.statement.questions import (
     OTHER_MODEL,

@@ -20,8 +20,8 @@ from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check_floor
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import read_plan
-from securetm.reports.audit_report import audit_page
-from securetm.reports.audit_wording import quotes
+from securetm.reports.audits.report import audit_page
+from securetm.reports.audits.wording import quotes
 from securetm.reports.document import Document
 from securetm.reports.files import check_writable, make_private, write_report
 from securetm.reports.markdown import in_markdown

@@ -18,7 +18,7 @@ from securetm.auditing import record
 from securetm.auditing.record import Audit, Example, Finding, Measured
 from securetm.auditing.verdicts import NOT_TESTED, REFUTED, STANDINGS, standing
 from securetm.contracts import Unit
-from securetm.reports.audit_wording import (
+from securetm.reports.audits.wording import (
     CAUTION,
     EPSILON,
     INTERVALS,
