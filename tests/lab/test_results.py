@@ -262,7 +262,5 @@ def test_a_profile_that_was_not_tried_has_no_figures() -> None:
 
 
 def test_what_the_product_shows_is_what_was_committed() -> None:
-    assert (
-        json.loads(Path(committed_costs.__file__).with_name("data").joinpath("committed_figures.json").read_text("utf-8"))
-        == shown()
-    )
+    kept = Path(committed_costs.__file__).with_name("data") / "committed_figures.json"
+    assert json.loads(kept.read_text("utf-8")) == shown()
