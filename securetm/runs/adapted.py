@@ -49,10 +49,8 @@ def adapted_to(run: FinishedRun, documents: Corpus, own_topics: int | None, stag
     adapted = adapt(run.model, shared, train, rounds, seed, lambda done, _: stages.step(done), own_topics)
     if not adapted.chosen_by:
         raise Mistake(
-            (
-                "{documents:document has|documents have} a word that the model knows: too few to adapt it and to see "
-                "whether that helps"
-            ),
+            "{documents:document has|documents have} a word that the model knows: too few to adapt it and to see "
+            "whether that helps",
             hint="give more documents; is the text column the right one (--text COLUMN)?",
             documents=len(known),
         )

@@ -68,10 +68,8 @@ def check_words(agreement: Agreement, corpora: Mapping[str, Corpus]) -> NamingTh
     most = sum(units) if needed.together else max(units, default=0)
     if most <= needed.threshold:
         raise Mistake(
-            (
-                "no word can be found: {whose} has at most {most:document|documents}, and behind the noise a word "
-                "needs {need} of them"
-            ),
+            "no word can be found: {whose} has at most {most:document|documents}, and behind the noise a word "
+            "needs {need} of them",
             hint=MORE_WORDS,
             whose=needed.whose,
             most=most,

@@ -42,10 +42,8 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
         base = rounds.agreement.base_words
         if len(candidates) + len(base) < 2 and (needed := needed_by(rounds.agreement, len(rounds.members))) is not None:
             raise Failed(
-                (
-                    "the selection of words found {found:word|words}: behind its noise a word needs about {need} "
-                    "documents of {whose}"
-                ),
+                "the selection of words found {found:word|words}: behind its noise a word needs about {need} "
+                "documents of {whose}",
                 hint=MORE_WORDS + "; what the selection cost is spent",
                 found=len(candidates),
                 need=needed.found_from,
