@@ -289,14 +289,14 @@ def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
     """Reports parties whose documents lack agreed words; such documents are in no sum."""
     from rich.markup import escape
 
-    for name, documents in result.get("documents", {}).items():  # a run of an earlier version says nothing of them
+    for name, documents in result["documents"].items():
         whole, read = documents["all"], documents["with_agreed_words"]
         if read == 0:
             none = "none of its documents has an agreed word, so it contributed nothing."
             to.print(f"[bold yellow]{escape(name)}[/bold yellow]: {none}")
         elif 2 * read < whole:
             to.print(f"[yellow]{escape(name)}[/yellow]: only {read:,} of its {whole:,} documents have an agreed word.")
-    held = result.get("documents", {}).values()
+    held = result["documents"].values()
     few = [without for one in held if 0 < 2 * (without := one["all"] - one["with_agreed_words"]) <= one["all"]]
     if few:
         left_out = f"{len(few)} ({sum(few):,} documents)"
