@@ -76,7 +76,10 @@ class HeldInBlocks:
 
     def blocks(self) -> Sequence[Block]:
         """The blocks that have a document, by number; of no documents, one empty block."""
-        return numbered_blocks(self, self.block_numbers)
+        numbers = self.block_numbers
+        if numbers is None or not len(numbers):
+            return [Block(0, self)]
+        return [Block(int(numbers[rows[0]]), self, rows) for rows in places_of_each(numbers)]
 
     def read(self) -> Self:
         """These documents: they are in memory."""
@@ -85,13 +88,6 @@ class HeldInBlocks:
     def gathered(self) -> Self:
         """These documents: they are in memory."""
         return self
-
-
-def numbered_blocks(documents: Any, numbers: Array | None) -> Sequence[Block]:
-    """The blocks that have a document, by number; without numbers, or without documents, one block."""
-    if numbers is None or not len(numbers):
-        return [Block(0, documents)]
-    return [Block(int(numbers[rows[0]]), documents, rows) for rows in places_of_each(numbers)]
 
 
 def places_of_each(numbers: Array) -> list[Array]:

@@ -232,7 +232,8 @@ class CorpusBuilder:
         }
         longest = self._tokeniser.longest
         held = HeldDocuments.of_tokens(taken.tokens, taken.token_ends, vocabulary, self._name, longest, columns)
-        people = f"{self._name} {_digest_of(persons.known)}" if persons.is_used else ""
+        listed = "\n".join(persons.known).encode("utf-8", "surrogatepass")  # equal lists of persons number them alike
+        people = f"{self._name} {hashlib.blake2b(listed, digest_size=8).hexdigest()}" if persons.is_used else ""
         return BuiltDocuments(held, self._name, people, self.documents - len(taken), counted_by_reason(taken.dropped))
 
     def numbered_copies(self, digests: Array) -> Array:
@@ -317,11 +318,6 @@ def _name_of(record: Record) -> bytes:
     if record.id:
         return id_name(record.id)
     return text_name(record.text, (record.label, record.party, record.date, record.person), record.embedding)
-
-
-def _digest_of(names: Iterable[str]) -> str:
-    """Equal lists of persons number them alike."""
-    return hashlib.blake2b("\n".join(names).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _sixteens(raw: bytearray) -> Array:

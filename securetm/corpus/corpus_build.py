@@ -252,7 +252,8 @@ class BuildingParts:
         sync(self._part(len(self.sizes)))
         facts = {**asdict(size), "digest": digest, "width": self.width, "read": builder.documents}
         facts |= {"given_width": builder.width, "persons": builder.persons_known, "ids": builder.ids_known}
-        facts |= {"words": list(builder.lexicon.words)[self._words :], "names": self._new_names(builder)}
+        names = {name: list(builder.columns[name].known)[self._names[name] :] for name in NAMES}
+        facts |= {"words": list(builder.lexicon.words)[self._words :], "names": names}
         write_whole(self._facts(len(self.sizes)), {**facts, "dropped": [[*why, n] for why, n in sorted(taken.dropped.items())]})
         self._note(size, taken.dropped, builder)
 
@@ -267,7 +268,7 @@ class BuildingParts:
             builder.resume(int(facts["read"]), facts["given_width"], bool(facts["persons"]), bool(facts["ids"]))
             self.width = int(facts["width"])
             dropped = Counter({tuple(why): int(n) for *why, n in facts["dropped"]})
-            size = _size_in(facts)
+            size = BlockSize(facts["documents"], facts["tokens"], facts["sentences"])
             if builder.persons_known:
                 columns = self._mapped(len(self.sizes), size)
                 self.persons.placed(columns["person"][np.argsort(columns["rows"])])  # in the order of the source
@@ -321,9 +322,6 @@ class BuildingParts:
         self._words = len(builder.lexicon.words)
         self._names = {name: len(builder.columns[name].known) for name in NAMES}
 
-    def _new_names(self, builder: CorpusBuilder) -> dict[str, list[str]]:
-        return {name: list(builder.columns[name].known)[self._names[name] :] for name in NAMES}
-
     def _in_order(self, columns: dict[str, Array], *, by_person: bool) -> dict[str, Array]:
         if not by_person or not len(columns["rows"]):
             return columns
@@ -357,10 +355,6 @@ def _columns_of(taken: TakenDocuments) -> dict[str, Array]:
     found |= {"copies": np.zeros(len(taken), np.int32), "token_ends": taken.token_ends}  # numbered when all are read
     found["sentence_ends"] = merge_ends(taken.sentence_ends, taken.token_ends)
     return found if taken.embeddings is None else {**found, "embeddings": taken.embeddings}
-
-
-def _size_in(facts: dict[str, Any]) -> BlockSize:
-    return BlockSize(facts["documents"], facts["tokens"], facts["sentences"])
 
 
 _RUN = 1 << 17  # words of a run

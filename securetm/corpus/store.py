@@ -211,7 +211,8 @@ class CorpusStore:
         folder = folder.resolve()
         manifest = Manifest.read_from(folder)
         for path in (folder, folder / MANIFEST, folder / WORDS):
-            _check_private(path)
+            if path.exists():
+                check_private(path)
         known = _read_words(folder, manifest)
         names = {role: np.array(known[role], dtype=np.str_) for role in manifest.names if role != "person"}
         return cls(folder, manifest, tuple(known["vocabulary"]), names)
@@ -328,11 +329,6 @@ def _read_words(folder: Path, manifest: Manifest) -> dict[str, list[str]]:
     if digest_of(raw) != manifest.words_digest:
         raise damaged_shard(str(path), "it does not hold the words that were written")
     return json.loads(raw)  # type: ignore[no-any-return]
-
-
-def _check_private(path: Path) -> None:
-    if path.exists():
-        check_private(path)
 
 
 def _no_corpus(folder: Path) -> Mistake:
