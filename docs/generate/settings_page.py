@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 from docs.generate.markdown import code, page, table
 from securetm.engines import ENGINES, IN_PROCESS
 from securetm.models import MODELS
 from securetm.plans import schema
 from securetm.plans.party_file import QUESTIONS, DataChoice, LedgerChoice, PartyFile, PolicyChoice
+from securetm.settings import Limit
 
 _HEADS = ("setting", "type", "default", "meaning")
 
@@ -82,7 +84,16 @@ def _rows(kind: Any, only: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     said = _comments(kind)
     for field in dataclasses.fields(kind):
         if field.init and not field.name.startswith("_") and (not only or field.name in only):
-            yield code(field.name), str(field.type), _default(field), said.get(field.name, "")
+            yield code(field.name), _type(kind, field), _default(field), said.get(field.name, "")
+
+
+def _type(kind: Any, field: dataclasses.Field[Any]) -> str:
+    """The type, and within which limits."""
+    hint = get_type_hints(kind, include_extras=True).get(field.name)
+    bare = re.sub(r"Annotated\[((?:[^,\[\]]|\[[^\]]*\])+), .*?\](?=$|, \.\.\.|\])", r"\1", str(field.type))
+    limits = [one for one in get_args(hint)[1:] if isinstance(one, Limit)] if get_origin(hint) is Annotated else []
+    said = [", ".join(one.known) if one.known else one.said.removeprefix("must be ") for one in limits]
+    return ": ".join([bare, *said])
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
