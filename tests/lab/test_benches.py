@@ -26,6 +26,7 @@ from securetm.models.lda.slots import less_noise
 from securetm.models.neural.prodlda import ProdLDA
 
 
+@pytest.mark.slow
 def test_it_measures_ours_beside_opacus(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("opacus")
     monkeypatch.setattr(bench_dp, "TURNS", 2)

@@ -67,9 +67,8 @@ def three_subjects() -> JudgedDocuments:
     return JudgedDocuments(corpus, tuple(sorted(" ".join(SUBJECTS).split())))
 
 
-@pytest.mark.parametrize(
-    "model", [PLAIN, *(pytest.param(one, marks=pytest.mark.slow) for one in (SHIPPED, TOPICS_KNOWN, ASSIGNED))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [PLAIN, SHIPPED, ASSIGNED])
 def test_a_row_is_a_federation_that_paid_for_what_it_learned(model: str, three_subjects: JudgedDocuments) -> None:
     case = FrontierCase("little", 3, model, CENTRAL, 8.0, 0)
     row = federation_row(case, settings_of(case, len(three_subjects.raw)), three_subjects)
@@ -84,25 +83,14 @@ def test_oracles_are_told_the_truth(three_subjects: JudgedDocuments) -> None:
     told = FrontierCase("little", 3, TOPICS_KNOWN, CENTRAL, 0.1, 0)
     row = federation_row(told, settings_of(told, len(three_subjects.raw)), three_subjects)
     assert row["f1"] > 0.9
+    assert 0.09 < row["spent"] <= 0.1
+    assert row["megabytes"] > 0
 
 
 def test_word_frequencies_have_no_topics_to_judge(three_subjects: JudgedDocuments) -> None:
     row = beside_row(FrontierCase("little", 3, FREQUENCIES, NO_NOISE, None, 0), three_subjects)
     assert row["f1"] is None
     assert row["held_out"] == pytest.approx(np.log(1 / 15), abs=0.1)
-
-
-def test_noised_word_frequencies_are_as_good_as_their_epsilon() -> None:
-    """One model without topics, which spends the whole budget on totals: the less noise, the nearer to exact frequencies."""
-    rng = np.random.default_rng(1)
-    words = tuple(f"word{'abcdefghijklmnopqrst'[n]}" for n in range(20))
-    texts = [" ".join(rng.choice(words, 6, p=np.arange(1, 21) / 210)) for _ in range(2_000)]
-    skewed = JudgedDocuments(Corpus.from_strings(texts, labels=["a", "b"] * 1_000, name="skewed"), tuple(sorted(words)))
-    said = [beside_row(FrontierCase("skewed", 3, NOISED, CENTRAL, epsilon, 0), skewed) for epsilon in (0.02, 0.5, 50.0)]
-    exact = beside_row(FrontierCase("skewed", 3, FREQUENCIES, NO_NOISE, None, 0), skewed)["held_out"]
-    assert said[0]["held_out"] < said[1]["held_out"] - 0.01
-    assert [row["held_out"] for row in said[1:]] == pytest.approx([exact, exact], abs=0.02)  # a document counts a word once
-    assert said[0]["f1"] is None
 
 
 def test_cases_are_chosen_by_their_fields() -> None:

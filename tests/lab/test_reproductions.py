@@ -11,7 +11,7 @@ import pytest
 
 from lab import research_corpora as newsgroups
 from lab.federations import FederationForm
-from lab.reproduce import common_vocabulary, fednmf_small, iftm, together_and_alone
+from lab.reproduce import adapted_ngrams, common_vocabulary, fednmf_small, iftm, together_and_alone
 from lab.reproduce.adapted_ngrams import PerplexityStudy, compared
 from lab.reproduce.common_vocabulary import deviation_of
 from lab.reproduce.fednmf_small import THEIRS, ShortTexts, cohorts, in_equal_seconds, judge, methods
@@ -48,16 +48,17 @@ def study() -> PerplexityStudy:
     """Five parties: the first four speak of one subject each, the last of all."""
     rng = np.random.default_rng(0)
     texts, labels = [], []
-    for n in range(400):
+    for n in range(250):
         party, subject = n % 5, n % 5 if n % 5 < 4 else int(rng.integers(4))
         texts.append(" ".join(["a", *rng.choice(OF_SUBJECTS[subject].split() * 3 + ["the", "of"], 40)]))
         labels.append((*SUBJECTS, "misc")[party] + ".x")
-    bench = PerplexityStudy(documents=400, most_words=100, topics=4)
+    bench = PerplexityStudy(documents=250, most_words=100, topics=4)
     bench.__dict__["raw"] = Corpus.from_strings(texts, labels=labels, name="little")
     return bench
 
 
-def test_shared_topics_help_to_predict_what_a_party_never_met(study: PerplexityStudy) -> None:
+def test_shared_topics_help_to_predict_what_a_party_never_met(study: PerplexityStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapted_ngrams, "EPOCHS", 15)
     forms = (
         FederationForm("aligned", "open", {"sweeps": 5}, 6),
         FederationForm("matched", "open", {"form": "matched", "sweeps": 8}, 2),
