@@ -178,18 +178,8 @@ FULL = replace(
 def large(findings: int) -> Audit:
     """As many findings as a full plan may have, over many profiles, attacks and models."""
     kinds = FULL.findings
-    profiles = (
-        "open",
-        "masked",
-        "masked_strict",
-        "iftm",
-        "ckks",
-        "bfv",
-        "dp-central",
-        "dp-local",
-        "dp-distributed",
-        "fortress",
-    )
+    named = "open masked masked_strict iftm ckks bfv dp-central dp-local dp-distributed fortress"
+    profiles = named.split()
     several = tuple(
         changed(kinds[n % len(kinds)], profile=profiles[n % len(profiles)], model=("prodlda", "lda-matched")[n % 2])
         for n in range(findings)

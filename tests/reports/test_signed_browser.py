@@ -30,7 +30,7 @@ def shown(tab: Tab, folder: Path, profile: str, width: int, height: int = 900) -
     tab.open(page)
 
 
-@pytest.mark.parametrize("profile", ["open", "masked", "dp-distributed"])
+@pytest.mark.parametrize("profile", ["masked", "dp-distributed"])
 def test_it_is_two_screens_and_only_what_is_beside_the_point_is_folded(tab: Tab, tmp_path: Path, profile: str) -> None:
     shown(tab, tmp_path, profile, *SCREEN)
     assert float(str(tab.asks(_HEIGHT))) <= 2 * SCREEN[1]
@@ -41,7 +41,7 @@ def test_it_is_two_screens_and_only_what_is_beside_the_point_is_folded(tab: Tab,
     assert not {"Recommendation", "Five questions", "What was spent", "What regulators ask", "Signature"} & set(folded)
 
 
-@pytest.mark.parametrize("profile", ["masked", "dp-distributed", "iftm"])
+@pytest.mark.parametrize("profile", ["dp-distributed", "iftm"])
 def test_the_sheet_prints_on_one_sheet_and_every_sheet_of_its_annex_names_the_statement(
     tab: Tab, tmp_path: Path, profile: str
 ) -> None:

@@ -26,7 +26,7 @@ def address() -> Iterator[str]:
         yield f"http://127.0.0.1:{pages.port}/"
 
 
-@pytest.mark.parametrize("width", [380, 700, 1100])
+@pytest.mark.parametrize("width", [380, 1100])
 def test_it_asks_for_nothing_but_itself_and_fits(tab: Tab, address: str, width: int) -> None:
     tab.wide(width)
     tab.open(address)
@@ -57,7 +57,7 @@ def test_a_page_asks_for_itself_again_until_the_run_has_ended() -> None:
     assert "Waiting for parties: &lt;b&gt;clinic&lt;/b&gt; &amp; sons" in status_page(facts(phase=WAITING))
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("width", [60, 120])
 def test_the_dashboard_fits(width: int) -> None:
     to = Console(width=width, file=StringIO(), record=True)
     to.print(picture(facts(), width))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from securetm.reports.runs import own_topics, quality, shared_topics
+from securetm.reports.runs import matched_topics, own_topics, quality, shared_topics
 from securetm.reports.terminal import Screen
 
 FIVE = ("standard library", "numpy", "scipy", "torch", "scikit-learn")
@@ -39,7 +39,7 @@ def shown(table: Any, width: int) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("width", [80, 120, 200])
+@pytest.mark.parametrize("width", [80, 200])
 @pytest.mark.parametrize("parties", [FIVE, MANY, MANY[:12]], ids=["5", "100", "12"])
 def test_words_stay_whole_and_every_line_fits(width: int, parties: tuple[str, ...]) -> None:
     run = result(parties)
@@ -76,3 +76,18 @@ def test_own_topics_of_many_parties_are_not_a_hundred_rows() -> None:
     assert "party-001" in text
     assert "more parties" in text
     assert len(text.splitlines()) < 120
+
+
+@pytest.mark.parametrize(
+    ("found", "merged", "says"),
+    [
+        (49, "n_topics", ("49 different topics, since", "the 10 asked for, merged", "--set model.merged=all keeps all 49")),
+        (49, "all", ("49 different topics", "keeps them all", "10 were asked for")),
+        (1, "n_topics", ("1 different topic; the model has the 10 asked for",)),
+    ],
+)
+def test_a_run_of_the_matched_form_says_how_many_topics_there_are_and_why(
+    found: int, merged: str, says: tuple[str, ...]
+) -> None:
+    said = matched_topics({"found": found, "asked": 10, "merged": merged})
+    assert all(part in said for part in says), said

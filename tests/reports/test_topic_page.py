@@ -26,7 +26,7 @@ from securetm.reports.topic_page import (
 from .topics_shown import HOSTILE, made_up, shown
 
 
-@pytest.mark.parametrize("words", [1, 5, 20, 21, 3000])
+@pytest.mark.parametrize("words", [1, 21, 800])
 def test_every_word_that_any_step_shows_is_a_candidate_and_no_other(words: int) -> None:
     topics = made_up(6, words)
     logs, everywhere = logarithms(topics), logarithms(overall(topics, None))
