@@ -68,14 +68,6 @@ def test_a_counted_document_takes_its_old_topics_out_of_the_table(which):
     assert (counts_of(model, with_own, one, late) != counted).any()
 
 
-def test_every_token_is_counted_once():
-    documents, _ = planted(50)
-    model, memory = LDA(n_topics=5, sweeps=1), {}
-    state = rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 4)
-    np.testing.assert_array_equal(state["counts"].sum(axis=0), documents.counts.sum(axis=0))
-    assert len(memory["draws/topics"]) == documents.counts.sum()
-
-
 def test_no_row_names_a_place_twice():
     """Or its length would be told too short, and a clip would let it through."""
     counts = np.zeros((1, WORDS), dtype=np.int64)

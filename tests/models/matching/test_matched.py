@@ -15,11 +15,10 @@ from securetm.contracts import Answer, Array, Needs, Unit
 from securetm.errors import Failed, Mistake
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.counted_topics import MOST_TOPICS
-from securetm.models.lda.counting import Assignments, Counting
+from securetm.models.lda.counting import Assignments
 from securetm.models.lda.lda import LDA, LdaDocuments
-from securetm.models.lda.matched import Matched, MatchedLDA, MatchedSentenceLDA, amount_of
+from securetm.models.lda.matched import MatchedLDA, amount_of
 from securetm.models.lda.matching import composed, integrated
-from securetm.models.lda.sentence_lda import SentenceLDA
 from securetm.models.stored_model import write_model
 
 WORDS = 60
@@ -195,11 +194,6 @@ def test_on_one_machine_it_learns_what_the_aligned_form_learns() -> None:
     assert matched.score(others) == pytest.approx(aligned.score(others), abs=0.05)
     assert is_distribution(matched.components_)
     np.testing.assert_allclose(matched.transform(others).sum(axis=1), 1)
-
-
-@pytest.mark.parametrize(("matched", "aligned"), [(MatchedLDA, LDA), (MatchedSentenceLDA, SentenceLDA)])
-def test_priors_are_those_of_the_aligned_form(matched: type[Matched], aligned: type[Counting]) -> None:
-    assert (matched().alpha, matched().eta) == (aligned().alpha, aligned().eta)
 
 
 # ---- degenerate input ------------------------------------------------------------------------------------------------

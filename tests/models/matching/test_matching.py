@@ -38,30 +38,6 @@ def as_printed(one: Array, other: Array, words: int) -> tuple[float, float]:
 # ---- similarity ------------------------------------------------------------------------------------------------------
 
 
-def test_all_words_count() -> None:
-    assert weighted_jaccard(A, B, 4) == pytest.approx(0.6 / 1.4)  # least 0.4 + 0.2; most 0.5 + 0.2, and 0.3 and 0.4 beside
-
-
-def test_only_the_heaviest_words_count() -> None:
-    assert weighted_jaccard(A, B, 2) == pytest.approx(0.4 / 1.2)  # {0, 1} and {0, 3}: least 0.4; most 0.5, 0.3 and 0.4 beside
-    assert weighted_jaccard(A, B, 1) == pytest.approx(0.4 / 0.5)
-
-
-def test_of_equally_heavy_words_the_first_counts() -> None:
-    assert weighted_jaccard(np.array([0.0, 0.5, 0.5]), np.array([0.0, 0.0, 1.0]), 1) == 0.0
-    assert weighted_jaccard(np.array([0.0, 0.5, 0.5]), np.array([0.0, 1.0, 0.0]), 1) == 0.5
-
-
-def test_more_words_than_there_are_change_nothing() -> None:
-    assert weighted_jaccard(A, B, 1000) == weighted_jaccard(A, B, 4)
-
-
-def test_without_a_common_word_nothing_is_alike() -> None:
-    assert weighted_jaccard(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 2) == 0.0
-    assert weighted_jaccard(np.zeros(2), np.array([0.0, 1.0]), 2) == 0.0
-    assert weighted_jaccard(np.zeros(2), np.zeros(2), 2) == 0.0
-
-
 def tables(rows: int) -> st.SearchStrategy[Array]:
     numbers = st.lists(st.sampled_from([0.0, 0.1, 0.1, 0.25, 1.0, 3.0, 7.7]), min_size=6, max_size=6)
     return st.lists(numbers, min_size=1, max_size=rows).map(np.array)

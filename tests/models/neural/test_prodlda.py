@@ -116,14 +116,6 @@ def test_clipped_sum_is_the_sum_of_clipped_rows(setting):
     np.testing.assert_allclose(clipped_sum.vector(), weights @ whole, atol=1e-9)
 
 
-def test_parts_sum_to_the_whole(setting):
-    net, state, documents = setting
-    whole = asked(net, state, documents)
-    parts = [asked(net, state, documents.select(rows)) for rows in np.array_split(np.arange(len(documents))[::-1], 3)]
-    np.testing.assert_allclose(sum(part["gradient"] for part in parts), whole["gradient"], atol=1e-10)
-    assert sum(part["documents"][0] for part in parts) == whole["documents"][0] == len(documents)
-
-
 def test_batch_normalisation_would_couple_documents(setting):
     net, state, documents = setting
     noise = net._noise(state, documents.keys)
@@ -207,29 +199,11 @@ def test_no_documents_change_nothing_but_the_step(setting):
     np.testing.assert_array_equal(after["weights"], state["weights"])
 
 
-def test_start_depends_on_the_rng_alone():
-    first, second, other = (model().start(VOCABULARY, np.random.default_rng(seed)) for seed in (5, 5, 6))
-    assert first.keys() == second.keys()
-    assert all((first[name] == second[name]).all() for name in first)
-    assert (first["weights"] != other["weights"]).any()
-    assert first["seed"] != other["seed"]
-
-
 def test_no_optimiser_memory_travels(setting):
     net, state, documents = setting
     sent = net.for_party(state, "anybody")
     assert set(sent) == {"weights", "step", "seed"}
     np.testing.assert_array_equal(asked(net, sent, documents)["gradient"], asked(net, state, documents)["gradient"])
-
-
-def test_topics_and_shares_are_distributions(setting):
-    net, state, documents = setting
-    for shares, shape in ((net.topics(state), (5, WORDS)), (net.infer(state, documents), (len(documents), 5))):
-        assert shares.shape == shape
-        assert (shares > 0).all()
-        np.testing.assert_allclose(shares.sum(1), 1, rtol=1e-12)
-    alone = net.infer(state, documents.select(np.array([7])))
-    np.testing.assert_allclose(alone[0], net.infer(state, documents)[7], rtol=1e-12)
 
 
 def test_at_relevance_one_topics_are_what_the_decoder_says(setting):

@@ -13,9 +13,8 @@ from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.questions import PerPerson
 from securetm.models.lda import counting, sentence_kernels, sentence_lda
-from securetm.models.lda.counting import Assignments
 from securetm.models.lda.sentence_lda import SentenceLDA
-from tests.models.trained_by_hand import counts_of, rounds
+from tests.models.trained_by_hand import counts_of
 
 from .planted import SAMPLERS, SWEEPS, WORDS, planted
 from .sentence_laws import ETA, chain, distance, drawn, exact, paper_document, paper_words, posterior, spoken
@@ -116,18 +115,6 @@ def test_a_counted_document_takes_its_old_topics_out_of_the_table(which, sampler
     late = {**memory, "draws/steps": memory["draws/steps"] - 1}
     without = counts_of(model, {**with_own, "counts": others}, one, late)
     np.testing.assert_array_equal(counted, without)
-
-
-@SAMPLERS
-def test_every_word_is_counted_once(sampler):
-    documents, _ = planted(50)
-    model, memory = SentenceLDA(n_topics=5, sweeps=1, sampler=sampler), {}
-    state = rounds(model, model.start(documents.vocabulary, np.random.default_rng(0)), documents, memory, 4)
-    np.testing.assert_array_equal(state["counts"].sum(axis=0), documents.counts.sum(axis=0))
-    assert len(memory["draws/topics"]) == len(documents.sentence_ends)
-    held = model.read(documents, WORDS)
-    kept = Assignments.remembered(memory).recall(held.draw_ends, held.names(documents.keys))
-    np.testing.assert_array_equal(held.counted(kept.topics, model.table(state)), state["counts"])
 
 
 def test_no_row_names_a_place_twice():

@@ -108,16 +108,6 @@ def test_what_it_gives_is_the_slope_of_its_bound() -> None:
         assert slope == pytest.approx(shares[topic, word] * counts[word], abs=1e-3)
 
 
-def test_every_word_is_counted_once() -> None:
-    documents = planted(50)
-    model = VariationalLDA(n_topics=5)
-    total = total_of(model, after(model, 2, documents), documents)
-    np.testing.assert_allclose(total.sum(axis=0), documents.counts.sum(axis=0), rtol=1e-12)
-    capped = VariationalLDA(n_topics=5, repeats=1)
-    found = total_of(capped, after(capped, 2, documents), documents)
-    np.testing.assert_allclose(found.sum(axis=0), (documents.counts > 0).sum(axis=0), rtol=1e-12)
-
-
 def test_a_clipped_sum_moves_by_the_radius_at_most() -> None:
     documents = planted(30)
     model = VariationalLDA(n_topics=3)
