@@ -8,10 +8,12 @@ import json
 import re
 import shlex
 import sys
+from importlib import import_module
+from inspect import signature
 
 import pytest
 
-from lab.__main__ import main
+from lab.__main__ import KINDS, main
 
 
 def lab(*arguments: str) -> tuple[int, str, str]:
@@ -59,6 +61,14 @@ def test_help_shows_both_commands_and_ends_in_an_example() -> None:
 )
 def test_a_misuse_is_answered_in_a_sentence_and_a_hint(arguments: tuple[str, ...], said: str) -> None:
     assert said in refused(*arguments)
+
+
+@pytest.mark.parametrize("command", ["bench", "reproduce"])
+def test_every_name_leads_to_a_function_that_tells_its_progress(command: str) -> None:
+    for name, place in dict(KINDS.values())[command].items():
+        module, _, function = place.partition(":")
+        found = getattr(import_module(f"lab.{module}"), function or command)
+        assert "on_progress" in signature(found).parameters, name
 
 
 @pytest.mark.slow
