@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,7 @@ def test_on_disk_as_in_memory_and_back(both: tuple[Any, Any]) -> None:
         assert answers[-1] == held.round(number, Keeping())
         if number == 1:
             kept[number] = dict(stored.memory), stored.state
-    folder = Path(stored.documents.documents.store.folder) / "memory" / "run"
+    folder = stored.documents.folder / "memory" / "run"
     versions = {path.name.split("-")[1] for path in folder.iterdir()}
     assert versions == {"00000001.npz", "00000002.npz", "00000003.npz"}  # one to go back to, the one before, the last
     assert all(len(array) < 100 for array in stored.memory.values())
@@ -78,7 +77,7 @@ def test_on_disk_as_in_memory_and_back(both: tuple[Any, Any]) -> None:
 
 def test_what_a_killed_worker_left_is_deleted_and_damage_is_named(both: tuple[Any, Any]) -> None:
     stored = Trained(both[0], {})
-    folder = Path(stored.documents.documents.store.folder) / "memory" / "other"
+    folder = stored.documents.folder / "memory" / "other"
     stored.round(0, Keeping("other", "00000000"))
     left, later = folder / ".00000-00000000.npz.1.part", folder / "00000-00000009.npz"
     left.write_bytes(b"half")

@@ -111,10 +111,9 @@ def test_work_that_cannot_be_sent_is_refused_by_name(shared: LocalPool) -> None:
         list(shared.map(Unloadable(), [1]))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("long", [0, 3_000_000])
-def test_killed_twice_in_a_call_nothing_is_lost(gate: Path, long: int) -> None:
+def test_killed_twice_in_a_call_nothing_is_lost(gate: Path) -> None:
     """In the middle of two tasks, whose other tries then send what came of them."""
-    pool = LocalPool(2)
+    pool, long = LocalPool(2), 3_000_000
     thread, found = kill_at(gate, 2)
     done: Any = list(pool.map(Waiting(gate, (2, 5), long), range(8)))
     thread.join()
@@ -178,7 +177,7 @@ list(LocalPool(2).map(Waiting(Path(sys.argv[1]), (0, 1)), range(4)))
 """
 
 
-@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGINT])
 def test_no_worker_outlives_its_party_even_in_the_middle_of_a_task(gate: Path, way: signal.Signals) -> None:
     party = subprocess.Popen([sys.executable, "-c", PARTY, str(gate)], stderr=subprocess.DEVNULL)
     workers: list[int] = []

@@ -26,7 +26,7 @@ from securetm.testing.few_blocks import OnShards
 
 from ..quick_part import quick
 from ..test_block_answers import CASES, COHORT, Kept, corpus
-from .small_work import SECRET, Suicidal, environment, process_of, telling, who_did
+from .small_work import SECRET, environment, process_of, telling, who_did
 
 ray = pytest.importorskip("ray")
 __all__ = ["corpus"]
@@ -126,11 +126,6 @@ def test_documents_on_disk_and_workers_that_are_killed(stored: Corpus, engine: R
     here = on_disk(stored, IN_PROCESS, "here")
     assert on_disk(stored, engine, "ray") == here
     assert on_disk(stored, engine, "killed", interrupted=True) == here
-
-
-def test_the_tasks_of_two_lost_workers_are_carried_out_elsewhere(tmp_path: Path, engine: RayEngine) -> None:
-    assert sorted(engine.map(Suicidal(str(tmp_path)), range(12))) == list(range(12))
-    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_task_comes_to_the_same_actor_in_each_round_also_when_another_is_lost(engine: RayEngine) -> None:
