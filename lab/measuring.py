@@ -140,5 +140,6 @@ def zipf_counts(documents: int, words: int, length: int = 70) -> Any:
 
 def committed(name: str) -> dict[str, Any]:
     """The committed result of that name: `bench-NAME` or `reproduce-NAME`."""
-    found: dict[str, Any] = json.loads(RESULTS.joinpath(f"{name}.json").read_text("utf-8"))
+    kind, _, rest = name.partition("-")
+    found: dict[str, Any] = json.loads((RESULTS / kind / f"{rest}.json").read_text("utf-8"))
     return found

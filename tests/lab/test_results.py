@@ -30,7 +30,7 @@ from securetm.reports import committed_costs
 from securetm.reports.committed_costs import frontier_says
 from securetm.reports.profiles import explain
 
-RESULTS = sorted((Path(lab.__file__).parent / "results").glob("*.json"))
+RESULTS = sorted((Path(lab.__file__).parent / "results").glob("*/*.json"))
 
 
 BY_PERPLEXITY = {"adapted-ngrams": {"everybody"}, "together-and-alone": {"everybody_shared", "everybody_best_alone"}}

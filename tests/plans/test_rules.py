@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from dp_accounting import GaussianDpEvent
 
-import lab
 from lab.fits.rounds_and_starts import EACH_WITHOUT_VECTORS as EACH
 from lab.fits.rounds_and_starts import MORE_ROUNDS as ROUNDS
 from lab.fits.rounds_and_starts import PAIRS, PLAIN, given_up
@@ -17,6 +15,7 @@ from lab.fits.rounds_and_starts import fitted_rounds as fitted
 from lab.fits.rounds_and_starts import fitted_share as fitted_start
 from lab.fits.settings import USUAL
 from lab.fits.settings import fitted as fitted_settings
+from lab.measuring import RESULTS
 from securetm.accounting.calculator.persons import People
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
@@ -40,7 +39,7 @@ from securetm.plans.rules import (
 
 FROM_PUBLIC, FROM_PLAIN = (tuple(rounds_rule(plain=plain).value.values()) for plain in (False, True))
 MOST_TOTALS = totals_rule(plain=False, after_pairs=False).value["most"]
-RESULT = Path(lab.__file__).parent / "results" / "reproduce-rounds-rule.json"
+RESULT = RESULTS / "reproduce" / "rounds-rule.json"
 
 
 def plan(**training: Any) -> Any:
@@ -54,7 +53,7 @@ def test_the_rule_is_what_the_committed_rows_give() -> None:
 
 def test_the_rule_of_plain_starts_is_what_its_committed_rows_give() -> None:
     """It loses less than the rule of public starts; after a question about pairs of words the two are not told apart."""
-    result = json.loads((RESULT.parent / "reproduce-rounds-without-vectors.json").read_text("utf-8"))
+    result = json.loads((RESULT.parent / "rounds-without-vectors.json").read_text("utf-8"))
     rules = {one["start"]: (one["rounds_each"], one["most_rounds"]) for one in result["tables"]["Rules"]}
     rows = {start: [row for row in result["rows"] if row["start"] == start] for start in (PLAIN, PAIRS)}
     assert {start: fitted(rows[start], ROUNDS, EACH) for start in rows} == rules
@@ -141,7 +140,7 @@ def test_a_plan_that_states_its_documents_lists_as_many_words_as_the_rule_says()
 
 
 def test_the_rule_of_words_is_what_the_committed_rows_give_and_beats_every_constant() -> None:
-    result = json.loads((RESULT.parent / "reproduce-settings-rule.json").read_text("utf-8"))
+    result = json.loads((RESULT.parent / "settings-rule.json").read_text("utf-8"))
     assert fitted_settings(result["rows"], "words") == (WORDS_RULE.value["at_one"], WORDS_RULE.value["power"])
     *constants, rule = result["tables"]["words"]
     assert rule["made_up"] < min(one["made_up"] for one in constants)
@@ -163,7 +162,7 @@ def test_totals_weigh_where_documents_are_few() -> None:
 
 
 def test_the_share_of_a_first_question_is_what_the_committed_rows_give() -> None:
-    result = json.loads((RESULT.parent / "reproduce-start-rule.json").read_text("utf-8"))
+    result = json.loads((RESULT.parent / "start-rule.json").read_text("utf-8"))
     assert fitted_start(result["rows"]) == result["start_share"] == USUAL_START
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import lab
 from lab.fits.forecast import GENERAL_WORDS
 from lab.fits.forecast_trials import MESSAGES, PAPERS, TITLES
+from lab.measuring import RESULTS
 from lab.reproduce.contenders import PUBLIC, STARTED
 from securetm.plans.recommend import plan_from_tables
 from securetm.plans.rules import (
@@ -23,7 +22,7 @@ from securetm.plans.rules import (
 )
 from securetm.plans.schema import MOMENTS
 
-RESULT = Path(lab.__file__).parent / "results" / "reproduce-usefulness-forecast.json"
+RESULT = RESULTS / "reproduce" / "usefulness-forecast.json"
 SHORTEST, ASKED_FROM = START_RULE.value["longest"], START_RULE.value["from_signal"]
 AFTER_PAIRS = totals_rule(plain=False, after_pairs=True).value
 MANY, FEW = 12_000, 2_000
