@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from securetm.auditing import given_run
+from securetm.auditing.evidence import read_all_evidence
 from securetm.auditing.given_run import OnRun, TrialsMade, TrialsToMake, processes
 from securetm.auditing.plans import AuditPlan, Trial, read_audit_plan
 from securetm.auditing.record import flat
@@ -98,11 +99,14 @@ def _is_membership(trial: Trial) -> bool:
     return trial.attack == "membership" and not any((trial.canaries, trial.without, trial.liars))
 
 
+@pytest.mark.slow
 def test_runs_of_its_own_show_the_same_in_two_processes(documents_file: Path, tmp_path: Path) -> None:
     plan = read_audit_plan(write_plan(tmp_path / "small.toml", documents_file, profiles=["open"], batch=25))
     other = replace(plan.trials[0], run={**plan.trials[0].run, "seed": 5})
-    longer = replace(plan, trials=(*plan.trials, other))
-    alone, beside = (audit(longer, workers=workers, keep=tmp_path / str(workers)).findings for workers in (1, 2))
+    longer, runs, kept = replace(plan, trials=(*plan.trials, other)), tmp_path / "runs", tmp_path / "evidence"
+    alone, beside = audit(longer).findings, audit(longer, workers=2, keep=runs, evidence=kept).findings
     assert [one.outcome.measured for one in alone] == [one.outcome.measured for one in beside]
     assert [one.attempt for one in alone] == [one.attempt for one in beside]
-    assert sorted(path.name for path in (tmp_path / "2").iterdir()) == ["part-1", "part-2"]
+    assert sorted(path.name for path in runs.iterdir()) == ["part-1", "part-2"]
+    assert len(read_all_evidence(kept)[0].findings) == 2
+    assert all(one.run.kept for one in audit(longer, workers=2, evidence=kept).findings)
