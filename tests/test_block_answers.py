@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.block_answers import BlockQuestion, BlockTask, InThisProcess, files_in, tasks_of
+from securetm.block_answers import (
+    IN_PROCESS,
+    BlockQuestion,
+    BlockTask,
+    InThisProcess,
+    _remember,
+    files_in,
+    summed_by_blocks,
+    tasks_of,
+)
 from securetm.clipped_sum import ClippedRowSum
-from securetm.contracts import IN_MEMORY, ON_DISK, Cohort, Keeping, Mechanism, Memory, Query, RoundContext
+from securetm.contracts import IN_MEMORY, ON_DISK, Block, Cohort, Keeping, Mechanism, Memory, Query, RoundContext, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import Seeded
 from securetm.errors import SplitOwner, UnfitBlocks
@@ -237,3 +246,29 @@ def test_what_needs_all_documents_at_once_is_refused_when_the_party_starts(
     with pytest.raises(NotByBlocks, match=what):
         check_blocks("north", OnShards(corpus, 2), agreement)
     check_blocks("north", OnShards(corpus, 2), agree(read_plan(None, {})))
+
+
+def test_blocks_that_took_no_part_are_remembered() -> None:
+    memory: Memory = {"block 0/a": np.zeros(1), "block 1/a": np.zeros(1)}
+    _remember(memory, {1: {"a": np.ones(1)}})
+    assert {name: array.tolist() for name, array in memory.items()} == {"block 0/a": [0.0], "block 1/a": [1.0]}
+
+
+class Drawing:
+    """Adds what it draws for each document."""
+
+    terms = Terms((Block("all", (1,)),))
+
+    def answer(self, documents: Any, clipped_sum: Any, memory: Memory, rng: np.random.Generator) -> None:
+        memory["drawn"] = rng.random(1)
+        clipped_sum.add(np.zeros((len(documents), 1)), np.arange(len(documents)))
+
+
+def test_every_block_draws_its_own_numbers_anew_in_every_round(corpus: Corpus) -> None:
+    blocks, rng = corpus.blocks(), np.random.default_rng(0)
+    drawn = []
+    for _ in range(2):
+        memory: Memory = {}
+        summed_by_blocks(BlockQuestion(Drawing(), Drawing.terms), blocks, memory, IN_PROCESS, rng)  # type: ignore[arg-type]
+        drawn += [float(array[0]) for array in memory.values()]
+    assert len(set(drawn)) == len(drawn) == 2 * len(blocks)

@@ -10,7 +10,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy import stats
 
 from securetm import entropy
-from securetm.entropy import MANY, OperatingSystem, half_words, words
+from securetm.entropy import MANY, OperatingSystem, Seeded, half_words, words
+from securetm.errors import BadSetting
 
 pytestmark = pytest.mark.own_draws
 LENGTHS = [0, 1, MANY - 1, MANY, MANY + 1, 100_000, 1 << 17, (1 << 17) + 1, 300_001]
@@ -59,3 +60,8 @@ def test_words_are_the_bytes_in_little_endian() -> None:
 
     assert words(Counting(), 2).tolist() == [0x0706050403020100, 0x0F0E0D0C0B0A0908]
     assert half_words(Counting(), 2).tolist() == [0x03020100, 0x07060504]
+
+
+def test_seeded_randomness_is_spelled_out() -> None:
+    with pytest.raises(BadSetting, match="unsafe"):
+        Seeded(bytes(32))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from securetm.contracts import INF, Answer, Mechanism, NoiseBy, RoundContext, Terms
+from securetm.block_sums import PartialSum
+from securetm.contracts import INF, Answer, Block, Cohort, Mechanism, NoiseBy, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
 from securetm.plans.agreement import agree
@@ -96,3 +98,31 @@ def test_the_opening_role_sees_the_sum_without_its_own_noise() -> None:
     context = RoundContext(cohort, OperatingSystem(), {})  # type: ignore[arg-type]
     seen, opened = route.seen_and_opened(Answer({}), context)
     assert (seen.deviation, opened.deviation) == (2.0, 22.0)
+
+
+@dataclass(frozen=True)
+class Heard(Mechanism):
+    """Writes its name to whatever passes."""
+
+    name: str
+
+    def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
+        return (*documents, self.name)
+
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
+        return replace(answer, survivors=(*answer.survivors, self.name))
+
+
+def test_documents_go_through_the_mechanisms_in_order_and_answers_back_in_reverse() -> None:
+    cohort = Cohort(b"", 0, MEMBERS)
+    context = RoundContext(cohort, OperatingSystem(), None)  # type: ignore[arg-type]
+    route = Route.through(Terms((Block("all", (2,)),)), (Heard("first"), Heard("second")), cohort)
+    assert route.on_documents((), context) == ("first", "second")
+    assert route.opened(Answer({}), context).survivors == ("second", "first")
+
+
+def test_a_coordinate_that_overflowed_leaves_as_zero_and_counts_as_lost() -> None:
+    cohort = Cohort(b"", 0, MEMBERS)
+    context = RoundContext(cohort, OperatingSystem(), None)  # type: ignore[arg-type]
+    answer = Route.through(Terms((Block("all", (2,)),)), (), cohort)._answer_of(PartialSum(np.array([np.inf, 1.0])), context, 1)
+    assert (answer.vector["all"].tolist(), answer.lost) == ([0.0, 1.0], 1)

@@ -228,3 +228,8 @@ def test_wide_skellam_noise_is_one_draw_less_another() -> None:
     sampler, streams = skellam(2.0**25), [Seeded(bytes(32), unsafe=True) for _ in range(2)]
     one, two = (sampler.poisson.draw(streams[0], 1000) for _ in range(2))  # type: ignore[attr-defined]
     assert np.array_equal(sampler.draw(streams[1], 1000), one - two)
+
+
+def test_what_a_table_rounds_counts_as_failure() -> None:
+    table = discrete_gaussian(100.0)
+    assert table.failure_probability == pytest.approx(2.0**-120 + table.table.outcomes * 2.0**-127, rel=1e-9, abs=0)  # type: ignore[attr-defined]
