@@ -160,6 +160,11 @@ def test_topics_are_columns_of_a_data_frame() -> None:
     assert list(table.columns) == ["topics__lda0", "topics__lda1", "topics__lda2", "rest__size"]
 
 
+def test_a_model_that_finds_its_number_of_topics_has_as_many_columns() -> None:
+    frame = securetm.Moments(n_topics=0).set_output(transform="pandas").fit_transform(TEXTS, epochs=1)
+    assert list(frame.columns) == [f"moments{topic}" for topic in range(frame.shape[1])]
+
+
 def test_set_output_refuses_what_it_does_not_know() -> None:
     with pytest.raises(BadSetting, match="pandas"):
         model(securetm.LDA).set_output(transform="frames")

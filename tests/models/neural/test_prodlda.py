@@ -10,7 +10,6 @@ from securetm.contracts import Answer
 from securetm.models.given_documents import as_documents
 from securetm.models.neural.network import NetworkShape, Prior
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.torch_kernels import TorchKernels
 
 torch.set_num_threads(1)
 WORDS = 40
@@ -272,21 +271,6 @@ def test_single_precision_is_close_to_double(setting):
     np.testing.assert_allclose(coarse.values, fine.values, rtol=1e-5)
     np.testing.assert_allclose(coarse.gradient(ones), fine.gradient(ones), atol=2e-4 * np.abs(fine.gradient(ones)).max())
     np.testing.assert_allclose(coarse.norms(np.arange(24)), fine.norms(np.arange(24)), rtol=1e-4)
-
-
-def test_the_way_of_a_gpu_gives_the_same(setting):
-    """The network over torch's own operations, which a GPU runs, here on the CPU."""
-    net, state, documents = setting
-    other = model()
-    other.__dict__["_kernels"] = TorchKernels(torch.device("cpu"))
-    ours, theirs = (n.losses(state, documents.counts, documents.keys) for n in (net, other))
-    weights, owners = np.random.default_rng(2).uniform(size=len(documents)), np.arange(len(documents)) % 5
-    np.testing.assert_allclose(theirs.values, ours.values, rtol=1e-11)
-    np.testing.assert_allclose(theirs.gradient(weights), ours.gradient(weights), atol=1e-11)
-    np.testing.assert_allclose(theirs.norms(owners), ours.norms(owners), rtol=1e-10)
-    np.testing.assert_allclose(other.infer(state, documents), net.infer(state, documents), rtol=1e-11)
-    likelihoods = [n.log_likelihood(state, documents, documents) for n in (net, other)]
-    np.testing.assert_allclose(*likelihoods, rtol=1e-11)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
