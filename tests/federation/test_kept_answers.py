@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,34 +28,6 @@ from securetm.sessions.identities import IDENTITY
 from .private import private_plan
 
 NORTH = "north"
-
-
-class Killed(BaseException):
-    """The end of a process: no role catches it."""
-
-
-class Documents:
-    """In place of a party's documents: the process ends when an answer is computed from them."""
-
-    def __getattribute__(self, name: str) -> Any:
-        raise Killed()
-
-
-@dataclass
-class Deadly:
-    """Ends the party's process when its answer is on disk, and has not left."""
-
-    armed: bool = True
-
-    def answered(self, question: str, number: int, serial: int, sent: int) -> None:
-        if self.armed and question == TRAIN:
-            raise Killed()
-
-    def refuses(self, refusal: object) -> None:
-        """Nothing is shown."""
-
-    def failed(self, failure: object) -> None:
-        """Nothing is shown."""
 
 
 @dataclass
@@ -154,28 +125,6 @@ def test_the_next_number_is_another_value_and_is_paid_for(site: Site) -> None:
     first, second = site.watching.totals
     assert not all(np.array_equal(first[name], second[name]) for name in first)
     assert site.spent() == 2
-
-
-def test_killed_after_it_is_on_disk_and_before_it_leaves_it_is_paid_for_once(site: Site) -> None:
-    coordinator = site.begin(lambda party: replace(party, watch=Deadly()))
-    with pytest.raises(Killed):
-        coordinator.ask(TRAIN, site.state(coordinator), keep=True)
-    kept = (site.folder.party(NORTH) / "kept-train.safetensors").read_bytes()
-    again = site.begin()
-    again.ask(TRAIN, site.state(again), keep=True)
-    assert (site.folder.party(NORTH) / "kept-train.safetensors").read_bytes() == kept
-    assert site.spent() == 1
-
-
-def test_killed_between_the_charge_and_the_disk_it_never_left_and_is_computed_under_the_same_entry(site: Site) -> None:
-    coordinator = site.begin()
-    site.parties[NORTH].documents.train = Documents()  # type: ignore[assignment]
-    with pytest.raises(Killed):
-        coordinator.ask(TRAIN, site.state(coordinator), keep=True)
-    assert not (site.folder.party(NORTH) / "kept-train.safetensors").exists()
-    again = site.begin()
-    again.ask(TRAIN, site.state(again), keep=True)
-    assert site.spent() == 1
 
 
 def test_another_state_of_the_same_number_is_refused_and_costs_nothing(site: Site) -> None:

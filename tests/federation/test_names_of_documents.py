@@ -15,9 +15,8 @@ from securetm.federation.folder import begin
 from securetm.plans.schema import Plan
 
 from .conftest import FIVE, texts
-from .joined import NAMES, Organisations
+from .joined import NAMES, PLAN, Organisations
 from .private import private_plan
-from .test_joining import PLAN
 
 
 @pytest.fixture(scope="module")
