@@ -9,20 +9,28 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors import safe_open
 
+from securetm.aggregation.vectors import pack_vector
+from securetm.clipped_sum import blocks_of
+from securetm.contracts import Block, Domain, Terms
 from securetm.federation import store
+from securetm.federation.party.kept import read_stored, stored
+from securetm.federation.simulation.parties import Workers
 from securetm.federation.store import COMMON, CoordinatorStore, DamagedStore, SqliteStore, read_arrays, write_arrays
+from securetm.federation.wire.wire import MOST_BYTES
 from securetm.interrupts import undisturbed
 from securetm.models.lda.lda import LDA
 from securetm.models.stored_model import read_model, write_model
 from securetm.private_files import private_file
 
 from ..pressed import pressed_at
+from .plain_workers import echo
 
 STATE = {"counts": np.arange(6.0).reshape(2, 3), "step": np.ones(1, np.int64), "a": np.float32(3.0), "none": np.zeros((0, 4))}
 
@@ -125,3 +133,44 @@ def test_what_a_question_is_about_is_synced_before_it_is_asked(tmp_path: Path, m
     assert asked is not None
     assert asked["weights"].tolist() == [0.0, 1.0, 2.0]
     assert {(tmp_path / "asked-train-3.safetensors").stat().st_ino, tmp_path.stat().st_ino} <= set(synced)
+
+
+TABLE = Terms((Block("documents", (1,)), Block("cells", (5_000, 24))), domain=Domain.INTEGER, bits=32)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.01, 1.0])
+def test_an_answer_is_read_as_it_was_kept_and_takes_no_more_room(density: float) -> None:
+    rng = np.random.default_rng(1)
+    flat = rng.integers(-(2**31), 2**31, TABLE.size) * (rng.random(TABLE.size) < density)
+    vector = blocks_of(flat.astype(np.int64), TABLE)
+    kept, whole = stored(vector, TABLE), pack_vector(vector, TABLE)
+    assert len(kept) <= len(whole)
+    assert (len(kept) < len(whole) / 10) == (density < 0.5)
+    for one in (kept, whole):  # earlier versions kept it whole
+        read = read_stored(one, TABLE, "north")
+        assert pack_vector(read, TABLE) == whole
+
+
+def test_an_answer_that_deflates_to_its_own_length_is_kept_as_it_is() -> None:
+    terms, rng = Terms((Block("cells", (60,)),), domain=Domain.INTEGER, bits=32), np.random.default_rng(0)
+    ties = 0
+    for _ in range(2_000):
+        flat = rng.integers(-(2**31), 2**31, terms.size) * (np.arange(terms.size) < rng.integers(30, 60))
+        vector = blocks_of(flat.astype(np.int64), terms)
+        whole = pack_vector(vector, terms)
+        ties += len(zlib.compress(whole, 1)) == len(whole)
+        assert pack_vector(read_stored(stored(vector, terms), terms, "north"), terms) == whole
+    assert ties > 0
+
+
+def test_whoever_stops_listening_to_workers_leaves_no_reply_behind() -> None:
+    workers = Workers(echo, {name: (name,) for name in "abcde"}, 2)
+    said, then = ({name: text.encode() * 100_000 for name in "abcde"} for text in ("first", "then"))
+    listening = iter(workers.ask(said, MOST_BYTES))
+    first = [next(listening), next(listening)]
+    listening.close()  # type: ignore[attr-defined]
+    heard = dict(workers.ask(then, MOST_BYTES))
+    workers.close()
+    assert [name for name, _ in first] == ["a", "b"]
+    assert list(heard) == list("abcde")
+    assert all(b"then" in reply and b"first" not in reply for reply in heard.values())

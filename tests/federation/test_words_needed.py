@@ -1,4 +1,4 @@
-"""How many documents a word needs behind noise is said beforehand; what cannot succeed is refused before it is charged."""
+"""What is said before a run: how many documents a word needs behind noise, and what the plan spends."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from securetm import federate
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed, Mistake
+from securetm.federation.budget.prices import PlannedSpending, calibrated
 from securetm.federation.budget.words_needed import needed_by
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.plans.agreement import agree
-from securetm.plans.recommend import read_plan
+from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.reports.profiles import explain
 
 DP = {"profile": "dp-local", "privacy.epsilon": 8.0, "model.n_topics": 3, "training.rounds": 2}
@@ -61,3 +62,26 @@ def test_it_is_said_before_a_run() -> None:
     assert "documents of one party" not in explain("masked", 5)["spent"]
     assert ProfileQuestion("dp-distributed", 5, None, 500).run().found_from == needed.found_from
     assert needed_by(agree(read_plan(None, {"profile": "masked"}))) is None
+
+
+def spending(profile: str = "dp-central", **vocabulary: str) -> PlannedSpending:
+    tables = {"profile": profile, "training": {"rounds": 3}, "vocabulary": {"max_words": 100, **vocabulary}}
+    listed = tuple(f"word{n}" for n in range(100)) if vocabulary else None
+    budget = {"epsilon": 3.0} if profile.startswith("dp") else {}
+    return PlannedSpending(calibrated(agree(plan_from_tables({**tables, "privacy": budget}, "a test"), listed=listed), 5), 5)
+
+
+def test_the_search_for_words_is_counted_before_the_first_round() -> None:
+    """A quarter of epsilon goes to it; a public list costs nothing."""
+    found, public = spending(), spending(source="file", file="english")
+    at = [found.after(answers) for answers in (0, 1, 3)]
+    assert all(one is not None for one in at)
+    epsilons = [one["epsilon"] for one in at if one is not None]
+    assert 0.5 < epsilons[0] <= 0.751
+    assert epsilons == sorted(epsilons)
+    assert epsilons[-1] == pytest.approx(3.0, rel=0.01)
+    assert public.after(0) == {"unit": "document", "epsilon": 0.0, "delta": 1e-5, "budget": 3.0}
+
+
+def test_nothing_is_said_where_there_is_no_budget() -> None:
+    assert spending("masked").after(0) is None
