@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from securetm.aggregation.homomorphic.bfv import BfvSum
 from securetm.block_sums import PartialSum
-from securetm.contracts import INF, Answer, Block, Cohort, Mechanism, NoiseBy, RoundContext, Terms
+from securetm.contracts import INF, Answer, Block, Cohort, Domain, Mechanism, NoiseBy, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
+from securetm.mechanisms.central_noise import CentralNoise
+from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, profile_names, read_profile
 from securetm.plans.schema import ModelChoice, Plan, VocabularyChoice
-from securetm.route import ClippedAnswer, Route, compile_route
+from securetm.route import ClippedAnswer, NoiseByParties, PublicBatches, Route, WordsNotSelected, compile_route
 
 MEMBERS = tuple(f"party {n}" for n in range(7))
 LIST = tuple(f"word{n}" for n in range(30))
@@ -126,3 +129,39 @@ def test_a_coordinate_that_overflowed_leaves_as_zero_and_counts_as_lost() -> Non
     context = RoundContext(cohort, OperatingSystem(), None)  # type: ignore[arg-type]
     answer = Route.through(Terms((Block("all", (2,)),)), (), cohort)._answer_of(PartialSum(np.array([np.inf, 1.0])), context, 1)
     assert (answer.vector["all"].tolist(), answer.lost) == ([0.0, 1.0], 1)
+
+
+BOUNDED = Terms((Block("all", (2,)),), domain=Domain.INTEGER, l1=1.0, l2=1.0, linf=1.0, reach=1.0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "changes", "refusal"),
+    [
+        (replace(BOUNDED, names_words=True), {"mechanisms": ()}, WordsNotSelected),
+        (replace(BOUNDED, batch=10), {"mechanisms": ()}, PublicBatches),
+        (BOUNDED, {"mechanisms": (CentralNoise(1.0),), "aggregation": BfvSum()}, NoiseByParties),
+    ],
+)
+def test_what_no_budget_covers_is_refused(asked: Terms, changes: dict[str, Any], refusal: type[Exception]) -> None:
+    profile = replace(read_profile("dp-central"), **changes)
+    with pytest.raises(refusal):
+        compile_route(asked, profile, cohort_of(profile, MEMBERS))
+
+
+def test_noise_meets_the_terms_behind_its_own_step() -> None:
+    """Before it, a vector is not noised, and no noise is added under such terms."""
+    cohort = Cohort(b"", 0, MEMBERS)
+    route = Route.through(BOUNDED, (GaussianNoise(1000.0),), cohort)
+    context = RoundContext(cohort, OperatingSystem(), None)  # type: ignore[arg-type]
+    answer = route._answer_of(PartialSum(np.zeros(2, np.int64)), context, 1)
+    assert answer.vector["all"].any()
+
+
+def test_what_the_opener_sees_lacks_the_noise_that_it_adds() -> None:
+    cohort = Cohort(b"", 0, MEMBERS)
+    context = RoundContext(cohort, OperatingSystem(), None)  # type: ignore[arg-type]
+    route = Route.through(BOUNDED, (CentralNoise(1000.0),), cohort)
+    seen, opened = route.seen_and_opened(Answer({"all": np.zeros(2, np.int64)}), context)
+    assert seen.total is not None
+    assert opened.total is not None
+    assert (seen.total["all"].any(), opened.total["all"].any()) == (False, True)
