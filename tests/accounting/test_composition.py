@@ -18,6 +18,7 @@ from dp_accounting.dp_event import (
     SelfComposedDpEvent,
 )
 
+from securetm.accounting.bounds import Bound, by_both
 from securetm.accounting.composition import affordable, by_accountant, delta_at, failure_cost, quick_epsilon, total, within
 from securetm.accounting.renyi import ORDERS, epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend
@@ -227,3 +228,10 @@ def test_divergences_grow_with_the_order_and_never_fall_below_zero():
 def test_the_package_itself_imports_no_accountant():
     code = "import sys, securetm.accounting, securetm.errors; sys.exit(any('dp_accounting' in name for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_two_accountants_share_of_delta_is_not_spent_twice() -> None:
+    """One of them needs it all, and the other leaves it the most that is tried."""
+    free, greedy = (Bound("", epsilon, lambda _: 0.0) for epsilon in (lambda _: 0.0, lambda delta: 1 / delta))
+    assert by_both(free, greedy).epsilon(0.1) == pytest.approx(1 / (0.95 * 0.1))
+    assert by_both(greedy, free).epsilon(0.1) == pytest.approx(1 / (0.95 * 0.1))

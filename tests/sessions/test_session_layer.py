@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from itertools import permutations
 
 import pytest
@@ -11,11 +12,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from securetm.contracts import Roster
 from securetm.errors import Duplicate, Malformed, NotInCohort, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange
-from securetm.sessions.framing import Reader, framed, head, listed
+from securetm.sessions.framing import Reader, framed, head, listed, place_bytes
 from securetm.sessions.identities import SIGNATURE, Identity, PinnedRoster, identity_of
 from securetm.sessions.labels import VERSION, Label
 from securetm.sessions.sealing import Sealing, public_key
-from securetm.sessions.session_errors import BadKey, BadSignature, NotSealedForUs, UnexpectedMessage
+from securetm.sessions.session_errors import BadKey, BadSignature, NoIdentity, NotSealedForUs, UnexpectedMessage
 from securetm.sessions.session_memory import SessionMemory
 from securetm.testing.mechanism_laws import EmptyStore
 
@@ -159,3 +160,25 @@ def test_too_few_messages_end_a_wave_by_name() -> None:
 def test_signed_bytes_end_in_a_signature() -> None:
     with pytest.raises(Malformed):
         PinnedRoster(roster()).opened(0, "ant", bytes(SIGNATURE), Label.CONSENT)
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        (b"abc", lambda reader: reader.take(4)),
+        (place_bytes(2, 1, 1), lambda reader: reader.places(3)),
+        (place_bytes(2, 2, 1), lambda reader: reader.places(3)),
+        (place_bytes(1, 3), lambda reader: reader.places(3)),
+        (place_bytes(4, 0, 1, 2, 3), lambda reader: reader.places(3)),
+        (place_bytes(2), lambda reader: reader.speaks_for(1)),
+        (b"abc", lambda reader: reader.end()),
+    ],
+)
+def test_what_is_too_short_too_long_or_another_s_is_refused(body: bytes, read: Callable[[Reader], object]) -> None:
+    with pytest.raises(Malformed):
+        read(Reader(head(1) + body, "ant"))
+
+
+def test_only_the_pinned_key_signs() -> None:
+    with pytest.raises(NoIdentity):
+        identity_of("ant", roster(), EmptyStore({"identity": bytes(32)}))
