@@ -63,7 +63,6 @@ def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
         pytest.param("accounting/ledger/accounts.py", {"accounting"}, marks=pytest.mark.slow),
         pytest.param("federation/budget/prices.py", {"accounting"}, marks=pytest.mark.slow),
         pytest.param("corpus/docstrings.py", {"corpus"}, marks=pytest.mark.slow),
-        pytest.param("corpus/plain_prose.py", {"corpus"}, marks=pytest.mark.slow),
         ("corpus/tokeniser.py", {"corpus"}),
         ("mechanisms/gaussian_noise.py", {"mechanisms"}),
         ("auditing/attack.py", {"attack"}),
@@ -73,7 +72,7 @@ def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
         ("auditing/judging.py", {"judging"}),
         ("auditing/plans.py", set()),
         pytest.param("corpus/readers.py", {"corpus"}, marks=pytest.mark.slow),  # who deals documents out knows files, too
-        pytest.param("corpus/synthetic.py", set(), marks=pytest.mark.slow),
+        pytest.param("corpus/word_vectors.py", set(), marks=pytest.mark.slow),
         pytest.param("federation/sources.py", {"corpus"}, marks=pytest.mark.slow),
         ("route.py", {"mechanisms"}),
         pytest.param("auditing/ground_truth.py", {"judging"}, marks=pytest.mark.slow),
@@ -184,7 +183,7 @@ def test_a_result_is_bound_to_who_lied_for_it(copied: CopiedSource, setting: str
     assert bound_to(trial, "open")["attack"] != before["attack"]
 
 
-@pytest.mark.parametrize(("changed", "stale"), [("auditing/ground_truth.py", True), ("corpus/synthetic.py", False)])
+@pytest.mark.parametrize(("changed", "stale"), [("auditing/ground_truth.py", True), ("corpus/word_vectors.py", False)])
 def test_made_documents_are_bound_to_what_makes_them(copied: CopiedSource, changed: str, stale: bool) -> None:
     trial = replace(_of_noise(), canaries=10)
     before = bound_to(trial, "open")
