@@ -99,7 +99,8 @@ class Demonstrations:
 
     def _documents(self, plan: Plan) -> Mapping[str, Corpus]:
         """The parties' documents. Runs with the same source share them."""
-        source = json.dumps([_plain(vars(plan.corpus)), _plain(vars(plan.tokeniser)), plan.seed])
+        told = (plan.corpus, plan.tokeniser, plan.embeddings)
+        source = json.dumps([*(_plain(vars(one)) for one in told), plan.seed])
         if source not in self.corpora:
             self.corpora[source] = {name: corpus.gathered() for name, corpus in corpora_of(plan, self.stages).items()}
         return self.corpora[source]
