@@ -56,7 +56,7 @@ COMMANDS: dict[str, set[str]] = {
         "rich",
         "safetensors",
     },
-    "parts": {"numpy", "scipy", "rich"},
+    "parts": {*COUNTS, "rich", "safetensors"},
     "keys --help": set(),
     "keys new north --home home": {"cryptography", "numpy", "rich"},
     "check masked": {*COUNTS, "cryptography", "rich", "safetensors"},

@@ -66,7 +66,7 @@ def _prepared(party: Path, passphrase_file: Path | None, *, tells: bool) -> Join
     keep_out_of_core_dumps()
     PartyFile.read(party)  # a mistake in it is told at once; what follows takes seconds to load
     from securetm.federation.party.joining import prepare, tell_nobody
-    from securetm.reports.federation import show_warnings
+    from securetm.reports.keys import show_warnings
     from securetm.reports.progress import LateBars
     from securetm.reports.terminal import screen
 

@@ -135,7 +135,7 @@ def show(
 ) -> None:
     """Shows fingerprints in groups that people can read to each other over the telephone."""
     from securetm.credentials.shown_keys import shown_file, shown_home
-    from securetm.reports.federation import show_fingerprints
+    from securetm.reports.keys import show_fingerprints
 
     found = shown_file(file) if file else shown_home(home)
     show_fingerprints(found, json)
@@ -157,7 +157,7 @@ def accept(
     from securetm.credentials.homes import home_in
     from securetm.credentials.roster_changes import changes
     from securetm.credentials.roster_file import read_roster
-    from securetm.reports.federation import show_changes
+    from securetm.reports.keys import show_changes
     from securetm.reports.terminal import results
 
     new_roster = read_roster(roster)
@@ -214,7 +214,7 @@ def _tell_request(made: KeyRequest, home: Path, file: Path | None, json: bool) -
     """Writes the request where the operator finds it, and says what to do with it."""
     from securetm.credentials.fingerprints import fingerprint_of
     from securetm.credentials.key_requests import write_request
-    from securetm.reports.federation import show_request
+    from securetm.reports.keys import show_request
 
     path = file or Path(f"{made.name}.request")
     write_request(path, made)

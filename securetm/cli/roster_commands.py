@@ -107,7 +107,7 @@ def show(roster: RosterArgument, json: Json = False) -> None:
     """Shows the members of a roster with their fingerprints."""
     from securetm.credentials.roster_file import read_roster
     from securetm.credentials.shown_keys import shown_file
-    from securetm.reports.federation import show_fingerprints
+    from securetm.reports.keys import show_fingerprints
 
     read, found = read_roster(roster), shown_file(roster)
     show_fingerprints(found, json)
@@ -123,7 +123,7 @@ def check(roster: RosterArgument, home: Home = None, json: Json = False) -> None
     from securetm.credentials.acceptance import check_accepted
     from securetm.credentials.diagnosis import ended, ending_soon, now_utc
     from securetm.credentials.roster_file import read_roster
-    from securetm.reports.federation import show_warnings
+    from securetm.reports.keys import show_warnings
     from securetm.reports.terminal import results
 
     read, now = read_roster(roster), now_utc()
@@ -213,7 +213,7 @@ def _tell(path: Path, old: FederationRoster | None, new: FederationRoster, json:
     """Says what changed, and what to do with the file."""
     from securetm.credentials.diagnosis import ending_soon, now_utc
     from securetm.credentials.roster_changes import changes
-    from securetm.reports.federation import show_changes, show_warnings
+    from securetm.reports.keys import show_changes, show_warnings
     from securetm.reports.terminal import results
 
     lines, warnings, to = changes(old, new), ending_soon(new, now_utc()), results(json)

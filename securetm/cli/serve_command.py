@@ -41,7 +41,7 @@ def serve(
     keep_out_of_core_dumps()
     chosen = read_plan(plan, plan_settings(set_ or []))  # a mistake in it is told at once; what follows takes seconds to load
     from securetm.federation.coordinator.operating import CoordinatorFiles, operated
-    from securetm.reports.federation import show_warnings
+    from securetm.reports.keys import show_warnings
     from securetm.reports.statement.write import write_release
 
     files = CoordinatorFiles.read(chosen.coordinator, plan.parent, lambda folder: passphrase_for(folder, passphrase_file))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,8 +18,6 @@ from rich.text import Text
 
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Unit
-from securetm.credentials.roster import FederationRoster
-from securetm.credentials.roster_changes import STAYS, RosterChange
 from securetm.federation.coordinator.standing import (
     ANSWERED,
     ASKED,
@@ -35,11 +33,10 @@ from securetm.federation.declining import in_words
 from securetm.federation.party.status import JoinStatus
 from securetm.foreign_text import printable
 from securetm.reports import document
-from securetm.reports.document import Paragraph, Words
 from securetm.reports.files import StandardOutput
+from securetm.reports.keys import in_lines
 from securetm.reports.pages import page
-from securetm.reports.runs import MOST_TOPICS
-from securetm.reports.terminal import results, rich_table, screen, show
+from securetm.reports.terminal import rich_table, show
 from securetm.wording import counted, downward, upward, upward_figure
 
 MARKS: Mapping[str, str] = {AWAY: "○", CONNECTED: "●", ASKED: "…", ANSWERED: "✓"}
@@ -114,6 +111,7 @@ _COLOURS = {AWAY: "yellow", CONNECTED: "green", ASKED: "cyan", ANSWERED: "bold g
 _NARROW = 90  # characters: below, what was sent and received is left out
 _RATE = 2  # times a second
 MOST_PARTIES = 25  # shown at once
+_MOST_TOPICS = 20  # of a served model, on the terminal
 
 
 class Dashboard:
@@ -149,7 +147,7 @@ def picture(facts: Mapping[str, Any], width: int) -> RenderableType:
 def show_served(result: Mapping[str, Any], to: Console) -> None:
     """The end of a run, as far as a coordinator may know it."""
     if result["topics"]:
-        rows = enumerate(result["topics"][:MOST_TOPICS], start=1)
+        rows = enumerate(result["topics"][:_MOST_TOPICS], start=1)
         words = tuple((str(number), " ".join(words[:7])) for number, words in rows)
         show([document.Table(("", "top words"), words, title="Topics of the shared model", numeric=(0,))], to)
     for name, value in result["quality"].items():
@@ -205,62 +203,6 @@ def status_pages(facts: Callable[[], Mapping[str, Any]]) -> Mapping[str, Callabl
         "/": lambda: ("text/html; charset=utf-8", status_page(facts()).encode()),
         "/status.json": lambda: ("application/json", json.dumps(facts(), indent=2).encode()),
     }
-
-
-_PER_LINE = 4  # groups of a fingerprint
-_STYLES = {"came": "good", "left": "bad", "revoked": "danger", "identity changed": "danger", "TLS key changed": "hint"}
-
-
-def show_fingerprints(found: Mapping[str, Any], json: bool) -> None:
-    """Fingerprints of keys, certificates and rosters, with notes on what ends soon."""
-    rows = tuple((row["what"], row["name"], in_lines(row["fingerprint"]), row["until"]) for row in found["fingerprints"])
-    heads = ("what", "of", "fingerprint", "until")
-    show([document.Table(heads, rows, title=found["of"], kind="lines", whole=(2,))], results(json))
-    show_warnings(found["warnings"])
-
-
-def in_lines(fingerprint: str) -> str:
-    """A fingerprint in lines of four groups."""
-    groups = fingerprint.split()
-    return "\n".join(" ".join(groups[at : at + _PER_LINE]) for at in range(0, len(groups), _PER_LINE))
-
-
-def show_changes(new: FederationRoster, old: FederationRoster | None, lines: Sequence[RosterChange], to: Console) -> None:
-    """What a roster changes, and its fingerprint."""
-    before = f"accepted here: {old.version}" if old else "none was accepted here before"
-    title = f"Roster {new.version} of federation {new.federation} ({before})"
-    heads = ("member", "change", "fingerprint of its identity", "certificate until")
-    rows = tuple(
-        tuple((Words(cell, _STYLES.get(line.what, "")),) for cell in cells)
-        for line in lines
-        for cells in [
-            (
-                f"{line.name}\nholds {line.holds:,} or more" if line.holds else line.name,
-                line.what,
-                "" if line.what == STAYS else in_lines(line.identity),
-                line.until,
-            )
-        ]
-    )
-    table = document.Table(heads, rows, f"The coordinator listens on {new.address}.", title, whole=(2,))
-    told = (Words("Fingerprint of this roster", "strong"), ", to compare with the other members by telephone:")
-    show((table, Paragraph(told), Paragraph(in_lines(new.fingerprint))), to)
-
-
-def show_request(facts: Mapping[str, Any], json: bool) -> None:
-    """Where keys and request are, and what to do next."""
-    to = results(json)
-    to.print(f"Keys of {facts['name']} are in {facts['home']}; back up this folder.", markup=False, soft_wrap=True)
-    to.print("Fingerprint of the identity:")
-    to.print(in_lines(facts["identity"]))
-    to.print(f"Send {facts['request']} to the coordinator's operator; it holds no secret.", markup=False, soft_wrap=True)
-    to.print("When the roster comes back: securetm keys accept roster.toml")
-
-
-def show_warnings(sentences: Iterable[str]) -> None:
-    """Certificates that end soon."""
-    for sentence in sentences:
-        screen().print(f"Note: {sentence}.", style="yellow", markup=False)
 
 
 _TOLD = {  # each event in words
