@@ -33,7 +33,7 @@ from securetm.federation.origins import check_in_ledgers
 from securetm.federation.release import released_model
 from securetm.federation.soundness import check_answerable
 from securetm.federation.sources import named_for
-from securetm.federation.store import DamagedStore, PartyStore, read_json, write_json
+from securetm.federation.store import DamagedStore, PartyStore, read_json, write_bytes, write_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.models.stored_model import check_plan_of, write_model
 from securetm.plans.agreement import Agreement, agree
@@ -41,7 +41,7 @@ from securetm.plans.profiles import TooFewForProfile
 from securetm.plans.recommend import Recommendation
 from securetm.plans.schema import Plan, decode
 from securetm.plans.written import plan_text
-from securetm.private_files import check_private, private_file, private_folder, writing
+from securetm.private_files import check_private, private_file, private_folder
 from securetm.sessions.identities import public_identity
 from securetm.settings import require
 from securetm.version import __version__
@@ -302,8 +302,8 @@ def write_record(folder: RunFolder, more: Mapping[str, Any], why: Mapping[str, s
 
     The plan stands beside it as a file that can be run again, with why each setting was chosen.
     """
-    with writing(folder.path / PLAN) as file:
-        file.write(plan_text(Recommendation(folder.agreement.plan, why or {}), {}, ("The whole plan of this run.",)).encode())
+    whole = plan_text(Recommendation(folder.agreement.plan, why or {}), {}, ("The whole plan of this run.",))
+    write_bytes(folder.path / PLAN, whole.encode())
     facts = {
         "version": VERSION,
         "run": folder.path.resolve().name,
