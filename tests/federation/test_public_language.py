@@ -14,7 +14,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.public_words import frequent_words
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
-from securetm.federation.budget.words_needed import asked_about, expected_words, in_words
+from securetm.federation.budget.words_needed import asked_about, expected_in_words, expected_words
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import read_plan
 from securetm.plans.schema import TokeniserChoice, VocabularyChoice
@@ -95,7 +95,7 @@ def test_what_can_be_expected_is_said_before_anything_is_spent() -> None:
     assert few is not None
     assert many is not None
     assert few.occurring < 200 < many.occurring <= 500
-    assert "500 frequent words of the language english" in in_words(many, "english")
+    assert "500 frequent words of the language english" in expected_in_words(many, "english")
     assert expected_words(VocabularyChoice("file", "words.txt"), TokeniserChoice(), 20) is None
     for given in (("klingon", 500, 20, 10.0), ("english", 500, None, 10.0), ("english", 500, 20, 0.0)):
         with pytest.raises(BadSetting, match=r"--vocabulary|--document-length"):
