@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from securetm.contracts import Answer, Array, Budget, Origin, Profile, StartingI
 from securetm.corpus.public_words import language_code, public_shares
 from securetm.corpus.word_vectors import VectorSource, installed_vectors
 from securetm.errors import Mistake
+from securetm.models.moments import TopicsBefore
 from securetm.models.public_knowledge import PublicKnowledge, public_knowledge
 from securetm.models.stored_model import origin_of_model, read_any
 from securetm.plans.origins import StartingPlan, check_inputs
@@ -24,9 +25,6 @@ from securetm.plans.profiles import ProfileFile, make_model
 from securetm.plans.rules import noise_of_start
 from securetm.plans.schema import MOMENTS, NO_VECTORS, PUBLIC, Plan
 from securetm.settings import digest, require
-
-if TYPE_CHECKING:
-    from securetm.models.moments import TopicsBefore
 
 
 @dataclass(frozen=True)
@@ -80,8 +78,6 @@ class Agreement:
     @property
     def topics_before(self) -> TopicsBefore:
         """The question of moments before the training: it asks for as many topics as the model has."""
-        from securetm.models.moments import TopicsBefore  # loads kernels, which most commands need not
-
         return TopicsBefore(self.model.most_shown_topics)
 
     @property
