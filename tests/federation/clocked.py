@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from securetm.accounting.composition import affordable
+from securetm.accounting.ledger import accounts
 from securetm.corpus.corpus import Corpus
+from securetm.federation.budget import guard
 from securetm.federation.party.party import Party
 from securetm.federation.party.reply_times import PacedParty
 from securetm.models.gradients import StepQuery
@@ -43,6 +46,7 @@ class Overheard:
     party: Party
     waiting: bool = True
     slow: int = -1  # the answer that takes 400 times as long as it should
+    composing: float = 0.0  # seconds that it takes to compose privacy losses
     read: list[int] = field(default_factory=list)  # how many documents each answer read
     after: dict[str, list[float]] = field(default_factory=dict)  # seconds, by what was asked
 
@@ -59,8 +63,14 @@ class Overheard:
                 self.read.append(len(documents))
             answer(query, documents, *others)
 
+        def composed(*asked: Any) -> int:
+            self.hands.at += self.composing
+            return affordable(*asked)
+
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(StepQuery, "answer", slowly)
+            patched.setattr(guard, "affordable", composed)
+            patched.setattr(accounts, "affordable", composed)
             reply = self.paced.handle(message)
         self.after.setdefault(self.paced.party.heard, []).append(self.hands.at - begun)
         return reply

@@ -56,6 +56,13 @@ def test_answers_leave_after_the_same_time_whatever_the_coins_chose(budgeted: Ru
         assert one.paced.overruns == 0
 
 
+def test_composing_losses_is_in_no_answer_of_the_training(budgeted: RunFolder) -> None:
+    """It would make the beat of the whole run as long as the slowest composition, which a loaded machine stretches."""
+    for one in overheard(budgeted, composing=10_000.0):
+        assert one.paced.beat == on_grid(one.paced.beat or 0.0) < 10_000
+        assert one.paced.overruns == 0
+
+
 def test_without_a_beat_the_time_is_the_size_of_the_sample(budgeted: RunFolder) -> None:
     for one in overheard(budgeted, waiting=False):
         assert [round(after / PER_DOCUMENT) for after in one.after["train"]] == one.read[MEASURED:]

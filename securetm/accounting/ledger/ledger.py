@@ -173,6 +173,12 @@ class Ledger:
         self._catch_up()
         return entered
 
+    def look_ahead(self, run: str, kind: Spend, count: int) -> None:
+        """Composes so many further answers, or one where they do not all fit, so that charging each of them is quick."""
+        self._catch_up()
+        if self.has_budget and not self._accounts.fits(run, kind, count):
+            self._accounts.fits(run, kind, 1)
+
     def answered(self, run: str, entry: int, answer: bytes) -> None:
         """Enters the digest of the answer that this entry paid for, before it leaves. Another answer than before is refused."""
         with self._file.appending():

@@ -92,6 +92,12 @@ class BudgetGuard:
         self._left = spend, left - 1, count + 1
         return entered
 
+    def look_ahead(self, run: str, spend: Spend, answers: int) -> None:
+        """Composes what the run is going to ask, `answers` times in all, so that paying for an answer is quick."""
+        account = self.ledger.account(run)
+        ahead = max(1, answers - (account.answers[spend] if account else 0))
+        self.ledger.look_ahead(run, spend, min(ahead, max(1, self._allowed(run, spend, ahead))))
+
     def answered(self, run: str, entry: int, answer: bytes) -> None:
         """Writes the digest of the answer that this entry paid for to disk, before the answer leaves."""
         before, _ = self.ledger.head
@@ -104,12 +110,12 @@ class BudgetGuard:
         account = self.ledger.account(run)
         return account is not None and account.was_asked(question)
 
-    def _allowed(self, run: str, spend: Spend) -> int:
+    def _allowed(self, run: str, spend: Spend, likely: int = 1) -> int:
         """Returns how many such answers the budget allows. It counts them down: composing losses takes longer than a round."""
         count, _ = self.ledger.head
         if self._left is None or (self._left[0], self._left[2]) != (spend, count):
             share = ALONE * self.budget.delta
-            left = affordable(self.ledger.spends(run), spend, self.budget.epsilon, share, MOST)
+            left = affordable(self.ledger.spends(run), spend, self.budget.epsilon, share, MOST, likely)
             self._left = spend, left, count
         return self._left[1]
 

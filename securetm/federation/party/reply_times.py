@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from securetm.contracts import RoundContext, Sampling
+from securetm.federation.budget.prices import bill_of
 from securetm.federation.party.party import Party
 from securetm.federation.party.state import PartyState
 from securetm.federation.questions import JOINT, PAIRS, TRAIN
@@ -94,8 +95,8 @@ class PacedParty:
         reply = self.party.handle(message)
         if self.party.agreement.budget is None or self.party.heard not in _READ_DOCUMENTS:
             return reply
-        if self.party.heard == _ADOPT and self.longest is None and self.party.questions.vocabulary:
-            self.longest = longest_answer(self.party)
+        if self.party.heard != TRAIN:
+            self._prepare()
         took = self.clock.now() - arrived
         leaves = self._leaves(took) if self.party.heard == TRAIN else on_grid(took)
         self.clock.wait(arrived + leaves - self.clock.now())
@@ -104,6 +105,19 @@ class PacedParty:
     def close(self) -> None:
         """Closes the party's files."""
         self.party.close()
+
+    def _prepare(self) -> None:
+        """Does what the first answer of the training must not be measured with: it is done once, and again after a restart."""
+        party = self.party
+        if not party.questions.vocabulary or party.session is None or party.session.guard is None:
+            return
+        with party.failure_log.logged():
+            bill = bill_of(party.agreement, len(party.members))
+            each = bill.round or bill.once
+            assert each is not None  # what is admitted under a budget is noised
+            party.session.guard.look_ahead(party.run, each, bill.rounds)
+        if self.party.heard == _ADOPT and self.longest is None:
+            self.longest = longest_answer(party)
 
     def _leaves(self, took: float) -> float:
         """Returns how long after its request an answer to a question of the training leaves."""
