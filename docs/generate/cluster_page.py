@@ -40,7 +40,7 @@ from lab.bench.scale_cases import LARGE, PARTS, ROUND
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.wording import counted
 
-FILE, PICTURE = ROOT / "docs" / "a-billion-documents.md", ROOT / "docs" / "assets" / "a-billion-documents.svg"
+FILE, PICTURE = ROOT / "docs" / "research" / "a-billion-documents.md", ROOT / "docs" / "assets" / "a-billion-documents.svg"
 _TROUBLED = Cluster(WORKERS)
 _TOLD = "Seconds of a round over a billion documents by number of workers. The page has the same figures as a table."
 
@@ -61,7 +61,7 @@ def cluster_page() -> str:
     return page(
         "<!-- Made by `python -m docs.generate.cluster_page`: change that file, and not this one. -->",
         "# What a billion documents cost over 100 workers",
-        "A party whose corpus outgrows its machine answers from a cluster ([engines](how-to/several-processes.md)). "
+        "A party whose corpus outgrows its machine answers from a cluster ([engines](../how-to/several-processes.md)). "
         f"This page says what a round of LDA over 10^9 documents of 60 words takes with {WORKERS} workers of one core "
         f"each, and "
         "where it would break. **Nobody has run it.** The figures are a simulation: tasks, sums and their tree are "

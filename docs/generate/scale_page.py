@@ -15,7 +15,7 @@ from lab.bench.scale import PEER_SECONDS, SIZES
 from lab.bench.scale_cases import BUILD, DISK, ENGINES_OF, LENGTH, MEMORY, MODELS, ROUND, TEXT, TOPICS, WORDS
 from lab.measuring import committed
 
-FILE = ROOT / "docs" / "how-far-one-machine-goes.md"
+FILE = ROOT / "docs" / "research" / "how-far-one-machine-goes.md"
 _TITLES = {"lda": "LDA, a round of two sweeps", "lda-vi": "`lda-vi`, a round", "moments": "`moments`, its only round"}
 Row = Mapping[str, Any]
 

@@ -153,7 +153,7 @@ def _places(trial: TrialFolder) -> list[str]:
 
 def _invitation(trial: TrialFolder) -> Table:
     """What separate organisations type, in its order."""
-    caption = f"Begin with plan and PARTY.toml of {trial.path}; docs/how-to/five-processes.md goes through all of it."
+    caption = f"Begin with plan and PARTY.toml of {trial.path}; docs/tutorials/five-processes.md goes through all of it."
     title = "With a friend: a federation of organisations that share no machine"
     table = titled(title, "who", "types", "then", caption=caption)
     for row in (

@@ -13,7 +13,7 @@ from ..auditing.conftest import write_plan
 from ..cli.conftest import write_documents
 from .blocks import QUICK
 
-SUBJECTS = {  # as docs/quickstart.md writes them
+SUBJECTS = {  # as docs/tutorials/quickstart.md writes them
     "north": "heart valve pressure artery rhythm chest pulse",
     "south": "lung airway breath cough oxygen mask asthma",
     "east": "bone fracture joint knee cast walking hip",

@@ -38,7 +38,7 @@ def test_every_block_says_what_it_is() -> None:
 
 
 def test_what_the_readme_runs_is_run_with_the_quickstart() -> None:
-    quickstart = blocks(DOCS / "quickstart.md")
+    quickstart = blocks(DOCS / "tutorials" / "quickstart.md")
     assert [block for block in blocks(ROOT / "README.md") if block.language != "sh" and block not in quickstart] == []
     assert {"console", "python"} <= {block.language for block in blocks(ROOT / "README.md")}
 

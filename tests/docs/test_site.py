@@ -44,7 +44,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_site_is_built_and_its_links_lead_somewhere(site: Path) -> None:
-    for name in ("index", "quickstart", "reference/errors/BadSetting", "profiles/masked", "protocols/masked_sum"):
+    for name in ("index", "tutorials/quickstart", "reference/errors/BadSetting", "profiles/masked", "protocols/masked_sum"):
         assert (site / f"{name}.html").is_file()
 
 
@@ -69,7 +69,7 @@ def test_a_browser_finds_words_and_asks_the_network_for_nothing(site: Path, tab:
     assert all(url.startswith((site.as_uri(), "data:", "blob:")) for url in tab.requested())
 
 
-@pytest.mark.parametrize("name", ["index", "quickstart", "which-profile", "reference/commands", "profiles/masked"])
+@pytest.mark.parametrize("name", ["index", "tutorials/quickstart", "which-profile", "reference/commands", "profiles/masked"])
 def test_a_page_fits_a_phone(site: Path, tab: Tab, name: str) -> None:
     tab.wide(390)
     tab.open(site / f"{name}.html")

@@ -15,7 +15,7 @@ import securetm
 from securetm.models import MODELS as REGISTRY
 
 OWN_SENTENCE = "it is refused with a ValueError, whose sentence is securetm's own"
-NOT_PASSED = {  # docs/how-to/scikit-learn.md lists them too
+NOT_PASSED = {  # docs/tutorials/scikit-learn.md lists them too
     "check_do_not_raise_errors_in_init_or_set_params": "a setting that cannot be is refused when it is given, not by fit",
     "check_complex_data": OWN_SENTENCE,
     "check_estimators_empty_data_messages": "no documents give even topics, as from a party that has none; they are no error",
