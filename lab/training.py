@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, Query, State, TopicModel
 
 

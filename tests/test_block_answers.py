@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.block_answers import (
+from securetm.answers.block_answers import (
     IN_PROCESS,
     BlockQuestion,
     BlockTask,
@@ -19,7 +19,8 @@ from securetm.block_answers import (
     summed_by_blocks,
     tasks_of,
 )
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
+from securetm.answers.route import Route
 from securetm.contracts import IN_MEMORY, ON_DISK, Block, Cohort, Keeping, Mechanism, Memory, Query, RoundContext, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import Seeded
@@ -41,7 +42,6 @@ from securetm.models.questions.word_sums import WordSums
 from securetm.models.questions.words import DocumentFrequencies, WordList
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import read_plan
-from securetm.route import Route
 from securetm.testing.few_blocks import WAYS, OnShards, routed
 
 SIZE, DOCUMENTS, WORDS = 37, 300, 40

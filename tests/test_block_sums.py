@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from securetm.block_sums import JoinedBlocks, Node, PartialSum
+from securetm.answers.block_sums import JoinedBlocks, Node, PartialSum
 from securetm.errors import UnfitBlocks
 
 RNG = np.random.default_rng(0)

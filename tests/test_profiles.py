@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from securetm.answers.route import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly, compile_route
 from securetm.contracts import Block, Budget, Cohort, Noised, Terms, Unit
 from securetm.errors import Misuse, NotFound, UnreadableToml
 from securetm.federation.soundness import check, refused_questions
@@ -15,7 +16,6 @@ from securetm.plans.agreement import agree
 from securetm.plans.profiles import claims_of, cohort_of, make_model, profile_names, read_profile
 from securetm.plans.recommend import plan_from_tables
 from securetm.reports.profiles import explain
-from securetm.route import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly, compile_route
 from securetm.settings import CommandLineText
 from securetm.threats import threat_model_names
 

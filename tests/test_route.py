@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from securetm.aggregation.homomorphic.bfv import BfvSum
-from securetm.block_sums import PartialSum
+from securetm.answers.block_sums import PartialSum
+from securetm.answers.route import ClippedAnswer, NoiseByParties, PublicBatches, Route, WordsNotSelected, compile_route
 from securetm.contracts import INF, Answer, Block, Cohort, Domain, Mechanism, NoiseBy, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
@@ -18,7 +19,6 @@ from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, profile_names, read_profile
 from securetm.plans.schema import ModelChoice, Plan, VocabularyChoice
-from securetm.route import ClippedAnswer, NoiseByParties, PublicBatches, Route, WordsNotSelected, compile_route
 
 MEMBERS = tuple(f"party {n}" for n in range(7))
 LIST = tuple(f"word{n}" for n in range(30))

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.block_answers import BlockQuestion
-from securetm.block_sums import PartialSum
+from securetm.answers.block_answers import BlockQuestion
+from securetm.answers.block_sums import PartialSum
+from securetm.answers.route import Route
+from securetm.answers.row_failures import SoundRows
 from securetm.contracts import Array, ClippedSum, Mechanism, Memory, Query, RoundContext, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import Seeded
 from securetm.errors import BadSetting, CountsNotWhole
 from securetm.federation.questions import PerPerson
 from securetm.models.questions.model_quality import CooccurrenceCounts
-from securetm.route import Route
-from securetm.row_failures import SoundRows
 from tests.test_block_answers import CASES, COHORT, VOCABULARY, Kept
 
 FAILURES = (MemoryError(), ValueError("a row"), FloatingPointError(), CountsNotWhole())

@@ -18,8 +18,8 @@ import numpy as np
 
 from lab.bench.scale_cases import BUILD, CHOICE, DISK, LARGE, PARTS, ROUND, TEXT
 from lab.measuring import committed
-from securetm.block_answers import tasks_of
-from securetm.block_sums import JoinedBlocks, Node, PartialSum
+from securetm.answers.block_answers import tasks_of
+from securetm.answers.block_sums import JoinedBlocks, Node, PartialSum
 from securetm.contracts import BLOCK_DOCUMENTS
 from securetm.engines.tasks import OwnTasks
 

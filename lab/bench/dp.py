@@ -17,7 +17,8 @@ import torch
 from lab.measuring import OnProgress, RoleMemory, Row, beside, least_by_turns, record, seconds, stepper, within, zipf_counts
 from lab.peers.prodlda import TorchProdLDA, one_thread
 from lab.processes import measurable, peak_mebibytes
-from securetm.clipped_sum import ClippedRowSum, blocks_of
+from securetm.answers.clipped_sum import ClippedRowSum, blocks_of
+from securetm.answers.route import Route
 from securetm.contracts import Cohort, Mechanism, RoundContext, State
 from securetm.entropy import OperatingSystem
 from securetm.mechanisms.clipping import Clip
@@ -26,7 +27,6 @@ from securetm.mechanisms.quantising import FixedPoint
 from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.torch_module import TorchModule
-from securetm.route import Route
 
 TURNS, MEMORY_STEPS = 12, 4
 TIME_LIMIT, MEMORY_LIMIT = 1.5, 1.3  # times the step without privacy

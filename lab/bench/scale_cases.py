@@ -23,8 +23,9 @@ import numpy as np
 from lab.measuring import RoleMemory, Row, fastest, timed
 from lab.processes import memory_now
 from lab.synthetic_documents import BLOCK, SyntheticStream, write_stream
-from securetm.block_answers import IN_PROCESS
-from securetm.block_sums import Node
+from securetm.answers.block_answers import IN_PROCESS
+from securetm.answers.block_sums import Node
+from securetm.answers.route import Route, compile_route
 from securetm.contracts import IN_MEMORY, Answer, Engine, Keeping, Memory, RoundContext, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.store import opened
@@ -32,7 +33,6 @@ from securetm.engines import ENGINES
 from securetm.engines.tasks import packed
 from securetm.entropy import OperatingSystem
 from securetm.plans.profiles import cohort_of, make_model, read_profile
-from securetm.route import Route, compile_route
 from securetm.stages import Unwatched
 
 T = TypeVar("T")

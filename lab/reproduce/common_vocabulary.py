@@ -27,6 +27,7 @@ from lab.research_corpora import FILE, INSTEAD, M10, PUBLIC, SMS, newsgroups_fil
 from lab.training import exact_sum, noised
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.spends import Spend
+from securetm.answers.route import compile_route
 from securetm.contracts import Answer, Array, Cohort, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.docstrings import docstring_parties
@@ -45,7 +46,6 @@ from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, noise_of_whole_budget, read_profile
 from securetm.plans.recommend import plan_from_tables
 from securetm.plans.rules import rounds_for
-from securetm.route import compile_route
 
 PARTIES, DELTA, EPSILONS = 5, 1e-5, (1.0, 3.0, 8.0)
 PER_DOCUMENT, MISS = 30, 1e-12  # of the profiles' selection of words

@@ -22,8 +22,8 @@ from dp_accounting.dp_event import (
 )
 
 from securetm.accounting.accounting_errors import UnknownEvent, UnreadableEvent
+from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 from securetm.errors import BadSetting
-from securetm.zcdp_event import SymmetricZCDpEvent
 
 _DEEPEST = 16
 _Check = Callable[[str, Any], Any]  # of a number by its name: gives it as a plain one

@@ -23,7 +23,7 @@ from securetm.accounting.accounting_errors import UnknownEvent
 from securetm.accounting.pure import pure_epsilon
 from securetm.accounting.spends import Leaves, Spend, leaves_of
 from securetm.contracts import Array
-from securetm.zcdp_event import SymmetricZCDpEvent
+from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 
 _LARGEST_SAMPLED = 1024  # the binomial expansion is evaluated up to this order
 _LARGEST_FRACTION = 12.0

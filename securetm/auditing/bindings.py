@@ -145,7 +145,7 @@ _HOUSE = Path(__file__).resolve().parent.parent
 # The modules and definitions with which a closure begins, by full name: a rename finds them. Parts come from registries.
 _DOCUMENTS = ("securetm.federation.sources",)  # makes a demonstration's documents and deals them out
 _CANARIES = ("securetm.auditing.ground_truth:with_canaries",)
-_ROUTE = "securetm.route"  # of a question through the mechanisms of a profile
+_ROUTE = "securetm.answers.route"  # of a question through the mechanisms of a profile
 _PAYING = ("securetm.federation.budget.prices", "securetm.accounting.ledger")
 _MALICIOUS = {
     "liars": "securetm.auditing.roles:MaliciousParties",
@@ -221,7 +221,7 @@ def _parts(profile: str) -> dict[str, str]:
     from securetm.plans.profiles import read_profile  # with all mechanisms, whose arithmetic is slow to import
 
     parts = read_profile(profile)
-    whole = ("mechanisms.", "aggregation.", "sessions.", "accounting.", "entropy", "clipped_sum", "block_answers", "block_sums")
+    whole = ("mechanisms.", "aggregation.", "sessions.", "accounting.", "entropy", "answers.")
     mechanisms = [*(_place_of(part) for part in parts.mechanisms), _ROUTE]
     found = {
         PROFILE: _file("protocols", profile, "profiles"),

@@ -23,6 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
+from securetm.answers.block_answers import IN_PROCESS
 from securetm.auditing.attack import Effort, GroundTruth
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.bindings import bound_to
@@ -36,7 +37,6 @@ from securetm.auditing.runs import Demonstrations, baseline_of, check_baseline, 
 from securetm.auditing.trials import Scored, TrialOnRun, findings, how_again, left_out, new_secret, posed
 from securetm.auditing.verdicts import of_each
 from securetm.auditing.views import TOTAL, AdversaryView, NotTestable
-from securetm.block_answers import IN_PROCESS
 from securetm.contracts import Engine, State
 from securetm.corpus.corpus import Corpus
 from securetm.engines.local_pool import LocalPool

@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
+from securetm.answers.route import Route
 from securetm.auditing.attack import Canaries, GroundTruth, TopicTables
 from securetm.auditing.recorded import claimed_by, public_facts, states_of, vocabulary_of
 from securetm.auditing.roles import worked_in
@@ -29,7 +30,6 @@ from securetm.mechanisms.batch_draws import batch_rows
 from securetm.models.lda.counting import CountTable, SampledDocuments
 from securetm.models.lda.matched import Matched
 from securetm.plans.profiles import cohort_of
-from securetm.route import Route
 
 # ---- canaries -------------------------------------------------------------------------------------------------------
 # Canaries: made documents that the judge adds to the parties' own by fair coins before a run, and the record of the coins.

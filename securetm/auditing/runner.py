@@ -15,6 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
+from securetm.answers.block_answers import IN_PROCESS
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.bindings import TRIAL, refusals_bound_to, trial_hash
 from securetm.auditing.evidence import (
@@ -41,7 +42,6 @@ from securetm.auditing.refusals import tried_below_minimum, tried_violations
 from securetm.auditing.runs import Demonstrations, check_runs, place_for
 from securetm.auditing.trials import attack_texts, findings, how_again, is_for, left_out
 from securetm.auditing.verdicts import with_baseline
-from securetm.block_answers import IN_PROCESS
 from securetm.errors import Mistake
 from securetm.federation.folder import RunFolder, reopen
 from securetm.plans.profiles import read_profile

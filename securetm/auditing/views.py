@@ -15,7 +15,8 @@ import numpy as np
 
 from securetm.aggregation.masked.messages import HEADER_SIZE
 from securetm.aggregation.vectors import unpack_vector, wire_type
-from securetm.clipped_sum import blocks_of
+from securetm.answers.clipped_sum import blocks_of
+from securetm.answers.route import compile_route
 from securetm.contracts import Adversary, Array, Domain, Profile, State, Terms, TopicModel
 from securetm.errors import SecuretmError
 from securetm.federation.questions import FREQUENCIES, HELD_OUT, TRAIN, Questions
@@ -23,7 +24,6 @@ from securetm.federation.wire import wire
 from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import cohort_of
 from securetm.plans.schema import Plan
-from securetm.route import compile_route
 
 MODEL, VOCABULARY = "model", "vocabulary"
 TIMES = "times"  # of replies that a network carried; the content is how many seconds after its request one came, as text

@@ -22,7 +22,7 @@ ENGINES = Registry(
     "securetm.engines",
     "securetm.contracts:Engine",
     {
-        IN_PROCESS: "securetm.block_answers:InThisProcess",
+        IN_PROCESS: "securetm.answers.block_answers:InThisProcess",
         "pool": "securetm.engines.local_pool:LocalPool",
         "ray": "securetm.engines.ray_engine:RayEngine",
     },

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from securetm.answers.route import Route, compile_route
 from securetm.contracts import Cohort, Least, Needs, Query, State, Terms
 from securetm.federation.questions import Questions
 from securetm.federation.wire import wire
 from securetm.plans.profiles import cohort_of
-from securetm.route import Route, compile_route
 from securetm.settings import digest
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from securetm.answers.route import compile_route
 from securetm.contracts import Profile, State, Unit
 from securetm.errors import Mistake, Unsound
 from securetm.federation.budget.prices import calibrated
@@ -24,7 +25,6 @@ from securetm.plans.agreement import Agreement, agree
 from securetm.plans.profiles import TooFewForProfile, cohort_of, profile_gaps, read_profile
 from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.plans.schema import ALL, ModelChoice, Plan, VocabularyChoice
-from securetm.route import compile_route
 from securetm.settings import read_toml, require
 from securetm.threats import Gap, read_threat_model
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numba import njit
 
-from securetm.clipped_sum import blocks_of
+from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, Needs, Noised, RoundContext, Terms
 from securetm.errors import BadSetting
 from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding

@@ -43,7 +43,7 @@ def skellam_event(terms: Terms, variance: float) -> DpEvent:
 
 def symmetric_event(rho: float, xi: float) -> DpEvent:
     """The event of symmetric noise whose Renyi divergence is at most xi + rho x order."""
-    from securetm.zcdp_event import SymmetricZCDpEvent
+    from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 
     return SymmetricZCDpEvent(rho, xi)  # type: ignore[call-arg]  # its base has no types
 

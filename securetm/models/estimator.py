@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, Needs, Origin, Reads, State, Terms, TopicModel, Unit
 from securetm.data_frames import FRAMES, framed
 from securetm.errors import BadSetting, Failed, Mistake, Misuse, NeedsSum, NotFound, SecuretmError

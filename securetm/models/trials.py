@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.clipped_sum import ClippedRowSum, clipped, joined
+from securetm.answers.clipped_sum import ClippedRowSum, clipped, joined
 from securetm.contracts import INF, Array, Losses, Memory, Needs, Query, Rows, State, TopicModel, Unit
 from securetm.models.given_documents import BagOfWords
 from securetm.models.model_errors import CouplesDocuments, RowsDepend

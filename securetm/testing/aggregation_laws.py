@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from scipy.stats import binom
 
-from securetm.clipped_sum import blocks_of
+from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import (
     Aggregation,
     Answer,

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.block_answers import IN_PROCESS
+from securetm.answers.block_answers import IN_PROCESS
+from securetm.answers.route import Route
 from securetm.contracts import Cohort, Engine, Memory, Query, RoundContext
 from securetm.engines import ENGINES
 from securetm.entropy import OperatingSystem
 from securetm.errors import NotFound
 from securetm.models.lda.lda import LDA
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.route import Route
 from securetm.testing.few_blocks import StoreOfNothing, in_small_blocks
 from securetm.testing.few_documents import some_documents
 

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from securetm.answers.route import Route
 from securetm.contracts import Array, Cohort, DocumentBlock, Memory, Query, RoundContext
 from securetm.corpus.blocks import numbered
 from securetm.entropy import OperatingSystem
-from securetm.route import Route
 
 T = TypeVar("T")
 R = TypeVar("R")

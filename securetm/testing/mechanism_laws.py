@@ -14,7 +14,8 @@ import pytest
 from dp_accounting import PoissonSampledDpEvent
 from scipy import sparse
 
-from securetm.clipped_sum import ClippedRowSum, blocks_of
+from securetm.answers.clipped_sum import ClippedRowSum, blocks_of
+from securetm.answers.route import Route
 from securetm.contracts import (
     Answer,
     Array,
@@ -32,7 +33,6 @@ from securetm.contracts import (
     Unit,
 )
 from securetm.entropy import OperatingSystem
-from securetm.route import Route
 from securetm.testing.few_documents import some_documents
 from securetm.testing.stated_noise import CHANCE, deviation, gaussian, misfit, scale_of
 

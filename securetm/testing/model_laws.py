@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.clipped_sum import ClippedRowSum, blocks_of
+from securetm.answers.clipped_sum import ClippedRowSum, blocks_of
 from securetm.contracts import Answer, Array, Needs, State, TopicModel
 from securetm.testing.few_blocks import WAYS, answered, in_small_blocks
 from securetm.testing.few_documents import WORDS, FewDocuments, some_documents

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from securetm.answers.route import Route
 from securetm.contracts import Answer, Array, Cohort, Memory, Needs, RoundContext, State, TopicModel, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -26,7 +27,6 @@ from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.sampling import ShuffledBatches
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.recommend import read_plan
-from securetm.route import Route
 from securetm.stages import Unwatched
 from securetm.testing.few_blocks import StoreOfNothing
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Array, Domain, Losses, Memory, Needs, Query, Rows, Unit
 from securetm.testing.few_blocks import WAYS, answered, in_small_blocks
 from securetm.testing.few_documents import some_documents

@@ -9,8 +9,8 @@ from securetm.accounting.accounting_errors import BudgetTooSmall
 from securetm.accounting.calibration import PRECISION, noise_for
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
+from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 from securetm.errors import BadSetting
-from securetm.zcdp_event import SymmetricZCDpEvent
 
 DELTA = 1e-5
 

@@ -22,8 +22,8 @@ from securetm.accounting.bounds import Bound, by_both
 from securetm.accounting.composition import affordable, by_accountant, delta_at, failure_cost, quick_epsilon, total, within
 from securetm.accounting.renyi import ORDERS, epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend
+from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 from securetm.errors import BadSetting
-from securetm.zcdp_event import SymmetricZCDpEvent
 from tests.effort import worked
 
 DELTA = 1e-5

@@ -16,8 +16,8 @@ from securetm.accounting.calculator.dp_sgd import least_epsilon_shuffled
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.accounting.tradeoff import best_true_positive_rate, true_positives
+from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 from securetm.errors import BadSetting
-from securetm.zcdp_event import SymmetricZCDpEvent
 
 DELTA = 1e-5
 

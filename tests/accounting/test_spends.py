@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 
 from securetm.accounting.accounting_errors import UnknownEvent, UnreadableEvent
 from securetm.accounting.spends import Spend, event_as_text, event_from_text, failure_probability_of, leaves_of
+from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 from securetm.errors import BadSetting
-from securetm.zcdp_event import SymmetricZCDpEvent
 
 noises = st.floats(min_value=1e-300, max_value=1e300)
 simple = st.one_of(

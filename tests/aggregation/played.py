@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import Kind
-from securetm.clipped_sum import blocks_of
+from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Parcel, Roster, Terms
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.sessions.identities import SIGNATURE, Identity

@@ -21,7 +21,7 @@ from securetm.aggregation.masked.masked_errors import (
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import PLACE_SIZE, Kind, Outcome, Place, read_outcome, read_share
 from securetm.aggregation.masked.party_round import consent_body
-from securetm.clipped_sum import blocks_of
+from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Exchange
 from securetm.errors import CohortTooSmall, Malformed, NotInCohort, Refused, UnknownRound
 from securetm.sessions.framing import Reader

@@ -11,7 +11,7 @@ import pytest
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import Kind, read_share
-from securetm.clipped_sum import blocks_of
+from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.entropy import Seeded
 from securetm.errors import Malformed, Refused

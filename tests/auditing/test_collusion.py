@@ -13,6 +13,7 @@ from securetm.aggregation.homomorphic.encrypted_sessions import pack_residues
 from securetm.aggregation.homomorphic.parameters import DEGREE, SEED
 from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
 from securetm.aggregation.homomorphic.sum_key import KEY_ID, SumKind
+from securetm.answers.route import compile_route
 from securetm.auditing.attack import Estimate, Proportion
 from securetm.auditing.attacks.collusion import ALONE, DEVIATION, MISSING, OPENED, SHARED_KEY, OpenedAnswer, opened_answers
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
@@ -26,7 +27,6 @@ from securetm.contracts import RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder
 from securetm.plans.profiles import claims_of, cohort_of, profile_gaps, read_profile
-from securetm.route import compile_route
 from securetm.sessions.framing import HASH, head
 from securetm.stages import Unwatched
 from securetm.threats import read_threat_model

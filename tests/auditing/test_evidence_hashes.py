@@ -74,7 +74,7 @@ def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
         pytest.param("corpus/readers.py", {"corpus"}, marks=pytest.mark.slow),  # who deals documents out knows files, too
         pytest.param("corpus/word_vectors.py", set(), marks=pytest.mark.slow),
         pytest.param("federation/sources.py", {"corpus"}, marks=pytest.mark.slow),
-        ("route.py", {"mechanisms"}),
+        ("answers/route.py", {"mechanisms"}),
         pytest.param("auditing/ground_truth.py", {"judging"}, marks=pytest.mark.slow),
         pytest.param("auditing/roles.py", set(), marks=pytest.mark.slow),  # nobody lies in this trial
         pytest.param("auditing/runner.py", set(), marks=pytest.mark.slow),

@@ -16,12 +16,12 @@ from securetm.accounting.ledger.accounts import RunAccount
 from securetm.aggregation.masked import coordinator_round
 from securetm.aggregation.masked.party_round import MaskedPartyRound
 from securetm.aggregation.masked.prekeys import Prekeys
+from securetm.answers.block_sums import PartialSum
 from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.record import RefusalRecord
 from securetm.auditing.refusals import tried_violations
 from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
-from securetm.block_sums import PartialSum
 from securetm.federation.budget.guard import BudgetGuard
 from securetm.federation.party.failure_log import FailureLog
 from securetm.federation.party.party import Party

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.block_answers import files_in
+from securetm.answers.block_answers import files_in
+from securetm.answers.route import Route
 from securetm.contracts import Answer, Cohort, Keeping, Memory, RoundContext
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_build import CorpusBuild
@@ -17,7 +18,6 @@ from securetm.corpus.records import Columns
 from securetm.entropy import OperatingSystem
 from securetm.errors import Mistake
 from securetm.models.lda.lda import LDA
-from securetm.route import Route
 from securetm.testing.few_blocks import InAnyOrder
 
 COHORT = Cohort(b"", 0, ("party",))

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from securetm.block_answers import IN_PROCESS, files_in
+from securetm.answers.block_answers import IN_PROCESS, files_in
+from securetm.answers.route import Route
 from securetm.contracts import Answer, Cohort, Engine, Keeping, Memory, RoundContext
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_build import CorpusBuild
 from securetm.corpus.records import Columns
 from securetm.entropy import OperatingSystem
 from securetm.plans.profiles import make_model
-from securetm.route import Route
 
 from ..models.small_models import EMBEDDED, small_settings
 

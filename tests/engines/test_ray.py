@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from lab.synthetic_documents import SyntheticStream, write_stream
-from securetm.block_answers import IN_PROCESS, files_in
+from securetm.answers.block_answers import IN_PROCESS, files_in
+from securetm.answers.route import Route
 from securetm.contracts import Cohort, Engine, Keeping, Mechanism, Memory, Query, RoundContext
 from securetm.corpus.corpus import Corpus
 from securetm.engines.listening import family, heard_elsewhere, listened
 from securetm.engines.ray_engine import RayEngine
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.models.lda.lda import LDA
-from securetm.route import Route
 from securetm.testing.few_blocks import OnShards
 
 from ..quick_part import quick

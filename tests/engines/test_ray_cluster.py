@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.block_answers import IN_PROCESS
+from securetm.answers.block_answers import IN_PROCESS
 from securetm.contracts import Engine
 from securetm.engines.listening import family, is_loopback, listened
 from securetm.engines.ray_host import handle

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from securetm.accounting.ledger import Ledger
+from securetm.answers.route import compile_route
 from securetm.contracts import Cohort, Least, State, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -20,7 +21,6 @@ from securetm.federation.wire import wire
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of
 from securetm.plans.schema import Plan
-from securetm.route import compile_route
 
 SESSION = bytes(range(32))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from securetm.accounting.ledger import Ledger
+from securetm.answers.route import compile_route
 from securetm.contracts import Array, Cohort
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -18,7 +19,6 @@ from securetm.federation.party.party import Party
 from securetm.federation.questions import JOINT, TRAIN
 from securetm.federation.store import PartyStore
 from securetm.plans.profiles import cohort_of
-from securetm.route import compile_route
 from securetm.sessions.identities import public_identity
 from securetm.sessions.session_errors import SurvivorsChanged
 from securetm.sessions.survivors import SurvivorList

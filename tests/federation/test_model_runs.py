@@ -13,7 +13,8 @@ import pytest
 from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.ledger import Ledger
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
+from securetm.answers.route import compile_route
 from securetm.contracts import Answer, Array, Memory, State
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed
@@ -26,7 +27,6 @@ from securetm.models.lda.lda import LDA
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, read_profile
 from securetm.plans.schema import Plan
-from securetm.route import compile_route
 from securetm.stages import Unwatched
 
 from ..quick_part import quick

@@ -17,7 +17,7 @@ from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Failed

@@ -17,7 +17,7 @@ import pytest
 from safetensors import safe_open
 
 from securetm.aggregation.vectors import pack_vector
-from securetm.clipped_sum import blocks_of
+from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Block, Domain, Terms
 from securetm.federation import store
 from securetm.federation.party.kept import read_stored, stored

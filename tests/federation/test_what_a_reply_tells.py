@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from securetm.aggregation.homomorphic import encrypted_sessions
+from securetm.answers.route import compile_route
 from securetm.contracts import Answer, RoundContext, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -35,7 +36,6 @@ from securetm.federation.wire import wire
 from securetm.models.gradients import StepQuery
 from securetm.models.neural.network import NetworkShape
 from securetm.plans.profiles import cohort_of
-from securetm.route import compile_route
 from securetm.stages import Unwatched
 
 from .conftest import SUBJECTS, small_plan

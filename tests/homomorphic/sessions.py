@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from securetm.clipped_sum import blocks_of
+from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Aggregation, Answer, Array, Cohort, Entropy, Exchange, Roster, Terms
 from securetm.contracts import Session as SumSession
 from securetm.entropy import OperatingSystem, Seeded

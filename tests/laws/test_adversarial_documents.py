@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Array, Domain, Needs, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.mechanisms.clipping import at_most

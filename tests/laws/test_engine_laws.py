@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from securetm.block_answers import IN_PROCESS, BlockQuestion
+from securetm.answers.block_answers import IN_PROCESS, BlockQuestion
 from securetm.contracts import Engine
 from securetm.engines.local_pool import LocalPool
 from securetm.models.lda.lda import LDA

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Query, Terms
 from securetm.errors import BrokenPromise, SplitOwner
 from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut

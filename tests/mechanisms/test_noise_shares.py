@@ -11,6 +11,7 @@ from dp_accounting import GaussianDpEvent
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Array, Block, Cohort, Mechanism, Noised, Terms
+from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 from securetm.errors import BadSetting, NeedsIntegers, NeedsSum
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, NoiseOnNoise, NoiseWithoutClip, TooFewShares
@@ -19,7 +20,6 @@ from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.share_sums import gaussian_shares_divergence, skellam_divergence
 from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context
 from securetm.testing.stated_noise import discrete_gaussian, skellam
-from securetm.zcdp_event import SymmetricZCDpEvent
 from tests.mechanisms.noisy import BOUNDED, COUNTS, EACH, GRADIENT, REAL
 
 ORDERS = (2, 3, 7)

@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
+from securetm.answers.route import Route
 from securetm.contracts import INF, Array, Block, Cohort, Domain, Mechanism, NoiseBy, Noised, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
@@ -23,7 +24,6 @@ from securetm.mechanisms.normalising import TopicWise
 from securetm.mechanisms.quantising import Clamped, FixedPoint
 from securetm.mechanisms.rotating import Rotation
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
-from securetm.route import Route
 from securetm.testing.mechanism_laws import EmptyStore
 
 COHORT = Cohort(b"r" * 32, 0, tuple(f"party {n}" for n in range(7)), 6, 2)

@@ -10,7 +10,7 @@ import pytest
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import Kind
-from securetm.clipped_sum import blocks_of
+from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import PART, Answer, Array, Block, Cohort, Domain, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.federation.party.kept import KeptAnswer

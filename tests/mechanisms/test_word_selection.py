@@ -11,7 +11,7 @@ import pytest
 from dp_accounting import GaussianDpEvent
 from scipy import sparse
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Mechanism, Noised, Terms, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NeedsIntegers

@@ -6,7 +6,7 @@ import torch
 from safetensors import safe_open
 from scipy import sparse
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Block, Origin, OriginKind, Terms
 from securetm.errors import BadSetting, Failed, Mistake
 from securetm.models.estimator import Estimator, held_back

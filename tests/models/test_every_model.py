@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.models import MODELS
 from securetm.models.estimator import Estimator

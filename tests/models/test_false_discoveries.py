@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.lda import LDA

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lab.synthetic_documents import LdaNodes, lda_nodes
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.corpus.corpus import Corpus
 from securetm.mechanisms.clipping import at_most

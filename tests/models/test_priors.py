@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import digamma
 
 from lab.synthetic_documents import LdaNodes, lda_nodes
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.federation.questions import PerPerson
 from securetm.models.given_documents import BagOfWords, as_documents

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Documents, Query, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Failed, NoPersons

@@ -11,6 +11,7 @@ from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
+from securetm.answers.route import WordsNotSelected, compile_route
 from securetm.contracts import Answer, Query
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Unsound
@@ -30,7 +31,6 @@ from securetm.models.questions.word_sums import (
     required,
 )
 from securetm.plans.profiles import cohort_of, read_profile
-from securetm.route import WordsNotSelected, compile_route
 from securetm.testing.query_laws import QueryLaws, rows_of, summed
 
 LISTED = tuple(f"listed{number:04}" for number in range(3000))

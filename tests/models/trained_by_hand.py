@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.models.given_documents import as_documents
 

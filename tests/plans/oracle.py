@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from securetm.answers.route import compile_route
 from securetm.errors import Misuse, Unsound
 from securetm.federation.budget.prices import calibrated, spend_of
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions, before_training
@@ -25,7 +26,6 @@ from securetm.plans.agreement import Agreement, agree
 from securetm.plans.profiles import cohort_of
 from securetm.plans.recommend import plan_from_tables
 from securetm.resources import toml_names
-from securetm.route import compile_route
 
 FILE = Path(__file__).with_name("oracle.json")
 PARTIES = 5

@@ -39,7 +39,7 @@ from securetm.aggregation.masked.messages import (
 from securetm.aggregation.masked.party_round import Quorum, consent_body, pair_seed, self_seed
 from securetm.aggregation.masked.shares import MASK_KEY, SEED, seed_commitment, share_hash
 from securetm.aggregation.masked.stored_setups import CoordinatorMemory, Policy
-from securetm.clipped_sum import blocks_of
+from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import PART, Answer, Message, Parcel, Terms
 from securetm.errors import BadVector, Malformed, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange

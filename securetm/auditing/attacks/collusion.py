@@ -22,6 +22,7 @@ from securetm.aggregation.masked.mask_stream import Mask, apply_masks
 from securetm.aggregation.masked.messages import HEADER_SIZE, Header, Kind, Place, read_header, read_place, read_share
 from securetm.aggregation.masked.party_round import pair_seed, self_seed
 from securetm.aggregation.masked.stored_setups import Prepared
+from securetm.answers.clipped_sum import blocks_of
 from securetm.auditing.attack import Attack, Effort, Estimate, GroundTruth, Proportion, RoundReconstruction, Score
 from securetm.auditing.parts.gradients import GRADIENT, gradients, invert_gradient, layers_of, without
 from securetm.auditing.parts.reconstruction_scores import DOCUMENTS, EXACT, LINKS, TOGETHER, WORDS, judged, judged_documents
@@ -39,7 +40,6 @@ from securetm.auditing.views import (
     totals,
     vector_at,
 )
-from securetm.clipped_sum import blocks_of
 from securetm.contracts import PART, Array, NoiseBy, Profile, Terms, Unit
 from securetm.federation.questions import TRAIN
 from securetm.mechanisms.noise_shares import NoiseShares

@@ -17,6 +17,7 @@ from scipy import sparse
 from securetm.accounting.composition import total
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
+from securetm.answers.route import Route, Step, compile_route
 from securetm.auditing.attack import (
     EVERY_MODEL,
     Attack,
@@ -69,7 +70,6 @@ from securetm.mechanisms.noise_shares import honest_shares
 from securetm.models.given_documents import BagOfWords
 from securetm.models.questions.word_sums import WordSums
 from securetm.plans.profiles import cohort_of
-from securetm.route import Route, Step, compile_route
 
 # ---- sums of few numbers, made through a profile's own mechanisms ---------------------------------------------------
 # Makes one noised sum many times with a profile's own mechanisms, with and without one canary. It attacks nothing.

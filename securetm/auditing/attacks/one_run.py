@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
+from securetm.answers.route import Route
 from securetm.auditing.attack import EVERY_MODEL, Attack, Challenge, Effort, Estimate, GroundTruth, Score
 from securetm.auditing.parts.empirical_epsilon import (
     gaussian_epsilon,
@@ -32,7 +33,6 @@ from securetm.contracts import Array, Budget, ClippedSum, Losses, Memory
 from securetm.errors import Mistake
 from securetm.federation.questions import PAIRS, Questions
 from securetm.plans.profiles import cohort_of
-from securetm.route import Route
 
 # ---- how much of each canary's row is in what an adversary saw ------------------------------------------------------
 # How much of each canary's row is in what an adversary saw of a run: one score a canary, whatever is made of them.

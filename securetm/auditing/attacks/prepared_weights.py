@@ -12,6 +12,7 @@ from typing import Self, cast
 
 import numpy as np
 
+from securetm.answers.route import Route
 from securetm.auditing.attack import Attack, Challenge, Effort, Estimate, GroundTruth, MemoryStore, Score, stacked
 from securetm.auditing.parts.gradients import network_shape
 from securetm.auditing.views import REQUEST, AdversaryView, PublicFacts
@@ -21,7 +22,6 @@ from securetm.federation.questions import TRAIN, Questions
 from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.neural_model import NeuralTopicModel
 from securetm.plans.profiles import cohort_of
-from securetm.route import Route
 
 DOCUMENTS, STATES = "documents", "states"
 FARTHEST = "distance of neighbouring sums, in sensitivities that the terms state"

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.auditing.attack import EVERY_MODEL, Attack, Challenge, Effort, GroundTruth, Proportion, Score
 from securetm.auditing.parts.gradients import GRADIENT, estimated_counts, layers_of
 from securetm.auditing.parts.gradients import words_in as words_in_gradient
 from securetm.auditing.record import Example
 from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, party_vectors, totals
-from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Budget
 from securetm.federation.questions import JOINT, TRAIN, WORDS
 from securetm.models.given_documents import BagOfWords

@@ -13,6 +13,7 @@ from numba import njit
 from scipy import sparse
 from scipy.sparse.linalg import lsqr
 
+from securetm.answers.route import compile_route
 from securetm.auditing.attack import Challenge, Effort, Estimate, GroundTruth, MemoryStore, Proportion, Score, stacked
 from securetm.auditing.record import Curve
 from securetm.auditing.verdicts import of_each
@@ -23,7 +24,6 @@ from securetm.errors import BadSetting
 from securetm.federation.questions import TRAIN, Questions
 from securetm.models.given_documents import BagOfWords
 from securetm.plans.profiles import cohort_of
-from securetm.route import compile_route
 
 # ---- the largest log-likelihood of a document that any shares of given topics reach, compiled -----------------------
 # Manzonelli, Zhang and Vadhan (2024) recognise members by this number.

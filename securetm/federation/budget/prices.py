@@ -19,6 +19,7 @@ from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import total
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
+from securetm.answers.route import Route, compile_route
 from securetm.contracts import Budget, Mechanism, Unit
 from securetm.errors import BadSetting
 from securetm.federation.origins import before_in_trial
@@ -27,7 +28,6 @@ from securetm.models.trials import check_additive
 from securetm.plans.agreement import Agreement
 from securetm.plans.origins import check_units
 from securetm.plans.profiles import cohort_of, count_of_parties
-from securetm.route import Route, compile_route
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent

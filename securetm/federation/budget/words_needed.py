@@ -11,6 +11,7 @@ from math import ceil, sqrt
 
 import numpy as np
 
+from securetm.answers.route import compile_route
 from securetm.contracts import Cohort, NamingThreshold, Profile
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.public_words import USUAL_LENGTH, ExpectedWords, expected, public_shares
@@ -20,7 +21,6 @@ from securetm.models.questions.word_sums import ROUNDS, USUAL_WORDS, WordSums, r
 from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import cohort_of, count_of_parties, words_in_sums
 from securetm.plans.schema import TokeniserChoice, VocabularyChoice
-from securetm.route import compile_route
 from securetm.wording import counted
 
 MORE_WORDS = (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, State, TopicModel
 from securetm.contracts.model import MOST_TOPICS
 from securetm.federation.party.documents import PartyDocuments

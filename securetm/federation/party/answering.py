@@ -14,6 +14,7 @@ import numpy as np
 
 from securetm.accounting.ledger.all_runs import NO_BUDGET
 from securetm.aggregation.vectors import pack_vector, unpack_vector
+from securetm.answers.route import ClippedAnswer, Route
 from securetm.contracts import Cohort, Mechanism, Message, Noised, Query, RoundContext, State
 from securetm.corpus.corpus import Corpus
 from securetm.errors import CohortTooSmall, NotInCohort
@@ -37,7 +38,6 @@ from securetm.federation.refusal_errors import (
 from securetm.federation.round_identity import compile_question, digest_of_arrays
 from securetm.federation.wire import wire
 from securetm.models.trials import check_rows
-from securetm.route import ClippedAnswer, Route
 from securetm.settings import digest
 
 

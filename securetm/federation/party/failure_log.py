@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from securetm.block_sums import RowFailure
+from securetm.answers.block_sums import RowFailure
 from securetm.errors import SecuretmError
 from securetm.federation.store import LONGEST_REASON, PartyStore, named
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from securetm.accounting.ledger import Ledger
-from securetm.block_answers import IN_PROCESS
+from securetm.answers.block_answers import IN_PROCESS
 from securetm.contracts import Engine, Least, OriginKind, StartingInput, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import open_corpus

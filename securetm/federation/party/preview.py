@@ -13,6 +13,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
+from securetm.answers.route import compile_route
 from securetm.federation.budget.prices import bill_of
 from securetm.federation.origins import before_in_ledger
 from securetm.federation.party.joining import Joining
@@ -31,7 +32,6 @@ from securetm.federation.questions import (
 from securetm.plans.agreement import Agreement
 from securetm.plans.origins import accepted_as
 from securetm.plans.profiles import cohort_of
-from securetm.route import compile_route
 
 _WHAT = {
     WORDS: "every word of your documents",

@@ -16,13 +16,13 @@ from typing import Protocol
 
 import numpy as np
 
+from securetm.answers.route import compile_route
 from securetm.contracts import RoundContext, Sampling
 from securetm.federation.budget.prices import bill_of
 from securetm.federation.party.party import Party
 from securetm.federation.party.state import PartyState
 from securetm.federation.questions import JOINT, PAIRS, TRAIN
 from securetm.plans.profiles import cohort_of
-from securetm.route import compile_route
 
 FINEST = 1 / 16  # seconds: times are this number, twice this number, four times, and so on
 ROOM = 2.0  # a beat is so many times what the longest answer took when it was measured

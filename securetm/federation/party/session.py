@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from securetm.answers.route import Route
 from securetm.contracts import Exchange, Message, Parcel, Roster, RoundContext, Session
 from securetm.errors import UnknownRound
 from securetm.federation.budget.guard import BudgetGuard
@@ -19,7 +20,6 @@ from securetm.federation.party.state import PartyState
 from securetm.federation.refusal_errors import OutOfTurn, TooManySetups, WrongRound
 from securetm.federation.round_identity import preparation_identity
 from securetm.federation.wire import wire
-from securetm.route import Route
 from securetm.sessions.identities import COORDINATOR, identity_of
 
 MOST_PREPARED = 1024  # rounds by one set-up

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from securetm.accounting.ledger import Ledger
-from securetm.block_answers import IN_PROCESS, files_in
+from securetm.answers.block_answers import IN_PROCESS, files_in
 from securetm.contracts import IN_MEMORY, Answer, Array, Engine, Entropy, Keeping, Memory, State
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Mistake, Refused

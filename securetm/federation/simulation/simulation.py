@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from securetm.accounting.ledger import Ledger
-from securetm.block_answers import IN_PROCESS
+from securetm.answers.block_answers import IN_PROCESS
 from securetm.contracts import Engine
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Unit
 from securetm.federation.questions import PerPerson
 from securetm.models.bags import Completion

@@ -8,7 +8,7 @@ from math import lgamma
 import numpy as np
 import pytest
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.counting import Assignments

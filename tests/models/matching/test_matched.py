@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Needs, Unit
 from securetm.errors import Failed, Mistake
 from securetm.models.given_documents import as_documents

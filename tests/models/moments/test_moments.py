@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import securetm
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BrokenPromise, Failed

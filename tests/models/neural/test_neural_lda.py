@@ -4,7 +4,7 @@ import torch
 from scipy import sparse
 from torch.nn import functional
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.models.given_documents import as_documents
 from securetm.models.neural.network import NetworkShape, Prior

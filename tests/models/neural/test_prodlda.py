@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.models.given_documents import as_documents
 from securetm.models.neural.network import NetworkShape, Prior

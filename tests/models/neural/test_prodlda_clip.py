@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Block, Terms
 from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.network import NetworkShape

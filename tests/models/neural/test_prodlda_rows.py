@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA

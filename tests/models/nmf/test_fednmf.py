@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, State, Unit
 from securetm.models.fednmf import CriticShape, FedNMF, WordRows, smile
 from securetm.models.gradients import SERVER_STEPS

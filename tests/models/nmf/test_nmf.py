@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import nnls
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.models.bags import Bags
 from securetm.models.given_documents import BagOfWords

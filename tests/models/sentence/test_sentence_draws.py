@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.questions import PerPerson

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import securetm
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Mistake

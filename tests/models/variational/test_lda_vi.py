@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.special import digamma as scipy_digamma
 from scipy.special import gammaln
 
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.errors import BadSetting
 from securetm.models.bags import Bags

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
-from securetm.block_sums import JoinedBlocks, Node, PartialSum
-from securetm.clipped_sum import ClippedRowSum
+from securetm.answers.block_sums import JoinedBlocks, Node, PartialSum
+from securetm.answers.clipped_sum import ClippedRowSum
+from securetm.answers.row_failures import SoundRows
 from securetm.contracts import (
     IN_MEMORY,
     INF,
@@ -29,7 +30,6 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
-from securetm.row_failures import SoundRows
 
 T = TypeVar("T")
 R = TypeVar("R")

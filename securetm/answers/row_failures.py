@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.block_sums import PartialSum, RowFailure
+from securetm.answers.block_sums import PartialSum, RowFailure
 from securetm.contracts import Array, Memory, Terms, Unit
 
 Answered = Callable[[Any, Memory, np.random.Generator], PartialSum]  # the sum over documents; it changes the memory

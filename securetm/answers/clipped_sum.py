@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from securetm.block_sums import PartialSum
+from securetm.answers.block_sums import PartialSum
 from securetm.contracts import INF, Array, Domain, Losses, Rows, Terms, Unit
 from securetm.errors import BrokenPromise, NoPersons, SplitOwner
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from securetm.block_answers import IN_PROCESS, BlockQuestion, summed_by_blocks
-from securetm.block_sums import PartialSum, RowFailure
-from securetm.clipped_sum import ClippedRowSum, blocks_of
+from securetm.answers.block_answers import IN_PROCESS, BlockQuestion, summed_by_blocks
+from securetm.answers.block_sums import PartialSum, RowFailure
+from securetm.answers.clipped_sum import ClippedRowSum, blocks_of
 from securetm.contracts import (
     BLOCK_DOCUMENTS,
     IN_MEMORY,
