@@ -104,7 +104,7 @@ class CommandLineText(str):
 
 def from_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     """The dataclass `cls` with the settings of one table; missing ones keep their defaults. All mistakes are told at once."""
-    hints = _hints(cast(Any, cls))
+    hints = _hints(cast("Any", cls))
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
     mistakes, values = Mistakes(), dict[str, Any]()
     for name, value in table.items():
@@ -118,7 +118,7 @@ def from_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
             require(name in table, where, name, None)
     made = _made(cls, values, needed, mistakes, table.keys() - values.keys())
     mistakes.tell()
-    return cast(T, made)
+    return cast("T", made)
 
 
 def _made(

@@ -29,7 +29,7 @@ from securetm.reports.pages import in_html
 from securetm.reports.progress import Bars
 from securetm.reports.terminal import Screen
 from securetm.reports.topics import topics_csv
-from securetm.runs.federation_result import FederationResult
+from securetm.runs.finished import FederationResult
 from tests.reports.audits import AUDIT, finding
 from tests.reports.standings import facts
 from tests.test_house import PACKAGE, files, tree

@@ -115,5 +115,5 @@ def _comments_in(source: str) -> dict[str, str]:
     lines, (tree,) = source.splitlines(), ast.parse(source).body
     assert isinstance(tree, ast.ClassDef)
     fields = [node for node in tree.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
-    named = {cast(ast.Name, node.target).id: lines[(node.end_lineno or node.lineno) - 1] for node in fields}
+    named = {cast("ast.Name", node.target).id: lines[(node.end_lineno or node.lineno) - 1] for node in fields}
     return {name: line.partition("  # ")[2] for name, line in named.items() if "  # " in line}

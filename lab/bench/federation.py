@@ -259,8 +259,8 @@ def _coordinate(to: Any, home: Path, load: PlannedSession) -> None:
 def _hub(home: Path) -> Iterator[Any]:
     from securetm.credentials.key_files import Keys
     from securetm.credentials.roster_file import read_roster
+    from securetm.federation.network.connections import SpoolRoom
     from securetm.federation.network.hub import Hub
-    from securetm.federation.network.spool import SpoolRoom
 
     roster = read_roster(home / "roster.toml")
     hub = Hub(Keys.open(home / COORDINATOR), roster, _agreed(), SpoolRoom(home / "spool"), roster.address)

@@ -94,7 +94,7 @@ class BlockQuestion:
         added = ClippedRowSum(self.terms, self.radius, self._on_rows, persons=persons)
         with np.errstate(all="ignore"):  # an overflow counts as zero, and a warning would reveal such documents
             if self.terms.names_words:
-                return PartialSum(added.named(*cast(NamingQuery, self.query).own_words(documents)))
+                return PartialSum(added.named(*cast("NamingQuery", self.query).own_words(documents)))
             self.query.answer(documents, added, memory, rng)
         return added.partial()
 

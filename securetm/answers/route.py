@@ -192,7 +192,7 @@ class Route:
         else:
             whole = question.answer(documents.gathered(), memory, rng)
         if self.row_terms.names_words:
-            whole = self._named(cast(NamingQuery, query), documents, whole, context)
+            whole = self._named(cast("NamingQuery", query), documents, whole, context)
         return self._answer_of(whole, context, len(documents))
 
     def empty_answer(self, context: RoundContext) -> ClippedAnswer:

@@ -121,7 +121,7 @@ def replayed_tables(
     folder: RunFolder, vocabulary: tuple[str, ...], states: Mapping[tuple[int, str], State], serial: int, name: str
 ) -> TopicTables:
     """The table that this party counted in this round, and the table of the words before noise."""
-    model, state = cast(Matched, folder.agreement.model), states[serial, name]
+    model, state = cast("Matched", folder.agreement.model), states[serial, name]
     with closing(make_party(folder, name)) as party:
         known = PartyDocuments(party.corpus)
         known.adopt(vocabulary, folder.agreement)
@@ -129,7 +129,7 @@ def replayed_tables(
         noised = _behind_noise(party, documents, model.query(state))
     start = model.table(state)
     held = _RecordedDocuments(model.read(noised, start.words))
-    counted = model.trained(start, cast(SampledDocuments, held), held.names(noised.keys))
+    counted = model.trained(start, cast("SampledDocuments", held), held.names(noised.keys))
     if noised.perturbed is None:
         return TopicTables(counted, counted)
     real = np.zeros(counted.shape)

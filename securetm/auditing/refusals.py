@@ -33,10 +33,9 @@ from securetm.federation.budget.guard import BudgetGuard
 from securetm.federation.budget.witness import head_of
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.rounds import NoBudgetLeft, PartyRefused
-from securetm.federation.coordinator.words import tell_words
+from securetm.federation.coordinator.words import message_of, tell_words
 from securetm.federation.document_minimum import TooFewToTakePart, fewest_left
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.party.words import message_of
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.refusal_errors import BelowMinimum, OutOfBudget
 from securetm.federation.simulation.simulation import train

@@ -253,10 +253,10 @@ def _most_bytes_of(paced: PacedParty) -> Any:
 
 def _connections(folder: RunFolder, members: tuple[str, ...]) -> tuple[Hub, dict[str, Dialer]]:
     """The coordinator's end and each party's. Keys, authority and roster are made for this run alone."""
+    from securetm.federation.network.connections import SpoolRoom
     from securetm.federation.network.dialing import Dialer
     from securetm.federation.network.events import Agreed
     from securetm.federation.network.hub import Hub
-    from securetm.federation.network.spool import SpoolRoom
 
     keys, roster = _keys_and_roster(folder, members)
     agreed = Agreed(folder.agreement.digest, folder.agreement.profile.digest)

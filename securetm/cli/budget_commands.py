@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,9 +18,6 @@ from securetm.cli.budget_people import Counted, EachPerson, PersonColumn, Person
 from securetm.cli.budget_plan import plan
 from securetm.cli.forecast_command import forecast
 from securetm.cli.json_output import Json, print_json
-
-if TYPE_CHECKING:
-    pass
 
 Html = Annotated[Path | None, typer.Option(help="Write all of it to this file too, as one page that loads nothing.")]
 Documents = Annotated[int | None, typer.Option(help="Documents of all parties together.")]

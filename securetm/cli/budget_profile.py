@@ -13,9 +13,8 @@ from securetm.contracts import NoiseBy
 from securetm.corpus.public_words import USUAL_LENGTH
 from securetm.corpus.word_vectors import installed_vectors
 from securetm.errors import BadSetting
-from securetm.federation.budget.forecast import forecast_with
+from securetm.federation.budget.forecast import asked_about, forecast_with, needed_by
 from securetm.federation.budget.prices import bill_of, calibrated
-from securetm.federation.budget.words_needed import asked_about, needed_by
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.forecast import LENGTHS, Forecast, best_settings, setting_under

@@ -80,9 +80,9 @@ def _prepared(party: Path, passphrase_file: Path | None, *, tells: bool) -> Join
 
 def _tell_coordinator(party: str, keys: Keys, roster: FederationRoster, reason: str) -> None:
     """Tells the coordinator why this party does not take part; what is wrong here is told by whoever called."""
-    from securetm.federation.declining import REASONS
     from securetm.federation.network.dialing import Dialer
     from securetm.federation.network.events import Agreed
+    from securetm.federation.refusal_errors import REASONS
     from securetm.reports.terminal import screen
 
     heard = Dialer(party, keys, roster, Agreed(bytes(32), bytes(32)), lambda: 0).decline(reason)

@@ -190,7 +190,7 @@ def _run(
 
     to, (chosen, workers) = screen(), _computing(*computing)
     with _getting_ready(to, json):
-        from securetm.federation.budget.words_needed import check_words, in_words
+        from securetm.federation.budget.forecast import check_words, in_words
         from securetm.federation.document_minimum import delta_said, units_of
         from securetm.federation.folder import begin, reopen
         from securetm.federation.simulation.simulation import execute
@@ -315,7 +315,7 @@ def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, Corpus], t
 
 def _say_what_to_expect_of_a_list(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
     """Says how many words of a language's public list can be expected, given only how many documents there are."""
-    from securetm.federation.budget.words_needed import expected_in_words, expected_words
+    from securetm.federation.budget.forecast import expected_in_words, expected_words
 
     expected = expected_words(plan.vocabulary, plan.tokeniser, sum(map(len, corpora.values())))
     if expected is not None:

@@ -40,7 +40,7 @@ def serve(
 
     keep_out_of_core_dumps()
     chosen = read_plan(plan, plan_settings(set_ or []))  # a mistake in it is told at once; what follows takes seconds to load
-    from securetm.federation.coordinator.operating import CoordinatorFiles, operated
+    from securetm.federation.coordinator.serving import CoordinatorFiles, operated
     from securetm.reports.keys import show_warnings
     from securetm.reports.statement.write import write_release
 
@@ -82,19 +82,19 @@ def _shown(choice: CoordinatorChoice, serving: Serving, *, dashboard: bool) -> I
     from securetm.reports.terminal import screen
 
     def facts() -> Mapping[str, Any]:
-        return serving.standing.facts().tables()
+        return serving.status.facts().tables()
 
     with ExitStack() as opened:
         if choice.metrics:
             host, _, port = str(choice.metrics).rpartition(":")
-            pages = {"/metrics": metrics_page(serving.standing.facts)}
+            pages = {"/metrics": metrics_page(serving.status.facts)}
             opened.enter_context(LocalPages(pages, int(port), host or "127.0.0.1"))
         if choice.status:
             opened.enter_context(LocalPages(status_pages(facts), choice.status))
         if dashboard and screen().is_terminal:
             opened.enter_context(_dashboard(facts))
         elif dashboard:
-            serving.standing.tell = _note
+            serving.status.tell = _note
         yield
 
 

@@ -53,7 +53,7 @@ class EngineChoice:
 
     def make(self) -> Engine:
         """The engine. Its workers start with its first tasks."""
-        return cast(Engine, from_table(ENGINES.load(self.kind), self.settings, WHERE))
+        return cast("Engine", from_table(ENGINES.load(self.kind), self.settings, WHERE))
 
 
 def _kind_in(table: Mapping[str, Any]) -> str:

@@ -13,15 +13,74 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, Self, TypeVar, cast
 
 from securetm.contracts import Engine
-from securetm.engines.tasks import Event, carried_out, packed, unpacked
-from securetm.engines.worker_process import HELLO, TASK, WORK
+from securetm.engines.tasks import Event, carried_out, packed, packed_outcome, tried, unpacked
 from securetm.settings import require
 
+HELLO, WORK, TASK = b"hello", b"work", b"task"  # the first message of a worker; what goes before a message to it
+
+
+def serve(channel_number: int) -> None:
+    """Answers on the channel with that number until its other end closes."""
+    channel, inbox = Connection(channel_number), SimpleQueue[bytes]()
+    Thread(target=_receive, args=(channel, inbox), daemon=True).start()
+    _send(channel, HELLO)
+    work: Callable[[Any], Any] = _no_work
+    while True:
+        kind, content = inbox.get(), inbox.get()
+        if kind == WORK:
+            work = _unpacked_work(content)
+        else:
+            _send(channel, packed_outcome(tried(_with_unpacked(work), content)))
+
+
+def _receive(channel: Connection, inbox: SimpleQueue[bytes]) -> None:
+    """Takes messages in a thread of its own, so that the end of the party's process is seen in the middle of a task too."""
+    try:
+        while True:
+            inbox.put(channel.recv_bytes())
+    finally:
+        os._exit(0)  # nothing is left to do, and nobody to tell
+
+
+def _send(channel: Connection, content: bytes) -> None:
+    with suppress(BrokenPipeError, ConnectionResetError):  # the other thread sees it too, and ends the process
+        channel.send_bytes(content)
+
+
+def _unpacked_work(content: bytes) -> Callable[[Any], Any]:
+    """The work of a call; where it cannot be made here, work that says so of each task."""
+    try:
+        found: Callable[[Any], Any] = unpacked(content)
+    except Exception as problem:  # noqa: BLE001 - a module of a stranger that cannot be imported here, for one
+        return _Refused(problem)
+    return found
+
+
+def _with_unpacked(work: Callable[[Any], Any]) -> Callable[[bytes], Any]:
+    return lambda content: work(unpacked(content))
+
+
+class _Refused:
+    """Work that could not be made here."""
+
+    def __init__(self, problem: Exception) -> None:
+        self._problem = problem
+
+    def __call__(self, _: Any) -> Any:
+        raise self._problem
+
+
+def _no_work(_: Any) -> Any:
+    raise AssertionError("a task came before its work")
+
+
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-_BEGIN = "import sys; sys.path[:] = {path!r}; from securetm.engines.worker_process import serve; serve({channel})"
+_BEGIN = "import sys; sys.path[:] = {path!r}; from securetm.engines.local_pool import serve; serve({channel})"
 _DYING = 10.0  # seconds that a process may take from closing its files to its end
 
 
@@ -158,7 +217,7 @@ class _LocalCrew:
     def events(self) -> Sequence[Event]:
         """Waits until a busy worker has a result or is lost; nothing, if that was of an earlier call or it has only begun."""
         busy = {worker.channel: worker for worker in self._workers.values() if worker.busy}
-        ready = [busy[cast(Connection, channel)] for channel in wait(list(busy))]
+        ready = [busy[cast("Connection", channel)] for channel in wait(list(busy))]
         return [event for worker in ready if (event := self._heard(worker)) is not None]
 
     def close(self) -> None:

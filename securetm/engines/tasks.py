@@ -48,7 +48,7 @@ class TriedTask(Generic[R]):
             raise self.error from Failed(
                 "this happened in a worker, at {where}", hint="read the error that this one is the cause of", where=self.where
             )
-        return cast(R, self.result)
+        return cast("R", self.result)
 
 
 def packed(what: str, thing: object) -> bytes:

@@ -48,7 +48,8 @@ from securetm.version import __version__
 
 RUN, KEPT = "run.json", "kept.json"
 DIGESTS_VERSION = 1
-_OTHERS = (KEPT, LOCK, "serve.jsonl", PULSE)  # a coordinator writes into these also after the run has ended
+LOG = "serve.jsonl"  # of a coordinator that serves
+_OTHERS = (KEPT, LOCK, LOG, PULSE)  # a coordinator writes into these also after the run has ended
 ADDED = ("audits/", "labels.json", "release/statement")  # later: trials, names of topics, what is said of what leaves
 _DATABASES, _BESIDE = (".sqlite", ".ledger", ".others"), ("-wal", "-shm", "-journal")
 

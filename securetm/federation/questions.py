@@ -5,23 +5,45 @@ So only the name travels. The state that a question is about comes from the coor
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
-from securetm.contracts import INF, Array, ClippedSum, Memory, NamingQuery, Query, Rows, State, Terms, Unit
+from securetm.answers.route import Route, compile_route
+from securetm.contracts import (
+    INF,
+    Array,
+    ClippedSum,
+    Cohort,
+    Least,
+    Memory,
+    NamingQuery,
+    Needs,
+    Profile,
+    Query,
+    Rows,
+    State,
+    Terms,
+    TopicModel,
+    Unit,
+)
 from securetm.errors import SecuretmError, Unsound
 from securetm.federation.refusal_errors import BadState, NotPaidFor, UnknownQuestion
-from securetm.models.public_knowledge import without_public
+from securetm.federation.wire import wire
+from securetm.federation.wire.wire import LONGEST_SIGNED, MOST_LINKED
+from securetm.models.public_knowledge import MOST_DIMENSIONS, without_public
 from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut
-from securetm.models.questions.word_sketch import WordSketch
+from securetm.models.questions.word_sketch import LONGEST, WordSketch
 from securetm.models.questions.word_sums import OPEN, OPEN_BYTES, WordSums
 from securetm.models.questions.word_sums import ROUNDS as ROUNDS_OF_WORDS
 from securetm.models.questions.words import DocumentFrequencies, WordList
 from securetm.plans.agreement import Agreement
-from securetm.plans.profiles import words_in_sums
+from securetm.plans.profiles import cohort_of, words_in_sums
 from securetm.plans.schema import MOMENTS
 from securetm.settings import digest
 
@@ -210,11 +232,11 @@ class PerPerson:
 
     def own_words(self, documents: Any) -> tuple[Rows, Array, Array]:
         """Those of the question, where it is one about words."""
-        return cast(NamingQuery, self.query).own_words(documents)
+        return cast("NamingQuery", self.query).own_words(documents)
 
     def row(self, words: Sequence[str], counts: Array, documents: int) -> Array:
         """That of the question, where it is one about words."""
-        return cast(NamingQuery, self.query).row(words, counts, documents)
+        return cast("NamingQuery", self.query).row(words, counts, documents)
 
 
 def _check_shapes(state: State, template: Mapping[str, Array]) -> None:
@@ -267,3 +289,147 @@ def is_fixed(agreement: Agreement) -> bool:
 def cohort_size(parties: int, agreement: Agreement) -> int:
     """Returns how many parties a training round is asked of."""
     return min(agreement.plan.federation.cohort or parties, parties)
+
+
+def compile_question(
+    questions: Questions, session: bytes, ask: wire.Ask, about: State, keys: Mapping[str, bytes]
+) -> tuple[Query, Route, Cohort]:
+    """Returns the query, its route, and the cohort with the round id that both roles must compute for this message.
+
+    The question is `about` this state. The message has no state where the parties hold their own. `keys` are the members'
+    public keys, from the role's own roster.
+    """
+    agreement = questions.agreement
+    query = questions.make(ask.question, about)
+    named = question_identity(ask.question, ask.number, query.terms)
+    who = {"identities": tuple(keys.get(member, b"") for member in ask.members)}
+    meant_by: dict[str, Any] = {**who, "least": Least(ask.least_parties, ask.least_documents), "question": named}
+    cohort = cohort_of(agreement.profile, ask.members, number=ask.number, seed=agreement.plan.seed, **meant_by)
+    route = compile_route(query.terms, agreement.profile, cohort)
+    meant = (agreement.profile.digest, state_digest(ask.state, route.terms), questions.words(ask.question))
+    identity = round_identity(session, ask.question, cohort, ask.serial, route.terms, *meant)
+    return query, route, replace(cohort, round_id=identity)
+
+
+def round_identity(
+    session: bytes, question: str, cohort: Cohort, serial: int, terms: Terms, under: bytes, about: bytes, words: bytes
+) -> bytes:
+    """Returns the round id. It binds the question, cohort, profile (`under`), state (`about`) and words.
+
+    The cohort is its members' names and public keys, and what their sum must hold at least.
+    """
+    promised = {name: _plain(value) for name, value in asdict(terms).items()}
+    least = [cohort.threshold, cohort.least.parties, cohort.least.documents]
+    who = [list(cohort.who), *least, cohort.colluding, cohort.seed]
+    return digest([session.hex(), question, cohort.number, serial, who, promised, under.hex(), about.hex(), words.hex()])
+
+
+def question_identity(question: str, number: int, terms: Terms) -> bytes:
+    """Returns the name of a question: the same in every session, and about the corpus alone also at every number."""
+    return digest([question, None if terms.data_only else number])
+
+
+def preparation_identity(session: bytes, number: int, rounds: int) -> bytes:
+    """Returns the name of one set-up of the aggregation."""
+    return digest([session.hex(), "prepare", number, rounds])
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value that JSON can hold: infinity as text, a choice as its name."""
+    return value.value if isinstance(value, Enum) else str(value) if isinstance(value, float) else value
+
+
+def state_digest(state: State, terms: Terms) -> bytes:
+    """Returns the hash of the state that a question is about.
+
+    Where a sum is asked for, a coordinator that shows two parties different states gets two round ids and no sum. Where each
+    answer is used by itself, the states may differ.
+    """
+    return b"" if terms.needs is Needs.EACH else digest_of_arrays(state)
+
+
+def digest_of_arrays(state: State) -> bytes:
+    """Returns the hash of named arrays, with their types and shapes."""
+    whole = hashlib.sha256()
+    for name in sorted(state):
+        array = np.ascontiguousarray(state[name])
+        whole.update(f"{name} {array.dtype.str} {array.shape};".encode())
+        whole.update(array.data)
+    return whole.digest()
+
+
+ROOM = 4_096  # bytes for hashes, numbers and names in any message
+_FINISHED = 4  # times a state as questions show it: a finished one holds an optimiser's moments, or noised sums, as well
+_TINY = (24, 48)  # words: from two sizes follows the size of a state over any number of them
+
+
+@dataclass
+class RequestLimits:
+    """The most bytes of each kind of body that a party reads, given the words agreed on so far."""
+
+    members: tuple[str, ...]
+    questions: Questions
+    parcel: int = 0  # the longest message to a party in the exchange under way
+    _state: dict[int, int] = field(default_factory=dict)  # by number of words
+
+    def of_bodies(self) -> Mapping[str, int]:
+        """Returns the bounds by the name of the body on the wire."""
+        named = sum(len(member.encode()) + 8 for member in self.members)
+        signed = len(self.members) * (LONGEST_SIGNED + 8)
+        most = {
+            "invite": named,
+            "adopt": self._words,
+            "ask": named + signed + 10 * len(self.members) + self._stated(),
+            "prepare": 0,
+            "forward": self.parcel,
+            "witness": signed + 8 * len(self.members) + MOST_LINKED,
+            "links": signed,
+            "finish": _FINISHED * self._stated() + self._public(),
+        }
+        return {body: size + ROOM for body, size in most.items()}
+
+    @cached_property
+    def _words(self) -> int:
+        agreement = self.questions.agreement
+        choice = agreement.plan.vocabulary
+        listed = sum(len(word.encode()) + 1 for word in agreement.words or agreement.base_words)
+        if agreement.words is not None:
+            return listed
+        if choice.source == JOINT:
+            return listed + min(choice.max_words, choice.most_candidates) * (LONGEST + 1)
+        return MOST_WORD_BYTES
+
+    def _public(self) -> int:
+        """Returns the bytes of the public knowledge that a finished model may hold."""
+        model, words = self.questions.agreement.model, len(self.questions.vocabulary)
+        each = model.most_shown_topics * 8 + MOST_DIMENSIONS * 4 + 8  # topics, vectors, frequencies
+        return words * each if model.starts_public else 0
+
+    def _stated(self) -> int:
+        """Returns the bytes of the largest state that a question may be about. Sums of words are about open ones."""
+        words = 0 if self.questions.candidates else len(self.questions.vocabulary)
+        if not words and words_in_sums(self.questions.agreement.profile):
+            return OPEN_BYTES
+        if words and words not in self._state:
+            self._state = {words: state_bytes(self.questions.agreement.model, words)}
+        return self._state.get(words, 0)
+
+
+def state_bytes(model: TopicModel, words: int) -> int:
+    """Returns the most bytes of a state over so many words: a model in training, a whole model, or a list of top words."""
+    (few, small), (more, large) = ((n, _bytes(model, n)) for n in _TINY)
+    training = small + (words - few) * max(0, large - small) // (more - few)
+    topics = model.most_shown_topics
+    whole = topics * (words + 1) * 8 if model.party_models else 0
+    return max(training, small, whole, topics * TOP_WORDS * 8)
+
+
+def _bytes(model: TopicModel, words: int) -> int:
+    fresh: State = model.start([f"word{number}" for number in range(words)], np.random.default_rng(0))
+    return sum(np.asarray(array).nbytes for array in model.for_party(fresh, "").values())
+
+
+def largest_reply(profile: Profile, parties: int, rounds: int, terms: Terms | None) -> int:
+    """The most bytes of a reply in a round with these terms, or in a set-up of so many rounds."""
+    up, _ = profile.aggregation.longest(parties, rounds, terms)
+    return up + parties * (LONGEST_SIGNED + 8) + (MOST_LINKED if profile.budget is not None else 0) + ROOM

@@ -85,7 +85,7 @@ class Estimator(TopicModel):
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """A model on which scikit-learn can note things."""
-        _take_notes(cast(Any, cls))
+        _take_notes(cast("Any", cls))
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
@@ -418,7 +418,7 @@ def _take_notes(cls: type) -> None:
 
     A dataclass gets the methods that freeze it after its class was made, so they are wrapped when the first model is made.
     """
-    freeze, keep = cast(Any, cls.__setattr__), cast(Any, cls.__delattr__)
+    freeze, keep = cast("Any", cls.__setattr__), cast("Any", cls.__delattr__)
 
     def set_(model: object, name: str, value: Any) -> None:
         put = object.__setattr__ if name.startswith("_") else freeze

@@ -147,13 +147,13 @@ def make_model(name: str, settings: Mapping[str, Any]) -> TopicModel:
     """Makes the topic model of that name, in the form that the settings name, with these settings."""
     _check_form(name, settings)
     own = {setting: value for setting, value in settings.items() if (setting, value) != ("form", ALIGNED)}
-    return cast(TopicModel, from_table(MODELS.load(formed(name, settings)), own, f"[model] {name}"))
+    return cast("TopicModel", from_table(MODELS.load(formed(name, settings)), own, f"[model] {name}"))
 
 
 def model_class(name: str, settings: Mapping[str, Any] = MappingProxyType({})) -> type[TopicModel] | None:
     """Returns the class of the model of that name, in the form that the settings name; None if there is none."""
     form = formed(name, settings)
-    return cast(type[TopicModel], MODELS.load(form)) if form in MODELS else None
+    return cast("type[TopicModel]", MODELS.load(form)) if form in MODELS else None
 
 
 def _check_form(name: str, settings: Mapping[str, Any]) -> None:
@@ -281,14 +281,14 @@ def _aggregation(text: ProfileText, where: str) -> Aggregation:
     """Makes the aggregation. The number of colluding parties comes from the profile, and is not typed twice."""
     kind = AGGREGATIONS.load(text.aggregation)
     taken = {name: getattr(text, name) for name in kind.from_profile}
-    return cast(Aggregation, from_table(kind, {**text.aggregation_settings, **taken}, f"{where} [aggregation_settings]"))
+    return cast("Aggregation", from_table(kind, {**text.aggregation_settings, **taken}, f"{where} [aggregation_settings]"))
 
 
 def _mechanism(part: Mapping[str, Any], where: str) -> Mechanism:
     require("kind" in part, where, "kind", None, "every [[mechanism]] has one")
     settings = {name: value for name, value in part.items() if name != "kind"}
     kind = MECHANISMS.load(str(part["kind"]))
-    return cast(Mechanism, from_table(kind, settings, f"{where} [[mechanism]] {part['kind']}"))
+    return cast("Mechanism", from_table(kind, settings, f"{where} [[mechanism]] {part['kind']}"))
 
 
 def _check_counted(text: ProfileText, where: str) -> None:

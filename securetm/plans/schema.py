@@ -126,7 +126,7 @@ class TokeniserChoice:
         """Makes the tokeniser of this plan."""
         listed = self.stop_words if self.stop_words in ("english", "none") else Path(self.stop_words)
         settings = {name: getattr(self, name) for name in ("lower", "min_length", "max_length", "numbers", "ngrams", "longest")}
-        return Tokeniser(stop_words=cast(Any, listed), pattern=self.pattern or None, **settings)
+        return Tokeniser(stop_words=cast("Any", listed), pattern=self.pattern or None, **settings)
 
 
 @dataclass(frozen=True)

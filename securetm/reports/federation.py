@@ -18,7 +18,7 @@ from rich.text import Text
 
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Unit
-from securetm.federation.coordinator.standing import (
+from securetm.federation.coordinator.status import (
     ANSWERED,
     ASKED,
     AWAY,
@@ -29,8 +29,8 @@ from securetm.federation.coordinator.standing import (
     TRAINING,
     WAITING,
 )
-from securetm.federation.declining import in_words
 from securetm.federation.party.status import JoinStatus
+from securetm.federation.refusal_errors import in_words
 from securetm.foreign_text import printable
 from securetm.reports import document
 from securetm.reports.files import StandardOutput
@@ -217,7 +217,7 @@ _ROUND_EVERY = 10.0  # seconds between two plain lines about answers
 
 
 def status_panel(status: JoinStatus, seconds: float) -> Panel:
-    """The whole standing on one panel."""
+    """The whole status on one panel."""
     if status.connected_to:
         link = Text.assemble(("● ", "green"), "connected to the coordinator")
     else:
@@ -253,7 +253,7 @@ def _left(seconds: float) -> str:
 
 
 class JoinScreen:
-    """Shows the standing until the run ends. What it tells, it tells from any thread."""
+    """Shows the status until the run ends. What it tells, it tells from any thread."""
 
     def __init__(self, to: Console, *, as_json: bool = False) -> None:
         self._to, self._json, self._began = to, as_json, time.monotonic()

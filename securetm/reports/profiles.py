@@ -259,7 +259,7 @@ def _of_words(profile: Profile, parties: int) -> str:
     """How many documents must use a word, if the words come from the parties."""
     if "joint" not in profile.vocabularies:
         return ""
-    from securetm.federation.budget.words_needed import in_words, threshold_of  # with what a question asks, slow to import
+    from securetm.federation.budget.forecast import in_words, threshold_of  # with what a question asks, slow to import
 
     needed = threshold_of(profile, parties)
     return "" if needed is None else f". Without a public list, {in_words(needed)}; with --epsilon the run says its own figure"

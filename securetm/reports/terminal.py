@@ -54,7 +54,7 @@ def screen() -> Screen:
 
 def results(json: bool = False) -> Screen:
     """Standard output, for the results of a command; standard error if JSON alone may stand on standard output."""
-    return screen() if json else Screen(file=cast(IO[str], StandardOutput()), highlight=False)
+    return screen() if json else Screen(file=cast("IO[str]", StandardOutput()), highlight=False)
 
 
 def rendered(block: Any) -> Any:

@@ -15,8 +15,8 @@ import numpy as np
 from securetm.contracts import Origin
 from securetm.corpus.corpus import Corpus
 from securetm.errors import CannotWrite, Mistake
-from securetm.federation.beginning import moved
 from securetm.federation.folder import check_free
+from securetm.federation.origins import moved
 from securetm.federation.party.alone import Adapted, adapt, rounds_of_adapting
 from securetm.federation.party.party import WORDS
 from securetm.federation.party.result import REPORT, VERSION

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from securetm.errors import BadSetting, CannotWrite, Mistake, SecuretmError
-from securetm.federation.coordinator.serving import LOG
-from securetm.federation.folder import KEPT, LEDGERS, PLAN, RESULT, RUN, NotARun, alone_in, check, result_of
+from securetm.federation.folder import KEPT, LEDGERS, LOG, PLAN, RESULT, RUN, NotARun, alone_in, check, result_of
 from securetm.federation.health import LOCK
 from securetm.federation.party.party import WORDS
 from securetm.federation.party.result import REPORT

@@ -18,8 +18,7 @@ from securetm.contracts import Profile
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.member_names import COORDINATOR
 from securetm.errors import Failed
-from securetm.federation.coordinator.serving import LOG
-from securetm.federation.folder import begin, reopen
+from securetm.federation.folder import LOG, begin, reopen
 from securetm.federation.party.joining import documents_of
 from securetm.federation.release import MODEL
 from securetm.federation.simulation.simulation import execute

@@ -19,7 +19,7 @@ from securetm.aggregation.masked.mask_stream import BLOCK
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import HEADER_SIZE, Kind
 from securetm.contracts import Block, Cohort, Domain, Terms
-from securetm.federation.network.spool import Spool, SpoolRoom
+from securetm.federation.network.connections import Spool, SpoolRoom
 from securetm.federation.wire import wire
 from securetm.federation.wire import wire_pb2 as pb
 from securetm.sessions.roomy import LONG, ROOM, Roomy, enclosed

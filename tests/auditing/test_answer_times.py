@@ -86,7 +86,7 @@ def test_without_a_beat_times_tell_how_much_was_sampled(five: Mapping[str, Corpu
 
 
 def test_with_a_beat_times_are_no_better_than_chance(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
-    run = timed(five, tmp_path / "at a beat", waiting=True)
+    run = timed(five, tmp_path / "at a interval", waiting=True)
     assert 0.2 < share(scored(run)) < 0.8
 
 

@@ -166,7 +166,7 @@ def test_a_stranger_adds_an_attack_as_one_file(tmp_path: Path, documents_file: P
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(sys.modules, "name_everything", None)
     del sys.modules["name_everything"]
-    monkeypatch.setitem(cast(dict[str, str], ATTACKS.own), "name_everything", "name_everything:ATTACK")
+    monkeypatch.setitem(cast("dict[str, str]", ATTACKS.own), "name_everything", "name_everything:ATTACK")
     assert "name_everything" in attack_names()
     assert attack_called("name_everything").title == "Naming every word"
     plan = write_plan(

@@ -208,7 +208,7 @@ def _random_ciphertexts(parcel: bytes, view: AdversaryView, terms: Terms, rng: n
     fresh, start = head(SumKind.FRESH), 4 + HASH + KEY_ID
     if not parcel.startswith(fresh):
         return parcel
-    aggregation = cast(SharedKeySum, view.public.profile.aggregation)
+    aggregation = cast("SharedKeySum", view.public.profile.aggregation)
     fit = aggregation.fit(terms, cohort_of(view.public.profile, view.public.members))[1]
     count = fit.ciphertexts(terms.size)
     residues = rng.integers(0, fit.modulus.value, (count, DEGREE), dtype=np.uint64)

@@ -132,7 +132,7 @@ def test_every_lie_is_refused_by_its_name_or_said_to_be_answered(
 
 
 OTHER = "other weights for one party than for the others in the same round"
-BLIND = "securetm.federation.round_identity.state_digest"
+BLIND = "securetm.federation.questions.state_digest"
 
 
 def not_held(one: RefusalRecord) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from securetm.aggregation.masked import coordinator_round, party_round
 from securetm.auditing import plans, refusals, runner, runs
 from securetm.auditing.attacks import attack_called
-from securetm.federation import round_identity
+from securetm.federation import questions
 
 from ..auditing.conftest import texts, write_plan
 from .conftest import Said, securetm
@@ -142,7 +142,7 @@ def test_a_promise_that_no_party_keeps_exits_1_also_when_it_is_kept(
     sentence = f"NOT HELD: parties should have refused {other} (profile masked_strict). "
     assert securetm("audit", str(plan)).code == 0
     with monkeypatch.context() as blind:
-        blind.setattr(round_identity, "state_digest", lambda *_: b"")
+        blind.setattr(questions, "state_digest", lambda *_: b"")
         plainly = securetm("audit", str(plan), "--json")
         first = securetm("audit", str(plan), "--evidence", str(folder), "--json")
     resumed = securetm("audit", str(plan), "--evidence", str(folder), "--json")

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.federation.beginning import moved
 from securetm.federation.folder import reopen
+from securetm.federation.origins import moved
 from securetm.models.lda.counted_topics import EARLIER
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import plan_from_tables

@@ -21,10 +21,9 @@ import pytest
 from securetm.credentials.acceptance import KEYS
 from securetm.credentials.key_files import Keys
 from securetm.credentials.roster_file import read_roster, write_roster
-from securetm.federation.coordinator.serving import LOG
+from securetm.federation.folder import LOG
 from securetm.federation.network.dialing import Dialer
-from securetm.federation.network.events import Agreed
-from securetm.federation.network.network_errors import AnotherPlan
+from securetm.federation.network.events import Agreed, AnotherPlan
 from securetm.stages import Unwatched
 from securetm.trial.files import TrialFolder, make_trial
 

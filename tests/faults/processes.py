@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from securetm.federation.coordinator.serving import LOG
 from securetm.federation.coordinator.training import rounds_kept
+from securetm.federation.folder import LOG
 from securetm.federation.party.home import _NAMES, _SECRET
 from securetm.private_files import writing
 from securetm.stages import Unwatched

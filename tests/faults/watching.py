@@ -16,7 +16,7 @@ from securetm.contracts import Entropy
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.federation.folder import RunFolder
 from securetm.federation.party.party import Party
-from securetm.federation.round_identity import digest_of_arrays
+from securetm.federation.questions import digest_of_arrays
 from securetm.federation.wire import wire
 from securetm.sessions.framing import Reader
 

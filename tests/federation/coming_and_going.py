@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from securetm.federation.coordinator.standing import Standing
+from securetm.federation.coordinator.status import RunStatus
 from securetm.federation.folder import RunFolder
 from securetm.federation.party.party import Party
 from securetm.federation.simulation.simulation import make_party
@@ -17,7 +17,7 @@ class ComingAndGoing:
     """All parties of a simulated run, each of which can be away, and may have forgotten its session when it is back."""
 
     folder: RunFolder
-    standing: Standing | None = None
+    status: RunStatus | None = None
     before_wave: Callable[[int], None] = lambda _: None
     waves: int = 0
     garbled: str = ""  # a party whose replies are nonsense
@@ -32,8 +32,8 @@ class ComingAndGoing:
                 if name not in self._parties:
                     self._parties[name] = make_party(self.folder, name)
                 self.here.add(name)
-            if self.standing is not None:
-                self.standing.connected(name)
+            if self.status is not None:
+                self.status.connected(name)
 
     def go(self, *names: str, killed: bool = False) -> None:
         """The connections of these parties end; their processes too, if they are killed."""
@@ -42,8 +42,8 @@ class ComingAndGoing:
                 self.here.discard(name)
                 if killed and name in self._parties:
                     self._parties.pop(name).close()
-            if self.standing is not None:
-                self.standing.lost(name, "the stream ended")
+            if self.status is not None:
+                self.status.lost(name, "the stream ended")
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
         """Asks the parties that are here, in roster order."""

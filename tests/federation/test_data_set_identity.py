@@ -11,10 +11,10 @@ from dp_accounting import GaussianDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.errors import Mistake, OpenToOthers
-from securetm.federation.declining import NotAllowedHere
 from securetm.federation.party.joining import Joining
 from securetm.federation.party.preview import preview
 from securetm.federation.party.state import PartyWatch
+from securetm.federation.refusal_errors import NotAllowedHere
 from securetm.federation.wire import wire
 
 from .conftest import FIVE, texts

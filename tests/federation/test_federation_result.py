@@ -12,7 +12,7 @@ import pytest
 import securetm
 from securetm.federation.folder import result_of
 from securetm.part_errors import LibraryMissing
-from securetm.runs.federation_result import FederationResult
+from securetm.runs.finished import FederationResult
 
 from .conftest import FIVE, texts
 

@@ -15,8 +15,7 @@ from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.coordinator import Coordinator
 from securetm.federation.coordinator.words import tell_words
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.questions import TRAIN
-from securetm.federation.round_identity import preparation_identity
+from securetm.federation.questions import TRAIN, preparation_identity
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore

@@ -13,12 +13,12 @@ import pytest
 from securetm.credentials.roster_changes import changes
 from securetm.errors import Failed, Mistake, OpenToOthers
 from securetm.federation.coordinator.rounds import PartyRefused
-from securetm.federation.declining import NotAllowedHere
 from securetm.federation.folder import NotARun
 from securetm.federation.party.joining import join
 from securetm.federation.party.preview import preview
 from securetm.federation.party.result import REPORT
 from securetm.federation.party.state import PartyWatch
+from securetm.federation.refusal_errors import NotAllowedHere
 from securetm.federation.store import DamagedStore, read_json
 from securetm.federation.topic_labels import TopicLabels
 from securetm.federation.wire import wire

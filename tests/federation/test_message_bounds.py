@@ -12,12 +12,11 @@ import pytest
 from lab.processes import measurable, peak_mebibytes
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Malformed
-from securetm.federation.questions import Questions
+from securetm.federation.questions import Questions, state_bytes
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import FIRST_KEPT, LAST_KEPT, CoordinatorStore, PartyStore
 from securetm.federation.wire import wire
 from securetm.federation.wire import wire_pb2 as pb
-from securetm.federation.wire.limits import state_bytes
 from securetm.models import MODELS
 from securetm.models.questions.word_sums import OPEN, OPEN_BYTES
 from securetm.plans.agreement import agree

@@ -9,7 +9,7 @@ import pytest
 
 from securetm.contracts import Origin, PaidEntry, Unit
 from securetm.errors import BadSetting
-from securetm.federation.declining import NotAllowedHere
+from securetm.federation.refusal_errors import NotAllowedHere
 from securetm.models.stored_model import origin_of_model
 from securetm.models.tensor_file import packed, unpacked
 from securetm.plans.origins import accepted_as

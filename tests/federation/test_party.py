@@ -12,7 +12,7 @@ import pytest
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.federation.document_minimum import TooFewToTakePart
-from securetm.federation.round_identity import preparation_identity
+from securetm.federation.questions import preparation_identity
 from securetm.federation.wire import wire
 from securetm.sessions.framing import head
 

@@ -14,7 +14,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.public_words import frequent_words
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
-from securetm.federation.budget.words_needed import asked_about, expected_in_words, expected_words
+from securetm.federation.budget.forecast import asked_about, expected_in_words, expected_words
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import read_plan
 from securetm.plans.schema import TokeniserChoice, VocabularyChoice

@@ -13,10 +13,10 @@ import pytest
 from securetm.corpus import word_vectors
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Mistake
-from securetm.federation.beginning import Beginning
 from securetm.federation.coordinator.training import CHECKPOINT
 from securetm.federation.coordinator.words import KEPT_AS
 from securetm.federation.folder import begin
+from securetm.federation.origins import Beginning
 from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.simulation.simulation import execute

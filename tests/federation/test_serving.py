@@ -15,9 +15,9 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed, Mistake
 from securetm.federation.budget.prices import PlannedSpending
 from securetm.federation.coordinator import training
-from securetm.federation.coordinator.serving import LOG, NoProgress, Serving, TooFewCame, served_folder
-from securetm.federation.coordinator.standing import EventLog, Standing
-from securetm.federation.folder import RESULT, RunFolder, begin
+from securetm.federation.coordinator.serving import NoProgress, Serving, TooFewCame, served_folder
+from securetm.federation.coordinator.status import EventLog, RunStatus
+from securetm.federation.folder import LOG, RESULT, RunFolder, begin
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import agreed_apart
 from securetm.federation.store import CoordinatorStore
@@ -63,10 +63,10 @@ class Site:
         folder = served_folder(self.path, agreement, "clinics", self.simulated.keys)
         settings = CoordinatorChoice(**{"patience": 30.0, **choice})
         spending = PlannedSpending(agreement, len(folder.members))
-        standing = Standing("served", "prodlda", "masked", folder.members, EventLog(self.path / LOG), spending.after)
-        self.parties.standing = standing
+        status = RunStatus("served", "prodlda", "masked", folder.members, EventLog(self.path / LOG), spending.after)
+        self.parties.status = status
         self.parties.come(*self.parties.here)
-        return Serving(folder, self.parties, standing, settings, COMMAND)
+        return Serving(folder, self.parties, status, settings, COMMAND)
 
     def events(self, name: str) -> list[dict[str, Any]]:
         lines = map(json.loads, (self.path / LOG).read_text().splitlines())
@@ -139,9 +139,9 @@ def test_a_party_that_does_not_come_ends_it_by_name_and_it_goes_on_later(site: S
 def test_a_party_that_declines_stands_in_the_terminal_at_once_and_in_the_last_words(site: Site) -> None:
     site.parties.come("north", "west", "east", "centre")
     serving, told = site.serving(patience=0.6), list[str]()
-    serving.standing.tell = told.append
+    serving.status.tell = told.append
     for _ in range(2):
-        serving.standing.refused("south", "PolicyAgainstProfile")
+        serving.status.refused("south", "PolicyAgainstProfile")
     assert told == ["south: its own policy does not allow the profile"]
     with pytest.raises(TooFewCame, match="south: its own policy does not allow the profile"):
         serving.run()

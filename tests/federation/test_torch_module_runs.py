@@ -12,8 +12,8 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Mistake
-from securetm.federation.declining import NotAllowedHere
 from securetm.federation.folder import begin
+from securetm.federation.refusal_errors import NotAllowedHere
 from securetm.federation.simulation.simulation import execute
 from securetm.models.stored_model import check_plan_of
 from securetm.plans.agreement import agree

@@ -19,7 +19,7 @@ from securetm.accounting.ledger_errors import LedgerReplaced, LedgerRolledBack
 from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed
-from securetm.federation.budget.witness import MOST_TURNS, Countersigning, quorum, standing_of
+from securetm.federation.budget.witness import MOST_TURNS, Countersigning, quorum, seen_head_of
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party.failure_log import failures_in
@@ -132,7 +132,7 @@ def test_a_party_whose_ledger_grows_without_end_keeps_nobody_busy_without_end(se
     session.accepted("north", wire.Witness(()))
     signed = session.signed_of("north")
     assert len(turns) == MOST_TURNS
-    assert min(standing_of(one).count for one in signed) >= MOST_TURNS
+    assert min(seen_head_of(one).count for one in signed) >= MOST_TURNS
     session.close()
 
 
@@ -153,7 +153,7 @@ def test_what_version_2_remembered_of_a_ledger_still_stands(session: Session) ->
     assert ledger is not None
     others.put("ledger of north", struct.pack(">IQ32s32s", 0, 9, ledger.identity, b"h" * 32))
     signed = session.signed_of("north")
-    assert max(standing_of(one).count for one in signed) == 9
+    assert max(seen_head_of(one).count for one in signed) == 9
     assert session.ask("north", signed) == wire.Refusal("Failed")
     assert failures_in(session.party("north").store.folder)[-1].name == LedgerRolledBack.__name__
     session.close()
@@ -171,7 +171,7 @@ def test_a_forged_head_is_not_countersigned(session: Session) -> None:
 def count(outcome: wire.Outcome) -> int:
     """At which entry the party stands, by what it signed."""
     assert isinstance(outcome, wire.Accepted)
-    return standing_of(outcome.parcels[0]).count
+    return seen_head_of(outcome.parcels[0]).count
 
 
 def spend_elsewhere(session: Session, name: str, times: int) -> None:
@@ -185,7 +185,7 @@ def spend_elsewhere(session: Session, name: str, times: int) -> None:
 def test_a_longer_ledger_is_countersigned_where_links_lead_to_it(session: Session) -> None:
     assert isinstance(session.ask("north", session.signed_of("north")), wire.Accepted)
     statements = session.signed_of("north")
-    assert {standing_of(one).count for one in statements} == {3}  # opened, paid, answered
+    assert {seen_head_of(one).count for one in statements} == {3}  # opened, paid, answered
     spend_elsewhere(session, "north", 2)
     led = session.accepted("north", wire.Links(statements))
     (_, links), way = led.parcels, led.parcels[1]
@@ -211,7 +211,7 @@ def test_a_way_too_long_for_one_message_is_gone_in_parts(session: Session, monke
     for name in ("north", "south"):
         session.accepted(name, session.played.invite())
     for name in ("north", "south"):
-        assert [standing_of(one).count for one in session.signed_of(name)] == [8, 8, 8, 8]
+        assert [seen_head_of(one).count for one in session.signed_of(name)] == [8, 8, 8, 8]
     session.close()
 
 

@@ -12,8 +12,8 @@ from securetm import federate
 from securetm.cli.budget_profile import ProfileQuestion
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Failed, Mistake
+from securetm.federation.budget.forecast import needed_by
 from securetm.federation.budget.prices import PlannedSpending, calibrated
-from securetm.federation.budget.words_needed import needed_by
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import plan_from_tables, read_plan

@@ -15,9 +15,9 @@ from subprocess import PIPE, Popen
 
 from securetm.credentials.key_files import Keys
 from securetm.credentials.roster_file import read_roster
+from securetm.federation.network.connections import SpoolRoom
 from securetm.federation.network.dialing import BackOff, Dialer
 from securetm.federation.network.hub import Hub
-from securetm.federation.network.spool import SpoolRoom
 
 from .meeting import AGREED, PATIENCE
 

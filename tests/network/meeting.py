@@ -15,10 +15,10 @@ from securetm.credentials.authority import Authority, open_authority
 from securetm.credentials.diagnosis import now_utc
 from securetm.credentials.key_files import Keys, make_keys
 from securetm.credentials.roster import FederationRoster, Member
+from securetm.federation.network.connections import SpoolRoom
 from securetm.federation.network.dialing import BackOff, Dialer
 from securetm.federation.network.events import Agreed
 from securetm.federation.network.hub import Hub
-from securetm.federation.network.spool import SpoolRoom
 
 PATIENCE = 60.0  # seconds that a test waits for what happens in milliseconds
 AGREED = Agreed(hashlib.sha256(b"a plan").digest(), hashlib.sha256(b"a profile").digest())

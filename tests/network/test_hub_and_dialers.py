@@ -84,7 +84,7 @@ def test_a_party_that_nobody_asks_stays_connected(meeting: Meeting) -> None:
 
 
 def test_a_party_that_leaves_while_it_answers_sends_nothing(meeting: Meeting) -> None:
-    """Its beat may not have passed yet, and an early reply would tell how long the answer took."""
+    """Its interval may not have passed yet, and an early reply would tell how long the answer took."""
     hub, leaving, stops = meeting.hub(), threading.Event(), list[threading.Event]()
     hub.start()
 

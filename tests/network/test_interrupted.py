@@ -15,11 +15,11 @@ import pytest
 
 from securetm.errors import Failed, Mistake
 from securetm.federation.network import hub as hub_module
+from securetm.federation.network.connections import Spool, SpoolRoom
 from securetm.federation.network.dialing import channel_options
+from securetm.federation.network.events import Closing, OldTls, TooSlow, WrongFrame
 from securetm.federation.network.frames import METHOD, unpacked
 from securetm.federation.network.handshake import Admission, channel_credentials
-from securetm.federation.network.network_errors import Closing, OldTls, TooSlow, WrongFrame
-from securetm.federation.network.spool import Spool, SpoolRoom
 
 from .meeting import AGREED, PATIENCE, Events, Meeting, Parties, free_port
 

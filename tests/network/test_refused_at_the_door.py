@@ -15,11 +15,8 @@ from securetm.credentials.key_files import make_keys
 from securetm.errors import Malformed, SecuretmError
 from securetm.federation.network import handshake
 from securetm.federation.network import network_pb2 as pb
-from securetm.federation.network.events import Agreed
-from securetm.federation.network.frames import packed, unpacked
-from securetm.federation.network.handshake import CertificateNotAccepted
-from securetm.federation.network.hub import Hub
-from securetm.federation.network.network_errors import (
+from securetm.federation.network.events import (
+    Agreed,
     AlreadyConnected,
     AnotherCertificate,
     AnotherPlan,
@@ -31,6 +28,9 @@ from securetm.federation.network.network_errors import (
     UnknownParty,
     WrongHello,
 )
+from securetm.federation.network.frames import packed, unpacked
+from securetm.federation.network.handshake import CertificateNotAccepted
+from securetm.federation.network.hub import Hub
 
 from .meeting import AGREED, PATIENCE, Events, Meeting, Parties
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from securetm.federation.coordinator.standing import ANSWERED, ASKED, AWAY, CONNECTED, TRAINING, Facts, PartyStanding
+from securetm.federation.coordinator.status import ANSWERED, ASKED, AWAY, CONNECTED, TRAINING, Facts, PartyStatus
 
 PARTIES = {
-    "hospital-north": PartyStanding(ANSWERED, 117, 33_900_512, 71_004_211),
-    "hospital-south": PartyStanding(ASKED, 117, 33_897_020, 71_004_211),
-    "<b>clinic</b> & sons": PartyStanding(AWAY, 112, 32_451_900, 68_020_077, "AnotherRoster"),
-    "university-library-of-a-town-with-a-very-long-name": PartyStanding(CONNECTED, 117, 33_900_512, 71_004_211),
-    "archive": PartyStanding(ANSWERED, 117, 33_900_512, 71_004_211, "OutOfTurn"),
+    "hospital-north": PartyStatus(ANSWERED, 117, 33_900_512, 71_004_211),
+    "hospital-south": PartyStatus(ASKED, 117, 33_897_020, 71_004_211),
+    "<b>clinic</b> & sons": PartyStatus(AWAY, 112, 32_451_900, 68_020_077, "AnotherRoster"),
+    "university-library-of-a-town-with-a-very-long-name": PartyStatus(CONNECTED, 117, 33_900_512, 71_004_211),
+    "archive": PartyStatus(ANSWERED, 117, 33_900_512, 71_004_211, "OutOfTurn"),
 }
 
 

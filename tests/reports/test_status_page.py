@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from securetm.federation.coordinator.pages import LocalPages
-from securetm.federation.coordinator.standing import AWAY, FINISHED, WAITING, PartyStanding
+from securetm.federation.coordinator.status import AWAY, FINISHED, WAITING, PartyStatus
 from securetm.reports.federation import MOST_PARTIES, Dashboard, picture, status_page, status_pages
 
 from .browser import Tab
@@ -68,7 +68,7 @@ def test_the_dashboard_fits(width: int) -> None:
 
 
 def test_of_many_parties_it_shows_those_that_are_away() -> None:
-    many = {f"party {number:03d}": PartyStanding("answered") for number in range(100)} | {"zoo": PartyStanding(AWAY)}
+    many = {f"party {number:03d}": PartyStatus("answered") for number in range(100)} | {"zoo": PartyStatus(AWAY)}
     to = Console(width=100, file=StringIO(), record=True)
     to.print(picture(facts(parties=many), 100))
     shown = to.export_text()

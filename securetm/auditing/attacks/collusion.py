@@ -184,7 +184,7 @@ def opened_by_key(view: AdversaryView) -> Iterator[OpenedAnswer]:
     """Every party's ciphertexts of every round of training."""
     kept = (insider.secrets.get(_KEY, b"")[HASH:] for insider in view.insiders)
     keys = {key_id(value): value for value in kept if value}
-    aggregation = cast(SharedKeySum, view.public.profile.aggregation)
+    aggregation = cast("SharedKeySum", view.public.profile.aggregation)
     cohort = cohort_of(view.public.profile, view.public.members)
     for asked, sender, parcel in first_parts(view, SEALED):
         if asked.question == TRAIN and parcel.startswith(_FRESH):
@@ -263,7 +263,7 @@ def _in_the_sum(answer: OpenedAnswer, view: AdversaryView) -> ReadVector:
     shares = [part for part in profile.mechanisms if part.noise_by is NoiseBy.SHARES]
     if not answer.surplus or not shares:
         return answer.vector
-    parts = cast(NoiseShares, shares[0]).surplus(terms, cohort_of(profile, view.public.members))
+    parts = cast("NoiseShares", shares[0]).surplus(terms, cohort_of(profile, view.public.members))
     blocks = answer.vector.blocks
     whole = np.concatenate([np.rint(block / terms.grid).astype(np.int64).ravel() for block in blocks.values()])
     for part, told in zip(parts[-len(answer.surplus) :], answer.surplus, strict=True):

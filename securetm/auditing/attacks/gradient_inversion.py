@@ -62,7 +62,7 @@ def invert_decoders(view: AdversaryView, effort: Effort) -> tuple[RoundReconstru
 
 
 def _from_decoder(vector: ReadVector, view: AdversaryView) -> RoundReconstruction:
-    model = cast(ProdLDA | ContextualTopicModel, view.public.model)
+    model = cast("ProdLDA | ContextualTopicModel", view.public.model)
     weights = weights_of(vector, model)
     document = document_behind(layers_of(vector, model), weights["topics"], weights["background"], model.gain)
     return RoundReconstruction(vector.round.serial, vector.party, () if document is None else (document,))
@@ -333,7 +333,7 @@ _MOST = 64  # documents in one answer; tried if noise makes the number in the an
 def match_answers(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Matches the gradients of as many answers as the plan says."""
     vectors = gradients(party_vectors(view))[: effort["answers"]]
-    return tuple(_match(one, cast(ProdLDA, view.public.model), effort) for one in vectors)
+    return tuple(_match(one, cast("ProdLDA", view.public.model), effort) for one in vectors)
 
 
 def _match(vector: ReadVector, model: ProdLDA, effort: Effort) -> RoundReconstruction:

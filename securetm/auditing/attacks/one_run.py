@@ -124,7 +124,9 @@ def _rows(view: AdversaryView, documents: Any) -> Iterator[tuple[int, _ClippedRo
     for question in questions_in(view).values():
         query = questions.make(question.question, question.state)
         recorder = _ClippedRows(Route.through(query.terms, profile.mechanisms, cohort_of(profile, view.public.members)))
-        query.answer(documents, cast(ClippedSum, recorder), memory, np.random.default_rng(0))  # a count's query only adds rows
+        query.answer(
+            documents, cast("ClippedSum", recorder), memory, np.random.default_rng(0)
+        )  # a count's query only adds rows
         yield question.serial, recorder
 
 

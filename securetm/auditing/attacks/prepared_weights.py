@@ -111,7 +111,7 @@ def prepared(model: TopicModel, words: tuple[str, ...], rng: np.random.Generator
     if "words" in state:
         return {**state, "weights": _factor(state["weights"], rng)}
     if "weights" in state:
-        return {**state, "weights": _weights(cast(NeuralTopicModel, model), state["weights"], rng)}
+        return {**state, "weights": _weights(cast("NeuralTopicModel", model), state["weights"], rng)}
     later = state["step"] + 1  # in the first step some models read no table
     return {**state, "counts": _table(state["counts"], rng), "step": later}
 

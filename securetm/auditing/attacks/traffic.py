@@ -1,6 +1,6 @@
 """Who has how much text, for an observer who sees only the lengths or the times of encrypted messages, and their senders.
 
-No content is read. A message of fixed length, and an answer that leaves at a fixed beat, show nothing.
+No content is read. A message of fixed length, and an answer that leaves at a fixed interval, show nothing.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ ANSWER_TIMES = Attack(
     varied=True,
     remark="The judge lets the share of documents in an answer vary from one in twenty to all, far more than coins would.",
     limits=(
-        "parties of very different size: a beat follows the size of a party's corpus, on a grid of powers of two",
+        "parties of very different size: an interval follows the size of a party's corpus, on a grid of powers of two",
         "a wide-area network, which delays messages by more than this machine does",
         "the coordinator's own clock beside that of an observer: both see the same times here",
     ),

@@ -185,7 +185,7 @@ _ROUNDING = 3e-7  # of sums in 32 bits, as a share of the largest number
 
 def imprinted_state(state: State, model: TopicModel, effort: Effort) -> State:
     """The malicious coordinator's state: other imprint weights in each round, for about so many documents in a sum."""
-    network, flat = cast(ProdLDA, model), state["weights"]
+    network, flat = cast("ProdLDA", model), state["weights"]
     shape = NetworkShape.from_weights(flat, network.hidden, network.n_topics)
     imprint = imprint_for(shape, effort[_EXPECTED], int(state["step"][0]))
     prior = Prior.laplace(network.alpha, network.n_topics, network.prior_weight)

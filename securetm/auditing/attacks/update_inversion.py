@@ -149,7 +149,7 @@ _SHARP = 1e-3  # the closed form for exact sums works where the step's error is 
 
 def read_steps(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Reads the steps between the questions of training."""
-    model = cast(ProdLDA, view.public.model)
+    model = cast("ProdLDA", view.public.model)
     steps = [pair for pair in _steps(view) if model.optimiser != ADAM or pair[0].number == 0]
     return tuple(_from_step(before, after, model, len(view.public.members)) for before, after in steps[: effort["steps"]])
 
@@ -219,7 +219,7 @@ def read_differences(view: AdversaryView, effort: Effort) -> tuple[RoundReconstr
     """Reads the differences that the parties sent."""
     differences = (vector for vector in party_vectors(view) if _DIFFERENCE in vector.blocks)
     return tuple(
-        _from_difference(vector, cast(ProdLDA, view.public.model)) for vector in islice(differences, effort["answers"])
+        _from_difference(vector, cast("ProdLDA", view.public.model)) for vector in islice(differences, effort["answers"])
     )
 
 
@@ -279,7 +279,7 @@ LOCAL_EPOCHS = Attack(
 def name_risen_words(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Names the words whose weights rise, in each party's own answer."""
     found = (one for one in party_vectors(view) if _DIFFERENCE in one.blocks)
-    return tuple(_named(found, cast(FedNMF, view.public.model), effort["answers"]))
+    return tuple(_named(found, cast("FedNMF", view.public.model), effort["answers"]))
 
 
 def _named(vectors: Iterator[ReadVector], model: FedNMF, most: int) -> Iterator[RoundReconstruction]:

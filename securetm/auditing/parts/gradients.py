@@ -290,7 +290,7 @@ def shape_of(vector: ReadVector, model: object) -> NetworkShape:
 
 def network_shape(flat: Array, model: object) -> NetworkShape:
     """The shapes of the layers in a flat vector of weights or gradients."""
-    network = cast(NeuralTopicModel, model)
+    network = cast("NeuralTopicModel", model)
     return NetworkShape.from_weights(flat, network.hidden, network.n_topics, network.embedding_size, network.reads_words)
 
 

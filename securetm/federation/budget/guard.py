@@ -34,7 +34,7 @@ from securetm.federation.budget.witness import (
     head_of,
     kept_under,
     remembered,
-    standing_of,
+    seen_head_of,
 )
 from securetm.federation.refusal_errors import (
     AnotherCohort,
@@ -130,7 +130,7 @@ class BudgetGuard:
         """
         self.hear(statements)
         present, last = self.ledger.head
-        since = min((standing_of(signed).count for signed in statements), default=present)
+        since = min((seen_head_of(signed).count for signed in statements), default=present)
         links = self.ledger.links(since, MOST_LINKS)
         reached = since + len(links)
         return self._signed_head(reached, self.ledger.head_at(reached) or last), b"".join(links)
@@ -171,7 +171,7 @@ class BudgetGuard:
         (count, last), name = self.ledger.head, self.identity.register.name
         signed_now: dict[str, bytes] = {}
         for signed in statements:
-            seen = standing_of(signed)
+            seen = seen_head_of(signed)
             witness = SEEN_BY.unpack(signed[: SEEN_BY.size])[0]
             self._verify(witness, signed, Label.LEDGER_SEEN)
             if seen.owner != self.identity.place or witness == seen.owner:

@@ -70,7 +70,7 @@ def head_of(signed: bytes) -> Head:
     return Head(owner, ledger, count, last, nonce, tag)
 
 
-def standing_of(signed: bytes) -> Head:
+def seen_head_of(signed: bytes) -> Head:
     """Returns the head of another party's ledger that a party signed. It does not check who signed."""
     _, owner, count, ledger, last, nonce = _opened(SEEN, signed, "what was signed of a ledger")
     return Head(owner, ledger, count, last, nonce)
@@ -123,17 +123,17 @@ class Countersigning:
 
     def _followed(self) -> int:
         """Returns how far all parties have followed all ledgers, as one number that grows."""
-        return sum(standing_of(one).count for signed in self._signed.values() for one in signed.values())
+        return sum(seen_head_of(one).count for signed in self._signed.values() for one in signed.values())
 
     def _behind(self, owner: str) -> list[bytes]:
         """Returns what was signed of a shorter ledger than it is now, since its owner was invited last."""
         present, signed = head_of(self.heads[owner]), self._signed.get(owner, {}).values()
-        standing = ((one, standing_of(one)) for one in signed)
+        standing = ((one, seen_head_of(one)) for one in signed)
         return [one for one, seen in standing if seen.count < present.count and seen.nonce == present.nonce]
 
     def _leads(self) -> dict[str, _Lead]:
         """Asks the owners of ledgers that others saw shorter. One statement of each length that somebody saw is enough."""
-        behind = {owner: {standing_of(one): one for one in self._behind(owner)} for owner in self.heads}
+        behind = {owner: {seen_head_of(one): one for one in self._behind(owner)} for owner in self.heads}
         asked = {owner: wire.Links(tuple(lengths.values())) for owner, lengths in behind.items() if lengths}
         led = self.carry(asked) if asked else {}
         since = {owner: min(head.count for head in lengths) for owner, lengths in behind.items() if lengths}
@@ -161,7 +161,7 @@ class Countersigning:
                 continue
             lead, before = leads.get(owner), self._signed.get(owner, {}).get(member)
             links.append(b"")
-            if lead and before and (seen := standing_of(before).count) >= lead.since:
+            if lead and before and (seen := seen_head_of(before).count) >= lead.since:
                 missing = lead.links[(seen - lead.since) * wire.LINK :]
                 links[-1] = missing if len(missing) <= left else b""
             left -= len(links[-1])

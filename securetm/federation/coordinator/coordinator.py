@@ -18,8 +18,7 @@ from securetm.contracts import Answer, State
 from securetm.errors import SecuretmError
 from securetm.federation.coordinator.rounds import PartyRefused, Rounds
 from securetm.federation.coordinator.training import BEST, CHECKPOINT, Stopping, TrainingPhase, start
-from securetm.federation.coordinator.words import agree_on_words, recall_words, tell_words, words_of_before
-from securetm.federation.party.words import message_of
+from securetm.federation.coordinator.words import agree_on_words, message_of, recall_words, tell_words, words_of_before
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS, TRAIN, Questions, cohort_size
 from securetm.federation.refusal_errors import QuestionNotAllowed
 from securetm.federation.wire import wire

@@ -22,7 +22,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
 from securetm.errors import Mistake
-from securetm.federation.coordinator.standing import AWAY, Facts
+from securetm.federation.coordinator.status import AWAY, Facts
 
 Page = tuple[str, bytes]  # its type, and what is in it
 MOST_CLIENTS = 8  # at once; others are sent away

@@ -8,24 +8,44 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from securetm.contracts import Origin, State
+from securetm.credentials.acceptance import KEYS, check_accepted
+from securetm.credentials.authority import AUTHORITY, authority_pem
+from securetm.credentials.diagnosis import check_own, now_utc
+from securetm.credentials.key_files import Keys, Passphrase
+from securetm.credentials.member_names import COORDINATOR
+from securetm.credentials.roster import FederationRoster
+from securetm.credentials.roster_file import read_roster
+from securetm.data_homes import data_home
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Mistake, SecuretmError, TooFewParties
-from securetm.federation.beginning import Beginning, moved_since
+from securetm.federation.budget.prices import PlannedSpending
 from securetm.federation.coordinator.coordinator import HANDED_OUT, Coordinator, Trained
 from securetm.federation.coordinator.rounds import Attendance, NewSessionWanted, PartiesMissing
-from securetm.federation.coordinator.standing import FINISHED, HANDING_OUT, STOPPED, WAITING, Observed, Standing, StandingWatch
+from securetm.federation.coordinator.status import (
+    FINISHED,
+    HANDING_OUT,
+    STOPPED,
+    WAITING,
+    EventLog,
+    Observed,
+    RunStatus,
+    StatusWatch,
+)
 from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
+from securetm.federation.document_minimum import check_delta_announced
 from securetm.federation.folder import (
     KEPT,
     LEDGERS,
+    LOG,
     RESULT,
     RUN,
     RunFolder,
@@ -38,19 +58,91 @@ from securetm.federation.folder import (
     result_of,
     write_record,
 )
-from securetm.federation.origins import before_by_name, facts_of, product_of, run_between_organisations
+from securetm.federation.network.connections import SpoolRoom
+from securetm.federation.network.events import Agreed
+from securetm.federation.network.hub import Hub
+from securetm.federation.origins import Beginning, before_by_name, facts_of, moved_since, product_of, run_between_organisations
 from securetm.federation.release import release
+from securetm.federation.soundness import agreed_apart, check_survivors
 from securetm.federation.store import CoordinatorStore, json_bytes, read_json, write_bytes
 from securetm.federation.transcript import Parties, Recorded, Transcript, WorkTimer
 from securetm.models.noisy_counts import top_words_above_noise
 from securetm.models.quality import named_topics
 from securetm.plans.agreement import Agreement
-from securetm.plans.schema import ALL, CoordinatorChoice
+from securetm.plans.schema import ALL, CoordinatorChoice, Plan
 from securetm.private_files import private_folder
 from securetm.sessions.session_errors import SurvivorsMissing, TooFewDocuments
+from securetm.settings import require
 from securetm.stages import Unwatched
 
-LOG = "serve.jsonl"
+
+@dataclass(frozen=True)
+class CoordinatorFiles:
+    """A coordinator's own files."""
+
+    keys: Keys
+    roster: FederationRoster
+    authorities: tuple[bytes, ...]  # certificates in PEM: one, or none
+
+    @classmethod
+    def read(
+        cls, choice: CoordinatorChoice, beside: Path, passphrase_of: Callable[[Path], Passphrase | None]
+    ) -> CoordinatorFiles:
+        """Reads the files that [coordinator] of the plan in that folder names."""
+        folder = beside / choice.keys if choice.keys else data_home() / COORDINATOR / KEYS
+        problem = f"must be the folder `{KEYS}` of the coordinator's home"
+        require(folder.name == KEYS, "[coordinator]", "keys", choice.keys, problem)
+        roster = read_roster(beside / choice.roster)
+        check_accepted(folder.parent, roster)
+        keys = Keys.open(folder, passphrase_of(folder))
+        check_own(COORDINATOR, keys, roster, now_utc())
+        return cls(keys, roster, (authority_pem(folder.parent),) if (folder.parent / AUTHORITY).is_dir() else ())
+
+
+_SPOOL = "spool"  # in the run's folder: replies that are not whole yet
+
+
+@contextmanager
+def operated(
+    plan: Plan,
+    out: Path,
+    files: CoordinatorFiles,
+    command: str,
+    *,
+    with_content: bool = False,
+    beside: TextIO | None = None,
+) -> Iterator[Serving]:
+    """Listens for the parties of this roster, until its block ends. The parties are told whether the run has ended."""
+    choice, roster, agreement = plan.coordinator, files.roster, agreed_apart(plan, files.roster.members)
+    check_delta_announced(roster.holds, agreement.profile, roster.members)
+    if choice.survivors != ALL:
+        check_survivors(agreement, len(roster.members), int(choice.survivors))
+    folder = served_folder(out, agreement, roster.federation, roster.keys, with_content=with_content)
+    folder = replace(folder, holds=dict(roster.holds))
+    status = status_of(folder, beside)
+    agreed = Agreed(agreement.digest, agreement.profile.digest)
+    hub = Hub(
+        files.keys, roster, agreed, SpoolRoom(folder.path / _SPOOL), choice.listen, status, files.authorities, folder.path
+    )
+    ended = False
+    port = hub.start()
+    try:
+        status.address = f"{choice.listen.rpartition(':')[0]}:{port}"
+        parties = hub.parties(choice.deadline)
+        serving = Serving(folder, parties, status, choice, command, parties.arrivals)
+        status.log.write("started", run=status.run, address=status.address, round=status.done)
+        yield serving
+        ended = True
+    finally:
+        hub.close(finished=ended)
+
+
+def status_of(folder: RunFolder, beside: TextIO | None = None) -> RunStatus:
+    """The status of a run that is served, with its log; `beside` gets the log's lines too."""
+    agreement = folder.agreement
+    log, spending = EventLog(folder.path / LOG, beside), PlannedSpending(agreement, len(folder.members))
+    name, model = folder.path.resolve().name, agreement.plan.model.name
+    return RunStatus(name, model, agreement.profile.name, folder.members, log, spending.after)
 
 
 class NoProgress(SecuretmError):
@@ -87,11 +179,11 @@ _LONGEST_PAUSE = 30.0
 
 
 class ServedStore(CoordinatorStore):
-    """The coordinator's store, which also tells the standing who refused what, and the log what is kept."""
+    """The coordinator's store, which also tells the status who refused what, and the log what is kept."""
 
-    def __init__(self, folder: RunFolder, standing: Standing) -> None:
+    def __init__(self, folder: RunFolder, status: RunStatus) -> None:
         super().__init__(folder.coordinator)
-        self._standing = standing
+        self._standing = status
 
     def note(self, table: str, row: Mapping[str, Any]) -> None:
         """Adds a row."""
@@ -112,7 +204,7 @@ class Serving:
 
     folder: RunFolder
     parties: Parties
-    standing: Standing
+    status: RunStatus
     choice: CoordinatorChoice
     command: str  # that goes on with the run
     arrivals: Mapping[str, float] = field(default_factory=dict)  # seconds after its request, of each party's last reply
@@ -122,8 +214,8 @@ class Serving:
     def __post_init__(self) -> None:
         everyone = self.choice.survivors == ALL
         self.attendance = Attendance(everyone=True) if everyone else Attendance(fewest=int(self.choice.survivors))
-        self.standing.of = self.folder.agreement.plan.training.rounds
-        self.standing.done = rounds_kept(self.folder.coordinator)
+        self.status.of = self.folder.agreement.plan.training.rounds
+        self.status.done = rounds_kept(self.folder.coordinator)
 
     def run(self) -> dict[str, Any]:
         """Trains, or goes on with the training, and hands out the model. A run that had ended hands it to who comes late."""
@@ -131,9 +223,9 @@ class Serving:
             try:
                 return self._run()
             except KeyboardInterrupt as stop:
-                self.standing.enters(STOPPED)
+                self.status.enters(STOPPED)
                 kept = rounds_kept(self.folder.coordinator)
-                self.standing.log.write("stopped", round=kept, reason="asked to")
+                self.status.log.write("stopped", round=kept, reason="asked to")
                 raise Failed(
                     "the coordinator was stopped after round {rounds}; nothing is lost",
                     hint=(
@@ -144,7 +236,7 @@ class Serving:
                     command=self.command,
                 ) from stop
             except Exception as problem:
-                self.standing.log.write("failed", error=type(problem).__name__)
+                self.status.log.write("failed", error=type(problem).__name__)
                 raise
 
     def _run(self) -> dict[str, Any]:
@@ -159,8 +251,8 @@ class Serving:
             result = self._kept_result(before)
             if before is not None:  # the parties may not have been told
                 self._hand_out_late(before.rounds)
-        self.standing.enters(FINISHED)
-        self.standing.log.write("finished", rounds=result["rounds"], seconds=result["seconds"])
+        self.status.enters(FINISHED)
+        self.status.log.write("finished", rounds=result["rounds"], seconds=result["seconds"])
         return result
 
     @property
@@ -176,11 +268,11 @@ class Serving:
             if trained.rounds and self._sees_the_model:
                 made = self.folder.agreement.model, trained.state, trained.vocabulary
                 release(self.folder.path, *made, origin_of_served(self.folder))
-            result = served_result(self.folder, trained, timer, self.standing.spent)
+            result = served_result(self.folder, trained, timer, self.status.spent)
         content = json_bytes(result)
         bind_all(self.folder.path, {RESULT: content})
         write_bytes(self.folder.path / RESULT, content)
-        self.standing.log.write("trained", rounds=trained.rounds, stopped=trained.stopped)
+        self.status.log.write("trained", rounds=trained.rounds, stopped=trained.stopped)
         return result
 
     def _trained(self) -> Trained:
@@ -207,7 +299,7 @@ class Serving:
             self._failing = time.monotonic()
             return
         if time.monotonic() - self._failing > self.choice.patience:
-            reasons = self.standing.reasons(self.folder.members)
+            reasons = self.status.reasons(self.folder.members)
             said = f"{problem} ({reasons})" if reasons else str(problem)
             raise NoProgress(round(self.choice.patience), self._failed, said, self.command)
         # A party that breaks every session must not keep everybody busy.
@@ -223,14 +315,14 @@ class Serving:
 
     def _session(self) -> Trained | Exception:
         """Runs one session. Returns the model, or why the session ended before it."""
-        self.standing.begins_session(rounds_kept(self.folder.coordinator), self.folder.agreement.plan.training.rounds)
+        self.status.begins_session(rounds_kept(self.folder.coordinator), self.folder.agreement.plan.training.rounds)
         coordinator, close = self._coordinator()
         try:
             return coordinator.run()
         except (PartiesMissing, SurvivorsMissing, TooFewDocuments, TooFewParties, NewSessionWanted) as problem:
             missing = _missing_in(problem)
             reason = type(problem).__name__
-            self.standing.log.write("session_ended", session=self.standing.session, reason=reason, missing=missing)
+            self.status.log.write("session_ended", session=self.status.session, reason=reason, missing=missing)
             return problem
         finally:
             close()
@@ -240,12 +332,12 @@ class Serving:
         folder, agreement = self.folder, self.folder.agreement
         transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
         channel = agreement.profile.aggregation.channel
-        observed = Observed(self.parties, self.standing, absent_too=self.attendance.everyone)
+        observed = Observed(self.parties, self.status, absent_too=self.attendance.everyone)
         recorded = Recorded(observed, transcript, channel, arrivals=self.arrivals)
-        store = ServedStore(folder, self.standing)
+        store = ServedStore(folder, self.status)
         kept = store.kept_state(CHECKPOINT)
         transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
-        watch = StandingWatch(recorded, Unwatched(), standing=self.standing)
+        watch = StatusWatch(recorded, Unwatched(), status=self.status)
         coordinator = Coordinator(
             folder.members, agreement, recorded, store, OperatingSystem(), watch, folder.keys, self.attendance, folder.holds
         )
@@ -257,19 +349,19 @@ class Serving:
         At its beginning a run waits for everybody, because its words are those of the parties that are there then.
         """
         members, begun = frozenset(self.folder.members), time.monotonic()
-        under_way = self.standing.session or (self.folder.coordinator / f"{CHECKPOINT}.safetensors").is_file()
+        under_way = self.status.session or (self.folder.coordinator / f"{CHECKPOINT}.safetensors").is_file()
         patience = self.choice.patience
         grace = min(self.choice.grace, patience) if under_way and not self.attendance.everyone else patience
         enough = len(members) if self.attendance.everyone else max(self.attendance.fewest, self._least)
         if not members <= self.parties.present():
-            self.standing.enters(WAITING)
+            self.status.enters(WAITING)
             self._wait_for(len(members), grace)
         if len(self.parties.present() & members) < enough:
             self._wait_for(enough, patience - (time.monotonic() - begun))
         self._failing += time.monotonic() - begun
         here = self.parties.present() & members
         if len(here) < enough:
-            said = self.standing.reasons(members - here) or "nobody was refused"
+            said = self.status.reasons(members - here) or "nobody was refused"
             names = ", ".join(sorted(members - here))
             raise TooFewCame(names, round(patience), len(here), len(members), said, self.command)
 
@@ -279,8 +371,8 @@ class Serving:
         if seconds <= 0:
             return
         missing = ", ".join(sorted(members - self.parties.present()))
-        self.standing.log.write("waiting", missing=missing, seconds=round(seconds, 1))
-        self.standing.waits(lambda: len(members & self.parties.present()) >= parties, seconds)
+        self.status.log.write("waiting", missing=missing, seconds=round(seconds, 1))
+        self.status.waits(lambda: len(members & self.parties.present()) >= parties, seconds)
 
     @property
     def _least(self) -> int:
@@ -293,16 +385,16 @@ class Serving:
         end = time.monotonic() + self.choice.patience
         refused: frozenset[str] = frozenset()  # took no model though they are there
         while (late := self._without_model() - refused) and (left := end - time.monotonic()) > 0:
-            self.standing.enters(WAITING)
+            self.status.enters(WAITING)
             here = partial(_here, late, self.parties)
-            if not self.standing.waits(here, left):
+            if not self.status.waits(here, left):
                 return
-            self.standing.enters(HANDING_OUT)
+            self.status.enters(HANDING_OUT)
             asked = here()
             refused |= asked - self._handed_out(rounds, asked)
 
     def _without_model(self) -> frozenset[str]:
-        store = ServedStore(self.folder, self.standing)
+        store = ServedStore(self.folder, self.status)
         try:
             return frozenset(self.folder.members) - set(json.loads(store.get(HANDED_OUT) or b"[]"))
         finally:
@@ -316,7 +408,7 @@ class Serving:
         finally:
             close()
         for name in taken:
-            self.standing.log.write("handed_out", party=name)
+            self.status.log.write("handed_out", party=name)
         return frozenset(taken)
 
 

@@ -9,19 +9,20 @@ import numpy as np
 from securetm.contracts import Answer, Array, State
 from securetm.corpus.public_words import ranked_words
 from securetm.errors import Failed
-from securetm.federation.budget.words_needed import MORE_WORDS, needed_by
+from securetm.federation.budget.forecast import MORE_WORDS, needed_by
 from securetm.federation.coordinator.rounds import Rounds
 from securetm.federation.folder import ChangedFile
-from securetm.federation.party.words import check_countable, chosen, message_of
-from securetm.federation.questions import FREQUENCIES, JOINT, WORDS
+from securetm.federation.questions import FREQUENCIES, JOINT, MOST_CANDIDATES, MOST_WORD_BYTES, WORDS
 from securetm.federation.store import write_bytes
+from securetm.federation.wire import wire
+from securetm.models.model_errors import EmptyVocabulary
 from securetm.models.questions.word_sketch import words_in
 from securetm.models.questions.word_sums import ROUNDS as ROUNDS_OF_WORDS
 from securetm.models.questions.word_sums import WordSearch, found_words
-from securetm.models.questions.words import merge_words, total_of
+from securetm.models.questions.words import choose_vocabulary, merge_words, total_of
 from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import words_in_sums
-from securetm.plans.schema import USUAL_LANGUAGE
+from securetm.plans.schema import USUAL_LANGUAGE, Plan
 from securetm.settings import require
 
 KEPT_AS = "what parties were told about words"  # in the coordinator's store
@@ -154,3 +155,35 @@ def _kept_sum(rounds: Rounds, number: int) -> Answer | None:
 
 def _summed(number: int) -> str:
     return f"sum-of-words-{number}"
+
+
+def chosen(
+    plan: Plan, candidates: tuple[str, ...], documents: int, frequencies: Array, base: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Returns the list that the plan's rule makes of an opened answer, with all words of a public list, `base`.
+
+    Under a budget, the number of documents is unknown.
+    """
+    choice = plan.vocabulary
+    share = choice.max_share if documents else int(frequencies.sum())
+    try:
+        found = choose_vocabulary(candidates, documents, frequencies, choice.max_words, choice.min_documents, share)
+    except EmptyVocabulary:
+        if not base:
+            raise
+        return base
+    return tuple(sorted({*found, *base}))
+
+
+def message_of(words: tuple[str, ...], *, candidates: bool = False) -> wire.Adopt:
+    """Returns the message that tells the parties a list."""
+    return wire.Adopt("\n".join(words).encode(), candidates)
+
+
+def check_countable(candidates: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns these words if the parties will count them, or refuses. The coordinator calls it."""
+    size = len(message_of(candidates).words)
+    problem = f"has room for {MOST_CANDIDATES} words of {MOST_WORD_BYTES} bytes; the parties have {len(candidates)} of {size}"
+    fits = len(candidates) <= MOST_CANDIDATES and size <= MOST_WORD_BYTES
+    require(fits, "[vocabulary]", "source", "union", problem)
+    return candidates

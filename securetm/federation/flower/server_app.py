@@ -18,8 +18,7 @@ from flwr.serverapp import Grid, ServerApp
 from securetm.credentials.key_errors import PassphraseNeeded
 from securetm.credentials.key_files import Passphrase, are_encrypted
 from securetm.entropy import OperatingSystem
-from securetm.federation.coordinator.operating import CoordinatorFiles, standing_of
-from securetm.federation.coordinator.serving import Serving, served_folder
+from securetm.federation.coordinator.serving import CoordinatorFiles, Serving, served_folder, status_of
 from securetm.federation.document_minimum import check_delta_announced
 from securetm.federation.flower.flower_errors import BadFlowerSetting
 from securetm.federation.flower.nodes import BoundNodes, FlowerParties, Greeter, NodeMail
@@ -47,11 +46,11 @@ def conduct(grid: Grid, settings: Mapping[str, Any]) -> dict[str, Any]:
     agreement, roster = agreed_apart(plan, files.roster.members), files.roster
     check_delta_announced(roster.holds, agreement.profile, roster.members)
     folder = served_folder(path.parent / choice.out, agreement, roster.federation, roster.keys)
-    standing, mail = standing_of(folder, sys.stderr), NodeMail(grid)
-    bound = BoundNodes(standing)
+    status, mail = status_of(folder, sys.stderr), NodeMail(grid)
+    bound = BoundNodes(status)
     with Greeter(mail, bound, roster.keys, files.keys.identity, roster.digest, OperatingSystem()).beside():
         parties = FlowerParties(mail, bound, roster.members, choice.deadline)
-        return Serving(folder, parties, standing, choice, "flwr run").run()
+        return Serving(folder, parties, status, choice, "flwr run").run()
 
 
 def _passphrase(folder: Path) -> Passphrase | None:

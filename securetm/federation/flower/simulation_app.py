@@ -5,8 +5,13 @@ A federation of separate organisations has `server_app.py`.
 
 from __future__ import annotations
 
+import hashlib
+import resource
+import subprocess
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from logging import getLogger
 from pathlib import Path
 from typing import Any
@@ -16,17 +21,74 @@ from flwr.serverapp import Grid, ServerApp
 
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.rounds import PartiesMissing
-from securetm.federation.flower.flower_errors import BadFlowerSetting
+from securetm.federation.flower.flower_errors import BadFlowerSetting, PartyNotReached
 from securetm.federation.flower.nodes import LOOKS, BoundNodes, FlowerParties, Greeter, NodeMail
-from securetm.federation.flower.simulated_parties import held, roster_digest
+from securetm.federation.flower.party_socket import Door, opened, serve
+from securetm.federation.flower.sealed_channel import PartyEnd, SealedParty
 from securetm.federation.folder import RUN, RunFolder, begin, reopen
 from securetm.federation.network.events import NetworkEvents
-from securetm.federation.simulation.simulation import execute
+from securetm.federation.party.party import Party
+from securetm.federation.simulation.simulation import execute, make_party
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import CoordinatorStore
 from securetm.plans.recommend import read_plan
+from securetm.private_files import private_folder
 from securetm.sessions.identities import IDENTITY, public_identity
 from securetm.stages import Unwatched
+
+READY = b"ready\n"
+
+
+def sockets(folder: RunFolder) -> Path:
+    """Where the sockets of a run's parties lie."""
+    return folder.path / "sockets"
+
+
+def roster_digest(keys: Mapping[str, bytes], coordinator: bytes) -> bytes:
+    """The digest of a simulated run's roster: names and keys, in order."""
+    parts = (part for name, key in keys.items() for part in (name.encode(), key))
+    return hashlib.sha256(b"".join(len(part).to_bytes(4, "big") + part for part in (coordinator, *parts))).digest()
+
+
+@contextmanager
+def held(folder: RunFolder, coordinator: bytes) -> Iterator[None]:
+    """Starts the process that holds the parties, and ends it."""
+    command = [sys.executable, "-m", __name__, str(folder.path), coordinator.hex()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: S603 - our own
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            if process.stdout.readline() != READY:
+                raise PartyNotReached(str(sockets(folder)), "its process ended; its last message is above")
+            yield
+        finally:
+            process.stdin.close()
+
+
+def hold_parties(run: str, coordinator: str) -> None:
+    """Holds all parties of that run until standard input ends."""
+    folder = reopen(Path(run))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 16 * len(folder.members) + 256)), hard))
+    private_folder(sockets(folder))
+    with ExitStack() as open_now:
+        doors = {}
+        for place, name in enumerate(folder.members):
+            party = make_party(folder, name)
+            open_now.callback(party.close)
+            listening = open_now.enter_context(opened(sockets(folder) / f"{place}.sock"))
+            doors[listening] = _door(party, folder, bytes.fromhex(coordinator))
+        sys.stdout.buffer.write(READY)
+        sys.stdout.buffer.flush()
+        serve(doors, until=sys.stdin.buffer)
+
+
+def _door(party: Party, folder: RunFolder, coordinator: bytes) -> Door:
+    digest = roster_digest(folder.keys, coordinator)
+    end = PartyEnd(party.name, party.store.get(IDENTITY) or b"", coordinator, digest, OperatingSystem())
+    sealed = SealedParty(end, party.handle, lambda: party.most_bytes)
+    return Door(sealed.handle, sealed.most_bytes)
+
 
 PATIENCE = 600.0  # seconds for all nodes to come, and for one wave
 app = ServerApp()
@@ -79,3 +141,7 @@ def _identity(folder: RunFolder) -> tuple[bytes, bytes]:
         return store.get(IDENTITY) or b"", public
     finally:
         store.close()
+
+
+if __name__ == "__main__":
+    hold_parties(*sys.argv[1:])

@@ -21,10 +21,18 @@ from securetm.credentials.key_files import Keys
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Malformed, SecuretmError, error_class
-from securetm.federation.network.events import Agreed, NetworkEvents
+from securetm.federation.network.events import (
+    Agreed,
+    AlreadyConnected,
+    Closing,
+    Declined,
+    NetworkEvents,
+    Rejection,
+    TooSlow,
+    WrongFrame,
+)
 from securetm.federation.network.frames import CHUNK, LARGEST_FRAME, METHOD, NONCE, Incoming, frames_of, packed, unpacked
 from securetm.federation.network.handshake import CertificateNotAccepted, channel_credentials, diagnosed, is_welcome, make_hello
-from securetm.federation.network.network_errors import AlreadyConnected, Closing, Declined, Rejection, TooSlow, WrongFrame
 
 FINISHED = "Finished"  # the reason that a party is told when the run has ended
 AGAIN = frozenset(kind.__name__ for kind in (AlreadyConnected, Closing, TooSlow, WrongFrame))  # the party dials again
@@ -216,7 +224,7 @@ class Dialer:
     def _answer(
         self, conversation: _Conversation, epoch: bytes, handle: Callable[[bytes], bytes | memoryview], stop: threading.Event
     ) -> None:
-        """Reads one request, and sends the reply to it; none once the party leaves, as it may be there before its beat."""
+        """Reads one request, and sends the reply to it; none once the party leaves, as it may be there before its interval."""
         begin = conversation.read("begin")
         request, digest = conversation.message(begin, self.most_bytes())
         self.events.carried("coordinator", len(request), 0)

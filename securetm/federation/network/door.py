@@ -45,7 +45,7 @@ class Stranger(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Takes a place among the strangers."""
-        self.outside = cast(asyncio.Transport, transport)
+        self.outside = cast("asyncio.Transport", transport)
         self.outside.set_write_buffer_limits(_ROOM)
         self.address = str((self.outside.get_extra_info("peername") or ("",))[0])
         self.door.entered(self)
@@ -121,7 +121,7 @@ class Behind(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The server will know the stranger by this connection's port."""
-        inside = cast(asyncio.Transport, transport)
+        inside = cast("asyncio.Transport", transport)
         inside.set_write_buffer_limits(_ROOM)
         self.stranger.inside, self.stranger.port = inside, int(inside.get_extra_info("sockname")[1])
         self.stranger.door.opened(self.stranger)

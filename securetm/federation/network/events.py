@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from securetm.errors import Misuse
+
 
 @dataclass(frozen=True)
 class Agreed:
@@ -30,3 +32,91 @@ class NetworkEvents:
 
     def carried(self, party: str, received: int, sent: int) -> None:
         """Called when a message has passed as a whole, with its bytes."""
+
+
+class Rejection(Misuse):
+    """the coordinator does not let this party in"""
+
+
+class UnknownParty(Rejection):
+    """the coordinator's roster has no party of this name"""
+
+    hint = "the coordinator holds another roster, or the name in PARTY.toml is misspelt: compare the rosters' fingerprints"
+
+
+class Declined(Rejection):
+    """the coordinator has heard that this party does not take part: {reason}"""
+
+    reason: str = ""  # one of the REASONS of refusal_errors.py
+
+
+class AnotherCertificate(Rejection):
+    """the certificate that this party showed is not the one that the coordinator's roster pins for it"""
+
+    hint = "after a rotation of keys every party and the coordinator need the new roster: `securetm keys accept`"
+
+
+class OtherFederation(Rejection):
+    """this party and the coordinator belong to federations of different names"""
+
+    hint = "compare `federation` at the beginning of both rosters"
+
+
+class AnotherRoster(Rejection):
+    """this party and the coordinator hold different rosters"""
+
+    hint = "compare the fingerprints of both rosters by telephone, and accept the newer one: `securetm keys accept`"
+
+
+class AnotherPlan(Rejection):
+    """this party and the coordinator hold different plans"""
+
+    hint = "ask the coordinator for the plan, read it, and put the same file beside PARTY.toml"
+
+
+class AnotherProfile(Rejection):
+    """this party and the coordinator hold different profiles of the same name"""
+
+    hint = "the other side runs another version of securetm, or a profile file of its own: compare `securetm explain`"
+
+
+class OldVersion(Rejection):
+    """this party and the coordinator speak no common version of the network protocol"""
+
+    hint = "install the same version of securetm on both sides; the older one has to be upgraded"
+
+
+class OldTls(Rejection):
+    """the connection does not use TLS 1.3"""
+
+    hint = "something between both ends takes the connection apart; it has to be let through as it is"
+
+
+class WrongHello(Rejection):
+    """the signature of this party's hello is not by the identity that the coordinator's roster pins for it"""
+
+    hint = "the party's identity key is not the one of the roster: compare `securetm keys show` with the roster"
+
+
+class AlreadyConnected(Rejection):
+    """a party of this name is connected already"""
+
+    hint = "end the other process of this party; if its machine has failed, the coordinator notices within half a minute"
+
+
+class WrongFrame(Rejection):
+    """what this party sent is no frame, or came out of order"""
+
+    hint = "the other side runs another version, or something between both ends changes what passes"
+
+
+class TooSlow(Rejection):
+    """the other end did not say in time who it is"""
+
+    hint = "the network or the machine at the other end is overloaded; the party tries again by itself"
+
+
+class Closing(Rejection):
+    """the coordinator is stopping and will be back"""
+
+    hint = "the party tries again by itself"

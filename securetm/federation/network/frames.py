@@ -13,8 +13,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from securetm.errors import Malformed
-from securetm.federation.declining import REASONS
 from securetm.federation.network import network_pb2 as pb
+from securetm.federation.refusal_errors import REASONS
 from securetm.federation.wire.form import begun, check_form
 
 CHUNK = 1 << 18  # bytes of every chunk of a message but the last

@@ -22,8 +22,8 @@ from securetm.credentials.purposes import Purpose, is_signed
 from securetm.credentials.roster import FederationRoster, check_address
 from securetm.errors import SecuretmError
 from securetm.federation.network import network_pb2 as pb
-from securetm.federation.network.events import Agreed
-from securetm.federation.network.network_errors import (
+from securetm.federation.network.events import (
+    Agreed,
     AnotherCertificate,
     AnotherPlan,
     AnotherProfile,

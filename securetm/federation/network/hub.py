@@ -29,13 +29,20 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Malformed, Mistake, SecuretmError
 from securetm.federation import health as probe
 from securetm.federation.network import network_pb2 as pb
-from securetm.federation.network.connections import Asked, Connected, PartySlot
+from securetm.federation.network.connections import Asked, Connected, PartySlot, Spool, SpoolRoom
 from securetm.federation.network.door import Door
-from securetm.federation.network.events import Agreed, NetworkEvents
+from securetm.federation.network.events import (
+    Agreed,
+    AlreadyConnected,
+    Closing,
+    Declined,
+    NetworkEvents,
+    Rejection,
+    TooSlow,
+    WrongFrame,
+)
 from securetm.federation.network.frames import EPOCH, LARGEST_FRAME, NONCE, packed, rejected, unpacked
 from securetm.federation.network.handshake import Admission, server_credentials
-from securetm.federation.network.network_errors import AlreadyConnected, Closing, Declined, Rejection, TooSlow, WrongFrame
-from securetm.federation.network.spool import Spool, SpoolRoom
 
 FINISHED = "Finished"  # the reason that a party is told when the run has ended
 _HELLO_SECONDS = 10.0

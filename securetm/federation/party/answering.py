@@ -24,7 +24,7 @@ from securetm.federation.document_minimum import check_batch, check_demands
 from securetm.federation.party.kept import KeptAnswer, read_stored, stored
 from securetm.federation.party.session import Awaited, JoinedSession
 from securetm.federation.party.state import PartyState
-from securetm.federation.questions import HELD_OUT, JOINT, PAIRS, TRAIN, asked_of, is_fixed
+from securetm.federation.questions import HELD_OUT, JOINT, PAIRS, TRAIN, asked_of, compile_question, digest_of_arrays, is_fixed
 from securetm.federation.refusal_errors import (
     AlreadyAnswered,
     AnotherSample,
@@ -35,7 +35,6 @@ from securetm.federation.refusal_errors import (
     QuestionNotAllowed,
     WrongRound,
 )
-from securetm.federation.round_identity import compile_question, digest_of_arrays
 from securetm.federation.wire import wire
 from securetm.models.trials import check_rows
 from securetm.settings import digest

@@ -28,7 +28,6 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import BadSetting, Failed, SecuretmError
 from securetm.federation.budget.ledgers import LedgersOfDocuments, own_budget, runs_in
 from securetm.federation.budget.witness import TAG
-from securetm.federation.declining import NotAllowedHere, reason_of
 from securetm.federation.document_minimum import (
     check_delta,
     check_holds,
@@ -46,6 +45,7 @@ from securetm.federation.party.reply_times import PacedParty, SystemClock
 from securetm.federation.party.result import keep_result, spent
 from securetm.federation.party.state import PartyWatch
 from securetm.federation.questions import HELD_OUT, TRAIN, before_training
+from securetm.federation.refusal_errors import NotAllowedHere, reason_of
 from securetm.federation.release import MODEL, RELEASE
 from securetm.federation.soundness import agreed_apart
 from securetm.federation.sources import Shown, WatchedEmbed, check_brought, embed_of, named_for

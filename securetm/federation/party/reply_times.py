@@ -25,8 +25,8 @@ from securetm.federation.questions import JOINT, PAIRS, TRAIN
 from securetm.plans.profiles import cohort_of
 
 FINEST = 1 / 16  # seconds: times are this number, twice this number, four times, and so on
-ROOM = 2.0  # a beat is so many times what the longest answer took when it was measured
-KEPT_AS = "beat in seconds"  # in the party's store, so that a restart measures nothing again
+ROOM = 2.0  # an interval is so many times what the longest answer took when it was measured
+KEPT_AS = "reply interval in seconds"  # in the party's store, so that a restart measures nothing again
 _ADOPT = "adopt"  # the message that tells a party the list of words
 _READ_DOCUMENTS = (_ADOPT, JOINT, PAIRS, TRAIN)  # all that a party reads documents for under a budget
 _LOG = logging.getLogger(__name__)
@@ -66,23 +66,23 @@ def on_grid(seconds: float) -> float:
 
 @dataclass
 class PacedParty:
-    """A party whose replies leave at a fixed beat where a privacy budget is spent. Elsewhere it holds no reply back.
+    """A party whose replies leave at a fixed interval where a privacy budget is spent. Elsewhere it holds no reply back.
 
     Before its first answer it measures how long one takes with all documents, whatever the sample is. An answer leaves when
-    the beat has passed since the request arrived. If it took longer, the beat is doubled until it fits, for good: that shows at
-    most as often as there are doublings. What reads all documents in any case leaves at the next time of the grid.
+    the interval has passed since the request arrived. If it took longer, the interval is doubled until it fits, for good: that
+    shows at most as often as there are doublings. What reads all documents in any case leaves at the next time of the grid.
     """
 
     party: Party
     clock: Clock = field(default_factory=SystemClock)
-    beat: float | None = None  # seconds after which an answer leaves; None before the first one
+    interval: float | None = None  # seconds after which an answer leaves; None before the first one
     longest: float | None = None  # seconds with the documents, of an answer that all of them take part in
-    overruns: int = 0  # answers that took longer than the beat
+    overruns: int = 0  # answers that took longer than the interval
 
     def __post_init__(self) -> None:
         self.party = replace(self.party, clock=self.clock.now)
         kept = self.party.store.get(KEPT_AS)
-        self.beat = float(kept) if kept is not None else None
+        self.interval = float(kept) if kept is not None else None
 
     @property
     def most_bytes(self) -> int:
@@ -121,23 +121,23 @@ class PacedParty:
 
     def _leaves(self, took: float) -> float:
         """Returns how long after its request an answer to a question of the training leaves."""
-        if self.beat is None and not self.party.seconds_with_documents:
-            return on_grid(took)  # it was refused: a beat that is measured on it would be too short for every answer
-        beat = self.beat or self._kept(self._first_beat(took))
-        if took <= beat:
-            return beat
-        _LOG.warning("an answer took longer than the beat of %g s; it is %g s from now on", beat, on_grid(took))
+        if self.interval is None and not self.party.seconds_with_documents:
+            return on_grid(took)  # it was refused: an interval that is measured on it would be too short for every answer
+        interval = self.interval or self._kept(self._first_interval(took))
+        if took <= interval:
+            return interval
+        _LOG.warning("an answer took longer than the interval of %g s; it is %g s from now on", interval, on_grid(took))
         self.overruns += 1
         return self._kept(on_grid(took))
 
-    def _first_beat(self, took: float) -> float:
+    def _first_interval(self, took: float) -> float:
         beside = took - self.party.seconds_with_documents  # masks, signatures and the disk, which no document changes
         return on_grid(ROOM * ((self.longest or took) + beside))
 
-    def _kept(self, beat: float) -> float:
-        self.party.store.put(KEPT_AS, repr(beat).encode())
-        self.beat = beat
-        return beat
+    def _kept(self, interval: float) -> float:
+        self.party.store.put(KEPT_AS, repr(interval).encode())
+        self.interval = interval
+        return interval
 
 
 def longest_answer(own: PartyState) -> float:

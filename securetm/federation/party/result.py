@@ -16,8 +16,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.contracts import State
-from securetm.federation.beginning import moved_since
-from securetm.federation.origins import before_in_ledger, facts_of, product_of
+from securetm.federation.origins import before_in_ledger, facts_of, moved_since, product_of
 from securetm.federation.party.alone import judge, keep_figures, kept_figures
 from securetm.federation.party.party import WORDS, Party
 from securetm.federation.release import released_model

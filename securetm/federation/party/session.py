@@ -17,8 +17,8 @@ from securetm.federation.budget.guard import BudgetGuard
 from securetm.federation.budget.witness import quorum
 from securetm.federation.document_minimum import documents_held
 from securetm.federation.party.state import PartyState
+from securetm.federation.questions import preparation_identity
 from securetm.federation.refusal_errors import OutOfTurn, TooManySetups, WrongRound
-from securetm.federation.round_identity import preparation_identity
 from securetm.federation.wire import wire
 from securetm.sessions.identities import COORDINATOR, identity_of
 

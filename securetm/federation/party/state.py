@@ -23,10 +23,9 @@ from securetm.federation.document_minimum import by_shard, check_blocks, check_d
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.party.failure_log import Failure, FailureLog
 from securetm.federation.party.kept import KeptAnswer, KeptNoise
-from securetm.federation.questions import HELD_OUT, TRAIN, Diverged, Questions
+from securetm.federation.questions import HELD_OUT, TRAIN, Diverged, Questions, RequestLimits
 from securetm.federation.refusal_errors import BadState, OutOfTurn
 from securetm.federation.store import PartyStore, SqliteStore
-from securetm.federation.wire.limits import RequestLimits
 from securetm.models.public_knowledge import without_public
 from securetm.models.questions.model_quality import perplexity_from_answer
 from securetm.plans.agreement import Agreement

@@ -25,7 +25,7 @@ def _nobody(event: str, facts: Mapping[str, Any]) -> None:
 
 @dataclass
 class JoinStatus(PartyWatch, NetworkEvents):
-    """The standing of one party in a run. It is the party's watch, and the network's."""
+    """The status of one party in a run. It is the party's watch, and the network's."""
 
     party: str
     federation: str

@@ -8,44 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from securetm.contracts import Answer, Array
+from securetm.contracts import Answer
 from securetm.federation.party.documents import note_lengths, read_documents
 from securetm.federation.party.state import PartyState
-from securetm.federation.questions import MOST_CANDIDATES, MOST_WORD_BYTES, TRAIN
+from securetm.federation.questions import MOST_CANDIDATES, TRAIN
 from securetm.federation.refusal_errors import BadState, WrongAgreement
 from securetm.federation.store import PartyStore
 from securetm.federation.wire import wire
-from securetm.models.model_errors import EmptyVocabulary
-from securetm.models.questions.words import choose_vocabulary, merge_words
+from securetm.models.questions.words import merge_words
 from securetm.plans.agreement import Agreement
-from securetm.plans.schema import Plan
 from securetm.sessions.identities import COORDINATOR
-from securetm.settings import digest, require
+from securetm.settings import digest
 
 CANDIDATES, LIST = "candidates", "list"
-
-
-def chosen(
-    plan: Plan, candidates: tuple[str, ...], documents: int, frequencies: Array, base: tuple[str, ...] = ()
-) -> tuple[str, ...]:
-    """Returns the list that the plan's rule makes of an opened answer, with all words of a public list, `base`.
-
-    Under a budget, the number of documents is unknown.
-    """
-    choice = plan.vocabulary
-    share = choice.max_share if documents else int(frequencies.sum())
-    try:
-        found = choose_vocabulary(candidates, documents, frequencies, choice.max_words, choice.min_documents, share)
-    except EmptyVocabulary:
-        if not base:
-            raise
-        return base
-    return tuple(sorted({*found, *base}))
-
-
-def message_of(words: tuple[str, ...], *, candidates: bool = False) -> wire.Adopt:
-    """Returns the message that tells the parties a list."""
-    return wire.Adopt("\n".join(words).encode(), candidates)
 
 
 def agreed(adopt: wire.Adopt, agreement: Agreement, store: PartyStore) -> tuple[str, ...]:
@@ -113,12 +88,3 @@ def _hold_list(words: tuple[str, ...], named: bytes, store: PartyStore) -> None:
         raise BadState("the list has words that were not counted")
     store.hold_list(LIST, named)
     store.drop(CANDIDATES)
-
-
-def check_countable(candidates: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns these words if the parties will count them, or refuses. The coordinator calls it."""
-    size = len(message_of(candidates).words)
-    problem = f"has room for {MOST_CANDIDATES} words of {MOST_WORD_BYTES} bytes; the parties have {len(candidates)} of {size}"
-    fits = len(candidates) <= MOST_CANDIDATES and size <= MOST_WORD_BYTES
-    require(fits, "[vocabulary]", "source", "union", problem)
-    return candidates

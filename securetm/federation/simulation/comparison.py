@@ -14,9 +14,9 @@ import numpy as np
 
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.federation.beginning import Beginning
 from securetm.federation.coordinator.coordinator import Trained
 from securetm.federation.folder import RunFolder
+from securetm.federation.origins import Beginning
 from securetm.federation.party.alone import (
     adapt,
     held_out_likelihood,

@@ -15,11 +15,10 @@ from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
 from securetm.contracts import Origin, Unit
 from securetm.corpus.records import NOT_AGREED
-from securetm.federation.beginning import moved_since
 from securetm.federation.budget.forecast import forecast_record
 from securetm.federation.coordinator.coordinator import Trained
 from securetm.federation.folder import RUN, RunFolder
-from securetm.federation.origins import before_in_ledger, before_in_trial, facts_of, product_of
+from securetm.federation.origins import before_in_ledger, before_in_trial, facts_of, moved_since, product_of
 from securetm.federation.party.alone import kept_figures
 from securetm.federation.party.failure_log import lost_in
 from securetm.federation.simulation.comparison import Comparison, PartyFigures

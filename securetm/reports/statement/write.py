@@ -13,7 +13,7 @@ from securetm.auditing.record import Audit
 from securetm.auditing.verdicts import BROKEN
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.report_signatures import ENDING, Signer
-from securetm.federation.budget.words_needed import check_words
+from securetm.federation.budget.forecast import check_words
 from securetm.federation.folder import begin
 from securetm.federation.release import MODEL, RELEASE
 from securetm.federation.simulation.simulation import execute
@@ -32,7 +32,7 @@ from securetm.reports.statement.pdf import check_library, has_library, in_pdf
 from securetm.reports.statement.questions import SignedReport
 from securetm.reports.statement.sources import released_files, sources_of
 from securetm.reports.statement.statement import Statement, sheet, statement_on
-from securetm.runs.federation_result import FederationResult
+from securetm.runs.finished import FederationResult
 from securetm.stages import Unwatched
 
 STATEMENT = "statement"  # the sheets in `release/`, and the end of the name of the statement's file elsewhere

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from securetm.contracts import Answer
-from securetm.federation.declining import in_words
 from securetm.federation.network.events import NetworkEvents
+from securetm.federation.refusal_errors import in_words
 from securetm.federation.transcript import Parties, RecordingWatch
 from securetm.private_files import make_folder, private_file
 
@@ -95,7 +95,7 @@ _RECENT = 20  # rounds from which the time of a round is computed
 
 
 @dataclass
-class PartyStanding:
+class PartyStatus:
     """What is known of one party."""
 
     state: str = AWAY
@@ -118,7 +118,7 @@ class Facts:
     done: int
     of: int
     survivors: tuple[str, ...]
-    parties: Mapping[str, PartyStanding]
+    parties: Mapping[str, PartyStatus]
     bytes_up: int
     bytes_down: int
     waves: int
@@ -134,7 +134,7 @@ class Facts:
 
 
 @dataclass
-class Standing(NetworkEvents):
+class RunStatus(NetworkEvents):
     """The facts, changed by the coordinator's thread and the network's, and read by whoever shows them."""
 
     run: str
@@ -153,13 +153,13 @@ class Standing(NetworkEvents):
     waves: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
     begun: float = field(default_factory=time.monotonic)
-    _parties: dict[str, PartyStanding] = field(default_factory=dict)
+    _parties: dict[str, PartyStatus] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _ends: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT + 1))  # of the last rounds
     _traffic: tuple[int, int] = (0, 0)  # before the round under way
 
     def __post_init__(self) -> None:
-        self._parties = {name: PartyStanding() for name in self.members}
+        self._parties = {name: PartyStatus() for name in self.members}
 
     # ---- what the network tells ----------------------------------------------------------------------------------------
 
@@ -284,7 +284,7 @@ class Standing(NetworkEvents):
                 done=self.done,
                 of=self.of,
                 survivors=self.survivors,
-                parties={name: PartyStanding(**vars(party)) for name, party in self._parties.items()},
+                parties={name: PartyStatus(**vars(party)) for name, party in self._parties.items()},
                 bytes_up=up,
                 bytes_down=down,
                 waves=self.waves,
@@ -306,10 +306,10 @@ class Standing(NetworkEvents):
 
 @dataclass
 class Observed:
-    """Carries messages as they are, and tells the standing how many bytes passed."""
+    """Carries messages as they are, and tells the status how many bytes passed."""
 
     parties: Parties
-    standing: Standing
+    status: RunStatus
     absent_too: bool = True  # whether a wave waits for parties that are away when it begins
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
@@ -317,9 +317,9 @@ class Observed:
         if not self.absent_too:
             here = self.parties.present()
             requests = {name: message for name, message in requests.items() if name in here}
-        self.standing.asked(requests)
+        self.status.asked(requests)
         for name, reply in self.parties.ask(requests, most):
-            self.standing.answered(name, len(reply))
+            self.status.answered(name, len(reply))
             yield name, reply
 
     def present(self) -> frozenset[str]:
@@ -332,17 +332,17 @@ class Observed:
 
 
 @dataclass
-class StandingWatch(RecordingWatch):
-    """Tells the standing, too, what the coordinator does."""
+class StatusWatch(RecordingWatch):
+    """Tells the status, too, what the coordinator does."""
 
-    standing: Standing = field(kw_only=True)
+    status: RunStatus = field(kw_only=True)
 
     def opened(self, serial: int, answer: Answer) -> None:
         """An answer was opened."""
         super().opened(serial, answer)
-        self.standing.opened(answer.survivors)
+        self.status.opened(answer.survivors)
 
     def trained(self, done: int, total: int) -> None:
         """A round of the training has ended."""
         super().trained(done, total)
-        self.standing.round_ended(done, total)
+        self.status.round_ended(done, total)

@@ -48,18 +48,18 @@ def test_answers_leave_after_the_same_time_whatever_the_coins_chose(budgeted: Ru
         whole, sampled = one.read[:MEASURED], one.read[MEASURED:]
         assert whole[0] == whole[1] > max(sampled)  # measured with all documents
         assert len(set(sampled)) > 1  # the coins chose other numbers of them
-        beat = one.paced.beat
-        assert beat is not None
-        assert beat == on_grid(beat) >= 2 * PER_DOCUMENT * whole[0]
+        interval = one.paced.interval
+        assert interval is not None
+        assert interval == on_grid(interval) >= 2 * PER_DOCUMENT * whole[0]
         assert len(one.after["train"]) == ROUNDS
-        assert all(beat <= after < beat + OTHERWISE for after in one.after["train"])
+        assert all(interval <= after < interval + OTHERWISE for after in one.after["train"])
         assert one.paced.overruns == 0
 
 
 def test_composing_losses_is_in_no_answer_of_the_training(budgeted: RunFolder) -> None:
-    """It would make the beat of the whole run as long as the slowest composition, which a loaded machine stretches."""
+    """It would make the interval of the whole run as long as the slowest composition, which a loaded machine stretches."""
     for one in overheard(budgeted, composing=10_000.0):
-        assert one.paced.beat == on_grid(one.paced.beat or 0.0) < 10_000
+        assert one.paced.interval == on_grid(one.paced.interval or 0.0) < 10_000
         assert one.paced.overruns == 0
 
 
@@ -79,18 +79,18 @@ def test_an_answer_that_takes_longer_doubles_the_beat_for_good(budgeted: RunFold
         parties = overheard(budgeted, slow=MEASURED + 3)
     late = [one for one in parties if one.paced.overruns]
     assert late  # the fourth answer, where its sample was not tiny
-    assert caplog.text.count("took longer than the beat") == len(late)
+    assert caplog.text.count("took longer than the interval") == len(late)
     for one in late:
-        after, beat = one.after["train"], one.paced.beat
-        assert beat is not None
+        after, interval = one.after["train"], one.paced.interval
+        assert interval is not None
         assert one.paced.overruns == 1
         assert all(abs(early - after[0]) < OTHERWISE for early in after[:3])
-        assert all(beat <= later < beat + OTHERWISE for later in after[3:])
-        assert round(beat / after[0]) in {2**doublings for doublings in range(1, 10)}
+        assert all(interval <= later < interval + OTHERWISE for later in after[3:])
+        assert round(interval / after[0]) in {2**doublings for doublings in range(1, 10)}
 
 
 def test_a_refused_question_sets_no_beat(budgeted: RunFolder) -> None:
-    """Otherwise a coordinator that asks too early makes the beat so short that each answer shows how long it took."""
+    """Otherwise a coordinator that asks too early makes the interval so short that each answer shows how long it took."""
     parties = {name: Overheard(make_party(budgeted, name)) for name in budgeted.members}
     session = bytes(32)
     for one in parties.values():
@@ -99,27 +99,27 @@ def test_a_refused_question_sets_no_beat(budgeted: RunFolder) -> None:
         early = wire.Ask("train", 0, 1, one.party.members, bytes(32), {}, False)
         for body in (invite, early):
             one.handle(wire.pack_request(session, body))
-        assert one.paced.beat is None
+        assert one.paced.interval is None
         assert len(one.after.pop("train")) == 1
     train(budgeted, Unwatched(), parties=InProcess(parties))  # type: ignore[arg-type]
     for one in parties.values():
         assert one.paced.overruns == 0
-        assert one.paced.beat is not None
-        assert all(one.paced.beat <= after < one.paced.beat + OTHERWISE for after in one.after["train"])
+        assert one.paced.interval is not None
+        assert all(one.paced.interval <= after < one.paced.interval + OTHERWISE for after in one.after["train"])
 
 
 def test_a_restarted_party_keeps_its_beat(budgeted: RunFolder) -> None:
-    before = {one.party.name: one.paced.beat for one in overheard(budgeted)}
-    for name, beat in before.items():
+    before = {one.party.name: one.paced.interval for one in overheard(budgeted)}
+    for name, interval in before.items():
         again = PacedParty(make_party(budgeted, name), Hands())
-        assert again.beat == beat is not None
+        assert again.interval == interval is not None
         again.close()
 
 
 def test_nothing_waits_without_a_budget(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     run = begin(tmp_path / "run", small_plan(profile="masked", model__batch=64, training__rounds=3), five)
     for one in overheard(run):
-        assert one.paced.beat is None
+        assert one.paced.interval is None
         assert max(one.after["adopt"]) < OTHERWISE
         assert [round(after / PER_DOCUMENT) for after in one.after["train"]] == one.read  # no answer was measured
 
