@@ -17,10 +17,9 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
-from securetm.corpus.block_layout import BlockLayout, digest_of, size_of_block
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.document_names import content_keys, secret_of
-from securetm.corpus.store import WORDS, BlockEntry, Manifest, shard_name, write_whole
+from securetm.corpus.store import WORDS, BlockEntry, BlockLayout, Manifest, digest_of, shard_name, size_of_block, write_whole
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.private_files import private_folder, writing
 

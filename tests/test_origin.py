@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from securetm.contracts import Origin, OriginKind, PaidEntry, StartingInput, Unit, origin_of_product
+from securetm.contracts import Unit
+from securetm.contracts.origin import Origin, OriginKind, PaidEntry, StartingInput, origin_of_product
 
 FIRST = PaidEntry("first 1a", Unit.DOCUMENT, 1.0, 1e-5, ("north", "south"))
 SECOND = PaidEntry("second 2b", Unit.DOCUMENT, 0.5, 1e-5, ("south", "west"), simulated=True)

@@ -21,7 +21,7 @@ from lab.peers.spectral_lda import by_spectral_lda
 from lab.reproduce.frontier_cases import CENTRAL, DISTRIBUTED, HELPERS, LOCAL, PARTIES, FrontierCase
 from securetm.contracts import Array, State, TopicModel
 from securetm.models.lda.lda_vi import VariationalLDA
-from securetm.models.likely_counts import likely_totals
+from securetm.models.noisy_counts import likely_totals
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.recommend import plan_from_tables
 from securetm.plans.rules import noise_of_one_round

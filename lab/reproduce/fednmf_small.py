@@ -31,9 +31,8 @@ from securetm.models.lda.lda import LDA
 from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.nmf import NMF, FactoredTopics
 from securetm.models.quality import diversity, document_npmi, top_words
-from securetm.quality.classification import Classified, classified
-from securetm.quality.coherence import embedding_coherence
 from securetm.quality.evaluation import paired_difference
+from securetm.quality.measures import Classified, classified, embedding_coherence
 
 WORDS, TOPICS, PARTIES, ALPHA, FRACTION = 2_000, 50, 10, 1.0, 0.2
 ROUNDS, INFORMATION, SERVER_RATE = 20, 0.1, 0.03

@@ -15,8 +15,7 @@ from securetm.settings import require
 if TYPE_CHECKING:
     from securetm.contracts import Array
     from securetm.corpus.corpus import Corpus
-    from securetm.quality.evaluation import Evaluation
-    from securetm.quality.figures import Given
+    from securetm.quality.evaluation import Evaluation, Given
     from securetm.quality.judged_topics import JudgedTopics
     from securetm.runs.finished import FinishedRun
     from securetm.stages import Stages
@@ -87,8 +86,7 @@ def _evaluated(
     bars: Stages,
 ) -> tuple[Evaluation, Given]:
     from securetm.corpus.word_vectors import read_vectors
-    from securetm.quality.evaluation import evaluate
-    from securetm.quality.figures import Given
+    from securetm.quality.evaluation import Given, evaluate
 
     assert judged is not None
     opened = [_opened(path) for path in (judged, *([others[0]] if others[0] else []), *others[1])]

@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import PurePath
 from typing import Any, Self
 
-from securetm.contracts.terms import Unit
+from securetm.contracts import Unit
 from securetm.wording import listed, upward, upward_figure
 
 LONGEST_REASON = 1000  # characters

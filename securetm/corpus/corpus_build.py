@@ -24,16 +24,6 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.block_layout import (
-    NAMES,
-    BlockColumns,
-    BlockLayout,
-    BlockSize,
-    chosen_documents,
-    digest_of,
-    joined_documents,
-    size_of_block,
-)
 from securetm.corpus.blocks import persons_of_blocks
 from securetm.corpus.building import (
     CorpusBuilder,
@@ -48,7 +38,24 @@ from securetm.corpus.document_names import copy_numbers
 from securetm.corpus.held_documents import counted_tokens, merge_ends
 from securetm.corpus.readers import files_of, records_of
 from securetm.corpus.records import Columns
-from securetm.corpus.store import BUILDING, MANIFEST, WORDS, BlockEntry, Manifest, shard_name, shortened, write_whole
+from securetm.corpus.store import (
+    BUILDING,
+    MANIFEST,
+    NAMES,
+    WORDS,
+    BlockColumns,
+    BlockEntry,
+    BlockLayout,
+    BlockSize,
+    Manifest,
+    chosen_documents,
+    digest_of,
+    joined_documents,
+    shard_name,
+    shortened,
+    size_of_block,
+    write_whole,
+)
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, CannotWrite, Mistake
 from securetm.private_files import private_file, private_folder, sync, writing

@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.corpus.block_layout import order_of
 from securetm.corpus.document_names import (
     content_digests,
     content_keys,
@@ -21,6 +20,7 @@ from securetm.corpus.document_names import (
     names_of_tokens,
     secret_of,
 )
+from securetm.corpus.store import order_of
 from securetm.corpus.tokeniser import MOST, check_longest
 from securetm.errors import BadSetting, Mistake
 

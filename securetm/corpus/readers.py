@@ -1,19 +1,229 @@
-"""Reads a corpus from any path: chooses the reader by the name of the file. A corpus on disk is opened, and stays there."""
+"""Reads documents from any path: tables, JSON lines, Parquet, folders of texts. A corpus on disk is opened, and stays there.
+
+The name of the file chooses the reader. Each reads with bounded memory: a row, a line, a batch of rows or a file at a time.
+"""
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from securetm.corpus.building import CorpusBuilder, Embed
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.formats import folder_records, unknown_format
-from securetm.corpus.records import Columns, OnProgress, Record, faults_named, size_of
+from securetm.corpus.records import (
+    LIMIT,
+    ROLES,
+    USUAL,
+    USUAL_IN_PARQUET,
+    Columns,
+    Lines,
+    OnProgress,
+    Record,
+    bad_cell,
+    bad_table,
+    check_names,
+    damaged_file,
+    decoded,
+    document_too_long,
+    empty_file,
+    faults_named,
+    incomplete_column,
+    invalid_json,
+    missing_column,
+    record,
+    size_of,
+)
 from securetm.corpus.store import Manifest, is_stored, shortened
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import Mistake, NoSuchPath
+from securetm.errors import BadSetting, Mistake, NoSuchPath
 from securetm.registries import Registry
+
+
+def table_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
+    """The documents of a .csv or .tsv file. Line numbers in errors are those of the last line of the row."""
+    rows = _rows(path, on_progress)
+    line, header = next(rows, (0, []))
+    if not header:
+        raise empty_file(path)
+    check_names(header, path, line)
+    roles = columns.found_in(header, path, line)
+    places = {role: header.index(column) for role, column in roles.items()}
+    found = False
+    for line, row in rows:
+        if len(row) != len(header):
+            raise bad_table(path, line, f"the row has {len(row)} cells where the first line names {len(header)}")
+        found = True
+        yield record({role: row[place] or None for role, place in places.items()}, path, line)
+    if not found:
+        raise empty_file(path)
+
+
+def _rows(path: Path, on_progress: OnProgress | None) -> Iterator[tuple[int, list[str]]]:
+    """Numbered rows that are not blank."""
+    if csv.field_size_limit() < LIMIT:
+        csv.field_size_limit(LIMIT)  # a setting of the whole process, so it is only ever raised
+    lines = (line for _, line in Lines(path, on_progress))
+    first = next(lines, "")
+    # A tab in .tsv; in .csv a comma, or the semicolon that spreadsheets write where the comma is the decimal point.
+    delimiter = "\t" if ".tsv" in path.suffixes else ";" if ";" in first and "," not in first else ","
+    reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+    try:
+        for row in reader:
+            if row:
+                yield reader.line_num, row
+    except csv.Error as fault:
+        if "field larger than field limit" in str(fault):
+            raise document_too_long(path, reader.line_num) from None
+        raise bad_table(path, reader.line_num, "the double quotes or line breaks of this row do not fit") from None
+
+
+_SPARSE = ("label", "party", "date")  # a line may lack them, whichever it is: no line decides for another one
+_STRICT = ("person", "embedding")  # every document has one, or none has: one that first comes on a later line is an error
+
+
+def jsonl_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
+    """The documents of a .jsonl or .jsonl.gz file. Blank lines are passed over."""
+    roles: dict[str, str] = {}
+    for line, text in Lines(path, on_progress):
+        if text.isspace():
+            continue
+        cells = _object(text, path, line)
+        if not roles:
+            roles = {role: USUAL[role][0] for role in _SPARSE} | columns.found_in(cells.keys(), path, line)
+        _check_line(cells, roles, path, line)
+        yield record({role: cells.get(column) for role, column in roles.items()}, path, line)
+    if not roles:
+        raise empty_file(path)
+
+
+def _object(text: str, path: Path, line: int) -> dict[str, Any]:
+    try:
+        cells = json.loads(text)
+    except (ValueError, RecursionError):
+        raise invalid_json(path, line) from None  # json's own error carries the whole line
+    if not isinstance(cells, dict):
+        raise invalid_json(path, line)
+    return cells
+
+
+def _check_line(cells: dict[str, Any], roles: dict[str, str], path: Path, line: int) -> None:
+    if roles["text"] not in cells:
+        raise missing_column(path, line, roles["text"], "text")
+    for role in _STRICT:
+        if role not in roles and any(cells.get(name) is not None for name in USUAL[role]):
+            raise incomplete_column(path, line, role)
+
+
+_ROWS = 256  # of a batch: the longest documents must still fit into memory
+_BUFFER = 1 << 20  # bytes of a column that are read at once: a group of rows may be as large as the file
+
+
+def parquet_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
+    """The documents of a .parquet file; "line" in errors is the number of the row, from 1."""
+    import pyarrow
+    from pyarrow import parquet
+
+    total = size_of(path)
+    if not total:
+        raise empty_file(path)
+    try:
+        with faults_named(path), parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
+            names = file.schema_arrow.names
+            check_names(names, path, 1)
+            roles = columns.found_in(names, path, 1, USUAL_IN_PARQUET)
+            if not file.metadata.num_rows:
+                raise empty_file(path)
+            for row, cells in enumerate(_cells(file, roles), 1):
+                yield record(_as_text(cells, path, row), path, row)
+                if on_progress and (row % _ROWS == 0 or row == file.metadata.num_rows):
+                    on_progress(total * row // file.metadata.num_rows, total)
+    except UnicodeDecodeError:
+        raise damaged_file(path, "a column of strings is not UTF-8") from None  # its own words quote the bytes
+    except pyarrow.ArrowException as fault:
+        raise damaged_file(path, "it is not a whole Parquet file") from fault
+
+
+def _cells(file: Any, roles: dict[str, str]) -> Iterator[dict[str, Any]]:
+    for batch in file.iter_batches(batch_size=_ROWS, columns=list(roles.values()), use_threads=False):
+        columns = {role: _values(_undecoded(batch.column(column), role)) for role, column in roles.items()}
+        for row in range(batch.num_rows):
+            yield {role: values[row] for role, values in columns.items()}
+
+
+def _undecoded(column: Any, role: str) -> Any:
+    """Texts as bytes: a Parquet file may hold wrong UTF-8, and the error has to name the row."""
+    import pyarrow
+
+    if role != "text" or not (pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)):
+        return column
+    return column.cast(pyarrow.large_binary())
+
+
+def _values(column: Any) -> Any:
+    """One entry per row; vectors of one width stay numbers instead of becoming Python objects."""
+    import pyarrow
+
+    kind = column.type
+    if pyarrow.types.is_fixed_size_list(kind) and not column.null_count:
+        return column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), kind.list_size)
+    if (pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind)) and pyarrow.types.is_floating(kind.value_type):
+        return [None if not cell.is_valid else cell.values.to_numpy(zero_copy_only=False) for cell in column]
+    return column.to_pylist()
+
+
+def _as_text(cells: dict[str, Any], path: Path, row: int) -> dict[str, Any]:
+    text = cells["text"]
+    if text is not None and not isinstance(text, (str, bytes)):
+        raise bad_cell(path, row, "text", f"is of type {type(text).__name__}, not a string")
+    if text is not None and len(text) > LIMIT:
+        raise document_too_long(path, row)
+    if isinstance(text, bytes):
+        return {**cells, "text": decoded(text, path, row, is_row=True)}
+    return cells
+
+
+def folder_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
+    """The documents of a folder and its subfolders, in the order of their names."""
+    for role in ROLES:
+        if asked := getattr(columns, role):
+            raise BadSetting("[corpus]", role, asked, "names a column, which a folder of .txt files does not have")
+    with faults_named(path):
+        files = sorted(found for found in path.rglob("*.txt") if found.is_file())
+    if not files:
+        raise unknown_format(path)
+    total, done = sum(map(size_of, files)), 0
+    for file in files:
+        text = _text_of_file(file)
+        done += size_of(file)
+        folders = file.relative_to(path).parts[:-1]
+        yield Record(text, label=folders[0] if folders else None)
+        if on_progress:
+            on_progress(done, total)
+
+
+def _text_of_file(file: Path) -> str:
+    with faults_named(file), file.open("rb") as stream:
+        raw = stream.read(LIMIT + 1)
+    if len(raw) > LIMIT:
+        raise document_too_long(file, 1)
+    return decoded(raw, file, 1)
+
+
+def unknown_format(path: Path) -> Mistake:
+    """A path that no reader takes."""
+    return Mistake(
+        "{path} is neither a file in a known format nor a folder with .txt files",
+        hint="use .jsonl, .csv or .tsv (each also .gz), .parquet, or a folder of .txt files",
+        path=str(path),
+    )
+
+
+# ---- the reader of a path ---------------------------------------------------------------------------------------------
+
 
 Reader = Callable[[Path, Columns, OnProgress | None], Iterator[Record]]
 
@@ -23,15 +233,15 @@ READERS = Registry(
     "securetm.corpora",
     "collections.abc:Callable",
     {  # by the ending of the files that a reader reads
-        "csv": "securetm.corpus.formats:table_records",
-        "csv.gz": "securetm.corpus.formats:table_records",
-        "jsonl": "securetm.corpus.formats:jsonl_records",
-        "jsonl.gz": "securetm.corpus.formats:jsonl_records",
-        "ndjson": "securetm.corpus.formats:jsonl_records",
-        "ndjson.gz": "securetm.corpus.formats:jsonl_records",
-        "parquet": "securetm.corpus.formats:parquet_records",
-        "tsv": "securetm.corpus.formats:table_records",
-        "tsv.gz": "securetm.corpus.formats:table_records",
+        "csv": "securetm.corpus.readers:table_records",
+        "csv.gz": "securetm.corpus.readers:table_records",
+        "jsonl": "securetm.corpus.readers:jsonl_records",
+        "jsonl.gz": "securetm.corpus.readers:jsonl_records",
+        "ndjson": "securetm.corpus.readers:jsonl_records",
+        "ndjson.gz": "securetm.corpus.readers:jsonl_records",
+        "parquet": "securetm.corpus.readers:parquet_records",
+        "tsv": "securetm.corpus.readers:table_records",
+        "tsv.gz": "securetm.corpus.readers:table_records",
     },
 )
 

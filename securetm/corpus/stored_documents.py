@@ -15,11 +15,20 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.block_layout import FEW, BlockColumns, chosen_documents, counts_of, damaged_shard, joined_documents
 from securetm.corpus.blocks import places_of_each
 from securetm.corpus.document_names import content_keys, document_keys, secret_of
 from securetm.corpus.held_documents import HeldDocuments, places_of
-from securetm.corpus.store import CorpusStore, opened, store_at
+from securetm.corpus.store import (
+    FEW,
+    BlockColumns,
+    CorpusStore,
+    chosen_documents,
+    counts_of,
+    damaged_shard,
+    joined_documents,
+    opened,
+    store_at,
+)
 from securetm.errors import Mistake
 
 

@@ -16,8 +16,8 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import CohortTooSmall, Mistake, Misuse, NoPersons
 from securetm.federation.refusal_errors import BelowMinimum, TooFewDocumentsPromised
 from securetm.models.given_documents import check_needs
-from securetm.models.model_errors import EmbeddingsWithoutNoise
 from securetm.plans.agreement import Agreement
+from securetm.plans.checks import EmbeddingsWithoutNoise
 from securetm.plans.party_file import PolicyChoice
 from securetm.plans.profiles import cohort_of
 

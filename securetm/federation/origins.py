@@ -13,13 +13,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from securetm.contracts import Array, Origin, PaidEntry, State, origin_of_product
+from securetm.contracts import Array, State
+from securetm.contracts.origin import Origin, PaidEntry, origin_of_product
 from securetm.errors import BadSetting
 from securetm.models.quality import top_words
 from securetm.plans.agreement import Agreement
 from securetm.plans.origins import entries_of
 from securetm.plans.schema import MOMENTS, PLAIN, PUBLIC
-from securetm.quality.similarity import affinity
+from securetm.quality.measures import affinity
 from securetm.settings import digest
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from securetm.contracts import Origin, State, TopicModel
+from securetm.contracts import State, TopicModel
+from securetm.contracts.origin import Origin
 from securetm.federation.store import write_bytes
 from securetm.foreign_text import csv_text
 from securetm.models.quality import named_topics

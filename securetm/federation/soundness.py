@@ -19,9 +19,9 @@ from securetm.errors import Mistake, Unsound
 from securetm.federation.budget.prices import calibrated
 from securetm.federation.budget.witness import quorum
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions, before_training, cohort_size
-from securetm.models.model_errors import CouplesDocuments, EmbeddingsWithoutNoise
-from securetm.models.trials import check_additive
+from securetm.models.trials import CouplesDocuments, check_additive
 from securetm.plans.agreement import Agreement, agree
+from securetm.plans.checks import EmbeddingsWithoutNoise
 from securetm.plans.profiles import TooFewForProfile, cohort_of, profile_gaps, read_profile
 from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.plans.schema import ALL, ModelChoice, Plan, VocabularyChoice

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import numpy as np
 
 from securetm.answers.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array, Memory, Needs, Origin, Reads, State, Terms, TopicModel, Unit
+from securetm.contracts import Answer, Array, Memory, Needs, Reads, State, Terms, TopicModel, Unit
+from securetm.contracts.origin import Origin
 from securetm.data_frames import FRAMES, framed
 from securetm.errors import BadSetting, Failed, Mistake, Misuse, NeedsSum, NotFound, SecuretmError
 from securetm.models.given_documents import SPREAD, as_documents, numbered, over, warn_of_unknown, words_of

@@ -20,10 +20,10 @@ from numba import njit
 
 from securetm.contracts import Answer, Array, Memory, Public, State
 from securetm.errors import BrokenPromise, check_setting
-from securetm.models.bags import Bags
 from securetm.models.batches import shuffled
 from securetm.models.fixed_order import add_product, add_product_transposed
 from securetm.models.gradients import EpochsQuery, ServerOptimiser
+from securetm.models.mixed_topics import Bags
 from securetm.models.nmf import FactoredTopics, of_length_one, random_topics
 
 FIRST, SECOND = 32, 256  # units of the critic's two hidden layers

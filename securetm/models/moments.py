@@ -27,11 +27,10 @@ from numba import njit
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, Public, State, Terms
 from securetm.errors import BrokenPromise, Failed, check_setting
-from securetm.models.bags import BagDocuments, Bags, Completion
 from securetm.models.batches import grouped
 from securetm.models.fixed_order import add_product, overlaps, plus
-from securetm.models.likely_counts import likely_totals
-from securetm.models.mixed_topics import MixedTopics, kept_fit, without_kept
+from securetm.models.mixed_topics import BagDocuments, Bags, Completion, MixedTopics, kept_fit, without_kept
+from securetm.models.noisy_counts import likely_totals
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.questions.words import total_of
 

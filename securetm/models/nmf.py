@@ -17,12 +17,10 @@ from numba import njit
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import BrokenPromise, check_setting
-from securetm.models.bags import BagDocuments, Bags, Completion
 from securetm.models.batches import grouped, on_ranges
 from securetm.models.fixed_order import overlaps, plus
-from securetm.models.likely_counts import likely_counts
-from securetm.models.mixed_topics import MixedTopics
-from securetm.models.noisy_counts import NoisedCounts, Totals, public_words
+from securetm.models.mixed_topics import BagDocuments, Bags, Completion, MixedTopics
+from securetm.models.noisy_counts import NoisedCounts, Totals, likely_counts, public_words
 from securetm.models.public_knowledge import PublicKnowledge
 
 COUNTS, LOG, L2 = 0, 1, 2  # what a word of a document weighs

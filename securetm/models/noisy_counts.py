@@ -1,22 +1,362 @@
-"""What a model keeps of noised tables of counts, the likely counts behind them, and which cells stand above the noise.
+"""Likely counts behind noise of a known size, what a model keeps of noised tables, and which cells stand above the noise.
 
-The noise's standard deviation comes with the answer, from the mechanism that added it; it may differ by word. All here is a
-function of opened answers, so it costs no privacy.
+Totals of words, and how topics share them, are posterior means whose priors are fitted to the noised numbers themselves
+(empirical Bayes). The noise's standard deviation comes with the answer, from the mechanism that added it; maybe by word.
+All is a function of opened answers and of what is public, so it costs no privacy. Every sum has a fixed order.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numba import njit
 from scipy.special import log_ndtr
 
 from securetm.contracts import Answer, Array, State, TopicModel
-from securetm.models.likely_counts import likely_counts, likely_totals
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.quality import top_words
+
+# ---- what a few features explain of many normal vectors behind normal noise ----------------------------------------------
+# Vector k has a prior of mean 0 and covariance D (F F' + w I) D, D being the diagonal matrix of its scales; noise is
+# independent, with a variance of its own in each coordinate. By Woodbury's identity a vector costs its length times the square
+# of the number of features, and no matrix of length x length exists.
+
+
+def common_means(found: Array, scale: Array, noise: Array, features: Array, own: float) -> Array:
+    """The posterior mean of what the features explain of each row of `found`; `noise` are the variances of its coordinates."""
+    out = np.empty(found.shape)
+    _solve_all(*_ready(found, scale, noise, features), own, out)
+    return out
+
+
+def log_evidence(found: Array, scale: Array, noise: Array, features: Array, own: float) -> float:
+    """The log density of all rows under prior and noise together, up to a constant."""
+    return float(_solve_all(*_ready(found, scale, noise, features), own, np.empty(found.shape)))
+
+
+def _ready(found: Array, scale: Array, noise: Array, features: Array) -> tuple[Array, Array, Array, Array]:
+    ready = [np.ascontiguousarray(one, dtype=np.float64) for one in (found, scale, noise, features)]
+    return ready[0], ready[1], ready[2], ready[3]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _solve_all(found: Array, scale: Array, noise: Array, features: Array, own: float, out: Array) -> float:
+    total = 0.0
+    for k in range(len(found)):
+        total += _solve(found[k], scale[k], noise, features, own, out[k])
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _solve(found: Array, scale: Array, noise: Array, features: Array, own: float, out: Array) -> float:
+    """Sets `out` to the posterior mean of one row's common part, D F times its coefficients. Returns the row's log evidence."""
+    words, rank = features.shape
+    inner, beside, back = np.zeros((rank, rank)), np.zeros(rank), np.empty(rank)
+    for i in range(rank):
+        inner[i, i] = 1.0
+    squares, logs = 0.0, 0.0
+    for v in range(words):
+        alone = scale[v] * scale[v] * own + noise[v]
+        each, heavy = scale[v] * found[v] / alone, scale[v] * scale[v] / alone
+        squares += found[v] * found[v] / alone
+        logs += math.log(alone)
+        row = features[v]
+        for i in range(rank):
+            beside[i] += each * row[i]
+            factor = heavy * row[i]
+            for j in range(i + 1):
+                inner[i, j] += factor * row[j]
+    logs += _factorise(inner)
+    back[:] = beside
+    _solve_triangles(inner, back)
+    for v in range(words):
+        row, common = features[v], 0.0
+        for i in range(rank):
+            common += row[i] * back[i]
+        out[v] = scale[v] * common
+    for i in range(rank):
+        squares -= beside[i] * back[i]
+    return -0.5 * (squares + logs)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _factorise(matrix: Array) -> float:
+    """Replaces the lower triangle by its Cholesky factor. Returns the logarithm of the determinant."""
+    logs = 0.0
+    for i in range(len(matrix)):
+        for j in range(i + 1):
+            left = matrix[i, j]
+            for n in range(j):
+                left -= matrix[i, n] * matrix[j, n]
+            matrix[i, j] = math.sqrt(left) if i == j else left / matrix[j, j]
+        logs += 2.0 * math.log(matrix[i, i])
+    return logs
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _solve_triangles(factor: Array, right: Array) -> None:
+    """Replaces the right side by the solution, given the Cholesky factor."""
+    rank = len(right)
+    for i in range(rank):
+        for n in range(i):
+            right[i] -= factor[i, n] * right[n]
+        right[i] /= factor[i, i]
+    for i in range(rank - 1, -1, -1):
+        for n in range(i + 1, rank):
+            right[i] -= factor[n, i] * right[n]
+        right[i] /= factor[i, i]
+
+
+# ---- positive sizes behind normal noise ------------------------------------------------------------------------------------
+# The prior is a mixture of narrow normal variables around a grid of sizes, and its weights make the noised numbers most
+# probable (Kiefer and Wolfowitz 1956). Each is as wide as the grid's steps, so that sizes come out as found where noise is
+# small.
+
+_SIZES, _SIZE_PASSES = 80, 100
+_CLEAR = 3.0  # deviations above which a number is surely no noise alone
+_SMALL = 0.02  # of the typical deviation: a smaller size cannot be told from it
+_RANGE = 1e6  # of the largest size to the smallest one, at most
+
+
+def sizes_behind(found: Array, deviations: Array) -> tuple[Array, float]:
+    """The posterior mean of each size, and the log density of all numbers. The larger the noise, the closer are the sizes."""
+    found, deviations = np.ascontiguousarray(found), np.ascontiguousarray(deviations)
+    clear = found > _CLEAR * deviations
+    most = 1.05 * max(float(found[clear].max(initial=0.0)), _CLEAR * float(deviations.min()))
+    least = max(min(_SMALL * float(np.median(deviations)), 1e-3 * most), most / _RANGE)
+    grid = np.exp(np.linspace(math.log(least), math.log(most), _SIZES))
+    out = np.empty(len(found))
+    evidence = _fit(found, deviations, grid, _SIZE_PASSES, out)
+    return out, float(evidence)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fit(found: Array, deviations: Array, grid: Array, passes: int, out: Array) -> float:
+    """Sets `out` to the posterior means after so many steps of expectation maximisation. Returns the log density."""
+    widths, most = ((grid[1] / grid[0] - 1.0) * grid) ** 2, np.empty(len(found))
+    chances, weights = _chances_of_sizes(found, deviations, grid, widths, most), np.full(len(grid), 1.0 / len(grid))
+    evidence = 0.0
+    for _ in range(passes):
+        weigh(chances, weights)
+    for v in range(len(found)):
+        total, mean, noise = 0.0, 0.0, deviations[v] ** 2
+        for g in range(len(grid)):
+            chance = chances[v, g] * weights[g]
+            total += chance
+            mean += chance * (found[v] * widths[g] + grid[g] * noise) / (widths[g] + noise)
+        out[v] = mean / total
+        evidence += most[v] + math.log(total)
+    return evidence
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _chances_of_sizes(found: Array, deviations: Array, grid: Array, widths: Array, most: Array) -> Array:
+    """The density of each number under each part of the mixture, the largest of each number 1; its logarithm is in `most`."""
+    chances = np.empty((len(found), len(grid)))
+    for v in range(len(found)):
+        most[v] = -math.inf
+        for g in range(len(grid)):
+            variance = deviations[v] ** 2 + widths[g]
+            chances[v, g] = -0.5 * ((found[v] - grid[g]) ** 2 / variance + math.log(variance))
+            most[v] = max(most[v], chances[v, g])
+        for g in range(len(grid)):
+            chances[v, g] = math.exp(chances[v, g] - most[v])
+    return chances
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def weigh(chances: Array, weights: Array) -> None:
+    """One step of expectation maximisation: a part weighs as much as the numbers that are likely its own."""
+    fresh = np.zeros(len(weights))
+    for v in range(len(chances)):
+        total = 0.0
+        for g in range(len(weights)):
+            total += chances[v, g] * weights[g]
+        for g in range(len(weights)):
+            fresh[g] += chances[v, g] / total
+    for g in range(len(weights)):
+        weights[g] *= fresh[g] / len(chances)
+
+
+# ---- numbers around known centres behind normal noise, some near their centre and some far from it -----------------------
+# The prior of each number is a mixture of normal variables around its centre, from narrow to wide in units of its own scale.
+# The mixture's weights make the noised numbers most probable (Stephens 2017).
+
+_SPREADS = np.exp(np.linspace(math.log(1e-3), math.log(30.0), 14))  # variances, as multiples of the scale's square
+_SPREAD_PASSES = 60
+_FITTED = 20_000  # the weights are fitted to so many numbers
+
+
+def means_around(found: Array, centres: Array, scale: Array, noise: Array) -> Array:
+    """The posterior mean of each number; `noise` are variances, and all have the shape of `found`."""
+    squares = np.square(scale).ravel()
+    apart, variances = (found - centres).ravel(), np.ascontiguousarray(noise).ravel()
+    some = slice(None, None, -(-len(apart) // _FITTED))
+    out = np.empty(len(apart))
+    weights = _fitted_spreads(apart[some].copy(), squares[some].copy(), variances[some].copy(), _SPREADS, _SPREAD_PASSES)
+    _set_means(apart, squares, variances, _SPREADS, weights, out)
+    around: Array = centres + out.reshape(found.shape)
+    return around
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _chances_of_spreads(apart: float, square: float, noise: float, spreads: Array, out: Array) -> None:
+    """The density under each part of the mixture, the largest 1."""
+    most = -math.inf
+    for g in range(len(spreads)):
+        both = square * spreads[g] + noise
+        out[g] = -0.5 * (apart * apart / both + math.log(both))
+        most = max(most, out[g])
+    for g in range(len(spreads)):
+        out[g] = math.exp(out[g] - most)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fitted_spreads(apart: Array, squares: Array, noise: Array, spreads: Array, passes: int) -> Array:
+    """The weights of the parts after so many steps of expectation maximisation."""
+    chances, weights = np.empty((len(apart), len(spreads))), np.full(len(spreads), 1.0 / len(spreads))
+    for n in range(len(apart)):
+        _chances_of_spreads(apart[n], squares[n], noise[n], spreads, chances[n])
+    for _ in range(passes):
+        weigh(chances, weights)
+    return weights
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _set_means(apart: Array, squares: Array, noise: Array, spreads: Array, weights: Array, out: Array) -> None:
+    chances = np.empty(len(spreads))
+    for n in range(len(apart)):
+        _chances_of_spreads(apart[n], squares[n], noise[n], spreads, chances)
+        total, kept = 0.0, 0.0
+        for g in range(len(spreads)):
+            chance, variance = chances[g] * weights[g], squares[n] * spreads[g]
+            total += chance
+            kept += chance * variance / (variance + noise[n])
+        out[n] = apart[n] * kept / total
+
+
+_LEAST = 1e-3  # of a count's expectation: no word is impossible in a topic
+_LEAST_CENTRE = 0.02  # of a count's expectation, around which it may lie
+_SMALLEST = 1e-9
+_POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of public frequencies, around which totals may lie
+_TRIED_WORDS, _TRIED_TOPICS = 500, 10  # weights are chosen on so many
+_WEIGHTS = (0.1, 0.1, 0.3)  # where the search begins: of what all words of a topic share, of similar words, of each word alone
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-6, 1e3
+_STEPS = (4.0, 2.0, 2.0**0.5)  # by which a weight is multiplied or divided, coarse to fine
+_MOST_MOVES = 12  # of the search, with each step
+_SURE = 4.5  # of log evidence, as much as three deviations: with less, no difference from the expectation is believed
+
+
+def likely_totals(found: Array, deviation: Array | float, public: Array | None = None) -> Array:
+    """The likely total of each word behind noise of that deviation, which may differ by word. All are above 0.
+
+    Totals have a prior of any form, fitted to all words together (Kiefer and Wolfowitz 1956; Jiang and Zhang 2009): in common,
+    or around a power of their public frequencies, whichever makes the noised totals most probable. Without noise totals are as
+    found; where there is nothing but noise, all words are alike.
+    """
+    deviations = np.broadcast_to(np.asarray(deviation, dtype=np.float64), found.shape)
+    if not deviations.any():
+        return np.maximum(found, _SMALLEST)
+    deviations = np.maximum(deviations, _SMALLEST)
+    best, most = _all_alike(found, deviations)
+    for power in (0.0,) if public is None else _POWERS:
+        base = np.ones(len(found)) if public is None else np.maximum(public / public.mean(), _SMALLEST) ** power
+        sizes, evidence = sizes_behind(found / base, deviations / base)
+        evidence -= float(np.log(base).sum()) + (2 * _SURE if power else _SURE)
+        if evidence > most:
+            best, most = base * sizes, evidence
+    totals: Array = np.maximum(best, _SMALLEST)
+    return totals
+
+
+def _all_alike(found: Array, deviations: Array) -> tuple[Array, float]:
+    """The same total for every word, and the log density of the noised totals if it is true."""
+    sure = 1.0 / np.square(deviations)
+    mean = max(float((found * sure).sum() / sure.sum()), _LEAST * float(deviations.min()))
+    evidence = -0.5 * np.square((found - mean) / deviations) - np.log(deviations)
+    return np.full(found.shape, mean), float(evidence.sum())
+
+
+def likely_counts(found: Array, deviation: Array | float, asked: Array, totals: Array, vectors: Array | None = None) -> Array:
+    """The likely counts, topics x words, behind noise of that deviation, which may differ by word.
+
+    A count's expectation is the share of its word that the topic had when the question was asked, times the word's likely
+    total, moved by what all words of the topic have in common and by what similar words have (by `vectors`). How much it is
+    moved, and how far true counts lie around it, is what makes the noised counts most probable. So without noise the counts
+    come out; where noise explains all differences, the expectation does. No count is negative, and each word's counts sum to
+    its likely total.
+    """
+    deviations = np.broadcast_to(np.asarray(deviation, dtype=np.float64), found.shape[1:])
+    if not deviations.any():
+        return np.maximum(found, 0.0)
+    expected = shares_of_words(asked) * totals
+    scale = np.sqrt(expected * (totals / len(found)))
+    apart, noise = found - expected, np.square(np.maximum(deviations, _SMALLEST))
+    features = _features(len(totals), vectors)
+    weights = _weights(apart, scale, noise, features)
+    if not any(weights):
+        return expected
+    common = common_means(apart, scale, noise, features * np.sqrt(_by_feature(weights, features)), weights[2])
+    centres = np.maximum(expected + common, _LEAST_CENTRE * expected)
+    spread = np.sqrt(centres * (totals / len(found)))
+    counts = means_around(found, centres, spread, np.broadcast_to(noise, found.shape))
+    counts = np.maximum(counts, _LEAST * expected)
+    scaled: Array = counts * (totals / counts.sum(axis=0))
+    return scaled
+
+
+def shares_of_words(counts: Array) -> Array:
+    """The share of each topic in each word's counts; equal shares of a word without any."""
+    known = np.maximum(counts, 0.0) + _SMALLEST
+    shares: Array = known / known.sum(axis=0)
+    return shares
+
+
+def _features(words: int, vectors: Array | None) -> Array:
+    """One number that is the same for all words, and the words' vectors."""
+    ones = np.ones((words, 1))
+    return ones if vectors is None else np.concatenate([ones, vectors.astype(np.float64)], axis=1)
+
+
+def _by_feature(weights: tuple[float, float, float], features: Array) -> Array:
+    return np.array([weights[0]] + [weights[1]] * (features.shape[1] - 1))
+
+
+def _weights(apart: Array, scale: Array, noise: Array, features: Array) -> tuple[float, float, float]:
+    """The weights that make the table most probable: a search by coordinates, on some words and topics where there are many.
+
+    They are powers of one number, so that a last bit that differs elsewhere chooses no other weights.
+    """
+    topics, words = slice(None, None, -(-len(apart) // _TRIED_TOPICS)), slice(None, None, -(-len(noise) // _TRIED_WORDS))
+    facts = apart[topics, words], scale[topics, words], noise[words]
+
+    def evidence(weights: tuple[float, float, float]) -> float:
+        return log_evidence(*facts, features[words] * np.sqrt(_by_feature(weights, features)), weights[2])
+
+    none = evidence((0.0, 0.0, 0.0))
+    best, known = _WEIGHTS, evidence(_WEIGHTS)
+    for step in _STEPS:
+        for _ in range(_MOST_MOVES):
+            moves = [_moved(best, n, by) for n in range(3) if n != 1 or features.shape[1] > 1 for by in (step, 1.0 / step)]
+            tried = [(evidence(move), move) for move in moves]
+            found, move = max(tried)
+            if found <= known:
+                break
+            best, known = move, found
+    return best if known > none + _SURE else (0.0, 0.0, 0.0)
+
+
+def _moved(weights: tuple[float, float, float], which: int, factor: float) -> tuple[float, float, float]:
+    moved = [min(max(w * factor if n == which else w, _LEAST_WEIGHT), _MOST_WEIGHT) for n, w in enumerate(weights)]
+    return moved[0], moved[1], moved[2]
+
+
+# ---- what stands above the noise, and what a state keeps of noised tables ---------------------------------------------
+
 
 RATE = 0.05  # the expected share of false ones among all cells that are said to stand above the noise
 _KNOWN = 5.0  # deviations by which the table's total must stand above its own noise: below, no expectation is known

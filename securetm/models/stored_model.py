@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from safetensors import SafetensorError, safe_open
 
-from securetm.contracts import Origin, State, TopicModel
+from securetm.contracts import State, TopicModel
+from securetm.contracts.origin import Origin
 from securetm.errors import BadSetting, CannotWrite, Failed, Mistake, NotFound
 from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import writing

@@ -17,8 +17,25 @@ from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum, clipped, joined
 from securetm.contracts import INF, Array, Losses, Memory, Needs, Query, Rows, State, TopicModel, Unit
+from securetm.errors import Refused, Unsound
 from securetm.models.given_documents import BagOfWords
-from securetm.models.model_errors import CouplesDocuments, RowsDepend
+
+
+class CouplesDocuments(Unsound):
+    """in {where}, one document's part of the answer depends on the documents beside it: {kind}"""
+
+    where: str
+    kind: str
+    hint = "normalise each document by itself (layer normalisation instead of batch normalisation): no clip bounds the others"
+
+
+class RowsDepend(Refused):
+    """{model} cannot bound the part of one document in a sum here: {how}"""
+
+    model: str
+    how: str
+    hint = 'train on a CPU (device = "cpu"), or on another processor; and please report the processor: nothing was spent'
+
 
 _WORDS = 30
 

@@ -13,7 +13,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Budget, Origin, Profile, StartingInput, State, TopicModel, Unit
+from securetm.contracts import Answer, Array, Budget, Profile, State, TopicModel, Unit
+from securetm.contracts.origin import Origin, StartingInput
 from securetm.corpus.public_words import language_code, public_shares
 from securetm.corpus.word_vectors import VectorSource, installed_vectors
 from securetm.errors import Mistake

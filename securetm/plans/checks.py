@@ -7,13 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from securetm.contracts import Budget, Profile, TopicModel, Unit
-from securetm.errors import BadSetting
-from securetm.models.model_errors import EmbeddingsWithoutNoise
+from securetm.errors import BadSetting, Unsound
 from securetm.models.moments import Moments, check_pairs
 from securetm.plans.schema import MOMENTS, NO_VECTORS, NUMBERS, PLAIN, PUBLIC, CorpusChoice, Plan
 
 _PUBLIC_LIST = "name a language, or a public list of words, one a line (--vocabulary english, --vocabulary FILE)"
 _ROLES = ("text", "label", "party", "date", "person", "embedding", "id")  # of columns
+
+
+class EmbeddingsWithoutNoise(Unsound):
+    """{model} reads embeddings, and the noise of {profile} is in single words: an embedding is made of the words without it"""
+
+    model: str
+    profile: str
+    hint = "use a model that reads words alone, such as lda or prodlda, or a profile whose noise is in the sums"
 
 
 def check_request(tables: Mapping[str, Any]) -> None:

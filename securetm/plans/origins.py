@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from securetm.contracts import Budget, Origin, OriginKind, PaidEntry, StartingInput
+from securetm.contracts import Budget
+from securetm.contracts.origin import Origin, OriginKind, PaidEntry, StartingInput
 from securetm.corpus.text_embeddings import is_usual
 from securetm.corpus.word_vectors import GLOVE, SENTENCE, VectorSource
 from securetm.errors import BadSetting

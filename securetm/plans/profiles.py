@@ -13,18 +13,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Self, cast
 
 from securetm.aggregation import AGGREGATIONS
-from securetm.contracts import (
-    Aggregation,
-    Budget,
-    Claim,
-    Cohort,
-    Mechanism,
-    NoiseBy,
-    Profile,
-    ThreatModel,
-    TopicModel,
-    Unit,
-)
+from securetm.contracts import Aggregation, Budget, Claim, Cohort, Mechanism, NoiseBy, Profile, ThreatModel, TopicModel, Unit
 from securetm.errors import BadSetting, Misuse
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS

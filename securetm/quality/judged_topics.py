@@ -18,7 +18,7 @@ import numpy as np
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.word_vectors import WordVectors
 from securetm.errors import Mistake, NoSuchPath, Unreadable
-from securetm.models.bags import BagDocuments
+from securetm.models.mixed_topics import BagDocuments
 from securetm.models.quality import named_topics
 
 MOST_WORDS = 25  # of a topic; figures take the first ones of them

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Origin
+from securetm.contracts.origin import Origin
 from securetm.corpus.corpus import Corpus
 from securetm.errors import CannotWrite, Mistake
 from securetm.federation.folder import check_free

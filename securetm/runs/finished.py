@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from securetm.contracts import Array, Origin, State, TopicModel
+from securetm.contracts import Array, State, TopicModel
+from securetm.contracts.origin import Origin
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.dates import all_periods, periods_of
 from securetm.corpus.readers import read_corpus

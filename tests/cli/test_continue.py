@@ -11,7 +11,7 @@ import pytest
 
 from securetm.federation.folder import reopen
 from securetm.federation.origins import moved
-from securetm.models.lda.counted_topics import EARLIER
+from securetm.models.lda.counting import EARLIER
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import plan_from_tables
 from securetm.runs.finished import FinishedRun

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from securetm.contracts import Origin, OriginKind
+from securetm.contracts.origin import Origin, OriginKind
 from securetm.federation.folder import reopen
 from securetm.federation.release import released_model
 from securetm.models.stored_model import origin_of_model

@@ -19,8 +19,8 @@ from securetm.federation.simulation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.sources import corpora_of
 from securetm.models.given_documents import UnfitDocuments
-from securetm.models.model_errors import EmbeddingsWithoutNoise
 from securetm.plans.agreement import agree
+from securetm.plans.checks import EmbeddingsWithoutNoise
 from securetm.plans.schema import Plan
 from securetm.runs.finished import FinishedRun
 from securetm.stages import Unwatched

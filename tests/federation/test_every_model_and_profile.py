@@ -8,7 +8,7 @@ import pytest
 
 from securetm.federation.soundness import check
 from securetm.models import MODELS
-from securetm.models.model_errors import EmbeddingsWithoutNoise
+from securetm.plans.checks import EmbeddingsWithoutNoise
 from securetm.plans.recommend import plan_from_tables
 from securetm.registries import OURS
 from securetm.resources import toml_names

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from securetm.contracts import Origin, PaidEntry, Unit
+from securetm.contracts import Unit
+from securetm.contracts.origin import Origin, PaidEntry
 from securetm.errors import BadSetting
 from securetm.federation.refusal_errors import NotAllowedHere
 from securetm.models.stored_model import origin_of_model

@@ -7,9 +7,8 @@ from torch import nn
 
 from lab.peers.prodlda import DenseProdLDA
 from securetm.contracts import Block, Terms, Unit
-from securetm.models.model_errors import CouplesDocuments
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.trials import check_additive
+from securetm.models.trials import CouplesDocuments, check_additive
 from tests.laws.toys import Mixture
 
 torch.set_num_threads(1)

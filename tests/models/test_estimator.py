@@ -7,7 +7,8 @@ from safetensors import safe_open
 from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Block, Origin, OriginKind, Terms
+from securetm.contracts import Answer, Block, Terms
+from securetm.contracts.origin import Origin, OriginKind
 from securetm.errors import BadSetting, Failed, Mistake
 from securetm.models.estimator import Estimator, held_back
 from securetm.models.given_documents import UnfitDocuments, as_documents

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Array
-from securetm.models.likely_counts import common_means, likely_counts, likely_totals, log_evidence, shares_of_words
+from securetm.models.noisy_counts import common_means, likely_counts, likely_totals, log_evidence, shares_of_words
 
 TOPICS, WORDS = 6, 200
 

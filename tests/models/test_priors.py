@@ -12,7 +12,7 @@ from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.federation.questions import PerPerson
 from securetm.models.given_documents import BagOfWords, as_documents
-from securetm.models.lda import priors
+from securetm.models.lda import lda as priors
 from securetm.models.lda.lda import LDA
 
 TRUTH = np.array([0.8, 0.4, 0.2, 0.1, 0.1])
@@ -103,7 +103,7 @@ def test_a_federation_learns_the_same_priors_as_one_machine():
     state = model.start(documents.vocabulary, np.random.default_rng(0))
     for _ in range(13):
         whole, one, other = (answer_of(model, state, part, memory) for part, memory in zip(parts, memories, strict=True))
-        for name in ("counts", priors.BLOCK):
+        for name in ("counts", priors.TABLES):
             np.testing.assert_array_equal(whole[name], one[name] + other[name])
         state = model.update(state, Answer(whole))
     assert (state["alpha"] != 0.1).all()
@@ -130,7 +130,7 @@ def test_rows_of_persons_are_poured_whole():
     clipped_sum = ClippedRowSum(query.terms, persons=owned.persons)
     query.answer(owned, clipped_sum, {}, np.random.default_rng(0))
     expected = answer_of(model, state, documents, {})
-    np.testing.assert_array_equal(clipped_sum.blocks()[priors.BLOCK], expected[priors.BLOCK])
+    np.testing.assert_array_equal(clipped_sum.blocks()[priors.TABLES], expected[priors.TABLES])
 
 
 # ---- little, and nonsense ----------------------------------------------------------------------------------------------
@@ -144,8 +144,8 @@ def test_little_input_ends_in_priors_within_bounds(counts, k, name):
     state = model.learned.state
     for prior in (state["alpha"], state["eta"]):
         assert np.isfinite(prior).all()
-        assert (prior >= priors.LEAST).all()
-        assert (prior <= priors.MOST).all()
+        assert (prior >= priors.LEAST_PRIOR).all()
+        assert (prior <= priors.MOST_PRIOR).all()
     np.testing.assert_allclose(model.components_.sum(axis=1), 1)
     if not np.array(counts).any():  # nothing is learned of nothing
         np.testing.assert_allclose(state["alpha"], 0.1)
@@ -156,6 +156,6 @@ def test_little_input_ends_in_priors_within_bounds(counts, k, name):
 def test_a_noisy_or_forged_total_leaves_priors_within_bounds(value):
     model = LDA(n_topics=3, priors="learned")
     state = {**model.start(("a", "b"), np.random.default_rng(0)), "step": np.array([20])}
-    after = model.update(state, Answer({"counts": np.full((3, 2), value), priors.BLOCK: np.full(4, value)}))
+    after = model.update(state, Answer({"counts": np.full((3, 2), value), priors.TABLES: np.full(4, value)}))
     for prior in (after["alpha"], after["eta"]):
-        assert ((prior >= priors.LEAST) & (prior <= priors.MOST)).all()
+        assert ((prior >= priors.LEAST_PRIOR) & (prior <= priors.MOST_PRIOR)).all()

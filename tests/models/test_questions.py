@@ -13,9 +13,16 @@ from securetm.contracts import Answer, Array, Documents, Query, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Failed, NoPersons
 from securetm.models import quality
-from securetm.models.model_errors import BadWordList, EmptyVocabulary
 from securetm.models.questions.model_quality import CooccurrenceCounts, HeldOut, npmi_from_answer, perplexity_from_answer
-from securetm.models.questions.words import LONGEST_WORD, DocumentFrequencies, WordList, choose_vocabulary, merge_words
+from securetm.models.questions.words import (
+    LONGEST_WORD,
+    BadWordList,
+    DocumentFrequencies,
+    EmptyVocabulary,
+    WordList,
+    choose_vocabulary,
+    merge_words,
+)
 from securetm.testing.few_documents import FewDocuments, some_documents
 
 

@@ -10,12 +10,11 @@ from securetm.models.lda.lda import LDA
 from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.lda.matched import Matched
 from securetm.models.lda.sentence_lda import SentenceLDA
-from securetm.models.model_errors import RowsDepend
 from securetm.models.neural.cpu_kernels import FusedKernels
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.torch_kernels import TorchKernels
 from securetm.models.nmf import NMF
-from securetm.models.trials import check_rows
+from securetm.models.trials import RowsDepend, check_rows
 
 OURS = {
     "prodlda": ProdLDA(n_topics=7, hidden=13, device="cpu"),

@@ -8,8 +8,7 @@ import pytest
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
-from securetm.models.model_errors import SketchTooSmall
-from securetm.models.questions.word_sketch import LONGEST, WordSketch, words_in
+from securetm.models.questions.word_sketch import LONGEST, SketchTooSmall, WordSketch, words_in
 
 
 def asked(corpora: list[Corpus], most_words: int) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from securetm.quality.classification import TooFewLabels, classified
+from securetm.quality.measures import TooFewLabels, classified
 
 
 def weights_of(labels: np.ndarray, told: float) -> np.ndarray:

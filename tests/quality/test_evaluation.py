@@ -8,8 +8,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.word_vectors import WordVectors
 from securetm.models.lda.lda import LDA
-from securetm.quality.evaluation import FREQUENCIES, RESAMPLES, Evaluation, evaluate, paired_difference
-from securetm.quality.figures import FIGURES, Given
+from securetm.quality.evaluation import FIGURES, FREQUENCIES, RESAMPLES, Evaluation, Given, evaluate, paired_difference
 from securetm.quality.judged_topics import CLUSTERS, RANDOM, JudgedTopics, topics_of
 
 SUBJECTS = {

@@ -9,7 +9,7 @@ import pytest
 
 from securetm.quality import similarity as quality
 from securetm.quality.judged_topics import JudgedTopics
-from securetm.quality.similarity import (
+from securetm.quality.measures import (
     WeightedWords,
     closest_distances,
     matched,

@@ -18,7 +18,7 @@ from securetm.auditing.views import REQUEST, TOTAL, VOCABULARY, AdversaryView, N
 from securetm.contracts import Answer
 from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
 from securetm.federation.wire import wire
-from securetm.models.model_errors import SketchTooSmall
+from securetm.models.questions.word_sketch import SketchTooSmall
 from securetm.models.questions.word_sketch import words_in as words_of_sketch
 
 FREQUENT = "words whose number of documents at the party is told exactly"

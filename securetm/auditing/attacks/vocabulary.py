@@ -23,10 +23,9 @@ from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, Adve
 from securetm.contracts import Answer, Array, Budget
 from securetm.federation.questions import JOINT, TRAIN, WORDS
 from securetm.models.given_documents import BagOfWords
-from securetm.models.model_errors import BadWordList, SketchTooSmall
-from securetm.models.questions.word_sketch import WordSketch, fits, packed, words_in
+from securetm.models.questions.word_sketch import SketchTooSmall, WordSketch, fits, packed, words_in
 from securetm.models.questions.word_sums import OPEN, open_among, standing_out
-from securetm.models.questions.words import merge_words
+from securetm.models.questions.words import BadWordList, merge_words
 
 # ---- the words that parties named, and which party has each ---------------------------------------------------------
 

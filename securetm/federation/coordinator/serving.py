@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from securetm.contracts import Origin, State
+from securetm.contracts import State
+from securetm.contracts.origin import Origin
 from securetm.credentials.acceptance import KEYS, check_accepted
 from securetm.credentials.authority import AUTHORITY, authority_pem
 from securetm.credentials.diagnosis import check_own, now_utc

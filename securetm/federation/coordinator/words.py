@@ -15,11 +15,10 @@ from securetm.federation.folder import ChangedFile
 from securetm.federation.questions import FREQUENCIES, JOINT, MOST_CANDIDATES, MOST_WORD_BYTES, WORDS
 from securetm.federation.store import write_bytes
 from securetm.federation.wire import wire
-from securetm.models.model_errors import EmptyVocabulary
 from securetm.models.questions.word_sketch import words_in
 from securetm.models.questions.word_sums import ROUNDS as ROUNDS_OF_WORDS
 from securetm.models.questions.word_sums import WordSearch, found_words
-from securetm.models.questions.words import choose_vocabulary, merge_words, total_of
+from securetm.models.questions.words import EmptyVocabulary, choose_vocabulary, merge_words, total_of
 from securetm.plans.agreement import Agreement
 from securetm.plans.profiles import words_in_sums
 from securetm.plans.schema import USUAL_LANGUAGE, Plan

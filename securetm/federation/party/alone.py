@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from securetm.answers.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array, Memory, State, TopicModel
-from securetm.contracts.model import MOST_TOPICS
+from securetm.contracts import MOST_TOPICS, Answer, Array, Memory, State, TopicModel
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import TOP_WORDS
 from securetm.federation.store import PartyStore

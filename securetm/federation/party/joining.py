@@ -16,7 +16,8 @@ from typing import Any, Protocol
 
 from securetm.accounting.ledger import Ledger
 from securetm.answers.block_answers import IN_PROCESS
-from securetm.contracts import Engine, Least, OriginKind, StartingInput, Unit
+from securetm.contracts import Engine, Least, Unit
+from securetm.contracts.origin import OriginKind, StartingInput
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import open_corpus
 from securetm.credentials.acceptance import KEYS, check_accepted

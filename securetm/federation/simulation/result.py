@@ -13,7 +13,8 @@ from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
-from securetm.contracts import Origin, Unit
+from securetm.contracts import Unit
+from securetm.contracts.origin import Origin
 from securetm.corpus.records import NOT_AGREED
 from securetm.federation.budget.forecast import forecast_record
 from securetm.federation.coordinator.coordinator import Trained

@@ -16,10 +16,10 @@ from scipy.special import digamma
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import check_setting
-from securetm.models.bags import BagDocuments, Bags
 from securetm.models.batches import grouped, on_ranges
 from securetm.models.fixed_order import plus
-from securetm.models.lda.counted_topics import CountedTopics, earlier_counts
+from securetm.models.lda.counting import CountedTopics, earlier_counts
+from securetm.models.mixed_topics import BagDocuments, Bags
 from securetm.models.noisy_counts import Totals, likely_after, noised_at_home
 
 EXPONENTS = "word_exponents"  # the array of a state: the weight of a word is 2 to that power, so that no product is rounded

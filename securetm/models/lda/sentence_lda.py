@@ -13,7 +13,6 @@ from scipy import sparse
 
 from securetm.contracts import Array, Reads, Rows, State
 from securetm.errors import BrokenPromise, check_setting
-from securetm.models.bags import move
 from securetm.models.batches import on_ranges, with_zero
 from securetm.models.given_documents import no_sentences
 from securetm.models.lda.counting import Assignments, CountTable, SampledDocuments
@@ -29,6 +28,7 @@ from securetm.models.lda.sentence_kernels import (
     rows_of_sentences,
 )
 from securetm.models.lda.slots import Slots
+from securetm.models.mixed_topics import move
 
 _SETTLED = 1e-4  # of a topic's sentences in a document: folding in ends where no topic moves further
 

@@ -16,8 +16,8 @@ from scipy import sparse
 
 from securetm.contracts import Array, State
 from securetm.errors import BrokenPromise
-from securetm.models.bags import BagDocuments, Bags, Completion
 from securetm.models.given_documents import as_documents
+from securetm.models.mixed_topics import BagDocuments, Bags, Completion
 from securetm.models.neural.cpu_kernels import LEAST
 from securetm.models.neural.decoders import Mixture
 from securetm.models.neural.neural_model import NeuralTopicModel

@@ -9,18 +9,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from securetm.contracts import (
-    Answer,
-    Array,
-    Block,
-    ClippedSum,
-    Documents,
-    Memory,
-    State,
-    Terms,
-    TopicModel,
-    Unit,
-)
+from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, State, Terms, TopicModel, Unit
 from securetm.models.batches import chunks, with_zero
 from securetm.models.quality import npmi, pairs_within, perplexity
 from securetm.models.questions.words import add_rows, presence_terms, total_of

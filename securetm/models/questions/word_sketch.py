@@ -14,8 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Rows, Terms
-from securetm.models.model_errors import SketchTooSmall
+from securetm.errors import SecuretmError
 from securetm.models.questions.words import MOST_WORDS, present, sendable, total_of
+
+
+class SketchTooSmall(SecuretmError):
+    """the parties have more words together than the plan allows for ({left} cells could not be read)"""
+
+    left: int
+    hint = "raise vocabulary.most_candidates in the plan, or let every party leave out its rarest words"
+
 
 LONGEST = 40  # bytes of UTF-8; longer words are left out
 HASHES = 3  # cells of each word: peeling then succeeds while there are at most 0.81 words a cell

@@ -20,7 +20,7 @@ from numba import njit
 from scipy import sparse
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, State, Terms
-from securetm.models.likely_counts import likely_totals
+from securetm.models.noisy_counts import likely_totals
 from securetm.models.questions.word_sketch import fits, mixed, packed
 from securetm.models.questions.words import present, total_of
 

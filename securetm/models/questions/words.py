@@ -12,24 +12,31 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import (
-    Answer,
-    Array,
-    Block,
-    ClippedSum,
-    Documents,
-    Domain,
-    Memory,
-    Needs,
-    Rows,
-    Terms,
-    Unit,
-)
-from securetm.errors import BadSetting, Failed
-from securetm.models.model_errors import BadWordList, EmptyVocabulary
+from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Needs, Rows, Terms, Unit
+from securetm.errors import BadSetting, Failed, Misuse, Refused
 
 MOST_WORDS = 1_000_000  # of one party
 LONGEST_WORD = 100  # characters
+
+
+class BadWordList(Refused):
+    """the list of words from {party} {problem}"""
+
+    party: str
+    problem: str
+    hint = "the party runs another version, or is not honest; leave it out or correct its software"
+
+
+class EmptyVocabulary(Misuse):
+    """none of {words:word|words} is in enough and not too many documents (at least {min_df}, at most {max_df})"""
+
+    words: int
+    min_df: str
+    max_df: str
+    hint = (
+        "take fewer documents for enough or more for too many: --set vocabulary.min_documents=1, --set vocabulary.max_share=1 "
+        "(min_df and max_df in Python)"
+    )
 
 
 def add_rows(rows: Rows, documents: Documents, clipped_sum: ClippedSum) -> None:

@@ -10,20 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from securetm.aggregation.vectors import pack_vector, unpack_vector
-from securetm.contracts import (
-    Aggregation,
-    Answer,
-    Array,
-    Claim,
-    Cohort,
-    Domain,
-    Entropy,
-    Needs,
-    Parcel,
-    Roster,
-    Store,
-    Terms,
-)
+from securetm.contracts import Aggregation, Answer, Array, Claim, Cohort, Domain, Entropy, Needs, Parcel, Roster, Store, Terms
 from securetm.errors import Duplicate, NotInCohort, TooFewParties, UnknownRound
 
 COORDINATOR, WITHOUT_END = "coordinator", 1 << 60

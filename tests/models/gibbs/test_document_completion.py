@@ -9,9 +9,9 @@ from scipy import sparse
 from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.models.bags import BagDocuments, Completion
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.lda_vi import VariationalLDA
+from securetm.models.mixed_topics import BagDocuments, Completion
 from securetm.models.nmf import NMF
 from tests.models.trained_by_hand import rounds
 

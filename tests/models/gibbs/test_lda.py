@@ -8,13 +8,12 @@ from scipy import sparse
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Unit
 from securetm.federation.questions import PerPerson
-from securetm.models.bags import Completion
 from securetm.models.batches import chunks
 from securetm.models.given_documents import BagOfWords, as_documents
 from securetm.models.lda import counting
-from securetm.models.lda.counted_topics import likely_shares
-from securetm.models.lda.counting import NEVER, Assignments
+from securetm.models.lda.counting import NEVER, Assignments, likely_shares
 from securetm.models.lda.lda import LDA, LdaDocuments
+from securetm.models.mixed_topics import Completion
 from securetm.testing.query_laws import SumOfRows
 from tests.models.trained_by_hand import VOCABULARY, WORDS, counts_of, planted, rounds
 

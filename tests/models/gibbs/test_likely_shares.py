@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.models.lda.counted_topics import likely_shares
+from securetm.models.lda.counting import likely_shares
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.lda_vi import VariationalLDA
 from securetm.models.nmf import NMF, as_frequent

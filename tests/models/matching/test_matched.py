@@ -14,11 +14,9 @@ from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Needs, Unit
 from securetm.errors import Failed, Mistake
 from securetm.models.given_documents import as_documents
-from securetm.models.lda.counted_topics import MOST_TOPICS
-from securetm.models.lda.counting import Assignments
+from securetm.models.lda.counting import MOST_TOPICS, Assignments
 from securetm.models.lda.lda import LDA, LdaDocuments
-from securetm.models.lda.matched import MatchedLDA, amount_of
-from securetm.models.lda.matching import composed, integrated
+from securetm.models.lda.matched import MatchedLDA, amount_of, composed, integrated
 from securetm.models.stored_model import write_model
 
 WORDS = 60

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from securetm.contracts import Array
 from securetm.errors import BadSetting, Mistake
-from securetm.models.lda.matching import NOWHERE, composed, integrated, similarities
+from securetm.models.lda.matched import NOWHERE, composed, integrated, similarities
 from tests.effort import worked
 
 A = np.array([0.5, 0.3, 0.2, 0.0])

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Answer, Array
-from securetm.models.lda.matched import MatchedLDA
-from securetm.models.lda.matching import merged
+from securetm.models.lda.matched import MatchedLDA, merged
 
 from .test_matched import planted, sent
 

@@ -14,7 +14,7 @@ from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BrokenPromise, Failed
-from securetm.models.bags import BagDocuments
+from securetm.models.mixed_topics import BagDocuments
 from securetm.models.moments import DocumentPairs, Moments, PairSums, grid_of, size_of
 
 WORDS, SUBJECTS = 60, 3

@@ -8,8 +8,8 @@ from scipy import sparse
 import securetm
 from securetm.errors import BadSetting
 from securetm.models.given_documents import NoKnownWords, UnfitDocuments
-from securetm.models.model_errors import EmbeddingsWithoutNoise
 from securetm.models.neural.contextual import CombinedTM, ZeroShotTM
+from securetm.plans.checks import EmbeddingsWithoutNoise
 
 torch.set_num_threads(1)
 WORDS, SIZE = 30, 12

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from securetm.errors import Failed
-from securetm.models.model_errors import RowsDepend
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.trials import check_rows
+from securetm.models.trials import RowsDepend, check_rows
 from securetm.testing.few_documents import some_documents
 
 DOCUMENTS = some_documents(60, 12, seed=4)

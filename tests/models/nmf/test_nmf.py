@@ -12,10 +12,10 @@ from scipy.optimize import nnls
 
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
-from securetm.models.bags import Bags
 from securetm.models.given_documents import BagOfWords
-from securetm.models.likely_counts import likely_totals
+from securetm.models.mixed_topics import Bags
 from securetm.models.nmf import NMF, DocumentProducts, lengths_of
+from securetm.models.noisy_counts import likely_totals
 from securetm.testing.query_laws import rows_of
 
 WORDS = 30

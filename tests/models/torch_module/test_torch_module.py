@@ -16,10 +16,9 @@ from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Mistake
-from securetm.models.model_errors import RowsDepend
 from securetm.models.neural import torch_module
 from securetm.models.neural.torch_module import TorchModule
-from securetm.models.trials import check_additive, check_rows
+from securetm.models.trials import RowsDepend, check_additive, check_rows
 from securetm.settings import CommandLineText
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws

@@ -14,9 +14,9 @@ from scipy.special import gammaln
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.errors import BadSetting
-from securetm.models.bags import Bags
 from securetm.models.given_documents import BagOfWords
 from securetm.models.lda.lda_vi import DocumentBounds, VariationalLDA, _digamma, lengths_of
+from securetm.models.mixed_topics import Bags
 from securetm.models.noisy_counts import NoisedCounts
 from securetm.models.quality import top_words
 
