@@ -14,8 +14,7 @@ from securetm.answers.route import ClippedAnswer, NoiseByParties, PublicBatches,
 from securetm.contracts import INF, Answer, Block, Cohort, Domain, Mechanism, NoiseBy, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
-from securetm.mechanisms.central_noise import CentralNoise
-from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.gaussian_noise import CentralNoise, GaussianNoise
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, profile_names, read_profile
 from securetm.plans.schema import ModelChoice, Plan, VocabularyChoice

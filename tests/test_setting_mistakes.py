@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.credentials.roster_file import read_roster
+from securetm.credentials.roster import read_roster
 from securetm.errors import BadSetting, Misuse, NotFound, SettingMistakes
 from securetm.plans.party_file import PartyFile
 from securetm.plans.profiles import read_profile

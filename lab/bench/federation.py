@@ -228,11 +228,10 @@ def _over_the_network(load: PlannedSession, step: Callable[[], None]) -> tuple[S
 def _make_keys(home: Path, load: PlannedSession) -> None:
     import socket
 
-    from securetm.credentials.authority import open_authority
     from securetm.credentials.diagnosis import now_utc
-    from securetm.credentials.key_files import make_keys
-    from securetm.credentials.roster import FederationRoster, Member
-    from securetm.credentials.roster_file import write_roster
+    from securetm.credentials.issuing import open_authority
+    from securetm.credentials.keys import make_keys
+    from securetm.credentials.roster import FederationRoster, Member, write_roster
 
     since = now_utc() - timedelta(minutes=1)
     authority = open_authority(home / "authority", "measured", None, since)
@@ -257,8 +256,8 @@ def _coordinate(to: Any, home: Path, load: PlannedSession) -> None:
 
 @contextmanager
 def _hub(home: Path) -> Iterator[Any]:
-    from securetm.credentials.key_files import Keys
-    from securetm.credentials.roster_file import read_roster
+    from securetm.credentials.keys import Keys
+    from securetm.credentials.roster import read_roster
     from securetm.federation.network.connections import SpoolRoom
     from securetm.federation.network.hub import Hub
 
@@ -272,8 +271,8 @@ def _hub(home: Path) -> Iterator[Any]:
 
 
 def _take_part(home: Path, load: PlannedSession, names: tuple[str, ...]) -> None:
-    from securetm.credentials.key_files import Keys
-    from securetm.credentials.roster_file import read_roster
+    from securetm.credentials.keys import Keys
+    from securetm.credentials.roster import read_roster
     from securetm.federation.network.dialing import BackOff, Dialer
 
     roster = read_roster(home / "roster.toml")

@@ -36,8 +36,8 @@ from securetm.corpus.public_words import public_shares, ranked_words
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.corpus.word_vectors import installed_vectors
-from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import at_most
+from securetm.mechanisms.gaussian_noise import CentralNoise
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.models.public_knowledge import public_knowledge

@@ -28,9 +28,8 @@ from securetm.contracts import (
     Terms,
 )
 from securetm.errors import NotInCohort, TooFewParties
-from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
+from securetm.sessions.exchanges import CoordinatorExchange, CoordinatorSession, PartyExchange, PartySession
 from securetm.sessions.identities import PinnedRoster
-from securetm.sessions.session_roles import CoordinatorSession, PartySession
 from securetm.sessions.survivors import check_least
 
 

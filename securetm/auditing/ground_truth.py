@@ -26,7 +26,7 @@ from securetm.federation.party.party import Party
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import PartyStore
-from securetm.mechanisms.batch_draws import batch_rows
+from securetm.mechanisms.sampling import batch_rows
 from securetm.models.lda.counting import CountTable, SampledDocuments
 from securetm.models.lda.matched import Matched
 from securetm.plans.profiles import cohort_of

@@ -30,7 +30,7 @@ from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import read_json, write_json
 
 if TYPE_CHECKING:
-    from securetm.credentials.key_files import Keys
+    from securetm.credentials.keys import Keys
     from securetm.credentials.roster import FederationRoster
     from securetm.federation.network.dialing import Dialer
     from securetm.federation.network.hub import Hub
@@ -265,9 +265,9 @@ def _connections(folder: RunFolder, members: tuple[str, ...]) -> tuple[Hub, dict
 
 
 def _keys_and_roster(folder: RunFolder, members: tuple[str, ...]) -> tuple[dict[str, Keys], FederationRoster]:
-    from securetm.credentials.authority import open_authority
     from securetm.credentials.diagnosis import now_utc
-    from securetm.credentials.key_files import make_keys
+    from securetm.credentials.issuing import open_authority
+    from securetm.credentials.keys import make_keys
     from securetm.credentials.roster import FederationRoster, Member
 
     home, since = folder.path / "network", now_utc() - timedelta(minutes=1)

@@ -17,7 +17,7 @@ from securetm.cli.key_options import PassphraseFile
 from securetm.errors import SecuretmError
 
 if TYPE_CHECKING:
-    from securetm.credentials.key_files import Keys
+    from securetm.credentials.keys import Keys
     from securetm.credentials.roster import FederationRoster
     from securetm.federation.party.joining import Carrier, Joining
     from securetm.federation.party.reply_times import PacedParty
@@ -60,7 +60,7 @@ def join(
 def _prepared(party: Path, passphrase_file: Path | None, *, tells: bool) -> Joining:
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc
-    from securetm.credentials.secrecy import keep_out_of_core_dumps
+    from securetm.credentials.keys import keep_out_of_core_dumps
     from securetm.plans.party_file import PartyFile
 
     keep_out_of_core_dumps()

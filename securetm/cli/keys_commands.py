@@ -43,7 +43,7 @@ def _alone(context: typer.Context) -> None:
     An organisation runs `new` and sends the request file; the coordinator's operator runs `issue` and sends the roster; each
     organisation runs `accept`. No private key ever leaves the machine on which it was made.
     """
-    from securetm.credentials.secrecy import keep_out_of_core_dumps
+    from securetm.credentials.keys import keep_out_of_core_dumps
 
     keep_out_of_core_dumps()
     if context.invoked_subcommand is None:
@@ -64,7 +64,7 @@ def new(
     The keys lie in the organisation's home for its owner alone; the request holds no secret.
     """
     from securetm.cli.passphrases import new_passphrase
-    from securetm.credentials.enrolment import new_keys
+    from securetm.credentials.homes import new_keys
     from securetm.data_homes import data_home
 
     place = home or data_home() / name
@@ -84,9 +84,7 @@ def request(
     With --holds it says another number: delta is judged by what all members say that they hold.
     """
     from securetm.cli.passphrases import passphrase_for
-    from securetm.credentials.acceptance import KEYS, waiting_request
-    from securetm.credentials.enrolment import announced
-    from securetm.credentials.homes import found_home
+    from securetm.credentials.homes import KEYS, announced, found_home, waiting_request
 
     place = found_home(home)
     made = waiting_request(place)
@@ -107,7 +105,7 @@ def own(
 
     The present keys stay in use until a roster with the new certificate is accepted. A passphrase has to be the same for both.
     """
-    from securetm.credentials.enrolment import own_replacement
+    from securetm.credentials.homes import own_replacement
 
     _replace(home, request, passphrase_file, json, lambda place, phrase: own_replacement(place, certificate, key, phrase))
 
@@ -123,7 +121,7 @@ def rotate(
 
     The present keys stay in use until that roster is accepted.
     """
-    from securetm.credentials.enrolment import Replacement
+    from securetm.credentials.homes import Replacement
 
     _replace(home, request, passphrase_file, json, lambda *_: Replacement(identity))
 
@@ -153,10 +151,8 @@ def accept(
     json: Json = False,
 ) -> None:
     """Shows who came, who left and whose keys changed, and trusts this roster from now on if you say so."""
-    from securetm.credentials.acceptance import accept, accepted_roster, check_succession, own_entry
-    from securetm.credentials.homes import home_in
-    from securetm.credentials.roster_changes import changes
-    from securetm.credentials.roster_file import read_roster
+    from securetm.credentials.homes import accept, accepted_roster, check_succession, home_in, own_entry
+    from securetm.credentials.roster import changes, read_roster
     from securetm.reports.keys import show_changes
     from securetm.reports.terminal import results
 
@@ -180,7 +176,7 @@ def accept(
 
 def _confirm(roster: FederationRoster, typed: str | None) -> None:
     """Refuses unless the operator says yes, or typed the fingerprint."""
-    from securetm.credentials.fingerprints import same_fingerprint
+    from securetm.credentials.keys import same_fingerprint
     from securetm.credentials.roster_errors import FingerprintDiffers, NotConfirmed
 
     if typed is not None:
@@ -199,10 +195,8 @@ def _answered_yes(question: str) -> bool:
 def _replace(home: Path | None, file: Path | None, passphrase_file: Path | None, json: bool, change: Any) -> None:
     """Makes keys that wait for a roster, and writes their request."""
     from securetm.cli.passphrases import passphrase_for
-    from securetm.credentials.acceptance import KEYS
-    from securetm.credentials.enrolment import next_keys
-    from securetm.credentials.homes import found_home
-    from securetm.credentials.key_files import Keys
+    from securetm.credentials.homes import KEYS, found_home, next_keys
+    from securetm.credentials.keys import Keys
 
     place = found_home(home)
     phrase = passphrase_for(place / KEYS, passphrase_file)
@@ -212,8 +206,8 @@ def _replace(home: Path | None, file: Path | None, passphrase_file: Path | None,
 
 def _tell_request(made: KeyRequest, home: Path, file: Path | None, json: bool) -> None:
     """Writes the request where the operator finds it, and says what to do with it."""
-    from securetm.credentials.fingerprints import fingerprint_of
     from securetm.credentials.key_requests import write_request
+    from securetm.credentials.keys import fingerprint_of
     from securetm.reports.keys import show_request
 
     path = file or Path(f"{made.name}.request")

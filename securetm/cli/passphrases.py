@@ -8,7 +8,7 @@ from getpass import getpass
 from pathlib import Path
 
 from securetm.credentials.key_errors import PassphraseNeeded, PassphraseUnusable
-from securetm.credentials.key_files import Passphrase, are_encrypted
+from securetm.credentials.keys import Passphrase, are_encrypted
 from securetm.errors import NoSuchPath
 from securetm.private_files import check_private
 

@@ -140,7 +140,7 @@ def _signer(home: Path | None, passphrase_file: Path | None) -> Any:
     if home is None:
         return None
     from securetm.cli.passphrases import passphrase_for
-    from securetm.credentials.acceptance import KEYS
+    from securetm.credentials.homes import KEYS
     from securetm.credentials.report_signatures import Signer, home_of
 
     found = home_of(home)
@@ -184,7 +184,7 @@ def _verify(given: Sequence[str], json: bool) -> None:
 
 def _signed(file: Path, signature: Path, trusted: str, json: bool) -> dict[str, Any]:
     """Checks a signature, and says who signed what."""
-    from securetm.credentials.fingerprints import fingerprint_of
+    from securetm.credentials.keys import fingerprint_of
     from securetm.credentials.report_signatures import verified
     from securetm.reports.terminal import results
 

@@ -12,8 +12,8 @@ from securetm.cli.json_output import Json, print_json
 from securetm.cli.key_options import Home, NewPassphrase, PassphraseFile, RosterArgument, RosterOption
 
 if TYPE_CHECKING:
+    from securetm.credentials.issuing import RosterOperator
     from securetm.credentials.roster import FederationRoster
-    from securetm.credentials.roster_operator import RosterOperator
 
 _ROSTER = Path("roster.toml")
 Requests = Annotated[list[Path] | None, typer.Argument(metavar="REQUEST...", help="The files of requests.")]
@@ -105,7 +105,7 @@ def revoke(
 
 def show(roster: RosterArgument, json: Json = False) -> None:
     """Shows the members of a roster with their fingerprints."""
-    from securetm.credentials.roster_file import read_roster
+    from securetm.credentials.roster import read_roster
     from securetm.credentials.shown_keys import shown_file
     from securetm.reports.keys import show_fingerprints
 
@@ -120,9 +120,9 @@ def check(roster: RosterArgument, home: Home = None, json: Json = False) -> None
 
     It exits with 1 if a certificate has ended.
     """
-    from securetm.credentials.acceptance import check_accepted
     from securetm.credentials.diagnosis import ended, ending_soon, now_utc
-    from securetm.credentials.roster_file import read_roster
+    from securetm.credentials.homes import check_accepted
+    from securetm.credentials.roster import read_roster
     from securetm.reports.keys import show_warnings
     from securetm.reports.terminal import results
 
@@ -144,11 +144,10 @@ def sign(roster: RosterArgument, home: Home = None, passphrase_file: PassphraseF
     A member accepts a roster without asking once all parties, itself included, have signed it.
     """
     from securetm.cli.passphrases import passphrase_for
-    from securetm.credentials.acceptance import KEYS, check_accepted
-    from securetm.credentials.homes import home_in
-    from securetm.credentials.key_files import Keys
+    from securetm.credentials.homes import KEYS, check_accepted, home_in
     from securetm.credentials.key_requests import request_in
-    from securetm.credentials.roster_file import read_roster, write_roster
+    from securetm.credentials.keys import Keys
+    from securetm.credentials.roster import read_roster, write_roster
 
     read = read_roster(roster)
     place = home_in(home, read)
@@ -165,10 +164,10 @@ def sign(roster: RosterArgument, home: Home = None, passphrase_file: PassphraseF
 def _operator(home: Path | None, path: Path, passphrase_file: Path | None, asked: bool = False) -> RosterOperator:
     """The operator, with the passphrase of the keys that are there or that will be made."""
     from securetm.cli.passphrases import new_passphrase, passphrase_for
-    from securetm.credentials.acceptance import KEYS
-    from securetm.credentials.key_files import REQUEST
-    from securetm.credentials.member_names import COORDINATOR
-    from securetm.credentials.roster_operator import RosterOperator
+    from securetm.credentials.homes import KEYS
+    from securetm.credentials.issuing import RosterOperator
+    from securetm.credentials.keys import REQUEST
+    from securetm.credentials.roster import COORDINATOR
     from securetm.data_homes import data_home
 
     place = home or data_home() / COORDINATOR
@@ -212,7 +211,7 @@ def _change(operator: RosterOperator, how: Callable[[FederationRoster], Federati
 def _tell(path: Path, old: FederationRoster | None, new: FederationRoster, json: bool) -> None:
     """Says what changed, and what to do with the file."""
     from securetm.credentials.diagnosis import ending_soon, now_utc
-    from securetm.credentials.roster_changes import changes
+    from securetm.credentials.roster import changes
     from securetm.reports.keys import show_changes, show_warnings
     from securetm.reports.terminal import results
 

@@ -35,7 +35,7 @@ def serve(
     """
     from securetm.cli.passphrases import passphrase_for
     from securetm.credentials.diagnosis import ending_soon, now_utc
-    from securetm.credentials.secrecy import keep_out_of_core_dumps
+    from securetm.credentials.keys import keep_out_of_core_dumps
     from securetm.plans.recommend import read_plan
 
     keep_out_of_core_dumps()

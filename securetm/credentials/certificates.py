@@ -1,4 +1,4 @@
-"""One X.509 certificate of a member, read and checked by itself. Whether a roster has it is checked in diagnosis.py.
+"""One X.509 certificate of a member, read and checked by itself. Whether a roster has it, `diagnosis.py` checks.
 
 Only keys on P-256 and P-384 are accepted: the transport leaves no cipher of TLS 1.2 that fits them, only TLS 1.3.
 """
@@ -26,10 +26,9 @@ from securetm.credentials.certificate_errors import (
     CertificateUnreadable,
     CertificateWeak,
 )
-from securetm.credentials.fingerprints import fingerprint_of
+from securetm.credentials.keys import CURVES, fingerprint_of
 
 E = TypeVar("E", bound=x509.ExtensionType)
-CURVES = ("secp256r1", "secp384r1")
 HASHES = ("sha256", "sha384", "sha512")
 LONGEST = 16_384  # bytes of a certificate in PEM
 ORGANISATION = "securetm federation "  # before the federation's name, in certificates of its own authority

@@ -17,8 +17,7 @@ from securetm.credentials.certificate_errors import (
     NotTheCoordinator,
 )
 from securetm.credentials.certificates import Certificate, check_form, check_time, day_and_time
-from securetm.credentials.fingerprints import fingerprint_of
-from securetm.credentials.key_files import Keys
+from securetm.credentials.keys import Keys, fingerprint_of
 from securetm.credentials.roster import FederationRoster, Member
 
 WARNED = timedelta(days=30)  # before a certificate ends

@@ -1,16 +1,186 @@
-"""Finds the home that a command means: the one that was named, or the only one that can be meant."""
+"""A home: the folder of one organisation with its keys and the roster that it accepted. Nothing else decides whom it trusts.
+
+A roster counts if it is that copy, or a newer one of the same federation that every party has signed, this one included.
+The coordinator has a home, too.
+"""
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from securetm.credentials.acceptance import KEYS, fits, waiting_request
-from securetm.credentials.key_errors import KeysMissing, NoHome
-from securetm.credentials.key_files import REQUEST
-from securetm.credentials.key_requests import request_in
-from securetm.credentials.member_names import COORDINATOR
-from securetm.credentials.roster import FederationRoster
+from securetm.credentials.certificate_errors import CertificateOfAnotherKey, IdentityOfAnotherKey
+from securetm.credentials.certificates import LONGEST, Certificate, check_form
+from securetm.credentials.key_errors import KeysExist, KeysMissing, KeysWait, NoHome
+from securetm.credentials.key_requests import KeyRequest, announcing, make_request, request_in, write_request
+from securetm.credentials.keys import (
+    CERTIFICATE,
+    IDENTITY,
+    NEXT,
+    REQUEST,
+    TLS,
+    Keys,
+    Passphrase,
+    ec_key,
+    make_keys,
+    pem_of,
+    public_der,
+)
+from securetm.credentials.roster import COORDINATOR, FederationRoster, Member, check_name, read_roster, write_roster
+from securetm.credentials.roster_errors import (
+    AnotherFederation,
+    RevocationDropped,
+    RosterForked,
+    RosterNotAccepted,
+    RosterRolledBack,
+)
+from securetm.credentials.strict_toml import bytes_of
 from securetm.data_homes import data_home
+from securetm.private_files import check_private, private_folder, sync, writing
+
+KEYS, ACCEPTED = "keys", "roster.toml"  # in a home
+
+
+def accepted_roster(home: Path) -> FederationRoster | None:
+    """The roster that was accepted here last."""
+    path = home / ACCEPTED
+    if not path.exists():
+        return None
+    check_private(home)
+    return read_roster(path)
+
+
+def check_accepted(home: Path, roster: FederationRoster) -> None:
+    """Refuses a roster that was not accepted here. One that every party has signed, this one too, is accepted now."""
+    known = accepted_roster(home)
+    if known is not None and known.digest == roster.digest:
+        settle(home, roster)
+        return
+    check_succession(known, roster)
+    me = request_in(home / KEYS).name
+    if roster.unsigned or me not in roster.signatures:
+        raise RosterNotAccepted(roster.federation, roster.version)
+    accept(home, roster)
+
+
+def check_succession(known: FederationRoster | None, roster: FederationRoster) -> None:
+    """Refuses what may not follow the accepted roster: another federation, an older version, a revocation taken back."""
+    if known is None or known.digest == roster.digest:
+        return
+    if known.federation != roster.federation:
+        raise AnotherFederation(roster.federation, known.federation)
+    if roster.version < known.version:
+        raise RosterRolledBack(roster.federation, roster.version, known.version)
+    if roster.version == known.version:
+        raise RosterForked(roster.federation, roster.version)
+    if dropped := known.revoked - roster.revoked:
+        raise RevocationDropped(roster.federation, len(dropped))
+
+
+def accept(home: Path, roster: FederationRoster) -> None:
+    """Trusts this roster from now on. Whoever calls it has asked the operator, or found everybody's signature."""
+    check_succession(accepted_roster(home), roster)
+    own_entry(home, roster)
+    private_folder(home)
+    write_roster(home / ACCEPTED, roster)
+    settle(home, roster)
+
+
+def own_entry(home: Path, roster: FederationRoster) -> Member:
+    """This organisation's entry. Refuses a roster that has other keys under its name than it holds, or waits to use."""
+    present = request_in(home / KEYS)
+    member = roster.member(present.name)
+    waiting = waiting_request(home)
+    if any(fits(member, one) for one in (present, waiting)):
+        return member
+    if member.identity not in {present.identity, waiting.identity}:
+        raise IdentityOfAnotherKey(member.name, str(home / KEYS))
+    raise CertificateOfAnotherKey(member.name, str(home / KEYS))
+
+
+def settle(home: Path, roster: FederationRoster) -> None:
+    """Takes the waiting keys into use if the accepted roster names them, and keeps the certificate beside the keys.
+
+    Each step can be repeated, so a crash leaves nothing half done: the request, which says whose keys these are, moves last.
+    """
+    member, keys = own_entry(home, roster), home / KEYS
+    if (keys / NEXT / REQUEST).is_file() and fits(member, request_in(keys / NEXT)):
+        for name in (TLS, IDENTITY, REQUEST):
+            if (keys / NEXT / name).exists():
+                (keys / NEXT / name).replace(keys / name)
+        shutil.rmtree(keys / NEXT)
+        sync(keys)
+    path = keys / CERTIFICATE
+    if not path.is_file() or path.read_bytes() != member.certificate.pem:
+        with writing(path) as file:
+            file.write(member.certificate.pem)
+        sync(keys)
+
+
+def waiting_request(home: Path) -> KeyRequest:
+    """The request of the keys that wait for a roster; that of the present ones if none wait."""
+    folder = home / KEYS / NEXT
+    return request_in(folder if (folder / REQUEST).is_file() else home / KEYS)
+
+
+def fits(member: Member, request: KeyRequest) -> bool:
+    """Whether the member's entry has the keys of this request."""
+    return (member.identity, member.certificate.public_key) == (request.identity, request.tls_public_key)
+
+
+def new_keys(home: Path, name: str, passphrase: Passphrase | None = None, holds: int = 0) -> KeyRequest:
+    """Makes the first keys of an organisation in its home, and the request that lies beside them."""
+    check_name(name, "the command", "NAME")
+    folder = home / KEYS
+    if (folder / REQUEST).exists():
+        raise KeysExist(str(folder))
+    private_folder(home)
+    request = make_request(name, make_keys(folder, passphrase), holds=holds)
+    write_request(folder / REQUEST, request)
+    return request
+
+
+def announced(home: Path, holds: int, passphrase: Passphrase | None) -> KeyRequest:
+    """Changes how much the organisation says that it holds at least, in the request for its present or waiting keys."""
+    folder = home / KEYS
+    folder = folder / NEXT if (folder / NEXT / REQUEST).exists() else folder
+    request = announcing(request_in(folder), Keys.open(folder, passphrase), holds)
+    write_request(folder / REQUEST, request)
+    return request
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """New keys of a member: what is to change. What is not named stays."""
+
+    identity: bool = False
+    tls_key_pem: bytes = field(default=b"", repr=False)  # of an authority of its own
+    certificate: Certificate | None = None
+
+
+def own_replacement(home: Path, certificate: Path, key: Path, passphrase: Passphrase | None) -> Replacement:
+    """A certificate and key of an authority of the organisation's own, checked as far as possible without a roster."""
+    name = request_in(home / KEYS).name
+    read = Certificate.from_pem(bytes_of(certificate, LONGEST), name)
+    check_form(read, name)
+    private = ec_key(key, passphrase)
+    if read.public_key != public_der(private):
+        raise CertificateOfAnotherKey(name, str(key))
+    return Replacement(tls_key_pem=pem_of(private), certificate=read)
+
+
+def next_keys(home: Path, present: Keys, change: Replacement, passphrase: Passphrase | None) -> KeyRequest:
+    """Makes keys that wait, beside the present ones, for a roster that names them. The present ones stay in use until then."""
+    folder = home / KEYS / NEXT
+    if (folder / REQUEST).exists():
+        raise KeysWait(str(folder))
+    keys = make_keys(folder, passphrase, identity=None if change.identity else present.identity, tls=change.tls_key_pem or None)
+    known = request_in(home / KEYS)
+    request = make_request(known.name, keys, certificate=change.certificate, replaced=present, holds=known.holds)
+    write_request(folder / REQUEST, request)
+    return request
+
 
 _MOST_NAMED = 5
 

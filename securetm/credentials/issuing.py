@@ -1,22 +1,144 @@
-"""How requests become members: the next version of a roster, with certificates that an authority issues or members bring."""
+"""How requests become members: each change of a roster is its next version, signed and accepted in the coordinator's home.
+
+Its own small certificate authority issues certificates for TLS alone. Nobody trusts a certificate because this authority issued
+it: a roster pins each one. It names the federation and the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ipaddress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from pathlib import Path
 
-from securetm.credentials.acceptance import fits
-from securetm.credentials.authority import Authority
-from securetm.credentials.certificates import Certificate
-from securetm.credentials.diagnosis import WARNED
-from securetm.credentials.fingerprints import fingerprint_of, parsed_fingerprint
-from securetm.credentials.key_errors import NoCertificate
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, load_der_public_key
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from securetm.credentials.certificate_errors import AuthorityEnded
+from securetm.credentials.certificates import ORGANISATION, Certificate, day_and_time
+from securetm.credentials.diagnosis import WARNED, now_utc
+from securetm.credentials.homes import KEYS, accept, accepted_roster, check_succession, fits, new_keys, waiting_request
+from securetm.credentials.key_errors import NoCertificate, NothingToChange
 from securetm.credentials.key_requests import KeyRequest
-from securetm.credentials.member_names import COORDINATOR
-from securetm.credentials.roster import FederationRoster, Member, check_address
+from securetm.credentials.keys import REQUEST, Keys, Passphrase, ec_key, fingerprint_of, parsed_fingerprint, write_key
+from securetm.credentials.roster import COORDINATOR, FederationRoster, Member, check_address, read_roster, write_roster
 from securetm.credentials.roster_errors import IdentityChanged, KeyIsRevoked
+from securetm.private_files import private_folder, sync, writing
 from securetm.settings import require
+
+AUTHORITY = "authority"  # in the coordinator's home
+_KEY, _CERTIFICATE = "authority-key.pem", "authority.pem"
+_YEARS = 10
+_SKEW = timedelta(hours=1)  # clocks of members may be late by so much
+
+
+@dataclass(frozen=True)
+class Authority:
+    """The key and certificate that issue others."""
+
+    federation: str
+    key: ec.EllipticCurvePrivateKey
+    certificate: x509.Certificate
+
+    @property
+    def pem(self) -> bytes:
+        """Its certificate, with which a server can tell a certificate of this federation from a stranger's."""
+        return self.certificate.public_bytes(Encoding.PEM)
+
+    def issue(self, name: str, public_key: bytes, names: tuple[str, ...], now: datetime, days: int) -> Certificate:
+        """A certificate for that member's public key (DER), valid for so many days and for these names of machines."""
+        key = load_der_public_key(public_key)
+        assert isinstance(key, ec.EllipticCurvePublicKey)
+        until = min(now + timedelta(days=days), self.certificate.not_valid_after_utc)
+        uses = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
+        builder = (
+            _builder(_subject(name, self.federation), self.certificate.subject, key, now, until)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_key_usage(is_authority=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
+            .add_extension(x509.SubjectAlternativeName(list(map(_general_name, names))), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False)
+        )
+        return Certificate(builder.sign(self.key, hashes.SHA256()).public_bytes(Encoding.DER))
+
+
+def open_authority(home: Path, federation: str, passphrase: Passphrase | None, now: datetime) -> Authority:
+    """The authority in this home; the first time it makes one."""
+    folder = home / AUTHORITY
+    private_folder(folder)
+    if not (folder / _CERTIFICATE).is_file():
+        _make(folder, federation, passphrase, now)
+    certificate = x509.load_pem_x509_certificate((folder / _CERTIFICATE).read_bytes())
+    if certificate.not_valid_after_utc < now:
+        raise AuthorityEnded(str(folder), day_and_time(certificate.not_valid_after_utc))
+    return Authority(federation, ec_key(folder / _KEY, passphrase), certificate)
+
+
+def authority_pem(home: Path) -> bytes:
+    """The certificate of the authority in this home, or nothing if there is none."""
+    path = home / AUTHORITY / _CERTIFICATE
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _make(folder: Path, federation: str, passphrase: Passphrase | None, now: datetime) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = _subject("authority", federation)
+    until = now + timedelta(days=365 * _YEARS)
+    builder = (
+        _builder(subject, subject, key.public_key(), now, until)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(is_authority=True), critical=True)
+    )
+    write_key(folder / _KEY, key, passphrase)
+    with writing(folder / _CERTIFICATE) as file:
+        file.write(builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
+    sync(folder)
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, until: datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _SKEW)
+        .not_valid_after(until)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def _subject(name: str, federation: str) -> x509.Name:
+    organisation = x509.NameAttribute(NameOID.ORGANIZATION_NAME, ORGANISATION + federation)
+    return x509.Name([organisation, x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    with suppress(ValueError):
+        return x509.IPAddress(ipaddress.ip_address(name))
+    return x509.DNSName(name)
+
+
+def _key_usage(*, is_authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not is_authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=is_authority,
+        crl_sign=is_authority,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
 
 DAYS = 365  # that a certificate is valid
 
@@ -105,3 +227,60 @@ def _with_member(roster: FederationRoster, member: Member) -> FederationRoster:
         return replace(roster, coordinator=member, signatures={})
     others = tuple(one for one in roster.parties if one.name != member.name)
     return replace(roster, parties=(*others, member), signatures={})
+
+
+Edit = Callable[[FederationRoster], FederationRoster]
+
+
+@dataclass(frozen=True)
+class RosterOperator:
+    """Whoever holds the coordinator's home, and the file of the roster that is sent around."""
+
+    home: Path
+    path: Path
+    passphrase: Passphrase | None = None
+
+    def begin(self, federation: str, address: str, days: int | None = DAYS) -> FederationRoster:
+        """Makes the coordinator's keys where there are none, and returns the first roster. It is not written yet."""
+        own = self._own_request()
+        return self._issuing(federation, days).first(federation, address, own)
+
+    def enrol(
+        self, roster: FederationRoster, requests: Sequence[KeyRequest], address: str | None = None, days: int | None = DAYS
+    ) -> FederationRoster:
+        """The roster with these members, and with the coordinator's keys that wait; certificates that end soon are renewed.
+
+        New certificates are valid for so many days; without a number none are issued.
+        """
+        issuing = self._issuing(roster.federation, days)
+        return issuing.renew(issuing.enrol(issuing.at(roster, address), [self._own_request(), *requests]))
+
+    def publish(self, old: FederationRoster | None, new: FederationRoster) -> FederationRoster:
+        """Writes the new roster as the version after the old one, signed by the coordinator, and accepts it in its home."""
+        if old is not None and old.digest == new.digest:
+            raise NothingToChange(old.federation, old.version)
+        new = replace(new, version=old.version + 1 if old else 1, signatures={})
+        check_succession(accepted_roster(self.home), new)
+        write_roster(self.path, new)  # before it is accepted: if this ends in between, the next change begins with this version
+        accept(self.home, new)
+        signed = new.signed_by(COORDINATOR, Keys.open(self.home / KEYS, self.passphrase))
+        write_roster(self.path, signed)
+        return signed
+
+    def read(self) -> FederationRoster:
+        """The roster as it is now. Refuses one that is older than what the coordinator accepted."""
+        roster = read_roster(self.path)
+        check_succession(accepted_roster(self.home), roster)
+        return roster
+
+    def _own_request(self) -> KeyRequest:
+        if not (self.home / KEYS / REQUEST).exists():
+            return new_keys(self.home, COORDINATOR, self.passphrase)
+        own = waiting_request(self.home)
+        require(own.name == COORDINATOR, "", "--home", str(self.home), f"holds the keys of {own.name}, not the coordinator's")
+        return own
+
+    def _issuing(self, federation: str, days: int | None) -> Issuing:
+        now = now_utc()
+        authority = None if days is None else open_authority(self.home, federation, self.passphrase, now)
+        return Issuing(now, days or DAYS, authority)

@@ -17,9 +17,8 @@ from cryptography.x509.oid import NameOID
 from securetm.credentials.certificate_errors import CertificateOfAnotherKey
 from securetm.credentials.certificates import DAMAGED, Certificate, check_form
 from securetm.credentials.key_errors import KeysMissing, RequestDamaged
-from securetm.credentials.key_files import REQUEST, Keys
-from securetm.credentials.member_names import check_name
-from securetm.credentials.purposes import KEY, SIGNATURE, Purpose, is_signed
+from securetm.credentials.keys import KEY, REQUEST, SIGNATURE, Keys, Purpose, is_signed
+from securetm.credentials.roster import check_name
 from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
 from securetm.private_files import sync, writing
 from securetm.settings import placed, require

@@ -10,13 +10,20 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from securetm.credentials.acceptance import KEYS
-from securetm.credentials.fingerprints import fingerprint_of, parsed_fingerprint, same_fingerprint
-from securetm.credentials.homes import found_home
-from securetm.credentials.key_files import REQUEST, Keys, Passphrase
+from securetm.credentials.homes import KEYS, found_home
 from securetm.credentials.key_requests import parsed_request, request_in
-from securetm.credentials.member_names import COORDINATOR, check_name
-from securetm.credentials.purposes import KEY, SIGNATURE, Purpose, is_signed
+from securetm.credentials.keys import (
+    KEY,
+    REQUEST,
+    SIGNATURE,
+    Keys,
+    Passphrase,
+    Purpose,
+    fingerprint_of,
+    is_signed,
+    parsed_fingerprint,
+    same_fingerprint,
+)
 from securetm.credentials.report_signature_errors import (
     BadReportSignature,
     SignedByAnotherKey,
@@ -24,7 +31,7 @@ from securetm.credentials.report_signature_errors import (
     SignedInAnotherRole,
     SignerRevoked,
 )
-from securetm.credentials.roster_file import LONGEST, parsed_roster
+from securetm.credentials.roster import COORDINATOR, LONGEST_ROSTER, check_name, parsed_roster
 from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
 from securetm.errors import NoSuchPath, Unreadable
 from securetm.settings import placed, require
@@ -150,7 +157,7 @@ def _check_key(signed: ReportSignature, trusted: str) -> None:
 
 def _identity_in(path: Path, name: str, own: str) -> bytes:
     """The identity of that name in a roster or a request. Refuses a signer whose key the roster revokes."""
-    tables = read_limited(path, LONGEST)
+    tables = read_limited(path, LONGEST_ROSTER)
     if "signing_request" in tables:
         request = parsed_request(path, tables)
         return request.identity if request.name == name else b""

@@ -1,22 +1,61 @@
-"""The roster of a federation: who takes part, with which keys, and who signed it. It is checked as a whole when it is made.
+"""The roster of a federation: who takes part, with which keys, and who signed it; and its file, `roster.toml`.
 
-It does not know whether anybody accepted it; acceptance.py does.
+It is checked as a whole when it is made. Whether anybody accepted it, a home knows.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
-from securetm.credentials.certificates import Certificate, check_form
-from securetm.credentials.fingerprints import fingerprint, fingerprint_of
-from securetm.credentials.key_files import Keys
-from securetm.credentials.member_names import COORDINATOR, check_name, check_party_name
-from securetm.credentials.purposes import Purpose, digest_for, is_signed
+from securetm.credentials.certificates import Certificate, check_form, day_and_time
+from securetm.credentials.keys import (
+    KEY,
+    SIGNATURE,
+    Keys,
+    Purpose,
+    digest_for,
+    fingerprint,
+    fingerprint_of,
+    is_signed,
+    parsed_fingerprint,
+)
 from securetm.credentials.roster_errors import BadRosterSignature, DuplicateMember, MemberRevoked, NotAMember
-from securetm.settings import require
+from securetm.credentials.strict_toml import hexadecimal, quoted, read_limited, table_of
+from securetm.private_files import sync
+from securetm.settings import placed, require
+
+COORDINATOR = "coordinator"
+LONGEST_NAME = 63  # letters of one label of a name on the network
+_NAME = re.compile(rf"[a-z0-9](?:[a-z0-9-]{{0,{LONGEST_NAME - 2}}}[a-z0-9])?")
+_RULE = f"must be 1 to {LONGEST_NAME} small letters of English, digits and hyphens, with no hyphen at either end"
+
+
+def check_name(name: str, where: str, setting: str = "name") -> str:
+    """Returns the name, or refuses it and proposes one that is allowed."""
+    proposal = proposed_name(name)
+    instead = f"call it {proposal}" if proposal and proposal != name else ""
+    require(_NAME.fullmatch(name) is not None, where, setting, name, _RULE, instead=instead)
+    return name
+
+
+def check_party_name(name: str, where: str) -> str:
+    """Returns the name of a party. The coordinator's name is its own."""
+    require(name != COORDINATOR, where, "name", name, "must not be the coordinator's name", instead="call the party otherwise")
+    return check_name(name, where)
+
+
+def proposed_name(name: str) -> str:
+    """The allowed name that is most like this one; it may be empty."""
+    plain = unicodedata.normalize("NFKD", name[:200]).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:LONGEST_NAME].strip("-")
+
 
 MOST_MEMBERS = 2_000
 MOST_REVOKED = 20_000
@@ -170,3 +209,166 @@ def _check_revocations(roster: FederationRoster) -> None:
     for one in roster.everybody:
         if one.revocable & roster.revoked:
             raise MemberRevoked(roster.federation, one.name)
+
+
+STAYS = "stays"
+
+
+@dataclass(frozen=True)
+class RosterChange:
+    """One line about one member."""
+
+    name: str
+    what: str  # came, left, revoked, stays, or what changed
+    identity: str  # its fingerprint
+    until: str  # the end of its certificate
+    holds: int = 0  # how many documents or persons it says that it holds at least
+
+
+def changes(old: FederationRoster | None, new: FederationRoster) -> tuple[RosterChange, ...]:
+    """A line for each member of either roster, in the order of the names after the coordinator."""
+    before = {one.name: one for one in old.everybody} if old else {}
+    return tuple(_changes(before, {one.name: one for one in new.everybody}, new.revoked))
+
+
+def _changes(before: dict[str, Member], after: dict[str, Member], revoked: frozenset[str]) -> Iterator[RosterChange]:
+    for name in sorted({*before, *after}, key=lambda name: (name != COORDINATOR, name)):
+        member = after.get(name) or before[name]
+        what = _what(before.get(name), after.get(name))
+        what = "revoked" if what == "left" and member.revocable & revoked else what
+        yield RosterChange(name, what, member.fingerprint, day_and_time(member.certificate.until), member.holds)
+
+
+def _what(before: Member | None, after: Member | None) -> str:
+    if before is None or after is None:
+        return "came" if before is None else "left"
+    if before.identity != after.identity:
+        return "identity changed"
+    if before.certificate.public_key != after.certificate.public_key:
+        return "TLS key changed"
+    if before.certificate.der != after.certificate.der:
+        return "certificate renewed"
+    return STAYS if before.holds == after.holds else "other number"
+
+
+LONGEST_ROSTER = 4 * 2**20  # bytes of a roster: 2,000 members take 2.5 MiB
+
+
+@dataclass(frozen=True)
+class _RosterTable:
+    """The top of the file."""
+
+    federation: str
+    version: int
+    coordinator: dict[str, Any]
+    member: tuple[dict[str, Any], ...] = ()
+    signature: tuple[dict[str, Any], ...] = ()
+    revoked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _CoordinatorTable:
+    address: str
+    identity: str
+    certificate: str
+    name: str = COORDINATOR
+
+
+@dataclass(frozen=True)
+class _MemberTable:
+    name: str
+    identity: str
+    certificate: str
+    holds: int = 0
+
+
+@dataclass(frozen=True)
+class _SignatureTable:
+    member: str
+    signature: str
+
+
+def read_roster(path: Path) -> FederationRoster:
+    """Reads a roster, and refuses one that is damaged, inconsistent or wrongly signed."""
+    return parsed_roster(path, read_limited(path, LONGEST_ROSTER))
+
+
+def parsed_roster(path: Path, tables: dict[str, Any]) -> FederationRoster:
+    """The roster that these tables of a file are."""
+    with placed(path):
+        return _roster(tables, path.name)
+
+
+def _roster(tables: dict[str, Any], where: str) -> FederationRoster:
+    table = table_of(_RosterTable, tables, where)
+    coordinator = table_of(_CoordinatorTable, table.coordinator, f"[coordinator] of {where}")
+    parties = tuple(_party(one, f"[[member]] {number} of {where}") for number, one in enumerate(table.member, start=1))
+    first = _member(_MemberTable(coordinator.name, coordinator.identity, coordinator.certificate), f"[coordinator] of {where}")
+    revoked = frozenset(_fingerprint(one, where) for one in table.revoked)
+    roster = FederationRoster(table.federation, table.version, coordinator.address, first, parties, revoked)
+    return roster.with_signatures(_signatures(roster, table.signature, where))
+
+
+def _party(table: dict[str, Any], where: str) -> Member:
+    return _member(table_of(_MemberTable, table, where), where)
+
+
+def _member(table: _MemberTable, where: str) -> Member:
+    name = check_name(table.name, where)
+    identity = hexadecimal(table.identity, KEY, where, "identity")
+    return Member(name, identity, Certificate.from_pem(table.certificate, name), table.holds)
+
+
+def _fingerprint(text: str, where: str) -> str:
+    known = parsed_fingerprint(text)
+    require(known is not None, where, "revoked", text[:100], "must be a list of fingerprints, of 60 digits each")
+    return known or ""
+
+
+def _signatures(roster: FederationRoster, tables: tuple[dict[str, Any], ...], where: str) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for number, one in enumerate(tables, start=1):
+        place = f"[[signature]] {number} of {where}"
+        table = table_of(_SignatureTable, one, place)
+        if table.member in found:
+            raise DuplicateMember(roster.federation, "signature", (table.member[:100],))
+        found[table.member] = hexadecimal(table.signature, SIGNATURE, place, "signature")
+    return found
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+_HEAD = """\
+# The roster of a federation: who takes part, with which public keys. It holds no secret.
+# Every member compares its fingerprint with the others by telephone, and accepts it: securetm keys accept roster.toml
+"""
+
+
+def roster_text(roster: FederationRoster) -> str:
+    """The roster as its file has it; equal rosters have equal text."""
+    revoked = "".join(f"  {quoted(one)},\n" for one in sorted(roster.revoked))
+    parts = [
+        _HEAD + f"# Fingerprint: {roster.fingerprint}",
+        f"federation = {quoted(roster.federation)}\nversion = {roster.version}",
+    ]
+    parts[1] += f"\nrevoked = [\n{revoked}]" if revoked else ""
+    parts.append(f"[coordinator]\n{_entry(roster.coordinator)}\naddress = {quoted(roster.address)}")
+    parts += [f"[[member]]\n{_entry(one)}" for one in roster.parties]
+    for name, signature in roster.signatures.items():
+        parts.append(f'[[signature]]\nmember = {quoted(name)}\nsignature = "{signature.hex()}"')
+    return "\n\n".join(parts) + "\n"
+
+
+def write_roster(path: Path, roster: FederationRoster) -> None:
+    """Writes the roster at once: whoever reads meanwhile reads the old one or the new one. Everybody may read it."""
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text(roster_text(roster), "utf-8")
+    sync(beside)
+    beside.replace(path)
+    sync(path.parent)
+
+
+def _entry(member: Member) -> str:
+    certificate = member.certificate.pem.decode()
+    holds = f"\nholds = {member.holds}" if member.holds else ""
+    return f"name = {quoted(member.name)}\nidentity = \"{member.identity.hex()}\"{holds}\ncertificate = '''\n{certificate}'''"

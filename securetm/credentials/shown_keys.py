@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from securetm.credentials.acceptance import KEYS, accepted_roster, waiting_request
 from securetm.credentials.certificates import Certificate, check_form, day_and_time
 from securetm.credentials.diagnosis import ending_soon, now_utc
-from securetm.credentials.fingerprints import fingerprint_of
-from securetm.credentials.homes import found_home
+from securetm.credentials.homes import KEYS, accepted_roster, found_home, waiting_request
 from securetm.credentials.key_requests import KeyRequest, parsed_request, request_in
-from securetm.credentials.roster import FederationRoster, Member
-from securetm.credentials.roster_file import LONGEST, parsed_roster
+from securetm.credentials.keys import fingerprint_of
+from securetm.credentials.roster import LONGEST_ROSTER, FederationRoster, Member, parsed_roster
 from securetm.credentials.strict_toml import bytes_of, parsed_limited
 
 Facts = dict[str, Any]
@@ -32,7 +30,7 @@ def shown_home(named: Path | None) -> Facts:
 
 def shown_file(path: Path) -> Facts:
     """A roster, a request or a certificate: each is recognised by what is in it."""
-    content = bytes_of(path, LONGEST)
+    content = bytes_of(path, LONGEST_ROSTER)
     if b"-----BEGIN CERTIFICATE-----" in content[:200]:
         certificate = Certificate.from_pem(content, path.name)
         check_form(certificate, path.name)

@@ -11,7 +11,7 @@ MECHANISMS = Registry(
     "securetm.contracts:Mechanism",
     {
         "bounded_counts": "securetm.mechanisms.clipping:BoundedCounts",
-        "central_gaussian": "securetm.mechanisms.central_noise:CentralNoise",
+        "central_gaussian": "securetm.mechanisms.gaussian_noise:CentralNoise",
         "clamped": "securetm.mechanisms.quantising:Clamped",
         "clip": "securetm.mechanisms.clipping:Clip",
         "discrete_laplace": "securetm.mechanisms.laplace_noise:DiscreteLaplaceNoise",

@@ -1,22 +1,27 @@
 """Noise in shares: each party adds a share, and only the sum over enough parties is private. It needs a secure sum.
 
-Shares are added after rounding and before masking (Kairouz, Liu and Steinke 2021; Agarwal, Kairouz and Liu 2021).
+Shares are added after rounding and before masking (Kairouz, Liu and Steinke 2021; Agarwal, Kairouz and Liu 2021). What sums of
+them hide is proved in `protocols/gaussian_shares.md` (discrete Gaussian shares) and in the papers that are named here; that
+enough noise stays where parts are taken off, in `protocols/surplus_noise.md`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import hypot, sqrt
+from itertools import pairwise
+from math import exp, hypot, log1p, pi, sqrt
 from typing import TYPE_CHECKING, ClassVar
 
-from securetm.contracts import Answer, Array, Claim, Cohort, Needs, NoiseBy, Noised, RoundContext, Terms
+import numpy as np
+
+from securetm.contracts import Answer, Array, Claim, Cohort, Entropy, Needs, NoiseBy, Noised, RoundContext, Terms
+from securetm.entropy import Expanded
 from securetm.errors import BadSetting, NeedsSum
 from securetm.mechanisms.mechanism_errors import TooFewShares
 from securetm.mechanisms.noising import CUT, PartyNoise, check_bounded, check_positive, claims_against, multiplier_of, sampled
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, skellam
-from securetm.mechanisms.share_sums import discrete_gaussian_distance, discrete_gaussian_event, skellam_event
-from securetm.mechanisms.surplus_noise import SurplusPart, most_draws, sizes_of, variances_of, without_surplus
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -141,3 +146,188 @@ def honest_shares(cohort: Cohort) -> int:
     if honest < 1:
         raise TooFewShares(cohort.threshold, cohort.colluding)
     return honest
+
+
+NEGLIGIBLE = 2.0**-80  # total variation of a whole vector from a function of a Gaussian mechanism, for each of two reasons
+_WORTH = 0.1  # of the variance may be given for the Gaussian's curve: beyond, the Renyi bound gives the smaller epsilon
+_TYPICAL_ORDER = 16  # at which the two bounds on Skellam noise are compared; both hold at every order
+
+
+def discrete_gaussian_event(terms: Terms, variance: float, shares: int, total: float) -> DpEvent:
+    """One answer with discrete Gaussian noise of a `total` variance in it: a Gaussian, or a Renyi bound if it is too narrow.
+
+    The noise is the sum of at most so many draws, of which none has less than `variance`.
+    """
+    from dp_accounting import GaussianDpEvent  # slow to import, and only accountants ask
+
+    if found := as_one_gaussian(terms.size, variance, shares, total):
+        return GaussianDpEvent(sqrt(found[0]) / terms.l2)
+    return symmetric_event(*gaussian_shares_divergence(terms, variance, shares, total))
+
+
+def discrete_gaussian_distance(terms: Terms, variance: float, shares: int, total: float) -> float:
+    """The total variation distance between the answer and a function of its event's, for ideal shares."""
+    found = as_one_gaussian(terms.size, variance, shares, total)
+    return found[1] if found else 0.0
+
+
+def skellam_event(terms: Terms, variance: float) -> DpEvent:
+    """One answer with Skellam noise of this variance. It is too far from a Gaussian in total variation to be called one."""
+    return symmetric_event(*skellam_divergence(terms, variance))
+
+
+def symmetric_event(rho: float, xi: float) -> DpEvent:
+    """The event of symmetric noise whose Renyi divergence is at most xi + rho x order."""
+    from securetm.contracts.zcdp_event import SymmetricZCDpEvent
+
+    return SymmetricZCDpEvent(rho, xi)  # type: ignore[call-arg]  # its base has no types
+
+
+def as_one_gaussian(size: int, variance: float, shares: int, total: float = 0.0) -> tuple[float, float] | None:
+    """A variance and a distance, or None where shares are too narrow.
+
+    Whole numbers plus the sum of the shares are within the distance, in total variation, of a function of the same numbers plus
+    continuous Gaussian noise of that variance in each of `size` coordinates. If a `total` is given, the shares add up to that
+    variance, and none has less than `variance`.
+    """
+    total, ripples = total or shares * variance, sqrt(NEGLIGIBLE / size)
+    between = log1p(2 / ripples) / (2 * pi**2)  # the variance with these ripples
+    if 4 * between > total:
+        return None
+    # smoothing x (total - smoothing) / total is `between`; the smaller solution, in a form without cancellation
+    smoothing = 2 * between / (1 + sqrt(1 - 4 * between / total))
+    joined, first = size * sum(ripple(variance * k / (k + 1)) for k in range(1, shares)), ripple(smoothing)
+    if smoothing > _WORTH * total or joined > NEGLIGIBLE:
+        return None
+    return total - smoothing, joined + size * ripple(between) * first * (1 + first) / (1 - first)
+
+
+def ripple(variance: float) -> float:
+    """How far sums of exp(-(x - y)^2 / 2 variance) over all whole x are from their integral, at most and relatively, for any y.
+
+    By Poisson's summation the sum is the integral x (1 + 2 sum of exp(-2 pi^2 variance k^2) cos(2 pi k y)) over k from 1.
+    """
+    first = exp(-2 * pi**2 * variance)
+    return 2 * first / (1 - first)
+
+
+def gaussian_shares_divergence(terms: Terms, variance: float, shares: int, total: float = 0.0) -> tuple[float, float]:
+    """rho and 0, where the Renyi divergence is at most rho x order: a sum of discrete Gaussians is almost one.
+
+    Kairouz, Liu and Steinke 2021, the bound on sums of discrete Gaussians: tau is what "almost" costs.
+    """
+    l1 = _l1(terms)
+    tau = 10 * sum(exp(-2 * pi**2 * variance * k / (k + 1)) for k in range(1, shares))
+    total = total or shares * variance
+    ideal, spread = terms.l2**2 / total, terms.size * tau**2
+    loose, apart = ideal + tau * terms.size / 2, (sqrt(ideal) + sqrt(spread)) ** 2
+    return min(loose, apart, ideal + 2 * tau * l1 / sqrt(total) + spread) / 2, 0.0
+
+
+def skellam_divergence(terms: Terms, variance: float) -> tuple[float, float]:
+    """rho and xi, where the Renyi divergence is at most xi + rho x order (Agarwal, Kairouz and Liu 2021, for vectors)."""
+    squared, l1 = terms.l2**2, _l1(terms)
+    ideal = squared / (2 * variance)
+    fine = ideal + squared / (2 * variance**2), max(0.0, (6 * l1 - squared) / (4 * variance**2))
+    coarse = ideal, 3 * l1 / (2 * variance)
+    return min(fine, coarse, key=lambda bound: bound[0] * _TYPICAL_ORDER + bound[1])
+
+
+def _l1(terms: Terms) -> float:
+    """A bound on l1 from l2: the square of a whole number is no smaller than the number."""
+    return min(terms.l1, sqrt(terms.size) * terms.l2, terms.l2**2)
+
+
+SEED = 32  # bytes; the rest of PART is the hash of what was drawn
+_AT_ONCE = 1 << 20  # draws at a time, the same for whoever draws them again
+
+
+@dataclass(frozen=True)
+class SurplusPart:
+    """One part of every party's share. A sum over so many `parties` or more does not need it."""
+
+    noise: Sampler
+    parties: int
+
+    def add(self, vector: Array, entropy: Entropy) -> bytes:
+        """Run by a party: adds fresh noise in place. Returns what reveals it, which is as secret as the noise."""
+        seed = entropy.bytes(SEED)
+        return seed + self._apply(vector, seed, 1)
+
+    def take_off(self, vector: Array, revealed: bytes) -> bool:
+        """Run by the opening role: takes the noise off again, in place. Noise that is drawn otherwise here stays.
+
+        So does what a party claims to have drawn and did not.
+        """
+        seed, drawn = revealed[:SEED], revealed[SEED:]
+        if self._apply(vector, seed, -1) == drawn:
+            return True
+        self._apply(vector, seed, 1)
+        return False
+
+    def _apply(self, vector: Array, seed: bytes, sign: int) -> bytes:
+        """Adds or subtracts what the seed gives, and hashes it."""
+        stream, hashed = Expanded(seed), hashlib.sha256()
+        for start in range(0, len(vector), _AT_ONCE):
+            part = vector[start : start + _AT_ONCE]
+            drawn = self.noise.draw(stream, len(part))
+            hashed.update(drawn.astype("<i8", copy=False).data)
+            part += sign * drawn
+        return hashed.digest()
+
+
+def sizes_of(cohort: Cohort) -> tuple[int, ...]:
+    """The numbers of survivors for which the noise is measured out: all parties, 1, 2, 4, ... fewer, and the fewest allowed.
+
+    A sum over a number in between keeps the noise of the next smaller one.
+    """
+    members, fewest = len(cohort.members), cohort.threshold
+    missing = (0, *(1 << doubled for doubled in range(members.bit_length())))
+    return (*(members - gone for gone in missing if members - gone > fewest), min(members, fewest))
+
+
+def variances_of(cohort: Cohort, total: float, least: float) -> tuple[float, ...]:
+    """The variances of the parts of one share, for sums with `total` in the honest shares. The first part always stays.
+
+    There is one part alone, enough for the fewest survivors, if some part would have less variance than `least`.
+    """
+    whole = [total / (size - cohort.colluding) for size in sizes_of(cohort)]
+    parts = (whole[0], *(more - enough for enough, more in pairwise(whole)))
+    return parts if min(parts) >= least else (whole[-1],)
+
+
+def most_draws(cohort: Cohort, parts: int) -> int:
+    """How many draws of honest parties give the whole variance, at most, if each share has so many parts."""
+    sizes = sizes_of(cohort) if parts > 1 else (cohort.threshold,)
+    return max((size - cohort.colluding) * kept for kept, size in enumerate(sizes, start=1))
+
+
+def without_surplus(answer: Answer, parts: Sequence[SurplusPart], terms: Terms, cohort: Cohort) -> Answer:
+    """The opened sum without the noise that it does not need, and with the deviation of what stays in it."""
+    survivors = answer.survivors or cohort.members
+    if answer.total is None:
+        return answer
+    off = _taken_off(answer.total, parts, answer.revealed, terms.unneeded(len(survivors)))
+    left = [part.noise.deviation * sqrt(len(survivors) - gone) for part, gone in zip(parts, off.taken, strict=True)]
+    return replace(answer, total=off.total, revealed={}, deviation=hypot(answer.deviation, *left))
+
+
+@dataclass(frozen=True)
+class _TakenOff:
+    total: Mapping[str, Array]
+    taken: list[int]  # by part: of how many parties
+
+
+def _taken_off(
+    total: Mapping[str, Array], parts: Sequence[SurplusPart], revealed: Mapping[str, Sequence[bytes]], unneeded: Sequence[int]
+) -> _TakenOff:
+    taken = [0] * len(parts)
+    if not revealed or not unneeded:
+        return _TakenOff(total, taken)
+    vector = np.concatenate([np.asarray(block, np.int64).ravel() for block in total.values()])
+    for told in revealed.values():
+        for part, one in zip(unneeded, told, strict=True):
+            taken[part] += parts[part].take_off(vector, one)
+    ends = np.cumsum([block.size for block in total.values()])[:-1]
+    pieces = zip(total.items(), np.split(vector, ends), strict=True)
+    return _TakenOff({name: piece.reshape(block.shape) for (name, block), piece in pieces}, taken)

@@ -18,10 +18,25 @@ import numpy as np
 from securetm.contracts import Array, Entropy
 from securetm.entropy import half_words, words
 from securetm.errors import BadSetting
-from securetm.mechanisms import noise_tables as tables
-from securetm.mechanisms.noise_blocks import Staircase, staircase
-from securetm.mechanisms.noise_kernels import GAUSSIAN, LAPLACE, POISSON, ROUNDED, add_surely, climb, look_up
-from securetm.mechanisms.noise_tables import BEYOND, CumulativeTable
+from securetm.mechanisms.noise_laws import (
+    BEYOND,
+    GAUSSIAN,
+    LAPLACE,
+    POISSON,
+    ROUNDED,
+    CumulativeTable,
+    Staircase,
+    add_surely,
+    climb,
+    gaussian_weights,
+    laplace_weights,
+    look_up,
+    rounded_weights,
+    skellam_reach,
+    skellam_weights,
+    staircase,
+    symmetric_table,
+)
 
 WIDE = 128.0  # from this scale on a staircase of blocks, below it a table
 MOST_SCALE = 2.0**32
@@ -68,7 +83,7 @@ def discrete_laplace(scale: float) -> Sampler:
     scale = _checked("discrete Laplace", "scale", scale, MOST_SCALE)
     deviation = math.sqrt(0.5) / math.sinh(0.5 / scale) if scale > 1e-3 else 0.0
     if scale < WIDE:
-        return TableSampler(tables.symmetric_table(tables.laplace_weights(scale)), deviation)
+        return TableSampler(symmetric_table(laplace_weights(scale)), deviation)
     return StaircaseSampler(staircase(LAPLACE, scale), deviation)
 
 
@@ -77,7 +92,7 @@ def discrete_gaussian(sigma: float) -> Sampler:
     """k with chance proportional to exp(-k^2 / 2 sigma^2)."""
     sigma = _checked("discrete Gaussian", "sigma", sigma, MOST_SCALE)
     if sigma < WIDE:
-        return _from_table(tables.gaussian_weights(sigma))
+        return _from_table(gaussian_weights(sigma))
     return StaircaseSampler(staircase(GAUSSIAN, sigma), sigma)  # the variance differs by exp(-2 pi^2 sigma^2) relatively
 
 
@@ -86,7 +101,7 @@ def rounded_gaussian(sigma: float) -> Sampler:
     """A Gaussian rounded to the nearest whole number."""
     sigma = _checked("rounded Gaussian", "sigma", sigma, MOST_SCALE)
     if sigma < WIDE:
-        return _from_table(tables.rounded_weights(sigma))
+        return _from_table(rounded_weights(sigma))
     return StaircaseSampler(staircase(ROUNDED, sigma), math.sqrt(sigma * sigma + 1 / 12))
 
 
@@ -95,7 +110,7 @@ def skellam(variance: float) -> Sampler:
     """The difference of two Poisson variables of half that variance each."""
     variance = _checked("Skellam", "variance", variance, MOST_VARIANCE)
     if variance < WIDE_SKELLAM:
-        return TableSampler(tables.symmetric_table(tables.skellam_weights(variance)), math.sqrt(variance))
+        return TableSampler(symmetric_table(skellam_weights(variance)), math.sqrt(variance))
     return DifferenceSampler(StaircaseSampler(staircase(POISSON, variance / 2), math.sqrt(variance / 2)), math.sqrt(variance))
 
 
@@ -109,7 +124,7 @@ def _checked(law: str, name: str, value: float, most: float) -> float:
 
 
 def _from_table(weights: list[int]) -> TableSampler:
-    table = tables.symmetric_table(weights)
+    table = symmetric_table(weights)
     return TableSampler(table, math.sqrt(table.variance))
 
 
@@ -237,4 +252,4 @@ class DifferenceSampler(Sampler):
 
     def _smallest(self, chance: float) -> int:
         """Chernoff's bound: not the smallest, but never too small."""
-        return tables.skellam_reach(self.deviation**2, -math.log2(chance))
+        return skellam_reach(self.deviation**2, -math.log2(chance))

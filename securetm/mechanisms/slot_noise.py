@@ -19,7 +19,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from securetm.contracts import Array
-from securetm.mechanisms.noise_tables import exponential
+from securetm.mechanisms.noise_laws import exponential
 from securetm.mechanisms.slot_bound_kernels import (
     DONE,
     EVEN_BITS,

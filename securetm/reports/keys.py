@@ -7,8 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from securetm.credentials.roster import FederationRoster
-from securetm.credentials.roster_changes import STAYS, RosterChange
+from securetm.credentials.roster import STAYS, FederationRoster, RosterChange
 from securetm.reports import document
 from securetm.reports.document import Paragraph, Words
 from securetm.reports.terminal import results, screen, show

@@ -1,18 +1,19 @@
-"""The two halves of every exchange: a party answers the coordinator's messages, and the coordinator collects in waves.
+"""The two halves of every exchange and of every session.
 
-Only the carrier ends a wave (`expire`); no message does. Only then does the coordinator go on.
+A party answers the coordinator's messages, and the coordinator collects in waves. Only the carrier ends a wave (`expire`); no
+message does. Only then does the coordinator go on.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from securetm.contracts import Answer, Message, Parcel
-from securetm.errors import Duplicate, Malformed, TooFewParties
-from securetm.sessions.framing import Reader
+from securetm.contracts import Answer, Cohort, Exchange, Message, Parcel
+from securetm.errors import Duplicate, Malformed, TooFewParties, UnknownRound
+from securetm.sessions.framing import Label, Reader
 from securetm.sessions.identities import COORDINATOR, PinnedRoster
-from securetm.sessions.labels import Label
 from securetm.sessions.session_errors import UnexpectedMessage
 
 Take = Callable[[int, str, Message], Any]  # checks a message from a place and a name, and returns what of it is kept
@@ -101,3 +102,58 @@ class CoordinatorExchange:
         reader = Reader(self._register.opened(place, sender, bytes(message), label), sender, kind)
         reader.speaks_for(place)
         return reader
+
+
+WITHOUT_END = sys.maxsize  # rounds that can be run where nothing is used up
+
+
+class PartySession:
+    """A party's session. Unless an aggregation says otherwise, nothing is prepared and the coordinator opens the sums."""
+
+    @property
+    def prepared(self) -> int:
+        """How many more rounds can be run."""
+        return WITHOUT_END
+
+    def prepare(self, rounds: int) -> Exchange:
+        """Returns an exchange that prepares nothing."""
+        return PartyExchange()
+
+    def missed_rounds(self) -> None:
+        """Called before a round if the party was not asked in the ones before it. Nothing depends on that."""
+
+    def answer(self, round_id: bytes) -> Answer:
+        """Refuses: a party opens nothing."""
+        raise UnknownRound(round_id.hex()[:16])
+
+
+class CoordinatorSession:
+    """The coordinator's session. It keeps the round that was begun last, and what was opened in it."""
+
+    def __init__(self, register: PinnedRoster) -> None:
+        self.register = register
+        self._last: tuple[bytes, CoordinatorExchange] | None = None
+
+    @property
+    def prepared(self) -> int:
+        """How many more rounds can be run."""
+        return WITHOUT_END
+
+    def prepare(self, rounds: int) -> Exchange:
+        """Returns an exchange that prepares nothing."""
+        return CoordinatorExchange(self.register)
+
+    def missed_rounds(self) -> None:
+        """Does nothing: the coordinator is in every round."""
+
+    def begun(self, cohort: Cohort, exchange: CoordinatorExchange) -> Exchange:
+        """Keeps this round in place of the one before."""
+        self._last = cohort.round_id, exchange
+        return exchange
+
+    def answer(self, round_id: bytes) -> Answer:
+        """Returns what was opened in the last round, or refuses."""
+        answer = self._last[1].opened() if self._last is not None and self._last[0] == round_id else None
+        if answer is None:
+            raise UnknownRound(round_id.hex()[:16])
+        return answer

@@ -1,12 +1,14 @@
 """Packs fields into bytes and reads them back: one framing and one byte order for all that is hashed, signed, sealed or sent.
 
-All numbers are big-endian. It checks form and size before it makes anything, and never the meaning.
+All numbers are big-endian. It checks form and size before it makes anything, and never the meaning. A label stands before the
+fields, so that nothing that was made for one purpose is accepted for another.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
+from enum import Enum
 from functools import cache
 from itertools import pairwise
 
@@ -15,7 +17,50 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from securetm.contracts import Message
 from securetm.errors import Malformed
-from securetm.sessions.labels import PROTOCOL, VERSION, Label
+
+PROTOCOL = b"securetm sessions 3"  # comes before every label
+VERSION = 3  # the first byte of every message; 2 had another framing in each sum and signed ledger heads under the masked sum
+
+
+class Label(Enum):
+    """The purpose of a signature, a hash or a key. The text is in the bytes, and in the refusal."""
+
+    # names of sessions and rounds
+    ROSTER = "roster"
+    ROUND = "round"
+    # the set-up of a masked sum
+    NONCE = "nonce"
+    COMMITMENT = "commitment"
+    COMMITS = "commits"
+    REVEAL = "reveal"
+    SEED = "seed"
+    SEEDS = "seeds"
+    POLICY = "policy"
+    SETUP = "setup"
+    GRAPH = "graph"
+    SHARE = "share"
+    SHARE_SEAL = "sealed shares"
+    SHARES = "shares"
+    SHARES_HELD = "shares of one holder"
+    EPOCH = "epoch"
+    RECEIPT = "receipt"
+    # a round of a masked sum
+    QUESTION = "question"
+    VECTOR = "masked vector"
+    OWN_MASK = "self mask"
+    PAIR_MASK = "pair mask"
+    SURVIVORS = "survivors"
+    CONSENT = "list of survivors"
+    UNMASK = "unmask"
+    UNMASKED = "unmasked shares"
+    # the key of an encrypted sum
+    KEY_HELLO = "key of a set-up"
+    SUM_KEY_SEAL = "sealed sum key"
+    SUM_KEY_NAME = "name of a sum key"
+    # ledgers, under every aggregation
+    LEDGER_HEAD = "head of a ledger"
+    LEDGER_SEEN = "head of another's ledger"
+
 
 HASH = 32
 
@@ -128,3 +173,41 @@ class Reader:
         """Refuses bytes after the end."""
         if self._at != len(self._bytes):
             raise self.malformed("it is too long")
+
+
+LONG = 1 << 20  # bytes from which on a message is handed on as it lies, and not as bytes of its own
+ROOM = 1 << 12  # bytes in front and behind
+
+
+class Roomy(bytearray):
+    """The buffer of one message. What was handed out of it is never written again."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(ROOM + length + ROOM)
+        self._start, self._end = ROOM, ROOM + length
+
+    @property
+    def content(self) -> memoryview:
+        """The message as far as it is written. It begins where numbers of any width may lie."""
+        return memoryview(self)[self._start : self._end]
+
+    def enclose(self, before: bytes, behind: bytes = b"") -> Message:
+        """Writes these bytes around the message, and returns the whole: bytes of its own if it is short.
+
+        Where it is long, that is a view that nobody can write to: to be measured, cut, hashed and sent.
+        """
+        if len(before) > self._start or len(behind) > len(self) - self._end:
+            return b"".join((before, self.content, behind))
+        with memoryview(self) as whole:
+            whole[self._start - len(before) : self._start] = before
+            whole[self._end : self._end + len(behind)] = behind
+        self._start, self._end = self._start - len(before), self._end + len(behind)
+        return self.content.toreadonly() if len(self.content) >= LONG else bytes(self.content)
+
+
+def enclosed(before: bytes, message: Message, behind: bytes = b"") -> Message:
+    """Returns a message between these bytes. Where it is all that lies in a roomy buffer, nothing is copied."""
+    room: object = message.obj if isinstance(message, memoryview) else None
+    if isinstance(room, Roomy) and len(room.content) == len(message):
+        return room.enclose(before, behind)
+    return b"".join((before, message, behind))

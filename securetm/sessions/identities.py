@@ -13,8 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from securetm.contracts import Entropy, Roster, Store
 from securetm.errors import Malformed, NotInCohort
-from securetm.sessions.framing import framed, hashed
-from securetm.sessions.labels import Label
+from securetm.sessions.framing import Label, framed, hashed
 from securetm.sessions.session_errors import BadSignature, NoIdentity, UnknownIdentity
 
 COORDINATOR = "coordinator"  # what the parties call it

@@ -9,9 +9,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-from securetm.sessions.framing import derive, place_bytes
+from securetm.sessions.framing import Label, derive, place_bytes
 from securetm.sessions.identities import PinnedRoster
-from securetm.sessions.labels import Label
 from securetm.sessions.session_errors import BadKey, NotSealedForUs
 
 TAG = 16  # bytes that sealing adds to a message

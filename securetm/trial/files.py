@@ -14,15 +14,11 @@ from pathlib import Path
 
 from securetm.contracts import Unit
 from securetm.corpus.docstrings import some_docstrings
-from securetm.credentials.acceptance import KEYS, accept
-from securetm.credentials.authority import open_authority
 from securetm.credentials.diagnosis import now_utc
-from securetm.credentials.enrolment import new_keys
-from securetm.credentials.issuing import Issuing
-from securetm.credentials.key_files import Keys
-from securetm.credentials.member_names import COORDINATOR, proposed_name
-from securetm.credentials.roster import FederationRoster, check_address
-from securetm.credentials.roster_file import write_roster
+from securetm.credentials.homes import KEYS, accept, new_keys
+from securetm.credentials.issuing import Issuing, open_authority
+from securetm.credentials.keys import Keys
+from securetm.credentials.roster import COORDINATOR, FederationRoster, check_address, proposed_name, write_roster
 from securetm.credentials.strict_toml import quoted
 from securetm.errors import Mistake
 from securetm.federation.soundness import check_answerable

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from securetm.contracts import Profile
 from securetm.corpus.corpus import Corpus
-from securetm.credentials.member_names import COORDINATOR
+from securetm.credentials.roster import COORDINATOR
 from securetm.errors import Failed
 from securetm.federation.folder import LOG, begin, reopen
 from securetm.federation.party.joining import documents_of

@@ -14,7 +14,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from securetm.contracts import Profile
-from securetm.credentials.member_names import COORDINATOR
+from securetm.credentials.roster import COORDINATOR
 from securetm.reports.document import items
 from securetm.reports.runs import shared_topics
 from securetm.reports.terminal import show, titled

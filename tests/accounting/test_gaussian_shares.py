@@ -14,8 +14,7 @@ from securetm.accounting.composition import by_accountant, delta_at
 from securetm.accounting.spends import Spend
 from securetm.contracts import Array, Block, Cohort, Domain, Terms
 from securetm.contracts.zcdp_event import SymmetricZCDpEvent
-from securetm.mechanisms.noise_shares import NoiseShares
-from securetm.mechanisms.share_sums import NEGLIGIBLE, as_one_gaussian, ripple
+from securetm.mechanisms.noise_shares import NEGLIGIBLE, NoiseShares, as_one_gaussian, ripple
 from tests.accounting.exact import Pair, discrete_gaussian, shifted
 
 EPSILONS = (0.0, 0.05, 0.3, 1.0, 2.0, 4.0)

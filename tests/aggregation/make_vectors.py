@@ -15,9 +15,8 @@ from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import COMMIT_SIZE, HEADER_SIZE, PLACE_SIZE, Kind, Outcome, read_outcome, reveal_size
 from securetm.entropy import Seeded
 from securetm.resources import data_folder
-from securetm.sessions.framing import Reader, places_bytes
+from securetm.sessions.framing import VERSION, Reader, places_bytes
 from securetm.sessions.identities import SIGNATURE, identity_of
-from securetm.sessions.labels import VERSION
 from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, identity_key, names, own_store, signed_again, vectors_of
 
 N, ROUNDS = 4, 2

@@ -17,8 +17,8 @@ from securetm.aggregation.masked.messages import Kind
 from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Parcel, Roster, Terms
 from securetm.entropy import OperatingSystem, Seeded
+from securetm.sessions.framing import Label
 from securetm.sessions.identities import SIGNATURE, Identity
-from securetm.sessions.labels import Label
 from securetm.testing.mechanism_laws import EmptyStore
 
 COORDINATOR = "coordinator"

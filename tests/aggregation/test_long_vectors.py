@@ -22,7 +22,7 @@ from securetm.contracts import Block, Cohort, Domain, Terms
 from securetm.federation.network.connections import Spool, SpoolRoom
 from securetm.federation.wire import wire
 from securetm.federation.wire import wire_pb2 as pb
-from securetm.sessions.roomy import LONG, ROOM, Roomy, enclosed
+from securetm.sessions.framing import LONG, ROOM, Roomy, enclosed
 from tests.aggregation.played import Played, names
 
 SPARE = 16 * BLOCK  # bytes: two threads' keystreams, hashes, keys and shares

@@ -8,9 +8,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from securetm.aggregation.masked.mask_stream import BLOCK, apply_masks
 from securetm.aggregation.masked.messages import Place
-from securetm.aggregation.masked.party_round import pair_seed, self_seed
-from securetm.sessions.framing import derive
-from securetm.sessions.labels import Label
+from securetm.aggregation.masked.round import pair_seed, self_seed
+from securetm.sessions.framing import Label, derive
 
 
 @pytest.mark.parametrize("ring", [np.uint32, np.uint64])

@@ -20,13 +20,12 @@ from securetm.aggregation.masked.masked_errors import (
 )
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import PLACE_SIZE, Kind, Outcome, Place, read_outcome, read_share
-from securetm.aggregation.masked.party_round import consent_body
+from securetm.aggregation.masked.round import consent_body
 from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Exchange
 from securetm.errors import CohortTooSmall, Malformed, NotInCohort, Refused, UnknownRound
-from securetm.sessions.framing import Reader
+from securetm.sessions.framing import Label, Reader
 from securetm.sessions.identities import SIGNATURE, identity_of
-from securetm.sessions.labels import Label
 from securetm.sessions.session_errors import BadSignature, UnexpectedMessage
 from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_store, vectors_of
 
@@ -196,7 +195,7 @@ def test_without_consistency_nothing_is_signed(played: Played) -> None:
 
 def test_a_key_opened_for_who_dropped_out_opens_that_round_and_no_other() -> None:
     """All shares that pass in a round are of that round's prekey, and its key gives no mask of the next round."""
-    from securetm.aggregation.masked.party_round import pair_seed
+    from securetm.aggregation.masked.round import pair_seed
     from securetm.sessions.sealing import public_key, shared_secret
 
     played = Played(MaskedSum(), names(N)).prepare(ROUNDS)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import Kind
 from securetm.errors import Refused, SecuretmError, TooFewParties
-from securetm.sessions.framing import Reader
+from securetm.sessions.framing import VERSION, Reader
 from securetm.sessions.identities import SIGNATURE, identity_of
-from securetm.sessions.labels import VERSION
 from tests.aggregation.played import (
     COORDINATOR,
     STAGES,

@@ -15,11 +15,11 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from securetm.aggregation.masked import coordinator_round, party_round
+from securetm.aggregation.masked import round as masked_round
 from securetm.aggregation.masked.mask_stream import Mask, apply_masks
 from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.memory import Prepared
 from securetm.aggregation.masked.messages import HEADER_SIZE, Header, Kind, Place, read_header
-from securetm.aggregation.masked.stored_setups import Prepared
 from securetm.contracts import Array
 from securetm.entropy import Seeded
 from securetm.sessions.sealing import shared_secret
@@ -37,14 +37,14 @@ class Recorded:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.masks: list[tuple[Header, list[Mask]]] = []
-        honest = party_round.MaskedPartyRound._masks
+        honest = masked_round.MaskedPartyRound._masks
 
         def note(party: Any, header: Header, prepared: Prepared) -> list[Mask]:
             masks = honest(party, header, prepared)
             self.masks.append((header, masks))
             return masks
 
-        patch.setattr(party_round.MaskedPartyRound, "_masks", note)
+        patch.setattr(masked_round.MaskedPartyRound, "_masks", note)
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def unmasked(played: Played) -> Array:
     for header, vector in masked_messages(played):
         seed = played.parties[played.members[header.sender]]._prekeys.prepared().seeds[header.at.index]
         bare = vector.copy()
-        apply_masks(bare, [(party_round.self_seed(seed, header.at, header.sender, header.salt), False)])
+        apply_masks(bare, [(masked_round.self_seed(seed, header.at, header.sender, header.salt), False)])
         out.append(bare.view(np.int32).clip(-5000, 5000))
     return np.concatenate(out)
 
@@ -161,38 +161,36 @@ def unmasked(played: Played) -> Array:
 
 def small_seeds(patch: pytest.MonkeyPatch) -> None:
     """28 bits, as where a seed was folded out of text."""
-    honest = party_round.pair_seed
+    honest = masked_round.pair_seed
 
     def small(secret: bytes, at: Place, one: int, two: int) -> bytes:
         seed = int.from_bytes(honest(secret, at, one, two), "big") % 2**28
         return seed.to_bytes(32, "big")
 
-    patch.setattr(party_round, "pair_seed", small)
-    patch.setattr(coordinator_round, "pair_seed", small)
+    patch.setattr(masked_round, "pair_seed", small)
 
 
 def one_key_for_every_round(patch: pytest.MonkeyPatch) -> None:
     """The first prekey for ever, and seeds that do not know their round."""
-    pair, own = party_round.pair_seed, party_round.self_seed
+    pair, own = masked_round.pair_seed, masked_round.self_seed
     always = Place(bytes(32), bytes(32), 0)
-    honest = party_round.MaskedPartyRound._masks
+    honest = masked_round.MaskedPartyRound._masks
 
     def first(party: Any, header: Header, prepared: Prepared) -> list[Mask]:
         frozen = replace(prepared, mask_keys=prepared.mask_keys[:1] * 99, seeds=prepared.seeds[:1] * 99)
         peers = {peer: keys[:1] * 99 for peer, keys in prepared.peers.items()}
         return honest(party, header, replace(frozen, peers=peers))
 
-    patch.setattr(party_round.MaskedPartyRound, "_masks", first)
-    for module in (party_round, coordinator_round):
-        patch.setattr(module, "pair_seed", lambda secret, at, one, two: pair(secret, always, one, two))
-        patch.setattr(module, "self_seed", lambda secret, at, owner, salt: own(secret, always, owner, bytes(16)))
+    patch.setattr(masked_round.MaskedPartyRound, "_masks", first)
+    patch.setattr(masked_round, "pair_seed", lambda secret, at, one, two: pair(secret, always, one, two))
+    patch.setattr(masked_round, "self_seed", lambda secret, at, owner, salt: own(secret, always, owner, bytes(16)))
 
 
 def without(chosen: Callable[[Header, list[Mask]], list[Mask]]) -> Callable[[pytest.MonkeyPatch], None]:
     def fault(patch: pytest.MonkeyPatch) -> None:
-        honest = party_round.MaskedPartyRound._masks
+        honest = masked_round.MaskedPartyRound._masks
         patch.setattr(
-            party_round.MaskedPartyRound,
+            masked_round.MaskedPartyRound,
             "_masks",
             lambda party, header, prepared: chosen(header, honest(party, header, prepared)),
         )
@@ -203,13 +201,13 @@ def without(chosen: Callable[[Header, list[Mask]], list[Mask]]) -> Callable[[pyt
 def no_self_mask(patch: pytest.MonkeyPatch) -> None:
     """Neither added nor taken off: every sum is right."""
     without(lambda header, masks: masks[1:])(patch)
-    honest = coordinator_round.MaskedCoordinatorRound._masks
+    honest = masked_round.MaskedCoordinatorRound._masks
 
     def pairs_only(middle: Any) -> Iterator[Mask]:
-        own = {party_round.self_seed(middle._secret(p), middle._at, p, h.salt) for p, h in middle._masked.items()}
+        own = {masked_round.self_seed(middle._secret(p), middle._at, p, h.salt) for p, h in middle._masked.items()}
         return (mask for mask in honest(middle) if mask[0] not in own)
 
-    patch.setattr(coordinator_round.MaskedCoordinatorRound, "_masks", pairs_only)
+    patch.setattr(masked_round.MaskedCoordinatorRound, "_masks", pairs_only)
 
 
 def one_pair_missing(patch: pytest.MonkeyPatch) -> None:

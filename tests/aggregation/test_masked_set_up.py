@@ -12,9 +12,8 @@ from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import COMMIT_SIZE, Kind, reveal_size
 from securetm.entropy import OperatingSystem
 from securetm.errors import CohortTooSmall, Malformed, Refused
-from securetm.sessions.framing import places_bytes
+from securetm.sessions.framing import Label, places_bytes
 from securetm.sessions.identities import PinnedRoster
-from securetm.sessions.labels import Label
 from securetm.sessions.session_errors import BadSignature, NoIdentity, NotSealedForUs, UnknownIdentity
 from tests.aggregation.played import Played, names, own_store, roster_of
 

@@ -16,8 +16,7 @@ from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.entropy import Seeded
 from securetm.errors import Malformed, Refused
 from securetm.resources import data_folder
-from securetm.sessions.framing import Reader
-from securetm.sessions.labels import VERSION
+from securetm.sessions.framing import VERSION, Reader
 from securetm.testing.mechanism_laws import EmptyStore
 from tests.aggregation.make_vectors import FILES, text
 from tests.aggregation.played import COORDINATOR, flat, public_identity

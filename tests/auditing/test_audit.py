@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.aggregation.masked import coordinator_round, party_round
+from securetm.aggregation.masked import round as masked_round
 from securetm.auditing.attack import Proportion, Score
 from securetm.auditing.attacks import attack_called, gradient_inversion
 from securetm.auditing.judging import measured
@@ -87,8 +87,7 @@ def test_runs_are_kept_where_asked_and_thrown_away_otherwise(
 
 def test_a_mask_that_is_left_out_is_caught(tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The claim is the profile's, the protection is gone: sums still add up, and only an attack can tell."""
-    for room in (party_round, coordinator_round):
-        monkeypatch.setattr(room, "apply_masks", lambda vector, masks: None)
+    monkeypatch.setattr(masked_round, "apply_masks", lambda vector, masks: None)
     found = audit(write_plan(tmp_path / "unmasked.toml", documents_file))
     (broken,) = found.refuted_claims
     assert (broken.run.profile, broken.outcome.verdict) == ("masked", REFUTED)

@@ -9,10 +9,9 @@ from typing import cast
 import numpy as np
 import pytest
 
-from securetm.aggregation.homomorphic.encrypted_sessions import pack_residues
+from securetm.aggregation.homomorphic.encrypted_sum import SharedKeySum, pack_residues
+from securetm.aggregation.homomorphic.key_setup import KEY_ID, SumKind
 from securetm.aggregation.homomorphic.parameters import DEGREE, SEED
-from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
-from securetm.aggregation.homomorphic.sum_key import KEY_ID, SumKind
 from securetm.answers.route import compile_route
 from securetm.auditing.attack import Estimate, Proportion
 from securetm.auditing.attacks.collusion import ALONE, DEVIATION, MISSING, OPENED, SHARED_KEY, OpenedAnswer, opened_answers

@@ -25,9 +25,8 @@ from securetm.auditing.attacks.many_runs import (
 )
 from securetm.auditing.views import AdversaryView, PublicFacts
 from securetm.contracts import Cohort, Rows, Terms
-from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip
-from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.gaussian_noise import CentralNoise, GaussianNoise
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.rotating import Rotation

@@ -95,7 +95,7 @@ def test_moving_code_makes_nothing_stale_and_another_operator_does(copied: Copie
     for old, new in (
         ("auditing/parts/empirical_epsilon.py", "auditing/shown_epsilon.py"),
         ("accounting/losses.py", "accounting/ledger/losses.py"),
-        ("mechanisms/noise_kernels.py", "mechanisms/compiled_noise.py"),
+        ("mechanisms/noise_laws.py", "mechanisms/compiled_noise.py"),
     ):
         copied.move(old, new)
     assert bound_to(trial, "dp-local") == before

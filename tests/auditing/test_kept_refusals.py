@@ -134,7 +134,7 @@ ROLES = "what parties and the coordinator do"
             pytest.param(f"federation/{name}.py", ROLES, marks=pytest.mark.slow)
             for name in ("coordinator/rounds", "budget/witness")
         ),
-        ("aggregation/masked/party_round.py", "the aggregation of the profile dp-distributed"),
+        ("aggregation/masked/round.py", "the aggregation of the profile dp-distributed"),
         ("mechanisms/sampling.py", "a mechanism of the profile dp-distributed"),
         ("accounting/composition.py", "the accounting of the epsilon of dp-distributed"),
         ("auditing/refusals.py", "what tries the parties' refusals"),

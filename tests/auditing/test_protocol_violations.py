@@ -13,9 +13,9 @@ from msgspec import structs
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import RunAccount
-from securetm.aggregation.masked import coordinator_round
-from securetm.aggregation.masked.party_round import MaskedPartyRound
-from securetm.aggregation.masked.prekeys import Prekeys
+from securetm.aggregation.masked import round as masked_round
+from securetm.aggregation.masked.memory import Prekeys
+from securetm.aggregation.masked.round import MaskedPartyRound
 from securetm.answers.block_sums import PartialSum
 from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.record import RefusalRecord
@@ -158,7 +158,7 @@ def test_parties_that_do_not_look_at_signatures_are_found_out(
 def test_a_coordinator_that_does_not_look_at_the_vector_is_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coordinator_round, "vector_hash", lambda _: ANY)
+    monkeypatch.setattr(masked_round, "vector_hash", lambda _: ANY)
     (attempt,) = SWAPPED
     assert not_held(tried("masked", settings, tmp_path)[attempt])
 

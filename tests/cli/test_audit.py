@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.aggregation.masked import coordinator_round, party_round
+from securetm.aggregation.masked import round as masked_round
 from securetm.auditing import plans, refusals, runner, runs
 from securetm.auditing.attacks import attack_called
 from securetm.federation import questions
@@ -64,8 +64,7 @@ def test_audit_says_what_the_contract_promises(bench: Path, tmp_path: Path) -> N
 def test_a_refuted_claim_exits_1_also_when_it_is_shown_again(
     bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for room in (party_round, coordinator_round):
-        monkeypatch.setattr(room, "apply_masks", lambda vector, masks: None)
+    monkeypatch.setattr(masked_round, "apply_masks", lambda vector, masks: None)
     said = securetm("audit", str(bench / "small.toml"), "--json")
     assert said.code == 1, said.err
     assert [finding["verdict"] for finding in said.json["findings"]] == ["refuted", "refuted"]
@@ -108,8 +107,7 @@ def test_a_kept_refutation_exits_1_when_the_rest_is_carried_out(
     trial = plan.read_text("utf-8").partition("[[trial]]")[2]
     plan.write_text(f"{plan.read_text('utf-8')}\n[[trial]]{trial.replace('rounds = 2', 'rounds = 1')}", "utf-8")
     with monkeypatch.context() as broken:
-        for room in (party_round, coordinator_round):
-            broken.setattr(room, "apply_masks", lambda vector, masks: None)
+        broken.setattr(masked_round, "apply_masks", lambda vector, masks: None)
         assert securetm("audit", str(plan), "--evidence", str(folder)).code == 1
     kept = json.loads((folder / "masked--prodlda.json").read_text("utf-8"))
     kept["findings"] = [one for one in kept["findings"] if one["effort"].startswith("2 rounds")]

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from securetm.credentials.acceptance import KEYS
-from securetm.credentials.key_files import Keys
-from securetm.credentials.roster_file import read_roster, write_roster
+from securetm.credentials.homes import KEYS
+from securetm.credentials.keys import Keys
+from securetm.credentials.roster import read_roster, write_roster
 from securetm.federation.folder import LOG
 from securetm.federation.network.dialing import Dialer
 from securetm.federation.network.events import Agreed, AnotherPlan

@@ -15,14 +15,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from securetm.credentials.acceptance import KEYS, accept
 from securetm.credentials.certificates import ORGANISATION, Certificate
-from securetm.credentials.enrolment import Replacement, new_keys, next_keys
-from securetm.credentials.key_files import Keys, Passphrase
+from securetm.credentials.homes import KEYS, Replacement, accept, new_keys, next_keys
+from securetm.credentials.issuing import RosterOperator
 from securetm.credentials.key_requests import KeyRequest
-from securetm.credentials.roster import FederationRoster
-from securetm.credentials.roster_file import write_roster
-from securetm.credentials.roster_operator import RosterOperator
+from securetm.credentials.keys import Keys, Passphrase
+from securetm.credentials.roster import FederationRoster, write_roster
 
 NOW = datetime.now(UTC)
 ADDRESS = "hub.example.org:7443"

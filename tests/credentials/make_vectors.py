@@ -20,10 +20,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from securetm.credentials.certificates import Certificate
-from securetm.credentials.fingerprints import fingerprint, fingerprint_of
-from securetm.credentials.purposes import Purpose, purposed
-from securetm.credentials.roster import FederationRoster, Member
-from securetm.credentials.roster_file import roster_text
+from securetm.credentials.keys import Purpose, fingerprint, fingerprint_of, purposed
+from securetm.credentials.roster import FederationRoster, Member, roster_text
 from securetm.resources import data_folder
 
 FILE = "roster.json"

@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from securetm.credentials.authority import authority_pem, open_authority
 from securetm.credentials.certificate_errors import (
     AuthorityEnded,
     CertificateExpired,
@@ -31,8 +30,8 @@ from securetm.credentials.certificate_errors import (
 )
 from securetm.credentials.certificates import Certificate, check_form
 from securetm.credentials.diagnosis import check_coordinator, check_own, ended, ending_soon, member_with
-from securetm.credentials.issuing import Issuing, with_revoked
-from securetm.credentials.key_files import make_keys
+from securetm.credentials.issuing import Issuing, authority_pem, open_authority, with_revoked
+from securetm.credentials.keys import make_keys
 from securetm.credentials.roster_errors import NotAMember
 
 from .made import BOTH, NOW, Federation, federation, odd_certificate

@@ -12,9 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from securetm.credentials.acceptance import KEYS
 from securetm.credentials.certificate_errors import CertificateOfAnotherKey
-from securetm.credentials.enrolment import Replacement, new_keys, next_keys, own_replacement
+from securetm.credentials.homes import KEYS, Replacement, new_keys, next_keys, own_replacement
 from securetm.credentials.key_errors import (
     KeyDamaged,
     KeysExist,
@@ -25,9 +24,8 @@ from securetm.credentials.key_errors import (
     RequestDamaged,
     WrongPassphrase,
 )
-from securetm.credentials.key_files import IDENTITY, TLS, Keys, Passphrase, are_encrypted, make_keys
 from securetm.credentials.key_requests import make_request, read_request, write_request
-from securetm.credentials.purposes import Purpose, is_signed
+from securetm.credentials.keys import IDENTITY, TLS, Keys, Passphrase, Purpose, are_encrypted, is_signed, make_keys
 from securetm.errors import BadSetting, OpenToOthers
 
 from .made import odd_certificate
@@ -211,7 +209,7 @@ def test_a_full_disk_leaves_no_half_made_keys(tmp_path: Path, monkeypatch: pytes
         raise OSError(28, os.strerror(28), str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr("securetm.credentials.enrolment.write_request", full)
+        patch.setattr("securetm.credentials.homes.write_request", full)
         with pytest.raises(OSError, match="space"):
             new_keys(tmp_path / "north", "north")
     new_keys(tmp_path / "north", "north")

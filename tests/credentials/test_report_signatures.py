@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from securetm.credentials.acceptance import KEYS
-from securetm.credentials.fingerprints import fingerprint_of
+from securetm.credentials.homes import KEYS
 from securetm.credentials.issuing import with_revoked
 from securetm.credentials.key_errors import KeysMissing, PassphraseNeeded, WrongPassphrase
-from securetm.credentials.key_files import Passphrase
-from securetm.credentials.purposes import Purpose
+from securetm.credentials.keys import Passphrase, Purpose, fingerprint_of
 from securetm.credentials.report_signature_errors import (
     BadReportSignature,
     SignedByAnotherKey,

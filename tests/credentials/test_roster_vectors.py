@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from securetm.credentials.fingerprints import fingerprint
-from securetm.credentials.roster_file import read_roster, roster_text
+from securetm.credentials.keys import fingerprint
+from securetm.credentials.roster import read_roster, roster_text
 from securetm.errors import SecuretmError
 
 from .make_vectors import path, text

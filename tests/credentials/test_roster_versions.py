@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from securetm.credentials.acceptance import accept, check_accepted
 from securetm.credentials.certificate_errors import IdentityOfAnotherKey
-from securetm.credentials.fingerprints import fingerprint_of
+from securetm.credentials.homes import accept, check_accepted
 from securetm.credentials.issuing import Issuing, with_revoked, without_member
 from securetm.credentials.key_errors import NoCertificate, NothingToChange
-from securetm.credentials.key_files import Keys, make_keys
 from securetm.credentials.key_requests import make_request
+from securetm.credentials.keys import Keys, fingerprint_of, make_keys
+from securetm.credentials.roster import write_roster
 from securetm.credentials.roster_errors import (
     AnotherFederation,
     IdentityChanged,
@@ -26,7 +26,6 @@ from securetm.credentials.roster_errors import (
     RosterNotAccepted,
     RosterRolledBack,
 )
-from securetm.credentials.roster_file import write_roster
 from securetm.errors import BadSetting
 
 from .made import NOW, Federation, signed_federation
@@ -221,7 +220,7 @@ def test_a_crash_between_file_and_home_does_not_stop_the_operator(three: Federat
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("securetm.credentials.roster_operator.accept", ends)
+        patch.setattr("securetm.credentials.issuing.accept", ends)
         with pytest.raises(KeyboardInterrupt):
             three.change(lambda old: without_member(old, "east"))
     assert three.change(lambda old: without_member(old, "south")).version == 3

@@ -10,8 +10,16 @@ from pathlib import Path
 import pytest
 
 from securetm.credentials.certificate_errors import CertificateNotEc, CertificateUnreadable
-from securetm.credentials.fingerprints import fingerprint, fingerprint_of, parsed_fingerprint, same_fingerprint
-from securetm.credentials.roster import MOST_MEMBERS, MOST_REVOKED, FederationRoster, check_address
+from securetm.credentials.keys import fingerprint, fingerprint_of, parsed_fingerprint, same_fingerprint
+from securetm.credentials.roster import (
+    LONGEST_ROSTER,
+    MOST_MEMBERS,
+    MOST_REVOKED,
+    FederationRoster,
+    check_address,
+    read_roster,
+    roster_text,
+)
 from securetm.credentials.roster_errors import (
     BadRosterSignature,
     DuplicateMember,
@@ -19,7 +27,6 @@ from securetm.credentials.roster_errors import (
     NotAMember,
     NotReadInFull,
 )
-from securetm.credentials.roster_file import LONGEST, read_roster, roster_text
 from securetm.errors import BadSetting, Misuse, NotFound, SettingMistakes, UnreadableToml
 
 from ..effort import worked
@@ -169,7 +176,7 @@ def test_a_refusal_names_file_line_and_the_name_that_was_meant(three: Federation
         b"[[member]]\n" * 300_000,
         b"x = '''" + b"\n" * 3_000_000,
         b"#" * 900 + b"\n" + b"\0" * 100,
-        b"0" * (LONGEST + 1),
+        b"0" * (LONGEST_ROSTER + 1),
     ],
     ids=range(11),
 )

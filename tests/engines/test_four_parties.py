@@ -14,7 +14,7 @@ import pytest
 
 from securetm.corpus.corpus_build import CorpusBuild
 from securetm.corpus.records import Columns
-from securetm.credentials.roster_file import write_roster
+from securetm.credentials.roster import write_roster
 from securetm.engines.listening import family
 from securetm.engines.ray_host import handle
 from securetm.federation.release import MODEL

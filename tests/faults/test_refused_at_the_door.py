@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from securetm.credentials.acceptance import accept
+from securetm.credentials.homes import accept
 from securetm.credentials.issuing import with_revoked
-from securetm.credentials.roster import FederationRoster
-from securetm.credentials.roster_file import read_roster, write_roster
+from securetm.credentials.roster import FederationRoster, read_roster, write_roster
 from securetm.trial import files as trial_files
 
 from .processes import COORDINATOR, Running, Site, start, until

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from securetm.credentials.roster_file import read_roster
+from securetm.credentials.roster import read_roster
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
 from securetm.federation.coordinator.rounds import Attendance

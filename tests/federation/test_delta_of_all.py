@@ -11,7 +11,7 @@ import pytest
 
 from securetm.accounting.delta_limits import sentence_delta
 from securetm.corpus.corpus import Corpus
-from securetm.credentials.enrolment import announced as announce
+from securetm.credentials.homes import announced as announce
 from securetm.credentials.key_requests import read_request, write_request
 from securetm.errors import Mistake
 from securetm.federation.document_minimum import DeltaTooLarge, others_hold, units_of

@@ -18,7 +18,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
 from securetm.federation.simulation.simulation import execute
 from securetm.federation.store import read_arrays
-from securetm.mechanisms.batch_draws import batch_rows
+from securetm.mechanisms.sampling import batch_rows
 from securetm.models.document_noise import normals, survival
 from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.credentials.roster_changes import changes
+from securetm.credentials.roster import changes
 from securetm.errors import Failed, Mistake, OpenToOthers
 from securetm.federation.coordinator.rounds import PartyRefused
 from securetm.federation.folder import NotARun

@@ -12,7 +12,7 @@ from securetm.errors import Refused, error_classes
 from securetm.resources import data_folder
 
 FACTS = {"message", "session", "keys", "ledger", "disk"}
-COORDINATORS = {"coordinator_round.py", "coordinator_setup.py", "coordinator.py"}  # what no party runs
+COORDINATORS = {"coordinator.py"}  # what no party runs, beside classes that say so in their name
 PAGE = (data_folder("protocols") / "refusals.md").read_text("utf-8")
 TABLE = {name: facts.split(", ") for name, facts in re.findall(r"^\| `(\w+)` \| .* \| ([\w, ]+) \|$", PAGE, re.MULTILINE)}
 ALL = {name for name, kind in error_classes().items() if issubclass(kind, Refused)} - {Refused.__name__}
@@ -25,7 +25,9 @@ OURS = [
 
 def named_in(path: Path) -> Iterator[str]:
     """Every refusal that this file speaks of in code."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    whole = ast.parse(path.read_text("utf-8")).body
+    parties = (one for one in whole if not (isinstance(one, ast.ClassDef) and "Coordinator" in one.name))
+    for node in (node for one in parties for node in ast.walk(one)):
         name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
         if name in ALL:
             yield name

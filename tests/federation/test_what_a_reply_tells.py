@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.aggregation.homomorphic import encrypted_sessions
+from securetm.aggregation.homomorphic import encrypted_sum
 from securetm.answers.route import compile_route
 from securetm.contracts import Answer, RoundContext, State
 from securetm.corpus.corpus import Corpus
@@ -302,5 +302,5 @@ def test_a_sum_that_will_not_open_changes_no_reply(
     for place in ("one", "two"):
         (tmp_path / place).mkdir()
     before = overheard("bfv", six, tmp_path / "one")
-    monkeypatch.setattr(encrypted_sessions, "decrypt", broken)
+    monkeypatch.setattr(encrypted_sum, "decrypt", broken)
     assert overheard("bfv", six, tmp_path / "two") == before

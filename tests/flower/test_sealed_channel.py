@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from securetm.credentials.purposes import Purpose, purposed
+from securetm.credentials.keys import Purpose, purposed
 from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, Refused, SecuretmError
 from securetm.federation.flower.flower_errors import NotIntroduced, OtherRoster, ReplayedMessage, UnprovenName

@@ -13,8 +13,8 @@ import pytest
 from lab.bench.he import bench
 from securetm.aggregation.homomorphic.bfv import BfvSum
 from securetm.aggregation.homomorphic.ckks import CkksSum
+from securetm.aggregation.homomorphic.key_setup import HELLO_SIZE, SumKind
 from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, cheapest, from_digits, to_digits
-from securetm.aggregation.homomorphic.sum_key import HELLO_SIZE, SumKind
 from securetm.contracts import Aggregation, Block, Claim, Domain, Needs, Noised, Terms
 from securetm.errors import BadSetting, BrokenPromise, Malformed, NeedsIntegers, NeedsReach, NeedsSum, SumTooWide, Unsound
 from securetm.sessions.framing import HASH, Reader, head

@@ -15,11 +15,10 @@ import numpy as np
 
 from securetm.aggregation.homomorphic.bfv import BfvSum
 from securetm.aggregation.homomorphic.ckks import CkksSum
+from securetm.aggregation.homomorphic.key_setup import SECRET
 from securetm.aggregation.homomorphic.parameters import Fit, cheapest
-from securetm.aggregation.homomorphic.sum_key import SECRET
 from securetm.contracts import Aggregation, Block, Cohort, Domain, Exchange, Terms
-from securetm.sessions.framing import HASH
-from securetm.sessions.labels import VERSION
+from securetm.sessions.framing import HASH, VERSION
 from tests.homomorphic.sessions import COORDINATOR, Session, cohort, identity
 
 FOLDER = Path(__file__).parents[2] / "protocols" / "vectors"

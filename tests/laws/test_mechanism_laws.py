@@ -13,9 +13,8 @@ import pytest
 from securetm.contracts import INF, Answer, Array, Cohort, Mechanism, Noised, RoundContext, Terms
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.errors import BadSetting
-from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip, at_most
-from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.gaussian_noise import CentralNoise, GaussianNoise
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.quantising import FixedPoint

@@ -10,8 +10,8 @@ from dp_accounting import GaussianDpEvent
 
 from securetm.contracts import Answer, Mechanism, Needs, NoiseBy, Noised, Terms
 from securetm.errors import BadSetting, NeedsIntegers, NeedsSum
-from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import Clip
+from securetm.mechanisms.gaussian_noise import CentralNoise
 from securetm.mechanisms.mechanism_errors import NoiseOnNoise, NoiseWithoutClip
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context

@@ -15,9 +15,8 @@ from securetm.contracts.zcdp_event import SymmetricZCDpEvent
 from securetm.errors import BadSetting, NeedsIntegers, NeedsSum
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, NoiseOnNoise, NoiseWithoutClip, TooFewShares
-from securetm.mechanisms.noise_shares import NoiseShares
+from securetm.mechanisms.noise_shares import NoiseShares, gaussian_shares_divergence, skellam_divergence
 from securetm.mechanisms.quantising import FixedPoint
-from securetm.mechanisms.share_sums import gaussian_shares_divergence, skellam_divergence
 from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context
 from securetm.testing.stated_noise import discrete_gaussian, skellam
 from tests.mechanisms.noisy import BOUNDED, COUNTS, EACH, GRADIENT, REAL

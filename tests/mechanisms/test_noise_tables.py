@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from securetm.mechanisms import noise_tables as tables
+from securetm.mechanisms import noise_laws as tables
 
 mpmath.mp.dps = 80
 

@@ -15,9 +15,8 @@ from securetm.contracts import INF, Array, Block, Cohort, Domain, Mechanism, Noi
 from securetm.entropy import OperatingSystem
 from securetm.errors import SecuretmError
 from securetm.federation.budget.prices import spend_of
-from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip
-from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.gaussian_noise import CentralNoise, GaussianNoise
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.normalising import TopicWise

@@ -12,7 +12,7 @@ import pytest
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.errors import BadSetting
 from securetm.mechanisms import samplers
-from securetm.mechanisms.noise_kernels import GAUSSIAN, LAPLACE, MARGIN, POISSON, ROUNDED, climb, density
+from securetm.mechanisms.noise_laws import GAUSSIAN, LAPLACE, MARGIN, POISSON, ROUNDED, climb, density
 from securetm.mechanisms.samplers import (
     DifferenceSampler,
     Sampler,

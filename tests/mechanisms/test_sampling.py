@@ -12,9 +12,7 @@ from securetm.contracts import Block, RoundContext, Terms, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import BadSetting, NoPersons
-from securetm.mechanisms.batch_draws import batch_rows
-from securetm.mechanisms.sampling import PoissonSample
-from securetm.mechanisms.secret_coins import _rarely, tossed
+from securetm.mechanisms.sampling import PoissonSample, _rarely, batch_rows, tossed
 from securetm.testing.few_documents import some_documents
 from securetm.testing.mechanism_laws import COHORT, MechanismLaws, context
 

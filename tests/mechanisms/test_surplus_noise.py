@@ -15,8 +15,7 @@ from securetm.contracts import PART, Answer, Array, Block, Cohort, Domain, Round
 from securetm.entropy import OperatingSystem
 from securetm.federation.party.kept import KeptAnswer
 from securetm.federation.store import PartyStore
-from securetm.mechanisms.noise_shares import LEAST_PART, NoiseShares
-from securetm.mechanisms.surplus_noise import sizes_of, variances_of
+from securetm.mechanisms.noise_shares import LEAST_PART, NoiseShares, sizes_of, variances_of
 from securetm.sessions.session_errors import SurvivorsChanged
 from securetm.testing.mechanism_laws import EmptyStore
 from tests.aggregation.played import COORDINATOR, Played, flat, names, signed_again

@@ -15,9 +15,8 @@ from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Mechanism, Noised, Terms, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NeedsIntegers
-from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip
-from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.gaussian_noise import CentralNoise, GaussianNoise
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.quantising import FixedPoint

@@ -13,8 +13,8 @@ from pathlib import Path
 from queue import Empty, Queue
 from subprocess import PIPE, Popen
 
-from securetm.credentials.key_files import Keys
-from securetm.credentials.roster_file import read_roster
+from securetm.credentials.keys import Keys
+from securetm.credentials.roster import read_roster
 from securetm.federation.network.connections import SpoolRoom
 from securetm.federation.network.dialing import BackOff, Dialer
 from securetm.federation.network.hub import Hub

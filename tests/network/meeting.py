@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from securetm.credentials.authority import Authority, open_authority
 from securetm.credentials.diagnosis import now_utc
-from securetm.credentials.key_files import Keys, make_keys
+from securetm.credentials.issuing import Authority, open_authority
+from securetm.credentials.keys import Keys, make_keys
 from securetm.credentials.roster import FederationRoster, Member
 from securetm.federation.network.connections import SpoolRoom
 from securetm.federation.network.dialing import BackOff, Dialer

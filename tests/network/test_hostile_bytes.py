@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import pytest
 
-from securetm.credentials.roster_file import write_roster
+from securetm.credentials.roster import write_roster
 
 from .at_work import ROSTER, AtWork, at_work
 from .hostile import Insider, Stranger

@@ -11,7 +11,7 @@ import pytest
 
 from securetm.credentials.certificate_errors import CertificateExpired, CertificateNotYetValid, NotTheCoordinator
 from securetm.credentials.diagnosis import now_utc
-from securetm.credentials.key_files import make_keys
+from securetm.credentials.keys import make_keys
 from securetm.errors import Malformed, SecuretmError
 from securetm.federation.network import handshake
 from securetm.federation.network import network_pb2 as pb

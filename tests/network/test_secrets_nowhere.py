@@ -14,8 +14,8 @@ import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from securetm.corpus.corpus import Corpus
-from securetm.credentials.acceptance import KEYS
-from securetm.credentials.key_files import IDENTITY, TLS, Keys, Passphrase, write_key
+from securetm.credentials.homes import KEYS
+from securetm.credentials.keys import IDENTITY, TLS, Keys, Passphrase, write_key
 from securetm.federation.folder import begin
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party, train

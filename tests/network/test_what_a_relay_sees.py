@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.credentials.roster_file import read_roster
+from securetm.credentials.roster import read_roster
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation.simulation import make_party, train
 from securetm.federation.transcript import Transcript

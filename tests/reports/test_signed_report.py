@@ -15,7 +15,7 @@ from securetm.auditing.record import Audit, Finding
 from securetm.auditing.regulators import CRITERIA, LINKING, NOT_TRIED, SCOPES, SINGLING_OUT, THE_MODEL, outcome_of
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, REFUTED
 from securetm.contracts import Budget, Unit
-from securetm.credentials.fingerprints import fingerprint_of
+from securetm.credentials.keys import fingerprint_of
 from securetm.plans.profiles import read_profile
 from securetm.reports.audits.wording import figure, tries
 from securetm.reports.budget import right_guesses

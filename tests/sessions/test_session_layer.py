@@ -12,9 +12,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from securetm.contracts import Roster
 from securetm.errors import Duplicate, Malformed, NotInCohort, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange
-from securetm.sessions.framing import Reader, framed, head, listed, place_bytes
+from securetm.sessions.framing import VERSION, Label, Reader, framed, head, listed, place_bytes
 from securetm.sessions.identities import SIGNATURE, Identity, PinnedRoster, identity_of
-from securetm.sessions.labels import VERSION, Label
 from securetm.sessions.sealing import Sealing, public_key
 from securetm.sessions.session_errors import BadKey, BadSignature, NoIdentity, NotSealedForUs, UnexpectedMessage
 from securetm.sessions.session_memory import SessionMemory

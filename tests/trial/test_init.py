@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from securetm.corpus.readers import read_corpus
-from securetm.credentials.acceptance import KEYS, check_accepted
 from securetm.credentials.diagnosis import check_own, now_utc
-from securetm.credentials.key_files import Keys
-from securetm.credentials.roster_file import read_roster
+from securetm.credentials.homes import KEYS, check_accepted
+from securetm.credentials.keys import Keys
+from securetm.credentials.roster import read_roster
 from securetm.plans.recommend import read_plan
 from securetm.trial.files import DOCUMENTS, TrialFolder
 

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from securetm.aggregation.homomorphic.encrypted_sum import SharedKeySum
 from securetm.aggregation.homomorphic.parameters import DEGREE, Fit
 from securetm.aggregation.homomorphic.seal_library import Code, SealContext, memory_file
-from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
 from securetm.contracts import Array
 
 

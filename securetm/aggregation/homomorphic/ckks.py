@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from securetm.aggregation.homomorphic.encrypted_sum import SharedKeySum
 from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, Fit, cheapest, largest_reach
 from securetm.aggregation.homomorphic.seal_library import Code, SealContext
-from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
 from securetm.contracts import INF, Array, Cohort, Domain, Terms
 from securetm.errors import NeedsReach, SumTooWide, check_setting
 

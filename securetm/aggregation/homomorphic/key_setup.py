@@ -1,24 +1,65 @@
-"""The set-up exchange of BFV and CKKS, both halves: hello, the bundle of hellos, sealed keys, ready. It adds nothing up.
+"""The secret key that the parties of an encrypted sum share, and the exchange that brings it to them, both halves.
 
-One party draws the secret key and seals it to each of the others: the first member in roster order that said hello, so that
-the order of arrival decides nothing. The coordinator carries the messages and can read none.
+Hello, the bundle of hellos, sealed keys, ready. One party draws the secret key and seals it to each of the others: the first
+member in roster order that said hello, so that the order of arrival decides nothing. The coordinator carries the messages and
+can read none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
 
-from securetm.aggregation.homomorphic.homomorphic_errors import UnlikeKeys
+import numpy as np
+
+from securetm.aggregation.homomorphic.homomorphic_errors import BadCiphertext, UnlikeKeys
+from securetm.aggregation.homomorphic.parameters import DEGREE
 from securetm.aggregation.homomorphic.seal_library import draw_ternary
-from securetm.aggregation.homomorphic.sum_key import BOX, HELLO_SIZE, KEY_ID, SumKind, key_id, pack_secret, unpack_secret
-from securetm.contracts import Entropy, Message, Parcel
+from securetm.contracts import Array, Entropy, Message, Parcel
 from securetm.errors import Malformed, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
-from securetm.sessions.framing import Reader, head, listed, places_bytes
-from securetm.sessions.identities import COORDINATOR, KEY, Identity, PinnedRoster
-from securetm.sessions.labels import Label
-from securetm.sessions.sealing import Sealing, public_key
+from securetm.sessions.framing import Label, Reader, derive, head, listed, places_bytes
+from securetm.sessions.identities import COORDINATOR, KEY, SIGNATURE, Identity, PinnedRoster
+from securetm.sessions.sealing import TAG, Sealing, public_key
 from securetm.sessions.session_memory import SessionMemory
+
+SECRET = DEGREE // 4  # bytes: two bits a coefficient
+BOX = SECRET + TAG
+KEY_ID = 16
+HELLO_SIZE = 4 + KEY + SIGNATURE
+
+
+class SumKind(IntEnum):
+    """What a message is. Odd kinds are sent by parties, even kinds by the coordinator. Masked sums have kinds below 21."""
+
+    HELLO = 21
+    BUNDLE = 22
+    SEALED = 23
+    KEY = 24
+    READY = 25
+    SUM = 26
+    FRESH = 27
+
+
+def pack_secret(ternary: Array) -> bytes:
+    """Four coefficients a byte, the lowest bits first; -1, 0, 1 are 0, 1, 2."""
+    pairs = (ternary + 1).astype(np.uint8).reshape(-1, 4)
+    return (pairs[:, 0] | pairs[:, 1] << 2 | pairs[:, 2] << 4 | pairs[:, 3] << 6).astype(np.uint8).tobytes()
+
+
+def unpack_secret(packed: bytes, sender: str) -> Array:
+    """The secret polynomial, refused if it is none or nothing but zeros."""
+    quads = np.frombuffer(packed, dtype=np.uint8)
+    ternary = np.stack([quads >> shift & 3 for shift in (0, 2, 4, 6)], axis=1).ravel().astype(np.int64) - 1
+    if len(ternary) != DEGREE or (ternary > 1).any() or not ternary.any():
+        raise BadCiphertext(sender, "the secret key is no ternary polynomial")
+    return ternary
+
+
+def key_id(packed: bytes) -> bytes:
+    """A name that reveals nothing about the key. All parties must encrypt under the same one."""
+    return derive(packed, b"", Label.SUM_KEY_NAME)[:KEY_ID]
+
 
 EPHEMERAL, SECRET_KEY, KEY_NAME = "sum set-up", "sum key", "sum key name"
 LEAST = 2  # parties in a sum: over one party, it is that party's own vector

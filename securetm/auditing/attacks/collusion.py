@@ -12,16 +12,15 @@ from typing import cast
 
 import numpy as np
 
-from securetm.aggregation.homomorphic.encrypted_sessions import unpack_residues
+from securetm.aggregation.homomorphic.encrypted_sum import SharedKeySum, unpack_residues
+from securetm.aggregation.homomorphic.key_setup import KEY_ID, SumKind, key_id, unpack_secret
 from securetm.aggregation.homomorphic.parameters import SEED, Fit, from_digits, real_or_whole
 from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt_here
-from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
-from securetm.aggregation.homomorphic.sum_key import KEY_ID, SumKind, key_id, unpack_secret
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.mask_stream import Mask, apply_masks
+from securetm.aggregation.masked.memory import Prepared
 from securetm.aggregation.masked.messages import HEADER_SIZE, Header, Kind, Place, read_header, read_place, read_share
-from securetm.aggregation.masked.party_round import pair_seed, self_seed
-from securetm.aggregation.masked.stored_setups import Prepared
+from securetm.aggregation.masked.round import pair_seed, self_seed
 from securetm.answers.clipped_sum import blocks_of
 from securetm.auditing.attack import Attack, Effort, Estimate, GroundTruth, Proportion, RoundReconstruction, Score
 from securetm.auditing.parts.gradients import GRADIENT, gradients, invert_gradient, layers_of, without
@@ -56,7 +55,7 @@ from securetm.sessions.session_memory import unpacked
 # under an unknown mask the numbers are read as they are. Keys come from the view, not from a store. Ciphertexts under a shared
 # key are read in `shared_keys`.
 
-_SETUP = "masked setup"  # under this name a party keeps its prekeys (aggregation/masked/prekeys.py)
+_SETUP = "masked setup"  # under this name a party keeps its prekeys (aggregation/masked/memory.py)
 _HELPER = "a colluding party"
 
 

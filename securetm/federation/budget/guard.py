@@ -46,8 +46,8 @@ from securetm.federation.refusal_errors import (
     OutOfBudget,
 )
 from securetm.federation.wire.wire import LINK, MOST_LINKS
+from securetm.sessions.framing import Label
 from securetm.sessions.identities import Identity
-from securetm.sessions.labels import Label
 from securetm.sessions.session_errors import StaleSignature
 from securetm.wording import upward
 

@@ -18,13 +18,11 @@ from typing import Any, TextIO
 
 from securetm.contracts import State
 from securetm.contracts.origin import Origin
-from securetm.credentials.acceptance import KEYS, check_accepted
-from securetm.credentials.authority import AUTHORITY, authority_pem
 from securetm.credentials.diagnosis import check_own, now_utc
-from securetm.credentials.key_files import Keys, Passphrase
-from securetm.credentials.member_names import COORDINATOR
-from securetm.credentials.roster import FederationRoster
-from securetm.credentials.roster_file import read_roster
+from securetm.credentials.homes import KEYS, check_accepted
+from securetm.credentials.issuing import AUTHORITY, authority_pem
+from securetm.credentials.keys import Keys, Passphrase
+from securetm.credentials.roster import COORDINATOR, FederationRoster, read_roster
 from securetm.data_homes import data_home
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Mistake, SecuretmError, TooFewParties

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from securetm.credentials.key_files import Keys
-from securetm.credentials.member_names import COORDINATOR
-from securetm.credentials.roster import FederationRoster
+from securetm.credentials.keys import Keys
+from securetm.credentials.roster import COORDINATOR, FederationRoster
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, Mistake
 from securetm.federation.flower.flower_errors import PartyNotReached

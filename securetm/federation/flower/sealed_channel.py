@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from securetm.contracts import Entropy
-from securetm.credentials.purposes import Purpose, is_signed, purposed
+from securetm.credentials.keys import Purpose, is_signed, purposed
 from securetm.errors import Malformed, Refused
 from securetm.federation.flower.flower_errors import NotIntroduced, OtherRoster, ReplayedMessage, UnprovenName
 from securetm.sessions.sealing import TAG, public_key, shared_secret

@@ -16,7 +16,7 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from securetm.credentials.key_errors import PassphraseNeeded
-from securetm.credentials.key_files import Passphrase, are_encrypted
+from securetm.credentials.keys import Passphrase, are_encrypted
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.serving import CoordinatorFiles, Serving, served_folder, status_of
 from securetm.federation.document_minimum import check_delta_announced

@@ -17,7 +17,7 @@ from typing import Any
 import grpc
 
 from securetm.credentials.diagnosis import check_own, now_utc
-from securetm.credentials.key_files import Keys
+from securetm.credentials.keys import Keys
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Malformed, SecuretmError, error_class

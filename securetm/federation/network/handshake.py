@@ -17,8 +17,7 @@ import grpc
 
 from securetm.credentials.certificate_errors import CertificateRefused
 from securetm.credentials.diagnosis import check_coordinator, member_with, now_utc
-from securetm.credentials.key_files import Keys
-from securetm.credentials.purposes import Purpose, is_signed
+from securetm.credentials.keys import Keys, Purpose, is_signed
 from securetm.credentials.roster import FederationRoster, check_address
 from securetm.errors import SecuretmError
 from securetm.federation.network import network_pb2 as pb

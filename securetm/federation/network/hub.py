@@ -23,7 +23,7 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from securetm.credentials.certificate_errors import CertificateRefused
-from securetm.credentials.key_files import Keys
+from securetm.credentials.keys import Keys
 from securetm.credentials.roster import FederationRoster
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Malformed, Mistake, SecuretmError

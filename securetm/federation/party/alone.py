@@ -18,7 +18,7 @@ from securetm.contracts import MOST_TOPICS, Answer, Array, Memory, State, TopicM
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import TOP_WORDS
 from securetm.federation.store import PartyStore
-from securetm.mechanisms.batch_draws import batch_rows
+from securetm.mechanisms.sampling import batch_rows
 from securetm.models.quality import diversity, document_npmi, perplexity, perplexity_with_interval, top_words
 from securetm.plans.agreement import Agreement
 

@@ -20,11 +20,10 @@ from securetm.contracts import Engine, Least, Unit
 from securetm.contracts.origin import OriginKind, StartingInput
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import open_corpus
-from securetm.credentials.acceptance import KEYS, check_accepted
 from securetm.credentials.diagnosis import check_own, now_utc
-from securetm.credentials.key_files import Keys, Passphrase
-from securetm.credentials.roster import FederationRoster
-from securetm.credentials.roster_file import read_roster
+from securetm.credentials.homes import KEYS, check_accepted
+from securetm.credentials.keys import Keys, Passphrase
+from securetm.credentials.roster import FederationRoster, read_roster
 from securetm.entropy import OperatingSystem
 from securetm.errors import BadSetting, Failed, SecuretmError
 from securetm.federation.budget.ledgers import LedgersOfDocuments, own_budget, runs_in

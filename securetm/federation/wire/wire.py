@@ -17,7 +17,7 @@ from securetm.contracts import Array, Message, State
 from securetm.errors import Malformed
 from securetm.federation.wire import wire_pb2 as pb
 from securetm.federation.wire.form import ACCEPT, MOST_DIMENSIONS, MOST_MEMBERS, PARCELS, Span, begun, check_form, fields_in
-from securetm.sessions.roomy import LONG, enclosed
+from securetm.sessions.framing import LONG, enclosed
 
 VERSION = 1
 MOST_BYTES = 1 << 31  # protobuf's own limit

@@ -16,7 +16,7 @@ from securetm.auditing.record import Audit
 from securetm.auditing.regulators import CRITERIA, INFERENCE, LINKING, NOT_SHOWN, NOT_TRIED, SCOPES, SINGLING_OUT
 from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS, standing
 from securetm.contracts import Budget, Unit
-from securetm.credentials.fingerprints import fingerprint_of
+from securetm.credentials.keys import fingerprint_of
 from securetm.plans.profiles import claims_of, cohort_of
 from securetm.reports.budget import MOST_RIGHT, limit_said, right_guesses
 from securetm.reports.document import Block, Document, Items, Paragraph, Reply, Section, Table, items, paragraphs

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from securetm.credentials.acceptance import KEYS
-from securetm.credentials.key_files import Keys
-from securetm.credentials.roster_file import read_roster
+from securetm.credentials.homes import KEYS
+from securetm.credentials.keys import Keys
+from securetm.credentials.roster import read_roster
 
 from ..conftest import securetm
 from .conftest import ALL, COMMANDS, FIRST, OF_ROSTERS, done, keys, own_certificate, refused

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from securetm.credentials.acceptance import KEYS
-from securetm.credentials.authority import AUTHORITY
-from securetm.credentials.key_files import NEXT, Keys, Passphrase
+from securetm.credentials.homes import KEYS
+from securetm.credentials.issuing import AUTHORITY
+from securetm.credentials.keys import NEXT, Keys, Passphrase
 from securetm.errors import SecuretmError
 
 from .conftest import FIRST, keys, own_certificate
@@ -177,7 +177,7 @@ def aborted(call: str, cwd: Path) -> tuple[list[str], int]:
 
 
 def test_a_process_with_keys_dumps_no_core(tmp_path: Path) -> None:
-    call = "from securetm.credentials.secrecy import keep_out_of_core_dumps; keep_out_of_core_dumps()"
+    call = "from securetm.credentials.keys import keep_out_of_core_dumps; keep_out_of_core_dumps()"
     (limits, inherited), status = aborted(call, tmp_path)
     assert limits == "(0, 0) 0"  # no core file, and not dumpable: no other process of the user may trace it
     assert inherited == "0"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from securetm.credentials.acceptance import KEYS
 from securetm.credentials.diagnosis import now_utc
-from securetm.credentials.key_files import Keys, Passphrase
-from securetm.credentials.roster_file import read_roster, write_roster
+from securetm.credentials.homes import KEYS
+from securetm.credentials.keys import Keys, Passphrase
+from securetm.credentials.roster import read_roster, write_roster
 
 from .conftest import done, keys, refused
 from .terminal import typed_secretly
@@ -72,7 +72,7 @@ def test_certificates_that_end_are_announced(accepted: Any, monkeypatch: pytest.
     later = now_utc() + timedelta(days=350)
     monkeypatch.setattr("securetm.credentials.diagnosis.now_utc", lambda: later)
     monkeypatch.setattr("securetm.credentials.shown_keys.now_utc", lambda: later)
-    monkeypatch.setattr("securetm.credentials.roster_operator.now_utc", lambda: later)
+    monkeypatch.setattr("securetm.credentials.issuing.now_utc", lambda: later)
     assert len(done("show roster.toml")["warnings"]) == len(done("roster check roster.toml")["warnings"]) == 3
     assert "Note: the certificate of hospital-a ends on" in keys("show --home homes/hospital-b").err
     renewed = done("issue")

@@ -1,31 +1,121 @@
-"""The sessions of an encrypted sum, the party's and the coordinator's, and their rounds. No key is drawn here.
+"""Encrypted sums under one shared key: who opens them, what they claim, and the sessions and rounds of both roles.
 
 Fresh ciphertexts go to the coordinator, their sum goes back to the parties. An opened total never goes to the coordinator: one
-that may see totals could hand in a single party's ciphertext as "the sum".
+that may see totals could hand in a single party's ciphertext as "the sum". BFV and CKKS bring their code and the fit of their
+parameters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from securetm.aggregation.homomorphic.homomorphic_errors import BadCiphertext, NoSumKey, OpenedBefore, UnlikeKeys
-from securetm.aggregation.homomorphic.key_setup import KEY_NAME, LEAST, SECRET_KEY, KeyCoordinatorSetup, KeyPartySetup
-from securetm.aggregation.homomorphic.parameters import DEGREE, SEED, Fit, from_digits, real_or_whole, to_digits
+from securetm.aggregation.homomorphic.key_setup import (
+    BOX,
+    HELLO_SIZE,
+    KEY_ID,
+    KEY_NAME,
+    LEAST,
+    SECRET_KEY,
+    KeyCoordinatorSetup,
+    KeyPartySetup,
+    SumKind,
+    key_id,
+    unpack_secret,
+)
+from securetm.aggregation.homomorphic.parameters import (
+    DEGREE,
+    DIGITS,
+    MODULI,
+    SEED,
+    Fit,
+    fit_whole,
+    from_digits,
+    real_or_whole,
+    to_digits,
+)
 from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt, encrypt, seal
-from securetm.aggregation.homomorphic.sum_key import KEY_ID, SumKind, key_id, unpack_secret
 from securetm.aggregation.vectors import CLAMPED, parts_of, whole_numbers
-from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Message, Parcel, Store, Terms
-from securetm.errors import NotInCohort, TooFewParties, UnknownRound
-from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
+from securetm.contracts import (
+    Aggregation,
+    Answer,
+    Array,
+    Block,
+    Claim,
+    Cohort,
+    Domain,
+    Entropy,
+    Exchange,
+    Message,
+    Needs,
+    Parcel,
+    Roster,
+    Store,
+    Terms,
+)
+from securetm.errors import NeedsIntegers, NeedsSum, NotInCohort, TooFewParties, UnknownRound
+from securetm.sessions.exchanges import WITHOUT_END, CoordinatorExchange, CoordinatorSession, PartyExchange, PartySession
 from securetm.sessions.framing import HASH, Reader, head, places_bytes
-from securetm.sessions.identities import COORDINATOR, Identity, PinnedRoster
+from securetm.sessions.identities import COORDINATOR, Identity, PinnedRoster, identity_of
 from securetm.sessions.session_errors import TooFewInSum
 from securetm.sessions.session_memory import SessionMemory, count_up
-from securetm.sessions.session_roles import WITHOUT_END, CoordinatorSession, PartySession
 from securetm.sessions.survivors import SurvivorList
+
+
+@dataclass(frozen=True)
+class SharedKeySum(Aggregation):
+    """The parties encrypt and open; the coordinator adds ciphertexts."""
+
+    opened_by: ClassVar[str] = "parties"
+    code: ClassVar[Code]
+
+    def fit(self, terms: Terms, cohort: Cohort) -> tuple[Terms, Fit]:
+        """The admitted terms, and the parameters that every role derives from them."""
+        if terms.needs is not Needs.SUM or terms.ragged:
+            raise NeedsSum(self.code.name)
+        parties = len(cohort.members)
+        return self.fit_real(terms, parties) if terms.domain is Domain.REAL else fit_whole(self.code.name, terms, parties)
+
+    def fit_real(self, terms: Terms, parties: int) -> tuple[Terms, Fit]:
+        """The same for real numbers. Refused, unless a sum says how it carries them."""
+        raise NeedsIntegers(self.code.name)
+
+    def error(self, terms: Terms, cohort: Cohort) -> float:
+        """No error: whole numbers are added exactly."""
+        return 0.0
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        """Against the coordinator alone: with the help of one party, who holds the key, it reads everything."""
+        return frozenset({Claim("sees only sums", COORDINATOR, colluding=0)})
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        """Sums whose total fits the ciphertexts."""
+        return self.fit(terms, cohort)[0]
+
+    def remaining(self, cohort: Cohort, joined: int) -> int:
+        """The number of parties in a sum that a party requires before it opens it."""
+        return max(LEAST, cohort.fewest)
+
+    def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
+        """Of a set-up, the sealed keys and the bundle of hellos; of a round, fresh ciphertexts and both halves of their sum."""
+        named = 4 + HASH + KEY_ID + 2 + 2 * parties  # more than any message begins with
+        if terms is None:
+            return max(named + parties * BOX, HELLO_SIZE), named + parties * HELLO_SIZE + BOX
+        most = Fit(MODULI[-1], parties, 1, digits=DIGITS[-1])  # the widest that any fit has
+        return named + most.fresh_bytes(terms.size), named + most.sum_bytes(terms.size)
+
+    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> EncryptedPartySession:
+        """A party's session: it holds the key and opens sums."""
+        return EncryptedPartySession(identity_of(me, roster, store), entropy, store, self.code, self.fit)
+
+    def coordinator(self, roster: Roster, store: Store) -> EncryptedCoordinatorSession:
+        """The coordinator's session: it adds ciphertexts."""
+        return EncryptedCoordinatorSession(PinnedRoster(roster), store, self.code, self.fit)
+
 
 OPENED = "sum opened"
 Fitting = Callable[[Terms, Cohort], tuple[Terms, Fit]]

@@ -1,17 +1,25 @@
-"""An organisation's own keys in files, for their owner alone: the Ed25519 identity that signs, and the P-256 key of TLS.
+"""An organisation's own keys: the Ed25519 identity that signs, the P-256 key of TLS, and the fingerprints of what is public.
 
-No key is ever in a text that this module makes: not in `repr`, not in an error. It knows no roster.
+No key is ever in a text that this module makes: not in `repr`, not in an error.
 """
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
+import hmac
+import re
+import resource
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import NoReturn
 
-from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -22,12 +30,76 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from securetm.credentials.certificates import CURVES
 from securetm.credentials.key_errors import KeyDamaged, KeysMissing, PassphraseNeeded, PassphraseUnusable, WrongPassphrase
-from securetm.credentials.purposes import Purpose, purposed
 from securetm.entropy import OperatingSystem
 from securetm.errors import Unreadable
 from securetm.private_files import check_private, private_folder, sync, writing
+
+PROTOCOL = b"securetm credentials 1"  # comes before every label
+KEY = 32  # bytes of an Ed25519 key, public or private
+SIGNATURE = 64
+
+
+class Purpose(Enum):
+    """The purpose of a signature or a hash. The text is in the bytes."""
+
+    ROSTER = "roster"  # the digest of a roster
+    CONSENT = "consent to a roster"  # a member's signature of it
+    REQUEST = "request for a place in a roster"
+    SUCCESSOR = "new identity of a member"  # the old identity's signature of the new one
+    HELLO = "hello of a party"  # the first message of a connection
+    WELCOME = "welcome of a coordinator"
+    OFFER = "offer of a channel through a relay"  # the coordinator's key
+    REPORT = "report on a run"  # the digest of a page, by whoever answers for the data
+    ANSWER = "answer to an offer of a channel"  # the party's key
+
+
+def purposed(purpose: Purpose, *fields: bytes) -> bytes:
+    """The bytes that are signed or hashed: protocol, label and fields, each after its length in four bytes."""
+    return b"".join(len(part).to_bytes(4, "big") + part for part in (PROTOCOL, purpose.value.encode(), *fields))
+
+
+def digest_for(purpose: Purpose, *fields: bytes) -> bytes:
+    """The SHA-256 of these fields for one purpose."""
+    return hashlib.sha256(purposed(purpose, *fields)).digest()
+
+
+def is_signed(identity: bytes, signature: bytes, purpose: Purpose, *fields: bytes) -> bool:
+    """Whether that public identity signed these fields for this purpose."""
+    try:
+        Ed25519PublicKey.from_public_bytes(identity).verify(signature, purposed(purpose, *fields))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+CURVES = ("secp256r1", "secp384r1")  # that a TLS key may be on
+DIGITS, GROUP = 60, 5  # 10^60 is 199 bits: two contents with one fingerprint take about 2^99 trials
+
+
+def fingerprint(digest: bytes) -> str:
+    """The fingerprint of a SHA-256, as in `04217 99120 …`."""
+    digits = f"{int.from_bytes(digest, 'big') % 10**DIGITS:0{DIGITS}d}"
+    return " ".join(digits[at : at + GROUP] for at in range(0, DIGITS, GROUP))
+
+
+def fingerprint_of(content: bytes) -> str:
+    """The fingerprint of a public key or a certificate, as bytes."""
+    return fingerprint(hashlib.sha256(content).digest())
+
+
+def parsed_fingerprint(text: str) -> str | None:
+    """A typed fingerprint in its usual form; None if it is none. Spaces, dots, dashes and ends of lines do not matter."""
+    digits = re.sub(r"[\s.\-]+", "", text[: 4 * DIGITS])
+    if len(digits) != DIGITS or not (digits.isascii() and digits.isdigit()):
+        return None
+    return " ".join(digits[at : at + GROUP] for at in range(0, DIGITS, GROUP))
+
+
+def same_fingerprint(typed: str, shown: str) -> bool:
+    """Whether these are the same digits."""
+    return hmac.compare_digest(parsed_fingerprint(typed) or "", shown)
+
 
 IDENTITY, TLS, CERTIFICATE, REQUEST, NEXT = "identity.pem", "tls.pem", "certificate.pem", "request.toml", "next"
 _MOST = 65_536  # bytes of a file of a key
@@ -162,3 +234,18 @@ def _read(path: Path) -> bytes:
 def pem_of(key: ec.EllipticCurvePrivateKey) -> bytes:
     """The key as TLS libraries take it, not encrypted."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+_PR_SET_DUMPABLE = 4  # <linux/prctl.h>
+
+
+def keep_out_of_core_dumps() -> None:
+    """Lets this process, and those it starts, write no core dump; on Linux no other process of the user can trace it either.
+
+    A role calls it before it opens its keys. Where the system does not know one of both, the other still holds.
+    """
+    with suppress(ValueError, OSError):  # a limit that is lower already stays
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
