@@ -102,8 +102,7 @@ def bench(
 def _measure(kind: str, name: str, sizes: dict[str, Any], data: Path | None, json: bool, html: Path | None = None) -> None:
     from lab.shown import show_measured, write_measured
     from securetm.reports.files import check_writable
-    from securetm.reports.progress import Bars
-    from securetm.reports.terminal import results, screen
+    from securetm.reports.terminal import Bars, results, screen
 
     for file in (html, sizes["keep"]):
         if file is not None:

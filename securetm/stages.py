@@ -1,4 +1,4 @@
-"""How far a computation is, told to whoever watches. The bars of the terminal are in `reports/progress.py`, not here."""
+"""How far a computation is, told to whoever watches. The bars of the terminal are in `reports/terminal.py`."""
 
 from __future__ import annotations
 

@@ -26,8 +26,7 @@ from securetm.reports.document import Document, Items, Paragraph, Section, Table
 from securetm.reports.federation import status_page
 from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html
-from securetm.reports.progress import Bars
-from securetm.reports.terminal import Screen
+from securetm.reports.terminal import Bars, Screen
 from securetm.reports.topics import topics_csv
 from securetm.runs.finished import FederationResult
 from tests.reports.audits import AUDIT, finding

@@ -34,7 +34,9 @@ from securetm.auditing.bindings import (
 )
 from securetm.auditing.plans import AuditPlan, Trial, count_of_tests, of_epsilon, read_audit_plan
 from securetm.auditing.record import (
+    NOT_TESTED,
     STANDING,
+    VERDICTS,
     About,
     Audit,
     Finding,
@@ -47,7 +49,7 @@ from securetm.auditing.record import (
     without_empty,
 )
 from securetm.auditing.regulators import anonymity_questions, bears_on
-from securetm.auditing.verdicts import NOT_TESTED, VERDICTS, possible_verdicts, standing
+from securetm.auditing.verdicts import possible_verdicts
 from securetm.errors import Failed, NotFound
 from securetm.resources import data_folder
 
@@ -133,7 +135,7 @@ def record(audit: Audit, examples: int) -> dict[str, Any]:
     findings = [flat(replace(one, outcome=outcome)) for one, outcome in zip(audit.findings, shortened, strict=True)]
     for table, one in zip(findings, audit.findings, strict=True):
         table["seconds"] = round(table["seconds"], 2)
-        table[STANDING] = standing(one)
+        table[STANDING] = one.standing
         table["bears_on"] = list(bears_on(table["attack"]))
     head: dict[str, Any] = plain(replace(audit, findings=(), seconds=round(audit.seconds, 2)))
     return {

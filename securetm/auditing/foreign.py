@@ -29,8 +29,8 @@ from securetm.auditing.evidence import today
 from securetm.auditing.judging import outcome_of
 from securetm.auditing.parts.empirical_epsilon import ideal_one_run
 from securetm.auditing.parts.membership_game import INSIDE, OUTSIDE, allowed, best_fits, judged, measures, ordered, presence
-from securetm.auditing.record import About, AttackedRun, Attempt, Audit, Finding
-from securetm.auditing.verdicts import NOT_TESTED, of_each, with_baseline
+from securetm.auditing.record import NOT_TESTED, About, AttackedRun, Attempt, Audit, Finding
+from securetm.auditing.verdicts import of_each, with_baseline
 from securetm.contracts import Array, Budget, Unit
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser

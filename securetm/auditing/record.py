@@ -15,7 +15,21 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import fields, replace
 
-from securetm.auditing.verdicts import REFUTED
+REFUTED, NOT_REFUTED, NOT_TESTED = "refuted", "not refuted", "not tested"
+VERDICTS = (REFUTED, NOT_REFUTED, NOT_TESTED)
+BROKEN, OPEN, HELD = (
+    "broken",
+    "open",
+    "held",
+)  # of a claim; of what nobody promised; not refuted
+STANDINGS = (BROKEN, OPEN, HELD, NOT_TESTED)  # the worst first
+
+
+def standing_of(verdict: str, *, claimed: bool) -> str:
+    """What a verdict is called on something that a profile claims, or does not."""
+    if verdict == REFUTED:
+        return BROKEN if claimed else OPEN
+    return HELD if verdict == NOT_REFUTED else NOT_TESTED
 
 
 class Example(Struct, frozen=True, forbid_unknown_fields=True):
@@ -168,6 +182,11 @@ class Finding(Struct, frozen=True, forbid_unknown_fields=True):
     def is_claim(self) -> bool:
         """Whether it tried a claim that the profile makes."""
         return self.about.claimed and not self.attempt.baseline
+
+    @property
+    def standing(self) -> str:
+        """What it is called: `broken` and `open` tell a refuted claim from a leak that nobody promised to close."""
+        return standing_of(self.outcome.verdict, claimed=self.is_claim)
 
     @property
     def leaked(self) -> tuple[Example, ...]:

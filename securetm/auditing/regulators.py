@@ -8,15 +8,11 @@ module sorts findings by these questions. It reaches no verdict of its own, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from securetm.auditing.attacks import ATTACKS, declared
-from securetm.auditing.verdicts import NOT_REFUTED, REFUTED
-
-if TYPE_CHECKING:
-    from securetm.auditing.record import Audit, Finding
+from securetm.auditing.record import NOT_REFUTED, REFUTED, Audit, Finding
 
 SINGLING_OUT, LINKING, INFERENCE = "singling out", "linking", "inference"
 CRITERIA: Mapping[str, str] = {

@@ -1,18 +1,9 @@
-"""Exact intervals, the verdicts that figures lead to, and what a verdict is called.
-
-A verdict is `refuted`, `not refuted` or `not tested`. No verdict is "safe": a failed attack proves only that it failed. People
-read a standing: what was refuted is *broken* if the profile claims it, and *open* if nobody promised it; what was not refuted
-is *held*.
-"""
+"""Exact intervals, and the verdicts that figures lead to. None is "safe": a failed attack proves only that it failed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from securetm.auditing.record import NOT_REFUTED, NOT_TESTED, REFUTED, Finding, Measured
 from securetm.wording import downward_figure, upward_figure
-
-if TYPE_CHECKING:
-    from securetm.auditing.record import Finding, Measured
 
 
 def clopper_pearson(hits: int, of: int, confidence: float) -> tuple[float, float]:
@@ -31,27 +22,6 @@ def _from(hits: int, of: int, tail: float) -> float:
     from scipy.special import betaincinv
 
     return float(betaincinv(hits, of - hits + 1, tail)) if hits else 0.0
-
-
-# ---- verdicts -------------------------------------------------------------------------------------------------------
-
-
-REFUTED, NOT_REFUTED, NOT_TESTED = "refuted", "not refuted", "not tested"
-VERDICTS = (REFUTED, NOT_REFUTED, NOT_TESTED)
-BROKEN, OPEN, HELD = "broken", "open", "held"
-STANDINGS = (BROKEN, OPEN, HELD, NOT_TESTED)  # the worst first
-
-
-def standing(finding: Finding) -> str:
-    """What a finding is called: `broken` and `open` tell a refuted claim from a leak that nobody promised to close."""
-    return standing_of(finding.outcome.verdict, claimed=finding.is_claim)
-
-
-def standing_of(verdict: str, *, claimed: bool) -> str:
-    """What a verdict is called on something that a profile claims, or does not."""
-    if verdict == REFUTED:
-        return BROKEN if claimed else OPEN
-    return HELD if verdict == NOT_REFUTED else NOT_TESTED
 
 
 def judged_alone(found: Measured, chance: Measured, refuted_from: float) -> tuple[str, str]:

@@ -38,8 +38,7 @@ def adapt(
 
     The shared topics keep their numbers and labels. `securetm topics` and `securetm transform` take the new folder.
     """
-    from securetm.reports.progress import LateBars
-    from securetm.reports.terminal import results, screen
+    from securetm.reports.terminal import LateBars, results, screen
     from securetm.reports.topics import moved_table
     from securetm.runs.adapted import adapted_to, check_free_folder, write_adapted
     from securetm.runs.finished import FinishedRun

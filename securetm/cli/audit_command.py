@@ -83,8 +83,7 @@ def audit(
         from securetm.auditing.runner import audit as carried_out
         from securetm.reports.audits.records import write_record
         from securetm.reports.audits.report import show_audit
-        from securetm.reports.progress import Bars
-        from securetm.reports.terminal import results, screen
+        from securetm.reports.terminal import Bars, results, screen
 
         to = screen()
         with Bars(to) as bars:

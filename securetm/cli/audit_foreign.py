@@ -32,8 +32,7 @@ def foreign(
     check_places(html, markdown)
     from securetm.auditing.foreign import ForeignFiles, audit_foreign, claim_of
     from securetm.reports.audits.report import show_audit
-    from securetm.reports.progress import Bars
-    from securetm.reports.terminal import results, screen
+    from securetm.reports.terminal import Bars, results, screen
 
     both = (canaries[0], canaries[1]) if canaries[0] is not None and canaries[1] is not None else None
     claimed = claim_of(epsilon, delta) if epsilon is not None else None

@@ -23,8 +23,7 @@ def answer(report: Callable[[Stages], BudgetReport], html: Path | None, json: bo
 def shown(compute: Callable[[Stages], BudgetReport], html: Path | None, json: bool) -> BudgetReport:
     """Computes the report and shows it."""
     from securetm.reports.budget import show_report, write_page
-    from securetm.reports.progress import LateBars
-    from securetm.reports.terminal import results, screen
+    from securetm.reports.terminal import LateBars, results, screen
 
     to = screen()
     with LateBars(to) as progress:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from securetm.corpus.building import Embed
     from securetm.corpus.tokeniser import Tokeniser
     from securetm.plans.schema import Plan
-    from securetm.reports.progress import Bars
+    from securetm.reports.terminal import Bars
 
 Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
 
@@ -72,8 +72,7 @@ def build(
     from securetm.corpus.corpus_build import CorpusBuild, left_for_documents
     from securetm.corpus.records import Columns
     from securetm.reports.evaluation import show_manifest
-    from securetm.reports.progress import Bars
-    from securetm.reports.terminal import results, screen
+    from securetm.reports.terminal import Bars, results, screen
 
     columns = Columns(text, label, party, date, person, embedding, id_)
     chosen = _tokeniser_settings(set_ or [])
@@ -110,8 +109,7 @@ def show(
     """
     from securetm.corpus.store import opened
     from securetm.reports.evaluation import show_manifest
-    from securetm.reports.progress import LateBars
-    from securetm.reports.terminal import results, screen
+    from securetm.reports.terminal import LateBars, results, screen
 
     store = opened(folder)
     if verify:

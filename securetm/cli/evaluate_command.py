@@ -54,8 +54,7 @@ def evaluate(
     Beside each figure stands what topics reach that saw no document. A figure that needs more than is given says what.
     """
     from securetm.reports.evaluation import show_evaluation
-    from securetm.reports.progress import LateBars
-    from securetm.reports.terminal import results, screen
+    from securetm.reports.terminal import LateBars, results, screen
 
     _check(run, topics, corpus, text, label)
     with LateBars(screen()) as bars:

@@ -34,8 +34,7 @@ def init(
 
     The documents are docstrings of installed packages. Change the files for a federation of your own.
     """
-    from securetm.reports.progress import Bars
-    from securetm.reports.terminal import results, screen
+    from securetm.reports.terminal import Bars, results, screen
     from securetm.trial.files import make_trial
 
     with Bars(screen()) as bars:
@@ -51,9 +50,8 @@ def init(
 
 def _run(trial: TrialFolder, to: Console) -> dict[str, Any]:
     """Runs the trial as a simulation and as processes, and shows what came of it."""
-    from securetm.reports.progress import Bars
     from securetm.reports.statement.write import write_release
-    from securetm.reports.terminal import screen
+    from securetm.reports.terminal import Bars, screen
     from securetm.trial.processes import SIMULATION, run_processes, run_simulation, same_models
     from securetm.trial.screen import live, show_ended
 

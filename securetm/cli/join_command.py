@@ -67,8 +67,7 @@ def _prepared(party: Path, passphrase_file: Path | None, *, tells: bool) -> Join
     PartyFile.read(party)  # a mistake in it is told at once; what follows takes seconds to load
     from securetm.federation.party.joining import prepare, tell_nobody
     from securetm.reports.keys import show_warnings
-    from securetm.reports.progress import LateBars
-    from securetm.reports.terminal import screen
+    from securetm.reports.terminal import LateBars, screen
 
     with LateBars(screen()) as bars:
         joining = prepare(

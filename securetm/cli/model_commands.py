@@ -99,8 +99,7 @@ def transform(
     json: Json = False,
 ) -> None:
     """Finds the topics of new documents with the model of a finished run."""
-    from securetm.reports.progress import LateBars
-    from securetm.reports.terminal import results, screen
+    from securetm.reports.terminal import LateBars, results, screen
     from securetm.reports.topics import STANDARD_OUTPUT, documents_table, shares_csv, shares_parquet
 
     _check_files(json, csv, parquet)

@@ -196,8 +196,8 @@ def _run(
         from securetm.federation.simulation.simulation import execute
         from securetm.federation.soundness import check_floor
         from securetm.federation.sources import corpora_of
-        from securetm.reports.progress import Bars
         from securetm.reports.statement.write import write_release
+        from securetm.reports.terminal import Bars
 
         folder = reopen(resume) if resume is not None else None
         agreement, path, why = _agreed(plan, overrides, places[0]) if folder is None else (folder.agreement, folder.path, {})

@@ -24,10 +24,9 @@ _ALONE = "default-src 'none'; base-uri 'none'; form-action 'none'"
 
 def in_html(document: Document) -> str:
     """A document as a page."""
-    own = (document.kind,) if document.kind in ("sheet", "annex") else ()
     marks = _trusted(in_comment(document.marks))
     facts = {"kind": document.kind, "document": document, "marks": marks}
-    return page("document.html", document.title, ("page", "document", *own), foot=document.foot, **facts)
+    return page("document.html", document.title, ("page", "document"), foot=document.foot, **facts)
 
 
 def page(template: str, title: str, styles: Sequence[str], script: str = "", *, foot: str = "", **facts: Any) -> str:

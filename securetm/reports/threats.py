@@ -22,8 +22,7 @@ from securetm.auditing.evidence import (
     trials_by_hash,
 )
 from securetm.auditing.plans import AuditPlan, Trial, audit_plan_names, read_audit_plan
-from securetm.auditing.record import STANDING, Finding, RefusalRecord, flat
-from securetm.auditing.verdicts import HELD, NOT_REFUTED, NOT_TESTED, REFUTED, standing, standing_of
+from securetm.auditing.record import HELD, NOT_REFUTED, NOT_TESTED, REFUTED, STANDING, Finding, RefusalRecord, flat, standing_of
 from securetm.contracts import Adversary, Claim, Profile, Requirement, ThreatModel, Unit
 from securetm.plans.profiles import cohort_of, count_of_parties, read_profile
 from securetm.reports.audits.wording import CAUTION, figure, ideal
@@ -310,7 +309,7 @@ def _attempt(one: _KeptResult) -> dict[str, Any]:
     fields = flat(one.finding)
     return {
         **{name: fields[name] for name in _SHOWN},
-        STANDING: standing(one.finding),
+        STANDING: one.finding.standing,
         "model": one.model,
         "settings": dict(one.settings),
         "date": one.finding.run.kept,

@@ -13,11 +13,11 @@ from securetm.auditing.attack import Proportion, Score
 from securetm.auditing.attacks import attack_called, gradient_inversion
 from securetm.auditing.judging import measured
 from securetm.auditing.plans import read_audit_plan
-from securetm.auditing.record import Audit
+from securetm.auditing.record import NOT_REFUTED, NOT_TESTED, REFUTED, Audit
 from securetm.auditing.recorded import vocabulary_of
 from securetm.auditing.runner import audit
 from securetm.auditing.trials import TrialOnRun
-from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, judged_alone, with_baseline
+from securetm.auditing.verdicts import judged_alone, with_baseline
 from securetm.auditing.views import NotTestable
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus

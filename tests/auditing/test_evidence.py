@@ -31,9 +31,8 @@ from securetm.auditing.evidence import (
     trials_by_hash,
 )
 from securetm.auditing.plans import AuditPlan, Trial, corrected, count_of_tests, read_audit_plan
-from securetm.auditing.record import Audit, Finding, Measured
+from securetm.auditing.record import NOT_REFUTED, Audit, Finding, Measured
 from securetm.auditing.runner import audit, keep_findings, pieces
-from securetm.auditing.verdicts import NOT_REFUTED
 from securetm.errors import Failed, NotFound
 from securetm.federation.soundness import check
 from securetm.models import MODELS

@@ -27,8 +27,9 @@ from securetm.auditing.parts.empirical_epsilon import (
     one_run_epsilon,
 )
 from securetm.auditing.plans import read_audit_plan
+from securetm.auditing.record import REFUTED
 from securetm.auditing.runner import audit, check_plan
-from securetm.auditing.verdicts import REFUTED, clopper_pearson, judged_alone
+from securetm.auditing.verdicts import clopper_pearson, judged_alone
 from securetm.errors import Failed, Mistake
 
 from .conftest import write_plan

@@ -12,8 +12,7 @@ from safetensors.numpy import save_file
 from scipy import sparse
 
 from securetm.auditing.foreign import ForeignFiles, audit_foreign, claim_of, read_foreign
-from securetm.auditing.record import Audit
-from securetm.auditing.verdicts import NOT_REFUTED, REFUTED
+from securetm.auditing.record import NOT_REFUTED, REFUTED, Audit
 from securetm.errors import Mistake, NoSuchPath
 from tests.cli.conftest import securetm
 

@@ -17,10 +17,9 @@ from securetm.auditing.attacks import attack_called
 from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
 from securetm.auditing.parts.membership_game import INSIDE, allowed, found, ordered, pose, shadows_of, training
-from securetm.auditing.record import Finding
+from securetm.auditing.record import NOT_REFUTED, REFUTED, Finding
 from securetm.auditing.recorded import claimed_by, public_facts, questions_of, view_of
 from securetm.auditing.runner import audit
-from securetm.auditing.verdicts import NOT_REFUTED, REFUTED
 from securetm.auditing.views import AdversaryView, NotGranted, NotTestable, PublicFacts
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin

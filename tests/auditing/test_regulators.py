@@ -8,7 +8,7 @@ from securetm.auditing.attack import Proportion
 from securetm.auditing.attacks import attack_called, attack_names
 from securetm.auditing.evidence import record
 from securetm.auditing.judging import measured
-from securetm.auditing.record import Audit, Finding
+from securetm.auditing.record import NOT_REFUTED, REFUTED, Audit, Finding
 from securetm.auditing.regulators import (
     ABOVE_CHANCE,
     CRITERIA,
@@ -23,7 +23,6 @@ from securetm.auditing.regulators import (
     anonymity_questions,
     bears_on,
 )
-from securetm.auditing.verdicts import NOT_REFUTED, REFUTED
 from tests.reports.audits import AUDIT, IDLE, changed, finding
 
 OF_NO_PERSON = {

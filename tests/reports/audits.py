@@ -10,8 +10,20 @@ from msgspec.structs import fields, replace
 
 from securetm.auditing.attack import Estimate, Proportion
 from securetm.auditing.judging import measured
-from securetm.auditing.record import About, AttackedRun, AttackOutcome, Attempt, Audit, Curve, Example, Finding, RefusalRecord
-from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
+from securetm.auditing.record import (
+    NOT_REFUTED,
+    NOT_TESTED,
+    REFUTED,
+    About,
+    AttackedRun,
+    AttackOutcome,
+    Attempt,
+    Audit,
+    Curve,
+    Example,
+    Finding,
+    RefusalRecord,
+)
 
 MEASURE, UNIT = "documents recovered exactly", "document"
 CHANCE = measured(MEASURE, UNIT, Proportion(0, 300), 0.95)

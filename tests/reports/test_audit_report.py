@@ -15,8 +15,7 @@ from rich.console import Console
 from securetm.auditing.attack import Estimate
 from securetm.auditing.evidence import record
 from securetm.auditing.judging import measured
-from securetm.auditing.record import Audit, Curve, Example, Finding, RefusalRecord
-from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
+from securetm.auditing.record import NOT_REFUTED, NOT_TESTED, REFUTED, Audit, Curve, Example, Finding, RefusalRecord
 from securetm.foreign_text import markdown_text
 from securetm.reports.audits.report import (
     audit_page,

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from securetm.auditing.attacks import attack_names
 from securetm.auditing.evidence import Evidence, to_keep, write_evidence
-from securetm.auditing.record import Audit, Finding
+from securetm.auditing.record import BROKEN, HELD, NOT_TESTED, OPEN, REFUTED, Audit, Finding
 from securetm.auditing.regulators import CRITERIA, LINKING, NOT_TRIED, SCOPES, SINGLING_OUT, THE_MODEL, outcome_of
-from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, REFUTED
 from securetm.contracts import Budget, Unit
 from securetm.credentials.keys import fingerprint_of
 from securetm.plans.profiles import read_profile

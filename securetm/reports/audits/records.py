@@ -13,8 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from securetm.auditing.evidence import record
-from securetm.auditing.record import STANDING, Audit, Curve, Finding, Measured, with_findings
-from securetm.auditing.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, VERDICTS, clopper_pearson, possible_verdicts
+from securetm.auditing.record import (
+    NOT_REFUTED,
+    NOT_TESTED,
+    REFUTED,
+    STANDING,
+    VERDICTS,
+    Audit,
+    Curve,
+    Finding,
+    Measured,
+    with_findings,
+)
+from securetm.auditing.verdicts import clopper_pearson, possible_verdicts
 from securetm.errors import Mistake, SecuretmError
 from securetm.federation.folder import bind, check
 from securetm.foreign_text import json_text, printable

@@ -15,8 +15,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 
 from securetm.auditing import record
-from securetm.auditing.record import Audit, Example, Finding, Measured
-from securetm.auditing.verdicts import NOT_TESTED, REFUTED, STANDINGS, standing
+from securetm.auditing.record import NOT_TESTED, REFUTED, STANDINGS, Audit, Example, Finding, Measured
 from securetm.contracts import Unit
 from securetm.reports.audits.wording import (
     CAUTION,
@@ -117,7 +116,7 @@ def _finding(finding: Finding) -> Iterator[Cell]:
 
 
 def _verdict(finding: Finding) -> Words:
-    return Words(verdict(finding), f"verdict {standing(finding).replace(' ', '-')}")
+    return Words(verdict(finding), f"verdict {finding.standing.replace(' ', '-')}")
 
 
 def counts_table(audit: Audit) -> Table:
@@ -127,7 +126,7 @@ def counts_table(audit: Audit) -> Table:
         "what no profile claims": [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline],
         "baselines, which must break": [f for f in audit.findings if f.attempt.baseline],
     }
-    rows = ((name, *(str(sum(standing(f) == one for f in found)) for one in STANDINGS)) for name, found in kinds.items())
+    rows = ((name, *(str(sum(f.standing == one for f in found)) for one in STANDINGS)) for name, found in kinds.items())
     caption = (
         "A baseline, where the claim is known not to hold, is attacked first: a verdict on anything else counts only if the "
         "attack succeeds there. What no profile claims is open, and not broken, where an attack succeeds."
@@ -175,7 +174,7 @@ def _on_screen(audit: Audit, examples: int) -> Iterator[Any]:
         yield _shown(findings_table(several), f"Seen by {adversary}")
     for place, finding in numbered:
         if finding.outcome.verdict != REFUTED:
-            yield Paragraph(f"{place}. {standing(finding)}: {finding.outcome.why}.")
+            yield Paragraph(f"{place}. {finding.standing}: {finding.outcome.why}.")
     for place, finding in numbered:
         if finding.leaked and examples and (finding.outcome.verdict == REFUTED or finding.outcome.measured.hits):
             title = f"{place}. Recovered under {finding.run.profile} by {finding.about.title.lower()}"
@@ -364,7 +363,7 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
     chance = shown(by_chance(finding), scale_of(found)) if outcome.chance is None else figure(outcome.chance)
     allowed = ", which is the most that the claimed epsilon allows" if run.epsilon is not None else ""
     of = f", {tries(found)}; one try is one {found.unit}" if found.of is not None else ""
-    yield "verdict", f"{standing(finding)}: {outcome.why}"
+    yield "verdict", f"{finding.standing}: {outcome.why}"
     yield "claim", f"“{attempt.claim}”, {of_whom(finding)}"
     yield "epsilon of the run", promised(finding)
     yield "what it means", about.remark

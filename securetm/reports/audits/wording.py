@@ -6,8 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from securetm.auditing.record import DOCUMENT, EVERY_PARTY, Audit, Example, Finding, Measured, RefusalRecord
-from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
+from securetm.auditing.record import (
+    BROKEN,
+    DOCUMENT,
+    EVERY_PARTY,
+    HELD,
+    NOT_TESTED,
+    OPEN,
+    Audit,
+    Example,
+    Finding,
+    Measured,
+    RefusalRecord,
+)
 from securetm.sessions.identities import COORDINATOR
 from securetm.wording import counted, downward_figure, downward_share, upward, upward_figure, upward_share
 
@@ -41,7 +52,7 @@ def quotes(audit: Audit, examples: int) -> bool:
 def headline(audit: Audit) -> str:
     """The first sentences of every report. They claim no more than what was tried."""
     unclaimed = [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline]
-    leaks = _with_profiles((f.about.title.lower(), f.run.profile) for f in unclaimed if standing(f) == OPEN)
+    leaks = _with_profiles((f.about.title.lower(), f.run.profile) for f in unclaimed if f.standing == OPEN)
     broken = "; ".join(f"{one.attempt} (profile {one.profile})" for one in audit.broken_promises)
     before = f"NOT HELD: parties should have refused {broken}. " if broken else ""
     after = f" Open, as no profile promises to prevent it: {leaks}." if leaks else ""
@@ -81,10 +92,10 @@ def _claim(finding: Finding) -> tuple[str, str, str]:
 def _on_untested(audit: Audit) -> str:
     """How many findings tested nothing, on how many claims that no other finding tested, and why."""
     tried = [one for one in audit.findings if not one.attempt.baseline]
-    untested = [one for one in tried if standing(one) == NOT_TESTED]
+    untested = [one for one in tried if one.standing == NOT_TESTED]
     if not untested:
         return ""
-    known = {_claim(one) for one in tried if standing(one) != NOT_TESTED}
+    known = {_claim(one) for one in tried if one.standing != NOT_TESTED}
     alone = {_claim(one) for one in untested if one.is_claim} - known
     reasons = Counter(one.outcome.why for one in untested)
     why = "; ".join(f"{reason} ({number})" for reason, number in reasons.most_common(_MOST_REASONS))
@@ -122,7 +133,7 @@ def of_whom(finding: Finding) -> str:
 
 def verdict(finding: Finding) -> str:
     """What the finding is called, as a mark and a word."""
-    return f"{MARKS[standing(finding)]} {standing(finding)}"
+    return f"{MARKS[finding.standing]} {finding.standing}"
 
 
 def claimed_epsilon(finding: Finding) -> str:

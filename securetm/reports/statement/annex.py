@@ -12,9 +12,8 @@ from typing import Any
 from securetm.accounting.calculator.group_privacy import grown
 from securetm.accounting.calculator.persons import MANY_PARTIES
 from securetm.auditing.attacks import attack_names
-from securetm.auditing.record import Audit
+from securetm.auditing.record import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS, Audit
 from securetm.auditing.regulators import CRITERIA, INFERENCE, LINKING, NOT_SHOWN, NOT_TRIED, SCOPES, SINGLING_OUT
-from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS, standing
 from securetm.contracts import Budget, Unit
 from securetm.credentials.keys import fingerprint_of
 from securetm.plans.profiles import claims_of, cohort_of
@@ -229,7 +228,7 @@ def _headline(answers: Sequence[QuestionAnswer], audits: Sequence[Audit]) -> str
     found = [finding for audit in audits for finding in audit.findings if not finding.attempt.baseline]
     if not found:
         return f"Five questions: {said}. Nothing was tried on this run: no audit of it was made."
-    own = Counter(map(standing, found))
+    own = Counter(one.standing for one in found)
     tried = listed(tuple(f"{own[name]} {name}" for name in STANDINGS if own[name]))
     return f"Five questions: {said}. {counted(len(found), 'attempt was', 'attempts were')} made on this run: {tried}."
 
@@ -239,7 +238,7 @@ def _not_tried(sources: ReportSources, audits: Sequence[Audit], answers: Sequenc
         kept = "securetm audit quick --run RUN tries it" if sources.with_content else "its messages were not kept (--record)"
         yield f"No attack was tried on this run, because no audit of it was made; {kept}"
     else:
-        done = {one.attempt.attack for audit in audits for one in audit.findings if standing(one) != NOT_TESTED}
+        done = {one.attempt.attack for audit in audits for one in audit.findings if one.standing != NOT_TESTED}
         known = len(attack_names())
         yield f"{known - len(done)} of the {known} attacks that securetm knows; the annex lists them"
     yield from _nothing_learned(audits)
@@ -262,7 +261,7 @@ def _nothing_learned(audits: Sequence[Audit]) -> Iterator[str]:
         if (found := _WITH_REASON.fullmatch(sentence)) is not None:
             left_out.setdefault(found["why"], {})[found["title"]] = None
     for one in (finding for audit in audits for finding in audit.findings):
-        if standing(one) == NOT_TESTED and not one.attempt.baseline:
+        if one.standing == NOT_TESTED and not one.attempt.baseline:
             nothing.setdefault(one.outcome.why, {})[one.about.title] = None
     yield from (f"{_named(titles)}: {why}" for why, titles in left_out.items())
     yield from (f"{_named(titles)}: nothing was learned, because {plain_reason(why)}" for why, titles in nothing.items())

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from securetm.auditing.record import DOCUMENT, Finding
+from securetm.auditing.record import BROKEN, DOCUMENT, HELD, NOT_TESTED, OPEN, STANDINGS, Finding
 from securetm.auditing.regulators import CRITERIA, NOT_TRIED, SCOPES, anonymity_of, bearing_on, outcome_of
-from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS, standing
 from securetm.contracts import Claim, Profile, Unit
 from securetm.mechanisms.noising import PRIVATE
 from securetm.reports.audits.wording import SHARE, figure, ideal, scale_of, tries
@@ -221,13 +220,13 @@ class Attempted:
     @property
     def standing(self) -> str:
         """How it ended, for this run: a failure at another epsilon teaches nothing about this one."""
-        ended = standing(self.finding)
+        ended = self.finding.standing
         return NOT_TESTED if ended == HELD and self.claimed else ended
 
     @property
     def why(self) -> str:
         """Why it taught nothing, where it did not."""
-        if standing(self.finding) == HELD:
+        if self.finding.standing == HELD:
             return f"it failed at {self.claimed}, which is not what this run claims"
         return self.finding.outcome.why
 
@@ -272,7 +271,7 @@ def _alone(finding: Finding, who: str) -> bool:
 def _two(finding: Finding) -> bool:
     """Whether two parties at most helped; or more did, and it held: fewer learn less."""
     helpers = finding.attempt.helpers
-    return 1 <= helpers <= _TWO or (helpers > _TWO and standing(finding) == HELD)
+    return 1 <= helpers <= _TWO or (helpers > _TWO and finding.standing == HELD)
 
 
 def _lying(finding: Finding) -> bool:

@@ -18,10 +18,9 @@ from msgspec.structs import replace
 
 from securetm.auditing.evidence import changed_since, evidence_folder, trials_by_hash
 from securetm.auditing.plans import read_audit_plan
-from securetm.auditing.record import DOCUMENT, Audit, Finding
+from securetm.auditing.record import BROKEN, DOCUMENT, HELD, NOT_TESTED, OPEN, Audit, Finding
 from securetm.auditing.recorded import MESSAGES
 from securetm.auditing.regulators import bears_on
-from securetm.auditing.verdicts import BROKEN, HELD, NOT_TESTED, OPEN, standing
 from securetm.contracts import Budget, Profile
 from securetm.errors import Mistake
 from securetm.federation.folder import (
@@ -333,7 +332,7 @@ def attacks_read(sources: ReportSources, *, unprotected: bool = False) -> tuple[
     tested = [one for one in tried if _tests(one[0])]
     if not tested:
         return (f"No attack of ours tested {model} {_where(profile)}: expect that documents can be read.",)
-    read = [one for one in tested if standing(one[0]) in (BROKEN, OPEN)]
+    read = [one for one in tested if one[0].standing in (BROKEN, OPEN)]
     worst = [max(of, key=_rank) for who in _ORDER if (of := [one for one in read if one[0].attempt.adversary == who])]
     if not worst:
         made = f"{counted(len(tested), 'attempt')} of ours on {model} {_where(profile)}"
@@ -347,7 +346,7 @@ def _where(profile: str) -> str:
 
 def _tests(finding: Finding) -> bool:
     """Whether it could have found out something about documents or their owners; spoiling a model does not."""
-    return standing(finding) != NOT_TESTED and bool(bears_on(finding.attempt.attack))
+    return finding.standing != NOT_TESTED and bool(bears_on(finding.attempt.attack))
 
 
 def _read_said(finding: Finding) -> str:

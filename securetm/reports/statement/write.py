@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from securetm.auditing.record import Audit
-from securetm.auditing.verdicts import BROKEN
+from securetm.auditing.record import BROKEN, Audit
 from securetm.corpus.corpus import Corpus
 from securetm.credentials.report_signatures import ENDING, Signer
 from securetm.federation.budget.forecast import check_words
