@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -30,6 +30,12 @@ def standing_of(verdict: str, *, claimed: bool) -> str:
     if verdict == REFUTED:
         return BROKEN if claimed else OPEN
     return HELD if verdict == NOT_REFUTED else NOT_TESTED
+
+
+def _fits(holds: bool, field: str, problem: str) -> None:
+    """Refuses a field that contradicts the others of its record."""
+    if not holds:
+        raise ValueError(f"`{field}` {problem}")
 
 
 class Example(Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,6 +69,14 @@ class Curve(Struct, frozen=True, forbid_unknown_fields=True):
     across: tuple[float, ...]
     up: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        """A rate is a share, and an epsilon is not negative."""
+        _fits(len(self.across) == len(self.up), "up", f"is {len(self.up)}; it must be the number of points of `across`")
+        most = 1.0 if self.kind == "roc" else math.inf
+        for name, line in (("across", self.across), ("up", self.up)):
+            for value in line:
+                _fits(0 <= value <= most, name, f"is {value}; it cannot lie on this curve")
+
 
 EVERY_PARTY = "every party"  # in place of the party that refused, if all gave the same answer
 
@@ -81,6 +95,11 @@ class RefusalRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     reason: str  # the error that the others were told; if nobody refused, why the profile allows it
     kept: Day = ""  # the day on which it was found, if it was kept and not tried again
 
+    def __post_init__(self) -> None:
+        """A refusal names who refused and why."""
+        _fits(not self.refused or bool(self.by), "by", "is missing")
+        _fits(not self.refused or bool(self.reason), "reason", "is missing")
+
     @property
     def broken(self) -> bool:
         """Whether the profile promises a refusal, and nobody refused."""
@@ -88,10 +107,12 @@ class RefusalRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 STANDING = "standing"  # of a finding in files: it follows from the verdict and from what is claimed
+COMPUTED = frozenset({STANDING, "bears_on", "anonymity", "refuted_claims"})  # in files; computed again, never believed
 DOCUMENT = "document"  # the unit of a share of all documents, also those that took no part in the training
 
 Amount = Annotated[float, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=0)]
+Verdict = Annotated[str, Meta(pattern=f"^({'|'.join(VERDICTS)})$")]
 
 
 class Measured(Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,6 +127,15 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True):
     hits: Count | None = None
     of: Count | None = None
     by_chance: float | None = None  # what the same attack reached on random numbers
+
+    def __post_init__(self) -> None:
+        """The value lies in its interval, and hits are counted among tries."""
+        _fits(self.low <= self.high, "low", f"is {self.low}; it lies above the other end, {self.high:g}")
+        inside = self.value is None or self.low <= self.value <= self.high
+        _fits(inside, "value", f"is {self.value}; it does not lie within its interval")
+        _fits((self.hits is None) == (self.of is None), "of", f"is {self.of}; it must be given together with `hits`")
+        fewer = self.hits is None or self.of is None or self.hits <= self.of
+        _fits(fewer, "hits", f"is {self.hits}; it must be from 0 to {self.of}")
 
 
 class Attempt(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -146,7 +176,7 @@ class AttackOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """What came out: the figures, the control, and the verdict."""
 
     measured: Measured
-    verdict: str
+    verdict: Verdict
     why: str
     seconds: Amount
     chance: Measured | None = None  # the same attack on random numbers
@@ -232,6 +262,7 @@ _FIELDS = {name: frozenset(one.encode_name for one in fields(part)) for name, pa
 _FIGURE = frozenset(one.encode_name for one in fields(Measured))
 _ENDLESS = frozenset({"high", "ceiling", "across", "up"})
 _OPTIONAL = frozenset(one.encode_name for part in _PARTS.values() for one in fields(part) if not one.required)
+SINGULAR = {"findings": "finding", "refusals": "refusal", "curves": "curve", "examples": "example"}
 _BOUNDS = {">=": "at least", "<=": "at most", "<": "below", ">": "above"}
 _KINDS = {
     "float": "a number",
@@ -262,22 +293,25 @@ def without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in table.items() if value or name not in _OPTIONAL}
 
 
-def with_findings(content: Any, kind: type[Whole]) -> Whole:
-    """Plain content as a record with a list of findings; a `ValueError` names the place of what does not fit."""
+def with_findings(content: Any, kind: type[Whole], computed: Collection[str] = ()) -> Whole:
+    """Plain content as a record with a list of findings; a `ValueError` names the place of what does not fit.
+
+    Fields that are `computed` from others are passed over.
+    """
     if not isinstance(content, dict):
         raise ValueError("the file must be a table")
     results = content.get("findings", [])
     if not isinstance(results, list):
         raise ValueError("`findings` in the file must be a list")
-    findings = tuple(_finding_in(one, f"finding {n}") for n, one in enumerate(results, start=1))
-    rest = {name: () if name == "findings" else value for name, value in content.items()}
+    findings = tuple(_finding_in(one, f"finding {n}", computed) for n, one in enumerate(results, start=1))
+    rest = {name: () if name == "findings" else value for name, value in content.items() if name not in computed}
     return replace(decoded(rest, kind, "the file"), findings=findings)
 
 
-def _finding_in(table: Any, where: str) -> Finding:
+def _finding_in(table: Any, where: str, computed: Collection[str]) -> Finding:
     if not isinstance(table, dict):
         raise ValueError(f"{where} must be a table")
-    rest = _with_ends(table)
+    rest = _with_ends({name: value for name, value in table.items() if name not in computed})
     figure = {name: rest.pop(name) for name in _FIGURE if name in rest}
     parts = {part: {name: rest.pop(name) for name in names if name in rest} for part, names in _FIELDS.items()}
     for name in rest:
@@ -306,7 +340,12 @@ def decoded(content: Any, kind: type[Record], where: str) -> Record:
 def _steps(way: str) -> list[str]:
     """The path to a field that does not fit, without the parts that files do not show, and counted from one."""
     steps = [step for step in re.findall(r"[a-z_]+(?:`?\W\d+)?", way) if step not in (*_PARTS, "measured")]
-    return [re.sub(r"\W+(\d+)", lambda found: f" {int(found[1]) + 1}", step) for step in steps]
+    return [re.sub(r"(\w+)\W+(\d+)", _counted, step) for step in steps]
+
+
+def _counted(found: re.Match[str]) -> str:
+    """One of several: `curves[0]` is curve 1, and `up[2]` up 3."""
+    return f"{SINGULAR.get(found[1], found[1])} {int(found[2]) + 1}"
 
 
 def _sentence(said: str, steps: list[str], where: str) -> str:
@@ -315,6 +354,8 @@ def _sentence(said: str, steps: list[str], where: str) -> str:
         return f"`{found[1]}` in {', '.join((where, *steps))} is missing"
     if found := re.fullmatch(r"Object contains unknown field `(.*)`", said):
         return f"there is no field called {found[1]!r} in {', '.join((where, *steps))}"
+    if found := re.fullmatch(r"(`\w+`) (.*)", said):
+        return f"{found[1]} in {', '.join((where, *steps))} {found[2]}"
     *way, name = steps or ["it"]
     place = ", ".join((where, *way))
     if found := re.fullmatch(r"Expected `([\w |]+)`, got `(\w+)`", said):
@@ -323,5 +364,6 @@ def _sentence(said: str, steps: list[str], where: str) -> str:
     if found := re.fullmatch(r"Expected `\w+` ([<>]=?) (\S+)", said):
         return f"`{name}` in {place} must be {_BOUNDS[found[1]]} {found[2]}"
     if "matching regex" in said:
-        return f"`{name}` in {place} must be a day such as 2026-01-31"
+        wanted = f"one of {', '.join(VERDICTS)}" if name == "verdict" else "a day such as 2026-01-31"
+        return f"`{name}` in {place} must be {wanted}"
     return f"`{name}` in {place} does not fit: {said}"

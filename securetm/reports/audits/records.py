@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from securetm.auditing.evidence import record
 from securetm.auditing.record import (
+    COMPUTED,
     NOT_REFUTED,
     NOT_TESTED,
     REFUTED,
-    STANDING,
-    VERDICTS,
+    SINGULAR,
     Audit,
-    Curve,
     Finding,
     Measured,
     with_findings,
@@ -34,17 +32,11 @@ from securetm.settings import require
 from securetm.wording import downward_figure
 
 AUDITS = "audits"  # the folder of a run's audits, below that of the run
-_DERIVED = "refuted_claims"
-_COMPUTED = (
-    "anonymity",
-    "bears_on",
-    STANDING,
-)  # computed again from what is read, never believed
+_COUNTED = "refuted_claims"
 _DIGITS = 18  # a whole number with more digits is refused
 _MOST_SAID = 400  # characters of an error message, which may quote the file
 _LARGEST = 1e15  # a larger figure is refused
 _SAME = 1e-4  # a kept figure has six digits
-_SINGULAR = {"findings": "finding", "refusals": "refusal", "curves": "curve", "examples": "example"}
 
 
 def not_an_audit(path: Path, problem: str) -> Mistake:
@@ -100,24 +92,14 @@ def _only_one(folder: Path) -> Path:
 
 def _audit(content: Any) -> Audit:
     """The record in that content, checked."""
-    said = content.pop(_DERIVED, None) if isinstance(content, dict) else None
-    audit = with_findings(_without_computed(content), Audit)
+    audit = with_findings(content, Audit, COMPUTED)
     empty = "must not be empty, because every plan tries something"
     require(bool(audit.findings or audit.refusals), "the file", "findings", (), empty)
-    _check_audit(audit)
-    counted = len(audit.refuted_claims)
+    _check_verdicts(audit)
+    said, counted = content.get(_COUNTED), len(audit.refuted_claims)
     problem = f"does not follow from the findings, which give {counted}"
-    require(said in (None, counted), "the file", _DERIVED, said, problem)
+    require(said in (None, counted), "the file", _COUNTED, said, problem)
     return audit
-
-
-def _without_computed(content: Any) -> Any:
-    if not isinstance(content, dict):
-        return content
-    findings = content.get("findings")
-    kept = [_without_computed(one) for one in findings] if isinstance(findings, list) else findings
-    rest = {name: value for name, value in content.items() if name not in _COMPUTED}
-    return {**rest, "findings": kept} if "findings" in rest else rest
 
 
 def _sound_values(content: Any, where: str) -> Any:
@@ -136,48 +118,29 @@ def _sound_values(content: Any, where: str) -> Any:
 
 
 def _inside(where: str, name: str) -> str:
-    named = _SINGULAR.get(name, name)
+    named = SINGULAR.get(name, name)
     return named if where == "the file" else f"{where}, {named}"
 
 
 # ---- what contradicts itself ---------------------------------------------------------------------------------------
 
 
-def _check_audit(audit: Audit) -> None:
-    """Checks the refusals, each finding, and each verdict against its figures and its baseline."""
-    for number, one in enumerate(audit.refusals, start=1):
-        named = not one.refused or bool(one.by and one.reason)
-        require(named, f"refusal {number}", "by", None, "a refusal names who refused and why")
+def _check_verdicts(audit: Audit) -> None:
+    """Compares every share with its interval, and every verdict with its figures and its baseline."""
     broken = False
     for number, finding in enumerate(audit.findings, start=1):
-        _check_finding(finding, f"finding {number}")
-        broken = finding.outcome.verdict == REFUTED if finding.attempt.baseline else broken
-        _check_verdict(finding, broken, f"finding {number}")
-
-
-def _check_finding(finding: Finding, where: str) -> None:
-    attempt, outcome = finding.attempt, finding.outcome
-    require(outcome.verdict in VERDICTS, where, "verdict", outcome.verdict, known=VERDICTS)
-    figures = {where: (outcome.measured,), f"{where}, beside": outcome.beside, f"{where}, chance": (outcome.chance,)}
-    for place, found in ((place, one) for place, several in figures.items() for one in several if one is not None):
-        _check_measured(found, attempt.confidence, place)
-    for number, curve in enumerate(outcome.curves, start=1):
-        _check_curve(curve, f"{where}, curve {number}")
-
-
-def _check_measured(found: Measured, confidence: float, where: str) -> None:
-    """The value must lie in its interval. If tries were counted, it must be their share."""
-    require(found.low <= found.high, where, "low", found.low, f"lies above the other end, {found.high:g}")
-    value = found.low if found.value is None else found.value
-    require(found.low <= value <= found.high, where, "value", value, "does not lie within its interval")
-    require((found.hits is None) == (found.of is None), where, "of", found.of, "must be given together with `hits`")
-    if found.hits is not None and found.of is not None:
-        _check_share(found, found.hits, found.of, confidence, where)
+        outcome, where = finding.outcome, f"finding {number}"
+        places = [(where, outcome.measured), *((f"{where}, beside", one) for one in outcome.beside)]
+        places += [] if outcome.chance is None else [(f"{where}, chance", outcome.chance)]
+        for place, found in places:
+            if found.hits is not None and found.of is not None:
+                _check_share(found, found.hits, found.of, finding.attempt.confidence, place)
+        broken = outcome.verdict == REFUTED if finding.attempt.baseline else broken
+        _check_verdict(finding, broken, where)
 
 
 def _check_share(found: Measured, hits: int, of: int, confidence: float, where: str) -> None:
     """The value must be hits of tries, and the interval no narrower than the exact one. A judge may widen it."""
-    require(0 <= hits <= of, where, "hits", hits, f"must be from 0 to {of}")
     for name, end in (("low", found.low), ("high", found.high), ("ceiling", found.ceiling)):
         require(0 <= end <= 1, where, name, end, "must be from 0 to 1")
     value = hits / of if of else None
@@ -187,17 +150,6 @@ def _check_share(found: Measured, hits: int, of: int, confidence: float, where: 
     wide = found.low <= low + _SAME and found.high >= high - _SAME
     problem = f"is narrower than {hits} of {of} allow at a confidence of {confidence:g}"
     require(wide, where, "interval", f"{found.low:g} to {found.high:g}", problem)
-
-
-def _check_curve(curve: Curve, where: str) -> None:
-    """A rate must be a share, and an epsilon must not be negative."""
-    same = len(curve.across) == len(curve.up)
-    require(same, where, "up", len(curve.up), "must be the number of points of `across`")
-    most = 1.0 if curve.kind == "roc" else math.inf
-    lines: Sequence[tuple[str, Sequence[float]]] = (("across", curve.across), ("up", curve.up))
-    for name, line in lines:
-        wrong = next((value for value in line if not 0 <= value <= most), None)
-        require(wrong is None, where, name, wrong, "cannot lie on this curve")
 
 
 def _check_verdict(finding: Finding, broken: bool, where: str) -> None:

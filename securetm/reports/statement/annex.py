@@ -14,9 +14,9 @@ from securetm.accounting.calculator.persons import MANY_PARTIES
 from securetm.auditing.attacks import attack_names
 from securetm.auditing.record import BROKEN, HELD, NOT_TESTED, OPEN, STANDINGS, Audit
 from securetm.auditing.regulators import CRITERIA, INFERENCE, LINKING, NOT_SHOWN, NOT_TRIED, SCOPES, SINGLING_OUT
-from securetm.contracts import Budget, Unit
+from securetm.contracts import Unit
 from securetm.credentials.keys import fingerprint_of
-from securetm.plans.profiles import claims_of, cohort_of
+from securetm.plans.profiles import claims_of
 from securetm.reports.budget import MOST_RIGHT, limit_said, right_guesses
 from securetm.reports.document import Block, Document, Items, Paragraph, Reply, Section, Table, items, paragraphs
 from securetm.reports.profiles import views_of
@@ -50,30 +50,29 @@ from securetm.version import __version__
 from securetm.wording import counted, downward_whole, listed, upward, upward_figure
 
 _SEVERAL = (2, 5, 10)  # documents of a person, of which the page says what they spend together
-Spent = Sequence[Mapping[str, Any]]  # of each party, as the record of the run has it
 
 
-def right_guesses_of(spent: Spent, budget: Budget | None) -> float | None:
+def right_guesses_of(sources: ReportSources) -> float | None:
     """The largest share of right guesses whether somebody was in it, where a coin is right half of the time."""
-    paid = _paid(spent)
-    if budget is None or budget.unit is Unit.WORD or not paid:
+    budget = sources.profile.budget
+    if budget is None or budget.unit is Unit.WORD:
         return None
-    return max(right_guesses(*_of_all_runs(one)) for one in paid)
+    return max((right_guesses(*_of_all_runs(one)) for one in sources.paid), default=None)
 
 
-def limit_of(spent: Spent, right: float | None) -> str:
+def limit_of(sources: ReportSources, right: float | None) -> str:
     """What the budget proves, whatever anybody tries; empty where it proves nothing of documents."""
     if right is None:
         return ""
-    if unbounded := _unbounded(spent):
+    if unbounded := sources.unbounded_because:
         return f"All runs so far together are unbounded, because of {unbounded}: nothing limits a guess."
-    others = any(_of_all_runs(one)[0] > float(one["epsilon"]) for one in _paid(spent))
+    others = any(_of_all_runs(one)[0] > float(one["epsilon"]) for one in sources.paid)
     return f"{limit_said(right)}{' That is what the results of all runs so far tell together.' if others else ''}"
 
 
-def spent_in_words(spent: Spent, budget: Budget | None, right: float | None) -> Iterator[str]:
+def spent_in_words(sources: ReportSources, right: float | None) -> Iterator[str]:
     """What this run spent, what all runs did, and what follows for a guess and for a person."""
-    paid = _paid(spent)
+    paid, budget = sources.paid, sources.profile.budget
     if budget is None or not paid:
         yield "There is no budget: nothing limits what the results tell of one document or person."
         return
@@ -85,9 +84,9 @@ def spent_in_words(spent: Spent, budget: Budget | None, right: float | None) -> 
     if budget.unit is Unit.WORD:
         yield "This bounds single words. For a whole document it is that many times its words, which bounds hardly anything."
         return
-    if limit := limit_of(spent, right):
+    if limit := limit_of(sources, right):
         yield f"That means: {limit[0].lower()}{limit[1:]}"
-    if unbounded := _unbounded(spent):
+    if unbounded := sources.unbounded_because:
         yield f"All runs over these documents so far, together: unbounded, because of {unbounded}."
         return
     whole, loss = max(map(_of_all_runs, paid))
@@ -104,15 +103,6 @@ def spent_in_words(spent: Spent, budget: Budget | None, right: float | None) -> 
             f"{upward(one.epsilon)} for {several} documents (delta = {upward_figure(one.delta)})" for several, one in bounds
         )
         yield f"Per person it is more: {group}. How many documents a person has is not known here."
-
-
-def _paid(spent: Spent) -> Spent:
-    return [one for one in spent if one.get("epsilon") is not None]
-
-
-def _unbounded(spent: Spent) -> str:
-    """The run because of which all runs together have no bound; empty where they have one."""
-    return next((str(one["unbounded_because"]) for one in spent if one.get("unbounded_because")), "")
 
 
 def _of_all_runs(one: Mapping[str, Any]) -> tuple[float, float]:
@@ -134,14 +124,12 @@ _WITH_REASON = re.compile(r"the attack “(?P<title>.*)” \(\w+\): (?P<why>.+)"
 
 def signed_report(sources: ReportSources) -> SignedReport:
     """All facts of the page."""
-    profile, budget, audits = sources.profile, sources.profile.budget, [audit for audit, _ in sources.audits]
-    least = max(profile.minimum_parties, 2)  # a party at home keeps no list of the others: as many as its profile needs
-    members = sources.members if len(sources.members) >= least else tuple(f"party {n}" for n in range(least))
-    claims = claims_of(profile, cohort_of(profile, members))
+    profile, audits = sources.profile, [audit for audit, _ in sources.audits]
+    claims = claims_of(profile, sources.cohort)
     threats = read_threat_model(profile.threat_model)
     active = any(one.name == "coordinator" and one.behaviour == "active" for one in threats.adversaries)
-    right = right_guesses_of(sources.spent, budget)
-    limit, weak = limit_of(sources.spent, right), right is not None and right > MOST_RIGHT
+    right = right_guesses_of(sources)
+    limit, weak = limit_of(sources, right), right is not None and right > MOST_RIGHT
     attempts, lies = attempts_on(sources), lies_to_parties(profile.name)
     asked = (answered(one, attempts, claims, active=active, limit=limit, weak=weak, lies=lies) for one in QUESTIONS)
     answers, parties = with_what_one_can(tuple(asked)), _parties(sources)
@@ -172,10 +160,10 @@ def signed_report(sources: ReportSources) -> SignedReport:
         whose=_whose(sources),
         roles=tuple(
             RoleFacts(view.role, view.sees, in_words(claim for claim in claims if claim.against == _ROLES[view.role]))
-            for view in views_of(profile, len(members))
+            for view in views_of(profile, len(sources.cohort.members))
         ),
         recorded=_recorded(sources),
-        spent=(*spent_in_words(sources.spent, budget, right), *sources.before),
+        spent=(*spent_in_words(sources, right), *sources.before),
         answers=answers,
         headline=_headline(answers, audits),
         not_tried=tuple(_not_tried(sources, audits, answers)),

@@ -21,7 +21,7 @@ from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.record import BROKEN, DOCUMENT, HELD, NOT_TESTED, OPEN, Audit, Finding
 from securetm.auditing.recorded import MESSAGES
 from securetm.auditing.regulators import bears_on
-from securetm.contracts import Budget, Profile
+from securetm.contracts import Budget, Cohort, Profile
 from securetm.errors import Mistake
 from securetm.federation.folder import (
     ADDED,
@@ -40,7 +40,7 @@ from securetm.federation.release import MODEL, RELEASE, TOPICS, released_model
 from securetm.federation.store import DamagedStore, read_json
 from securetm.federation.transcript import Transcript
 from securetm.models.stored_model import check_plan_of
-from securetm.plans.profiles import ProfileFile
+from securetm.plans.profiles import ProfileFile, cohort_of
 from securetm.plans.schema import Plan, decode
 from securetm.reports.audits.records import AUDITS, read_record
 from securetm.reports.audits.wording import SHARE, claimed_epsilon, figure, scale_of
@@ -95,6 +95,22 @@ class ReportSources:
     before: tuple[str, ...] = ()  # what of the epsilon is that of earlier runs, in words
     released: Mapping[str, str] = field(default_factory=dict)  # files of `release/`, without the statement: SHA-256 by name
 
+    @property
+    def paid(self) -> tuple[Mapping[str, Any], ...]:
+        """What each party spent whose epsilon has a bound."""
+        return tuple(one for one in self.spent if one.get("epsilon") is not None)
+
+    @property
+    def unbounded_because(self) -> str | None:
+        """The run because of which all runs together have no bound; None where they have one."""
+        return next((str(one["unbounded_because"]) for one in self.spent if one.get("unbounded_because")), None)
+
+    @property
+    def cohort(self) -> Cohort:
+        """All parties; a party at home may keep no list of the others: as many as its profile needs."""
+        members, least = self.everybody or self.members, max(self.profile.minimum_parties, 2)
+        return cohort_of(self.profile, members if len(members) >= least else tuple(f"party {n}" for n in range(least)))
+
 
 def sources_of(path: Path) -> ReportSources:
     """Reads a run's folder, whoever it belongs to."""
@@ -122,7 +138,7 @@ def claimed_of(sources: ReportSources) -> tuple[float, str] | None:
     budget = sources.budget or sources.profile.budget
     if budget is None:
         return None
-    spent = [(float(one["epsilon"]), str(one["unit"])) for one in sources.spent if one.get("epsilon") is not None]
+    spent = [(float(one["epsilon"]), str(one["unit"])) for one in sources.paid]
     return max(spent, default=(budget.epsilon, budget.unit.value))
 
 

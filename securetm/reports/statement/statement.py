@@ -12,8 +12,8 @@ from pathlib import PurePath
 from typing import Any
 
 from securetm.accounting.calculator.group_privacy import grown
-from securetm.contracts import Budget, Claim, Unit
-from securetm.plans.profiles import claims_of, cohort_of
+from securetm.contracts import Budget, Unit
+from securetm.plans.profiles import claims_of
 from securetm.reports.document import Document, Paragraph, Section, Table, ToFillIn, items
 from securetm.reports.statement.marks import sheet_marks, shown_digest
 from securetm.reports.statement.sources import ReportSources, attacks_read
@@ -70,8 +70,8 @@ class Statement:
 def statement_on(sources: ReportSources) -> Statement:
     """The statement on a run."""
     budget = sources.budget
-    worst = max(_paid(sources), key=lambda one: float(one["epsilon"]), default=None)
-    because = next((str(one["unbounded_because"]) for one in sources.spent if one.get("unbounded_because")), None)
+    worst = max(sources.paid, key=lambda one: float(one["epsilon"]), default=None)
+    because = sources.unbounded_because
     totals = [
         (float(one["all_runs"]), float(one["all_runs_delta"])) for one in sources.spent if one.get("all_runs") is not None
     ]
@@ -106,10 +106,6 @@ def statement_on(sources: ReportSources) -> Statement:
     )
 
 
-def _paid(sources: ReportSources) -> list[Mapping[str, Any]]:
-    return [one for one in sources.spent if one.get("epsilon") is not None]
-
-
 def _digests(sources: ReportSources) -> dict[str, str]:
     named = {"run": sources.run_digest, "plan": sources.plan_digest, "profile": sources.profile.digest.hex()}
     return {**named, "roster": sources.roster_digest}
@@ -135,7 +131,7 @@ def _who(sources: ReportSources) -> Iterator[str]:
 def _documents(sources: ReportSources) -> Iterator[str]:
     yield sources.documents
     budget = sources.budget
-    if budget is None or not _paid(sources):
+    if budget is None or not sources.paid:
         yield "No unit is protected: neither a word, nor a document, nor a person."
     elif budget.unit is Unit.PERSON:
         yield "Protected is each person, with all documents that one party has of them."
@@ -176,7 +172,7 @@ def _bound(
 
 
 def _settings(sources: ReportSources) -> Iterator[str]:
-    budgeted = bool(_paid(sources))
+    budgeted = bool(sources.paid)
     yield "The plan was agreed before the first round; this run measured none of its settings on documents."
     if sources.stop != _ROUNDS:
         how = "with noise, as a part of epsilon" if budgeted else "without noise"
@@ -199,7 +195,7 @@ def _failure(sources: ReportSources, worst: Mapping[str, Any] | None) -> Iterato
                 f"The limit itself may fail, for each {_EACH[budget.unit]} {chance}. Then nothing limits what the model tells "
                 "of it: it may be read whole."
             )
-    claims = _claims(sources)
+    claims = claims_of(sources.profile, sources.cohort)
     helped = [one.colluding for one in claims if one.against == "coordinator"]
     if helped:
         most = max(helped)
@@ -210,13 +206,6 @@ def _failure(sources: ReportSources, worst: Mapping[str, Any] | None) -> Iterato
     yield from read
     if not (helped or read):
         yield "Nothing stands between the documents and those who take part: what is read above is what there is to read."
-
-
-def _claims(sources: ReportSources) -> frozenset[Claim]:
-    members = sources.everybody or sources.members
-    least = max(sources.profile.minimum_parties, 2)
-    names = members if len(members) >= least else tuple(f"party {n}" for n in range(least))
-    return claims_of(sources.profile, cohort_of(sources.profile, names))
 
 
 def _not_covered(
