@@ -97,8 +97,15 @@ def _trained(
         "training": {"rounds": rounds, "held_out": 0.1},
         "vocabulary": {"min_documents": 1, "max_share": 1.0, "most_candidates": 1000},
     }
+    return made_run(path, parties, tables, with_content=with_content)
+
+
+def made_run(
+    path: Path, parties: Mapping[str, Corpus], tables: Mapping[str, Any], *, with_content: bool = True, **roles: Any
+) -> RunFolder:
+    """A recorded run over these documents of the plan that these tables say."""
     folder = begin(path, plan_from_tables(tables, "a test"), parties, with_content=with_content)
-    train(folder, Unwatched())
+    train(folder, Unwatched(), **roles)
     return folder
 
 

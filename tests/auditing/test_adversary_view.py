@@ -13,7 +13,7 @@ import pytest
 
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.recorded import granted_to, serials_of, view_of
-from securetm.auditing.views import AdversaryView, Message, NotGranted, questions_in
+from securetm.auditing.views import AdversaryView, NotGranted, questions_in
 from securetm.contracts import Adversary
 from securetm.errors import Mistake
 
@@ -127,9 +127,3 @@ def test_questions_are_read_with_their_terms(recorded: Recorded) -> None:
         assert [one.question for one in known.values()] == ["train"] * 3
         assert [one.number for one in known.values()] == [0, 1, 2]
         assert all((one.terms.grid > 0) is grid for one in known.values())
-
-
-def test_messages_are_what_they_say() -> None:
-    message = Message(1, "answer", "north", "coordinator", b"")
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        message.channel = "request"  # type: ignore[misc]

@@ -10,10 +10,12 @@ from typing import cast
 import pytest
 
 import securetm
+from securetm.auditing import attacks
 from securetm.auditing.attack import Attack
-from securetm.auditing.attacks import ATTACKS, attack_called, attack_names
+from securetm.auditing.attacks import ATTACKS, attack_called, attack_names, declared
 from securetm.auditing.runner import audit
 from securetm.errors import NotFound
+from securetm.settings import digest
 from securetm.threats import CHANNELS
 
 from .conftest import write_plan
@@ -84,21 +86,14 @@ def _is_plain_call(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
-@pytest.mark.parametrize("name", attack_names())
-def test_no_attack_reaches_a_folder_or_the_truth(name: str) -> None:
-    module = ATTACKS.find(name).module
-    assert module.rpartition(".")[0] == "securetm.auditing.attacks"
-    assert _offences(FOLDER / f"{module.rpartition('.')[2]}.py") == []
-
-
-@pytest.mark.parametrize("path", sorted((HOUSE / "auditing" / "parts").glob("*.py")), ids=lambda path: path.stem)
-def test_nor_does_what_attacks_are_made_of(path: Path) -> None:
-    assert _offences(path) == []
-
-
-@pytest.mark.parametrize("name", ["attack", "views", "record", "verdicts"])
-def test_nor_do_the_forms_that_they_share_with_the_frame(name: str) -> None:
-    assert _offences(HOUSE / "auditing" / f"{name}.py") == []
+def test_no_attack_reaches_a_folder_or_the_truth() -> None:
+    """Nor does what attacks are made of, nor the forms that they share with the frame."""
+    modules = {ATTACKS.find(name).module for name in attack_names()}
+    assert {module.rpartition(".")[0] for module in modules} == {"securetm.auditing.attacks"}
+    shared = [HOUSE / "auditing" / f"{name}.py" for name in ("attack", "views", "record", "verdicts")]
+    own = [FOLDER / f"{module.rpartition('.')[2]}.py" for module in modules]
+    for path in (*own, *shared, *(HOUSE / "auditing" / "parts").glob("*.py")):
+        assert _offences(path) == [], path
 
 
 @pytest.mark.parametrize(
@@ -120,18 +115,17 @@ def test_the_check_would_see_it(tmp_path: Path, line: str) -> None:
     assert _offences(path)
 
 
-@pytest.mark.parametrize("name", attack_names())
-def test_every_attack_says_what_it_is(name: str) -> None:
-    attack = attack_called(name)
-    assert isinstance(attack, Attack)
-    assert attack.name == name
-    for text in (attack.title, attack.citation, attack.cost, attack.given):
-        assert len(text) > 10
-    assert set(attack.needs) | set(attack.either) <= set(CHANNELS)
-    assert attack.needs
-    assert attack.models
-    assert attack.measures
-    assert all(unit for unit in attack.measures.values())
+def test_every_attack_says_what_it_is_and_what_it_tests_can_be_read_off_its_file() -> None:
+    for name in attack_names():
+        attack = attack_called(name)
+        assert isinstance(attack, Attack)
+        assert attack.name == name
+        assert all(len(text) > 10 for text in (attack.title, attack.citation, attack.cost, attack.given)), name
+        assert set(attack.needs) | set(attack.either) <= set(CHANNELS)
+        assert attack.needs
+        assert attack.models
+        assert all(attack.measures.values())
+        assert (declared(name, "allowed") is None) == (attack.allowed is None)
 
 
 STRANGER = '''
@@ -188,3 +182,30 @@ def test_an_unknown_attack_is_said_with_those_there_are() -> None:
     with pytest.raises(NotFound, match="no attack called 'magic'") as caught:
         attack_called("magic")
     assert "gradient_inversion" in caught.value.advice()
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("ATTACK = Attack(name='a', allowed=limit)", True),
+        ("ATTACK = Attack(name='a', allowed=None)", False),
+        ("ATTACK = replace(OF_NOISE, name='a')", True),
+        ("ATTACK = replace(OF_TRAFFIC, name='a')", False),
+        ("ATTACK: Attack = Attack(name='a', allowed=limit)", None),
+        ("ATTACK = Attack(**parts)", None),
+        ("ATTACK = made('a')", None),
+        ("ATTACK = replace(places.ATTACK, name='a')", None),
+        ("ATTACK = Attack(name='a')\nATTACK = replace(ATTACK, allowed=limit)", None),
+    ],
+)
+def test_what_a_file_does_not_say_plainly_is_asked_of_the_attack(
+    source: str, said: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a test of an epsilon is not counted, and all of them together err more often than they say."""
+    module = f"strangers_{digest([source]).hex()[:8]}"
+    head = "from securetm.auditing.attacks.{0} import {1}\n"
+    imports = head.format("many_runs", "MANY_RUN_EPSILON as OF_NOISE") + head.format("traffic", "TRAFFIC as OF_TRAFFIC")
+    (tmp_path / f"{module}.py").write_text(imports + source)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = attacks._said(module, "ATTACK", "allowed")
+    assert (found is attacks._UNSAID) if said is None else (found is not None) == said

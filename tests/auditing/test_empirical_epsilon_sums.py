@@ -14,14 +14,12 @@ import numpy as np
 import pytest
 
 from securetm.auditing.attack import Estimate, GroundTruth, Proportion, Score
+from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.many_runs import (
     DIRECT,
     GAUSSIAN,
     NUMBERS,
     CanarySumSource,
-    attack,
-    judge,
-    pose,
 )
 from securetm.auditing.views import AdversaryView, PublicFacts
 from securetm.contracts import Cohort, Rows, Terms
@@ -41,7 +39,12 @@ WORDS = tuple(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(60))
 FEW, MANY = 80_000, 400_000
 AT = 0.9998  # a plan of five claims at 99.9 %
 GAUSSIANS = ("dp-central", "dp-distributed", "dp-local", "fortress")
-PAIRS = [(profile, model) for profile in GAUSSIANS for model in ("lda", "prodlda")]  # counts, and gradients on a grid
+MODELS = ("lda", "prodlda")  # counts, and gradients on a grid
+PAIRS = [
+    pytest.param(profile, model, marks=() if model == MODELS[place % 2] else pytest.mark.slow)
+    for place, profile in enumerate(GAUSSIANS)
+    for model in MODELS
+]
 
 
 @pytest.fixture
@@ -65,15 +68,16 @@ def public(tmp_path: Path) -> Callable[..., PublicFacts]:
     return facts
 
 
-def _tried(facts: PublicFacts, runs: int, confidence: float = AT) -> tuple[Score, Score]:
+def _tried(facts: PublicFacts, runs: int, name: str = "many_run_epsilon", confidence: float = AT) -> tuple[Score, Score]:
     """What the attack is worth, and what it makes of the same sums in a random order."""
-    effort = {"rounds": 1, "runs": runs}
+    effort, tried = {"rounds": 1, "runs": runs}, attack_called(name)
+    assert tried.pose is not None
     truth = GroundTruth(WORDS, {}, {}, confidence=confidence, public=facts)
-    posed = pose(truth, effort, np.random.default_rng(0))
+    posed = tried.pose(truth, effort, np.random.default_rng(0))
     view = AdversaryView(adversary(), facts, {"request": ()}, WORDS, question=posed.question)
     chance = replace(view, question=posed.redrawn(np.random.default_rng(1)))
     truth = replace(truth, answer=posed.answer)
-    told, control = (judge(attack(one, effort), truth) for one in (view, chance))
+    told, control = (tried.judge(tried.attack(one, effort), truth) for one in (view, chance))
     return told, control
 
 
@@ -172,6 +176,35 @@ def test_words_behind_half_the_noise_are_refuted(public: Callable[..., PublicFac
     facts = public("iftm")
     assert CanarySumSource.of_training(facts, WORDS).claimed.epsilon == pytest.approx(8.0)
     assert _shown(_tried(facts, MANY)[0].measures, DIRECT).low > 1.1
+
+
+# ---- other questions ------------------------------------------------------------------------------------------------
+
+
+STARTING = {"training_start": "moments", "training_vectors": "none", "training_rounds": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "model", "settings"),
+    [
+        ("many_run_pairs", "dp-central", "lda-vi", STARTING),
+        ("many_run_words", "dp-central", "lda", {}),
+        ("many_run_words", "dp-distributed", "lda", {}),
+    ],
+)
+def test_pairs_and_sums_of_words_show_most_of_their_epsilon_and_no_more(
+    public: Callable[..., PublicFacts], name: str, profile: str, model: str, settings: Mapping[str, Any]
+) -> None:
+    assert 0.3 < _shown(_tried(public(profile, model, **settings), 40_000, name)[0].measures, GAUSSIAN).low < 1.0
+
+
+def test_the_pairs_claim_their_own_share_of_the_budget(public: Callable[..., PublicFacts]) -> None:
+    few, many = (public("dp-central", "lda-vi", **STARTING, training_start_share=share) for share in (0.1, 0.5))
+    claimed = [CanarySumSource.of_start(one, WORDS).claimed.epsilon for one in (few, many)]
+    budget = few.agreement.budget
+    assert budget is not None
+    assert all(one is not None and 0 < one < budget.epsilon for one in claimed)
+    assert sorted(claimed) == claimed
 
 
 # ---- other faults, and no noise at all ------------------------------------------------------------------------------

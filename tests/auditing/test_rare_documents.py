@@ -27,18 +27,15 @@ from securetm.auditing.attacks.rare_documents import (
     topic_probabilities,
     topics_of,
 )
-from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
-from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.recorded import view_of
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, begin
+from securetm.federation.folder import RunFolder
 from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import TRAIN
-from securetm.federation.simulation.simulation import train
-from securetm.plans.recommend import plan_from_tables
-from securetm.stages import Unwatched
 
-from .conftest import PARTIES, adversary
+from .conftest import PARTIES, adversary, made_run
+from .tried import scored, share
 
 ATTACK = attack_called("rare_documents")
 ROUNDS = 14
@@ -76,9 +73,7 @@ def _run(place: Path, parties: Mapping[str, Corpus], profile: str, model: str) -
         "tokeniser": {"numbers": True, "pattern": r"\w+"},
         "vocabulary": {"min_documents": 1, "max_share": 1.0, "most_candidates": 3000},
     }
-    folder = begin(place / f"{profile}-{model}", plan_from_tables(tables, "a test"), parties, with_content=True)
-    train(folder, Unwatched())
-    return folder
+    return made_run(place / f"{profile}-{model}", parties, tables)
 
 
 def guessed(folder: RunFolder, *, chance: bool = False) -> tuple[WordGroups, ...]:
@@ -88,15 +83,7 @@ def guessed(folder: RunFolder, *, chance: bool = False) -> tuple[WordGroups, ...
 
 
 def judged(folder: RunFolder, *, chance: bool = False) -> Score:
-    return ATTACK.judge(
-        guessed(folder, chance=chance), ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
-    )
-
-
-def share(found: Score, measure: str) -> float:
-    worth = found.measures[measure]
-    assert isinstance(worth, Proportion)
-    return worth.hits / worth.of
+    return scored(folder, "rare_documents", EFFORT, adversary(), 3 * chance)
 
 
 def codes_by_sentence(folder: RunFolder, words: np.ndarray) -> list[tuple[int, ...]]:

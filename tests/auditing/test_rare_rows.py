@@ -11,12 +11,9 @@ import pytest
 
 from securetm.auditing.attacks.rare_rows import COMPANIONS, FOUND, LINKED
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation.simulation import train
-from securetm.plans.recommend import plan_from_tables
-from securetm.stages import Unwatched
+from securetm.federation.folder import RunFolder
 
-from .conftest import PARTIES
+from .conftest import PARTIES, made_run
 from .tried import tried
 
 EFFORT = {"rounds": 2, "words": 3000}
@@ -51,9 +48,7 @@ def _run(place: Path, parties: Mapping[str, Corpus], profile: str, trained: Mapp
         "vocabulary": {"source": "file", "file": str(words)},
         "origins": {"vocabulary": "made up"},
     }
-    folder = begin(place / profile, plan_from_tables(tables, "a test"), parties, with_content=True)
-    train(folder, Unwatched())
-    return folder
+    return made_run(place / profile, parties, tables)
 
 
 def test_a_masked_sum_shows_which_rare_words_stand_in_one_document(parties: Mapping[str, Corpus], tmp_path: Path) -> None:

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from securetm.auditing.attack import Estimate, GroundTruth
-from securetm.auditing.attacks import attack_called
-from securetm.auditing.attacks.many_runs import GAUSSIAN
 from securetm.auditing.attacks.vocabulary import TOLD, TOLD_RIGHT, AskedWords, allowed_of_told, surely_there
-from securetm.auditing.views import AdversaryView, PublicFacts, ReadVector, RoundQuestion
+from securetm.auditing.views import ReadVector, RoundQuestion
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, begin
+from securetm.federation.folder import RunFolder
 from securetm.federation.questions import JOINT
-from securetm.federation.simulation.simulation import train
 from securetm.models.questions.word_sketch import packed
 from securetm.models.questions.word_sums import CELLS, OPEN, WordSums, opening
-from securetm.plans.agreement import agree
-from securetm.plans.recommend import plan_from_tables, read_plan
-from securetm.stages import Unwatched
 from securetm.testing.query_laws import summed
 
-from .conftest import PARTIES, adversary
+from .conftest import PARTIES, made_run
 from .tried import tried
 
 EFFORT = {"rounds": 1, "words": 60}
@@ -53,9 +46,7 @@ def _run(place: Path, parties: Mapping[str, Corpus], profile: str) -> RunFolder:
         "training": {"rounds": 1},
         "vocabulary": {"min_documents": 1, "max_share": 1.0},
     }
-    folder = begin(place / profile, plan_from_tables(tables, "a test"), parties, with_content=True)
-    train(folder, Unwatched())
-    return folder
+    return made_run(place / profile, parties, tables)
 
 
 @pytest.mark.slow
@@ -94,31 +85,3 @@ def test_noise_in_the_sums_of_a_run_hides_them(parties: Mapping[str, Corpus], tm
         == allowed_of_told(TOLD_RIGHT, Budget(Unit.DOCUMENT, 1.0, 1e-5))
         == 1.0
     )
-
-
-@pytest.fixture
-def facts(tmp_path: Path) -> Callable[[str], PublicFacts]:
-    (tmp_path / "words.txt").write_text("\n".join(FREQUENT))
-
-    def made(profile: str) -> PublicFacts:
-        listed = {"vocabulary.source": "file", "origins.vocabulary": "made up", "vocabulary.file": str(tmp_path / "words.txt")}
-        return PublicFacts(PARTIES, agree(read_plan(None, {"profile": profile, "model.name": "lda", **listed})))
-
-    return made
-
-
-def _shown(public: PublicFacts, runs: int) -> Estimate:
-    attack, effort = attack_called("many_run_words"), {"rounds": 1, "runs": runs}
-    assert attack.pose is not None
-    posed = attack.pose(GroundTruth(FREQUENT, {}, {}, public=public), effort, np.random.default_rng(0))
-    view = AdversaryView(adversary(), public, {"request": ()}, FREQUENT, question=posed.question)
-    truth = GroundTruth(FREQUENT, {}, {}, confidence=0.9998, public=public, answer=posed.answer)
-    found = attack.judge(attack.attack(view, effort), truth).measures[GAUSSIAN]
-    assert isinstance(found, Estimate)
-    return found
-
-
-@pytest.mark.parametrize("profile", ["dp-central", "dp-distributed"])
-def test_a_sum_of_words_shows_most_of_its_epsilon_and_no_more(profile: str, facts: Callable[[str], PublicFacts]) -> None:
-    found = _shown(facts(profile), 40_000)
-    assert 0.3 < found.low < 1.0

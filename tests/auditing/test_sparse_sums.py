@@ -8,19 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from securetm.auditing.attack import Proportion, Score
+from securetm.auditing.attack import Score
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.vocabulary import EXACT, ONE, WHOSE_COUNTS, owners
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import questions_of, view_of
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation.simulation import train
-from securetm.plans.recommend import plan_from_tables
-from securetm.stages import Unwatched
+from securetm.federation.folder import RunFolder
 
-from .conftest import PARTIES, Recorded, adversary
+from .conftest import PARTIES, Recorded, adversary, made_run
+from .tried import counted, share
 
 ATTACK = attack_called("sparse_sums")
 
@@ -38,9 +36,7 @@ def _run(path: Path, parties: Mapping[str, Corpus], profile: str) -> RunFolder:
         "training": {"rounds": 2, "held_out": 0.1},
         "vocabulary": {"min_documents": 1, "max_share": 1.0, "most_candidates": 1000},
     }
-    folder = begin(path, plan_from_tables(tables, "a test"), parties, with_content=True)
-    train(folder, Unwatched())
-    return folder
+    return made_run(path, parties, tables)
 
 
 def tried(folder: RunFolder, *, helpers: int = 0, chance: bool = False) -> Score:
@@ -51,16 +47,6 @@ def tried(folder: RunFolder, *, helpers: int = 0, chance: bool = False) -> Score
     truth = ground_truth_of(folder, questions_of(folder, ATTACK.questions, 2).values())
     truth = replace(truth, helpers=tuple(one.name for one in view.insiders))
     return ATTACK.judge(ATTACK.attack(of_chance(view, 3) if chance else view, {"rounds": 2}), truth)
-
-
-def counted(found: Score, measure: str) -> Proportion:
-    worth = found.measures[measure]
-    assert isinstance(worth, Proportion)
-    return worth
-
-
-def share(found: Score, measure: str) -> float:
-    return counted(found, measure).hits / counted(found, measure).of
 
 
 def test_a_masked_sum_shows_one_partys_counts_and_not_its_name(counts: Mapping[str, RunFolder]) -> None:

@@ -1,22 +1,36 @@
-"""Somebody who listens to encrypted connections: what lengths tell, and that nothing but lengths can be read."""
+"""Somebody who listens to encrypted connections: what lengths and times tell, also of runs over a real network."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from securetm.auditing.attack import Proportion, Score
 from securetm.auditing.attacks import attack_called
-from securetm.auditing.attacks.traffic import FOUND, ORDERED
+from securetm.auditing.attacks.traffic import ANSWERS, FOUND, ORDERED
+from securetm.auditing.ground_truth import ground_truth_of
 from securetm.auditing.judging import of_chance
-from securetm.auditing.recorded import view_of
+from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.roles import RECORD, CountWords, counted
 from securetm.auditing.runner import audit
-from securetm.auditing.views import SIZES, AdversaryView
+from securetm.auditing.views import SIZES, AdversaryView, NotTestable
+from securetm.corpus.corpus import Corpus
+from securetm.federation.folder import RunFolder, begin
+from securetm.federation.questions import TRAIN
+from securetm.federation.simulation.simulation import make_party, train
+from securetm.federation.store import write_json
+from securetm.stages import Unwatched
 
+from ..federation.clocked import Overheard
+from ..federation.conftest import corpora, five  # noqa: F401 - fixtures
+from ..federation.private import private_plan
 from .conftest import PARTIES, Recorded, adversary, texts, write_plan
 
 LISTENER = adversary("network observer", "network_observer")
-ATTACK = attack_called("traffic")
+TRAFFIC = attack_called("traffic")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +43,7 @@ def unequal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def listened(recorded: Recorded, profile: str) -> AdversaryView:
-    return view_of(recorded(profile, 25), LISTENER, ATTACK, 3)
+    return view_of(recorded(profile, 25), LISTENER, TRAFFIC, 3)
 
 
 def test_a_message_on_this_channel_is_its_length_and_nothing_else(recorded: Recorded) -> None:
@@ -77,3 +91,82 @@ def test_the_control_has_the_same_lengths_at_other_messages(recorded: Recorded) 
     before, after = ([message.content for message in one.messages(SIZES)] for one in (view, chance))
     assert sorted(before) == sorted(after)
     assert before != after
+
+
+# ---- times -----------------------------------------------------------------------------------------------------------
+
+
+ANSWER_TIMES = attack_called("answer_times")
+TIMED = 22
+
+
+@dataclass
+class ByClock:
+    """Parties that are asked one after the other; the time of each reply is that of its party's own clock."""
+
+    parties: Mapping[str, Overheard]
+    arrivals: dict[str, float] = field(default_factory=dict)
+
+    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes]]:
+        del most
+        for name, message in requests.items():
+            begun = self.parties[name].hands.at
+            reply = self.parties[name].handle(message)
+            self.arrivals[name] = self.parties[name].hands.at - begun
+            yield name, reply
+
+    def present(self) -> frozenset[str]:
+        return frozenset(self.parties)
+
+    def close(self) -> None:
+        for party in self.parties.values():
+            party.close()
+
+
+def timed(corpora: Mapping[str, Corpus], folder: Path, *, waiting: bool) -> RunFolder:  # noqa: F811
+    """A run with a budget whose transcript has times; without waiting, answers leave as soon as they are there."""
+    folder.mkdir()
+    run = begin(folder / "run", private_plan(folder, "dp-distributed", training__rounds=TIMED), corpora, with_content=True)
+    counts = {name: CountWords() for name in run.members}
+    parties = ByClock({name: Overheard(counted(make_party(run, name), counts[name]), waiting=waiting) for name in run.members})
+    train(run, Unwatched(), parties=parties, arrivals=parties.arrivals)
+    write_json(run.path / RECORD, {name: count.words for name, count in counts.items()})
+    return run
+
+
+def by_times(run: RunFolder, *, chance: bool = False) -> Score:
+    view = view_of(run, LISTENER, ANSWER_TIMES, TIMED)
+    truth = ground_truth_of(run, questions_of(run, (TRAIN,), TIMED).values())
+    return ANSWER_TIMES.judge(ANSWER_TIMES.attack(of_chance(view, 1) if chance else view, {}), truth)
+
+
+def hit_share(score: Score) -> float:
+    found = score.measures[ANSWERS]
+    assert isinstance(found, Proportion)
+    assert found.of >= 30
+    return found.hits / found.of
+
+
+def test_without_a_beat_times_tell_how_much_was_sampled(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
+    run = timed(five, tmp_path / "at once", waiting=False)
+    assert hit_share(by_times(run)) > 0.8  # the clock counts documents, and the judge their words
+    assert 0.2 < hit_share(by_times(run, chance=True)) < 0.8
+
+
+def test_with_a_beat_times_are_no_better_than_chance(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
+    run = timed(five, tmp_path / "at an interval", waiting=True)
+    assert 0.2 < hit_share(by_times(run)) < 0.8
+
+
+def test_a_simulation_has_no_times(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
+    run = begin(tmp_path / "run", private_plan(tmp_path, "dp-distributed", training__rounds=2), five, with_content=True)
+    train(run, Unwatched())
+    with pytest.raises(NotTestable, match="no time was recorded"):
+        ANSWER_TIMES.attack(view_of(run, LISTENER, ANSWER_TIMES, 2), {})
+
+
+def test_a_run_that_nobody_counted_cannot_be_judged(five: Mapping[str, Corpus], tmp_path: Path) -> None:  # noqa: F811
+    run = timed(five, tmp_path / "not counted", waiting=False)
+    (run.path / RECORD).unlink()
+    with pytest.raises(NotTestable, match="nobody knows"):
+        by_times(run)

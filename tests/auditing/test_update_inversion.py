@@ -1,30 +1,26 @@
-"""A party reads the sum out of how the shared weights move: documents behind plain steps, signs and links behind Adam's."""
+"""What a party reads out of how the shared weights move, and a coordinator out of what a party trained alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from securetm.auditing.attack import Proportion, Score
+from securetm.auditing.attack import Score
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.update_inversion import gradient_behind
-from securetm.auditing.ground_truth import ground_truth_of
-from securetm.auditing.judging import of_chance
 from securetm.auditing.parts.reconstruction_scores import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER
-from securetm.auditing.recorded import questions_of, view_of
+from securetm.auditing.recorded import view_of
 from securetm.auditing.views import AdversaryView
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, begin
-from securetm.federation.simulation.simulation import train
+from securetm.federation.folder import RunFolder
 from securetm.models.gradients import OPTIMISERS, optimiser_moments, optimiser_step
-from securetm.plans.recommend import plan_from_tables
-from securetm.stages import Unwatched
 
-from .conftest import Recorded, adversary
+from .conftest import PARTIES, Recorded, adversary, made_run, texts
+from .tried import counted, scored, share
 
 EFFORT = {"rounds": 3, "steps": 2}
 
@@ -36,9 +32,7 @@ def trained(path: Path, parties: Mapping[str, Corpus], **model: Any) -> RunFolde
         "training": {"rounds": 3, "held_out": 0.1},
         "vocabulary": {"min_documents": 1, "max_share": 1.0},
     }
-    folder = begin(path / "run", plan_from_tables(tables, "a test"), parties, with_content=True)
-    train(folder, Unwatched())
-    return folder
+    return made_run(path / "run", parties, tables)
 
 
 def eyes(folder: RunFolder) -> AdversaryView:
@@ -46,15 +40,7 @@ def eyes(folder: RunFolder) -> AdversaryView:
 
 
 def read(folder: RunFolder, *, chance: bool = False) -> Score:
-    attack, view = attack_called("update_inversion"), eyes(folder)
-    truth = ground_truth_of(folder, questions_of(folder, attack.questions, EFFORT["rounds"]).values())
-    return attack.judge(attack.attack(of_chance(view, 1) if chance else view, EFFORT), truth)
-
-
-def share(judged: Score, measure: str) -> float:
-    worth = judged.measures[measure]
-    assert isinstance(worth, Proportion)
-    return worth.hits / worth.of if worth.of else 0.0
+    return scored(folder, "update_inversion", EFFORT, adversary("party"), int(chance))
 
 
 def test_a_party_sees_nothing_but_its_own_questions(recorded: Recorded) -> None:
@@ -65,9 +51,8 @@ def test_a_party_sees_nothing_but_its_own_questions(recorded: Recorded) -> None:
 
 def test_plain_steps_give_whole_documents_away(tmp_path: Path, parties: Mapping[str, Corpus]) -> None:
     judged = read(trained(tmp_path, parties, optimiser="sgd", learning_rate=0.05))
-    found = judged.measures[EXACT]
-    assert isinstance(found, Proportion)
-    assert (found.hits >= 36, found.of) == (True, 40)
+    assert counted(judged, EXACT).hits >= 36
+    assert counted(judged, EXACT).of == 40
     assert min(share(judged, PRECISION), share(judged, RECALL)) >= 0.95
 
 
@@ -98,3 +83,57 @@ def test_the_gradient_behind_a_step_is_within_its_error(optimiser: str) -> None:
     assert (off <= 3 * undone.errors).mean() > 0.99
     assert np.sum(undone.errors < 0.1 * np.abs(gradient)) > 1000
     assert undone.blur == np.median(undone.errors[undone.values != 0] / np.abs(undone.values[undone.values != 0]))
+
+
+# ---- after several epochs at home ------------------------------------------------------------------------------------
+
+
+Made = Callable[..., RunFolder]
+
+
+@pytest.fixture(scope="module")
+def small() -> Mapping[str, Corpus]:
+    """Parties with fewer documents than the first layer is wide."""
+    return {name: Corpus.from_strings(texts(30, seed), name=name) for seed, name in enumerate(PARTIES)}
+
+
+@pytest.fixture(scope="module")
+def made(small: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Made:
+    def run(profile: str = "open", **model: Any) -> RunFolder:
+        tables = {
+            "profile": profile,
+            "model": {"name": "prodlda", "n_topics": 5, "hidden": 100, "batch": 10, "local_epochs": 3, **model},
+            "training": {"rounds": 1, "held_out": 0.1},
+            "vocabulary": {"min_documents": 1, "max_share": 1.0, "most_candidates": 1000},
+        }
+        return made_run(tmp_path_factory.mktemp("run") / "run", small, tables)
+
+    return run
+
+
+def read_epochs(folder: RunFolder, *, chance: bool = False, answers: int = 5) -> Score:
+    return scored(folder, "local_epochs", {"rounds": 1, "answers": answers}, adversary(), int(chance))
+
+
+def test_plain_steps_over_whole_epochs_still_give_documents_away(made: Made) -> None:
+    judged = read_epochs(made(optimiser="sgd", learning_rate=0.5))
+    assert share(judged, EXACT) >= 0.7
+    assert share(judged, PRECISION) == share(judged, RECALL) == 1.0
+
+
+def test_adam_leaves_words_and_links_and_no_document(made: Made) -> None:
+    folder = made()
+    judged, chance = read_epochs(folder), read_epochs(folder, chance=True, answers=1)
+    assert share(judged, PRECISION) == share(judged, RECALL) == 1.0
+    assert share(judged, LINKED) >= 0.95
+    assert share(judged, LINKS_FOUND) >= 0.95
+    assert share(judged, TOGETHER) > 0.5
+    assert share(judged, EXACT) == 0.0
+    assert share(chance, LINKED) == share(chance, TOGETHER) == 0.0
+
+
+def test_a_masked_difference_is_no_better_than_chance(made: Made) -> None:
+    folder = made("masked")
+    masked, chance = read_epochs(folder, answers=1), read_epochs(folder, chance=True, answers=1)
+    assert share(masked, EXACT) == share(masked, LINKED) == share(masked, TOGETHER) == 0.0
+    assert masked.measures[PRECISION] == chance.measures[PRECISION]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from securetm.auditing.attack import GroundTruth, Proportion, Score
+from securetm.auditing.attack import GroundTruth, Score
 from securetm.auditing.attacks import attack_called
 from securetm.auditing.attacks.vocabulary import GIVEN_AWAY, HELD, RIGHT, WHOSE, tabled
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
@@ -18,6 +18,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
 
 from .conftest import PARTIES, Recorded, adversary
+from .tried import counted, share
 
 ATTACK = attack_called("vocabulary_leakage")
 
@@ -34,17 +35,6 @@ def true(folder: RunFolder, helpers: int = 0) -> GroundTruth:
 
 def judged(view: AdversaryView, truth: GroundTruth) -> Score:
     return ATTACK.judge(ATTACK.attack(view, {"rounds": 1}), truth)
-
-
-def counted(found: Score, measure: str) -> Proportion:
-    worth = found.measures[measure]
-    assert isinstance(worth, Proportion)
-    return worth
-
-
-def share(found: Score, measure: str) -> float:
-    worth = counted(found, measure)
-    return worth.hits / worth.of
 
 
 def holders(parties: Mapping[str, Corpus], words: tuple[str, ...]) -> np.ndarray:

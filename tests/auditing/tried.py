@@ -21,6 +21,27 @@ from securetm.federation.folder import RunFolder
 EYES = Adversary("coordinator", "honest-but-curious", ("request", "answer", "sealed", "total", "vocabulary"), 4)
 
 
+def counted(score: Score, measure: str) -> Proportion:
+    """Hits and tries of a measure that counts."""
+    found = score.measures[measure]
+    assert isinstance(found, Proportion)
+    return found
+
+
+def share(score: Score, measure: str) -> float:
+    """Hits among tries; 0 where nothing could be tried."""
+    found = counted(score, measure)
+    return found.hits / found.of if found.of else 0.0
+
+
+def scored(folder: RunFolder, name: str, effort: Mapping[str, int], who: Adversary, chance: int = 0) -> Score:
+    """What the attack is worth on this run, or on random numbers of this seed."""
+    attack = attack_called(name)
+    view = view_of(folder, who, attack, effort["rounds"])
+    truth = ground_truth_of(folder, questions_of(folder, attack.questions, effort["rounds"]).values())
+    return attack.judge(attack.attack(of_chance(view, chance) if chance else view, effort), truth)
+
+
 @dataclass(frozen=True)
 class Tried:
     """What the attack reached, and what it made of random numbers."""
@@ -32,16 +53,13 @@ class Tried:
 
     def share(self, measure: str, *, by_chance: bool = False) -> float:
         """Hits among tries; there must have been some to try."""
-        counted = (self.chance if by_chance else self.told).measures[measure]
-        assert isinstance(counted, Proportion)
-        assert counted.of
-        return counted.hits / counted.of
+        score = self.chance if by_chance else self.told
+        assert counted(score, measure).of
+        return share(score, measure)
 
     def hits(self, measure: str) -> int:
         """How often it succeeded."""
-        counted = self.told.measures[measure]
-        assert isinstance(counted, Proportion)
-        return counted.hits
+        return counted(self.told, measure).hits
 
     def bounded(self, measure: str) -> Estimate:
         """A measure with an interval of its own."""

@@ -1,4 +1,4 @@
-"""What a lying coordinator sends to the parties of a real run is refused by name, and what is not refused is said."""
+"""What parties must refuse: sums below the least number of documents, and each lie of a coordinator, by its name."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from securetm.aggregation.masked.round import MaskedPartyRound
 from securetm.answers.block_sums import PartialSum
 from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.record import RefusalRecord
-from securetm.auditing.refusals import tried_violations
+from securetm.auditing.refusals import tried_below_minimum, tried_violations
 from securetm.auditing.runner import audit
 from securetm.auditing.runs import Demonstrations
 from securetm.federation.budget.guard import BudgetGuard
+from securetm.federation.party import state as party_state
 from securetm.federation.party.failure_log import FailureLog
 from securetm.federation.party.party import Party
 from securetm.federation.refusal_errors import BadState
@@ -253,3 +254,44 @@ def test_threats_name_the_lies_beside_the_claims_that_are_kept_by_refusing(tmp_p
     assert LIES not in planned["sees only sums"]
     curious = threats_of("masked", folder=tmp_path)["threat_models"][0]["adversaries"][0]
     assert all(LIES not in {each["attack"] for each in one["planned"]} for one in curious["required"])
+
+
+# ---- below the least number of documents -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    words = {"vocabulary.max_share": 1.0, "vocabulary.most_candidates": 1000}
+    return {**settings, **words, "model.n_topics": 5, "model.hidden": 16}
+
+
+def test_both_runs_are_refused_by_name(few_settings: dict[str, Any], tmp_path: Path) -> None:
+    batches, documents = tried_below_minimum("masked", few_settings, tmp_path, Unwatched())
+    assert (batches.refused, batches.reason) == (True, "BelowMinimum")
+    assert (documents.refused, documents.reason) == (True, "TooFewToTakePart")
+    for refusal in (batches, documents):
+        assert refusal.by in PARTIES
+        assert (refusal.documents, refusal.minimum) == (96, 100)  # of all five it would be 120
+        assert refusal.attempt.startswith("24 documents of each of 5 parties")
+        assert refusal.attempt.endswith("96 in a sum over 4 of them")
+
+
+def test_a_run_that_goes_on_is_said_to_go_on(
+    few_settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With parties that do not look how many documents they have."""
+    monkeypatch.setattr(party_state, "check_share", lambda *_: None)
+    batches, documents = tried_below_minimum("masked", few_settings, tmp_path, Unwatched())
+    assert batches.refused
+    assert (documents.refused, documents.by, documents.reason) == (False, "", "")
+
+
+def test_where_any_sum_is_large_enough_nothing_is_begun(few_settings: dict[str, Any], tmp_path: Path) -> None:
+    assert tried_below_minimum("open", few_settings, tmp_path / "none", Unwatched()) == ()
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_profile_that_admits_only_a_public_list_gets_one(few_settings: dict[str, Any], tmp_path: Path) -> None:
+    found = tried_below_minimum("ckks", few_settings, tmp_path, Unwatched())
+    assert [one.reason for one in found] == ["BelowMinimum", "TooFewToTakePart"]
+    assert all(one.refused for one in found)
