@@ -349,15 +349,15 @@ def _counted(found: re.Match[str]) -> str:
 
 
 def _sentence(said: str, steps: list[str], where: str) -> str:
-    """The error of msgspec as a sentence about the file."""
+    """The error of msgspec, or of a record that contradicts itself, as a sentence about the file."""
     if found := re.fullmatch(r"Object missing required field `(\w+)`", said):
-        return f"`{found[1]}` in {', '.join((where, *steps))} is missing"
+        return f"`{found[1]}` in {_place(where, steps)} is missing"
     if found := re.fullmatch(r"Object contains unknown field `(.*)`", said):
-        return f"there is no field called {found[1]!r} in {', '.join((where, *steps))}"
+        return f"there is no field called {found[1]!r} in {_place(where, steps)}"
     if found := re.fullmatch(r"(`\w+`) (.*)", said):
-        return f"{found[1]} in {', '.join((where, *steps))} {found[2]}"
+        return f"{found[1]} in {_place(where, steps)} {found[2]}"
     *way, name = steps or ["it"]
-    place = ", ".join((where, *way))
+    place = _place(where, way)
     if found := re.fullmatch(r"Expected `([\w |]+)`, got `(\w+)`", said):
         wanted = " or ".join(_KINDS.get(kind, kind) for kind in found[1].split(" | "))
         return f"`{name}` in {place} is {_KINDS.get(found[2], found[2])}; it must be {wanted}"
@@ -367,3 +367,7 @@ def _sentence(said: str, steps: list[str], where: str) -> str:
         wanted = f"one of {', '.join(VERDICTS)}" if name == "verdict" else "a day such as 2026-01-31"
         return f"`{name}` in {place} must be {wanted}"
     return f"`{name}` in {place} does not fit: {said}"
+
+
+def _place(where: str, way: list[str]) -> str:
+    return ", ".join(way if way and where == "the file" else (where, *way))
