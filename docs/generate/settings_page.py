@@ -91,6 +91,8 @@ def _type(kind: Any, field: dataclasses.Field[Any]) -> str:
     """The type, and within which limits."""
     hint = get_type_hints(kind, include_extras=True).get(field.name)
     bare = re.sub(r"Annotated\[((?:[^,\[\]]|\[[^\]]*\])+), .*?\](?=$|, \.\.\.|\])", r"\1", str(field.type))
+    if get_origin(hint) is Annotated and "[" not in bare:  # a limit with a name of its own
+        bare = getattr(get_args(hint)[0], "__name__", str(get_args(hint)[0]))
     limits = [one for one in get_args(hint)[1:] if isinstance(one, Limit)] if get_origin(hint) is Annotated else []
     said = [", ".join(one.known) if one.known else one.said.removeprefix("must be ") for one in limits]
     return ": ".join([bare, *said])

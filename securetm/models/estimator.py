@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from securetm.data_frames import FRAMES, framed
 from securetm.errors import BadSetting, Failed, Mistake, Misuse, NeedsSum, NotFound, SecuretmError
 from securetm.models.given_documents import SPREAD, as_documents, numbered, over, warn_of_unknown, words_of
 from securetm.models.stored_model import origin_of_model, read_model, read_tokeniser, write_model
-from securetm.settings import require
+from securetm.settings import Limit, above, at_least, require
 
 if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser
@@ -40,7 +40,17 @@ class NotFitted(Misuse, ValueError, AttributeError):
     hint = "call fit(documents) first, or {model}.load(path)"
 
 
-_KINDS = {"int": (Integral, int, "a whole number"), "float": (Real, float, "a number")}  # by their annotation
+_KINDS: dict[Any, tuple[type, str]] = {int: (Integral, "a whole number"), float: (Real, "a number")}
+
+# What the settings of models may be, beside their type; a model names others where it has them.
+Count = Annotated[int, at_least(1)]
+OrNone = Annotated[int, at_least(0)]
+Positive = Annotated[float, above(0)]
+Finite = Annotated[float, Limit(lambda value: 0 < value < np.inf, "must be positive and finite")]
+Fraction = Annotated[float, Limit(lambda value: 0 <= value < 1, "must be at least 0 and below 1")]
+Part = Annotated[float, Limit(lambda value: 0 < value <= 1, "must be above 0 and at most 1")]
+Inside = Annotated[float, Limit(lambda value: 0 < value < 1, "must be above 0 and below 1")]
+Smoothing = Annotated[float, Limit(lambda value: 1e-9 <= value < np.inf, "must be at least 1e-9 and finite")]
 
 
 @dataclass(frozen=True)
@@ -90,14 +100,18 @@ class Estimator(TopicModel):
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        """Refuses settings that are not numbers, or not whole numbers; a number of numpy's becomes a plain one."""
-        for setting in fields(self):  # type: ignore[arg-type]  # every model is a dataclass
-            value, (number, kind, named) = getattr(self, setting.name), _KINDS.get(str(setting.type), (object, None, ""))
-            if kind is None:
-                continue
-            if isinstance(value, bool | np.bool_) or not isinstance(value, number):
-                raise BadSetting(type(self).__name__, setting.name, repr(value), f"must be {named}")
-            object.__setattr__(self, setting.name, kind(value))
+        """Refuses settings of another kind or beyond their limits; a number of numpy's becomes a plain one."""
+        where = type(self).__name__
+        for name, (kind, *limits) in _settings_of(type(self)).items():
+            value = getattr(self, name)
+            if kind in _KINDS:
+                number, named = _KINDS[kind]
+                fine = isinstance(value, number) and not isinstance(value, bool | np.bool_)
+                require(fine, where, name, value, f"must be {named}")
+                value = kind(value)
+                object.__setattr__(self, name, value)
+            for limit in limits:
+                require(limit.allows(value), where, name, value, limit.said, limit.known)
 
     @property
     def most_shown_topics(self) -> int:
@@ -408,6 +422,17 @@ def _batches(count: int, size: int, rng: np.random.Generator) -> list[Array] | l
 
 def _per_word(model: TopicModel, state: State, documents: Any) -> float:
     return float(model.log_likelihood(state, documents, documents).sum() / max(documents.counts.sum(), 1))
+
+
+@cache
+def _settings_of(model: type) -> dict[str, tuple[Any, ...]]:
+    """The type of each setting, and its limits."""
+    hints = get_type_hints(model, include_extras=True)
+    named: Any = model  # a dataclass, as every model is
+    return {
+        setting.name: get_args(hint) if get_origin(hint := hints[setting.name]) is Annotated else (hint,)
+        for setting in fields(named)
+    }
 
 
 # ---- scikit-learn, which is imported only where it asks itself ----

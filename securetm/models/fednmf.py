@@ -13,18 +13,20 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numba import njit
 
 from securetm.contracts import Answer, Array, Memory, Public, State
-from securetm.errors import BrokenPromise, check_setting
+from securetm.errors import BrokenPromise
 from securetm.models.batches import shuffled
+from securetm.models.estimator import Count, Finite, Part
 from securetm.models.fixed_order import add_product, add_product_transposed
 from securetm.models.gradients import EpochsQuery, ServerOptimiser
 from securetm.models.mixed_topics import Bags
-from securetm.models.nmf import FactoredTopics, of_length_one, random_topics
+from securetm.models.nmf import FactoredTopics, Weighting, of_length_one, random_topics
+from securetm.settings import Limit
 
 FIRST, SECOND = 32, 256  # units of the critic's two hidden layers
 
@@ -181,6 +183,8 @@ def _subtract(bags: Any, weights: Array, rows: Array, table: Array) -> None:
 _MINE = "fednmf/"  # in the party's memory, beside what others keep there
 _PULL = 30.0  # the longest gradient of the mutual information in a document's topic weights, times the batch's documents
 _MOST = np.float32(1e6)  # a larger weight of a word in a topic is clamped: a coordinator may send anything
+Weight = Annotated[float, Limit(lambda weight: 0 <= weight < np.inf, "must be 0 or above, and finite")]
+Bound = Annotated[float, Limit(lambda bound: 0 < bound <= 50, "must be above 0 and at most 50")]
 
 
 @dataclass(frozen=True)
@@ -196,25 +200,16 @@ class FedNMF(ServerOptimiser, FactoredTopics):
     gradients of the mutual information are clipped.
     """
 
-    weighting: str = "counts"  # of a document's words: counts, log (of 1 + count) or l2 (counts over the length of their row)
-    mutual_information: float = 0.1  # lambda, its weight in the loss; 0: no critic is learned or sent
-    tau: float = 5.0  # the critic's scores are clipped to -tau..tau where a document meets others' topic weights
-    local_epochs: int = 5  # at each party in a round
-    batch: int = 16  # documents in a step
-    learning_rate: float = 0.3  # of a step of topics and topic weights
-    critic_rate: float = 0.05  # of a step of the critic
+    weighting: Weighting = "counts"  # of a document's words: counts, log (of 1 + count) or l2 (counts over their row's length)
+    mutual_information: Weight = 0.1  # lambda, its weight in the loss; 0: no critic is learned or sent
+    tau: Bound = 5.0  # the critic's scores are clipped to -tau..tau where a document meets others' topic weights
+    local_epochs: Count = 5  # at each party in a round
+    batch: Count = 16  # documents in a step
+    learning_rate: Finite = 0.3  # of a step of topics and topic weights
+    critic_rate: Part = 0.05  # of a step of the critic
     name: ClassVar[str] = "fednmf"
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "mutual_information", 0 <= self.mutual_information < np.inf, "must be 0 or above, and finite")
-        check_setting(self, "tau", 0 < self.tau <= 50, "must be above 0 and at most 50")
-        check_setting(self, "local_epochs", self.local_epochs >= 1, "must be at least 1")
-        check_setting(self, "batch", self.batch >= 1, "must be at least 1")
-        check_setting(self, "learning_rate", 0 < self.learning_rate < np.inf, "must be positive and finite")
-        check_setting(self, "critic_rate", 0 < self.critic_rate <= 1, "must be above 0 and at most 1")
 
     # ---- contracts.TopicModel ----
 

@@ -8,7 +8,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 from numba import njit
@@ -16,7 +16,8 @@ from numba import njit
 from securetm.contracts import Answer, Array, Block, ClippedSum, Losses, Memory, State, Terms, Unit
 from securetm.errors import NotFound, check_setting
 from securetm.models.batches import shuffled
-from securetm.models.estimator import Estimator
+from securetm.models.estimator import Count, Estimator, Finite, Fraction, OrNone, Positive
+from securetm.settings import Limit, at_least, one_of
 
 
 class LearnsByEpochs(Protocol):
@@ -123,25 +124,19 @@ SERVER_STEPS = (AVERAGE, ADAM, YOGI, ADAGRAD)
 _MOMENTS, MOMENTS = ("first", "second"), ("server_first", "server_second")
 _ADAPTIVE_RATE = 1e-2
 _MOST = 1e15  # a larger difference of one weight is clamped, so that its square is finite in single precision
+ServerStep = Annotated[str, one_of(*SERVER_STEPS)]
+Rate = Annotated[float, Limit(lambda rate: 0 <= rate < np.inf, "must be positive, or 0 for the usual one")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptimiser:
     """Settings of a model whose parties answer with differences of weights. The model derives from it before `Estimator`."""
 
-    server: str = AVERAGE  # average, adam, yogi or adagrad: the step along the parties' mean difference of weights
-    server_rate: float = 0.0  # of that step; 0: 1 for average, 0.01 for the others
-    server_beta1: float = 0.9  # how much of the first moment a round keeps
-    server_beta2: float = 0.99  # how much of the second moment a round keeps (adam, yogi)
-    server_tau: float = 1e-3  # added to the root of the second moment
-
-    def __post_init__(self) -> None:
-        super().__post_init__()  # type: ignore[misc]  # of `Estimator`
-        check_setting(self, "server", self.server in SERVER_STEPS, f"must be one of {SERVER_STEPS}")
-        check_setting(self, "server_rate", 0 <= self.server_rate < np.inf, "must be positive, or 0 for the usual one")
-        check_setting(self, "server_beta1", 0 <= self.server_beta1 < 1, "must be at least 0 and below 1")
-        check_setting(self, "server_beta2", 0 <= self.server_beta2 < 1, "must be at least 0 and below 1")
-        check_setting(self, "server_tau", 0 < self.server_tau < np.inf, "must be positive and finite")
+    server: ServerStep = AVERAGE  # average, adam, yogi or adagrad: the step along the parties' mean difference of weights
+    server_rate: Rate = 0.0  # of that step; 0: 1 for average, 0.01 for the others
+    server_beta1: Fraction = 0.9  # how much of the first moment a round keeps
+    server_beta2: Fraction = 0.99  # how much of the second moment a round keeps (adam, yogi)
+    server_tau: Finite = 1e-3  # added to the root of the second moment
 
     def server_moments(self, weights: Array) -> dict[str, Array]:
         """The moments at the start: none of the differences is known, and the second moment is tau squared."""
@@ -183,25 +178,18 @@ class GradientModel(ServerOptimiser, Estimator):
     with the difference of its weights.
     """
 
-    n_topics: int = 50  # of the shared model
-    batch: int = 64  # documents of each party in a step
-    learning_rate: float = 2e-3  # of a step
-    beta1: float = 0.9  # of Adam
-    optimiser: str = ADAM  # adam or sgd
-    dtype: str = "float32"  # float32 or float64
-    local_epochs: int = 0  # at each party in a round; 0: a gradient per batch
+    n_topics: Annotated[int, at_least(2)] = 50  # of the shared model
+    batch: Count = 64  # documents of each party in a step
+    learning_rate: Positive = 2e-3  # of a step
+    beta1: Fraction = 0.9  # of Adam
+    optimiser: Annotated[str, one_of(*OPTIMISERS)] = ADAM  # adam or sgd
+    dtype: Annotated[str, one_of("float32", "float64")] = "float32"  # float32 or float64
+    local_epochs: OrNone = 0  # at each party in a round; 0: a gradient per batch
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_epochs: ClassVar[float] = 30.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_setting(self, "n_topics", self.n_topics >= 2, "must be at least 2")
-        check_setting(self, "batch", self.batch >= 1, "must be at least 1")
-        check_setting(self, "learning_rate", self.learning_rate > 0, "must be positive")
-        check_setting(self, "beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
-        check_setting(self, "optimiser", self.optimiser in OPTIMISERS, f"must be one of {OPTIMISERS}")
-        check_setting(self, "dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
-        check_setting(self, "local_epochs", self.local_epochs >= 0, "must not be negative")
         check_setting(self, "server", self.local_epochs > 0 or self.server == AVERAGE, "needs local_epochs of at least 1")
 
     @property

@@ -16,10 +16,10 @@ from numba import njit
 from scipy import sparse
 
 from securetm.contracts import Array, State
-from securetm.errors import BrokenPromise, CountsNotWhole, check_setting
+from securetm.errors import BrokenPromise, CountsNotWhole
 from securetm.models.batches import on_ranges
 from securetm.models.document_noise import mix
-from securetm.models.estimator import Estimator
+from securetm.models.estimator import Count, Estimator
 from securetm.models.noisy_counts import AT_HOME, BY_WORD, NOISED, NoisedCounts, stand_above
 from securetm.models.public_knowledge import public_fits, without_public
 
@@ -307,12 +307,8 @@ _KEPT = (EARLIER, WEIGHT, *NOISED, BY_WORD, AT_HOME)
 class MixedTopics(Estimator):
     """A model whose documents mix topics by shares; its fields are public settings."""
 
-    n_topics: int = 50  # of the shared model
-    threads: int = 1  # changes nothing but the time it takes
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "threads", self.threads >= 1, "must be at least 1")
+    n_topics: Count = 50  # of the shared model
+    threads: Count = 1  # changes nothing but the time it takes
 
     @property
     def starts_public(self) -> bool:

@@ -20,19 +20,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numba import njit
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, Public, State, Terms
-from securetm.errors import BrokenPromise, Failed, check_setting
+from securetm.errors import BrokenPromise, Failed
 from securetm.models.batches import grouped
+from securetm.models.estimator import Count, Inside, Smoothing
 from securetm.models.fixed_order import add_product, overlaps, plus
 from securetm.models.mixed_topics import BagDocuments, Bags, Completion, MixedTopics, kept_fit, without_kept
 from securetm.models.noisy_counts import likely_totals
 from securetm.models.public_knowledge import PublicKnowledge
 from securetm.models.questions.words import total_of
+from securetm.settings import within
 
 # ---- rows of documents ---------------------------------------------------------------------------------------------------
 # A row is the upper half of a symmetric matrix of words x words, row by row: the number of word w with itself is at
@@ -370,6 +372,7 @@ def _together(even: Array, topics: Array, prevalence: Array) -> Array:
 
 
 MOST_TOPICS = 1000
+Topics = Annotated[int, within(0, MOST_TOPICS)]
 MOST_FOUND = 100  # topics, where their number follows from the noise
 MOST_WORDS = 10_000  # 50 million numbers
 _SHOWN = 50  # eigenvalues that are kept
@@ -387,21 +390,14 @@ class Moments(MixedTopics):
     With `n_topics = 0` there are as many topics as the sum shows beyond noise and chance, at least 2.
     """
 
-    n_topics: int = 50  # of the shared model; 0: as many as stand beyond the noise, up to 100
-    alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
-    alone: float = 0.2  # the share of a document's squared row that says which words it holds; the rest says which two
-    passes: int = 60  # over the topics
+    n_topics: Topics = 50  # of the shared model; 0: as many as stand beyond the noise, up to 100
+    alpha: Smoothing = 0.1  # of the symmetric Dirichlet prior of a document's topics
+    alone: Inside = 0.2  # the share of a document's squared row that says which words it holds; the rest says which two
+    passes: Count = 60  # over the topics
     name: ClassVar[str] = "moments"
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 1
     most_rounds: ClassVar[int] = 1  # the answer does not depend on the model: asked again, it is the same
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "n_topics", 0 <= self.n_topics <= MOST_TOPICS, f"must be 0 (by the noise) to {MOST_TOPICS}")
-        check_setting(self, "alpha", 1e-9 <= self.alpha < np.inf, "must be at least 1e-9 and finite")
-        check_setting(self, "alone", 0 < self.alone < 1, "must be above 0 and below 1")
-        check_setting(self, "passes", self.passes >= 1, "must be at least 1")
 
     @property
     def most_shown_topics(self) -> int:

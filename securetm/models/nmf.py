@@ -10,18 +10,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numba import njit
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
-from securetm.errors import BrokenPromise, check_setting
+from securetm.errors import BrokenPromise
 from securetm.models.batches import grouped, on_ranges
+from securetm.models.estimator import Count, Inside
 from securetm.models.fixed_order import overlaps, plus
 from securetm.models.mixed_topics import BagDocuments, Bags, Completion, MixedTopics
 from securetm.models.noisy_counts import NoisedCounts, Totals, likely_counts, public_words
 from securetm.models.public_knowledge import PublicKnowledge
+from securetm.settings import one_of, within
 
 COUNTS, LOG, L2 = 0, 1, 2  # what a word of a document weighs
 _SETTLED = 1e-7  # of the largest topic weight: the solve ends where no weight moves further
@@ -176,6 +178,7 @@ def improve(topics: Array, together: Array, words_of: Array, sweeps: int) -> Non
 
 
 WEIGHTINGS = {"counts": COUNTS, "log": LOG, "l2": L2}
+Weighting = Annotated[str, one_of(*WEIGHTINGS)]
 MOST_TOPICS = 1000
 _MOST = 1e15  # a larger weight of a word in a topic is clamped: a coordinator may send anything
 _PRIOR = 2.0  # words that topics of equal shares weigh as, where a document's other words are predicted
@@ -197,16 +200,10 @@ class FactoredDocuments:
 class FactoredTopics(MixedTopics):
     """A model whose topics are the rows of one non-negative factor, and a document's topic weights those of the other."""
 
-    weighting: str = "l2"  # of a document's words: counts, log (of 1 + count) or l2 (counts over the length of their row)
-    passes: int = 50  # over a document's topics, where their weights do not settle earlier
-    background: float = 0.2  # the share of the words' own frequencies in a document's words, for likelihoods
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
-        check_setting(self, "weighting", self.weighting in WEIGHTINGS, f"must be one of {tuple(WEIGHTINGS)}")
-        check_setting(self, "passes", self.passes >= 1, "must be at least 1")
-        check_setting(self, "background", 0 < self.background < 1, "must be above 0 and below 1")
+    n_topics: Annotated[int, within(1, MOST_TOPICS)] = 50  # of the shared model
+    weighting: Weighting = "l2"  # of a document's words: counts, log (of 1 + count) or l2 (counts over the length of their row)
+    passes: Count = 50  # over a document's topics, where their weights do not settle earlier
+    background: Inside = 0.2  # the share of the words' own frequencies in a document's words, for likelihoods
 
     def factor(self, state: State) -> Array:
         """The topics of a state: topics x words in float64, finite, not negative, and each of length 1 or 0."""
@@ -295,6 +292,7 @@ def random_topics(topics: int, words: int, rng: np.random.Generator) -> Array:
 
 _BY_CHANCE = 8.0  # words that equal shares of noised topics weigh as, if these began at random: seen on titles and snippets
 _HEAVIEST = 1e3  # words by themselves weigh no more
+Weight = Annotated[float, within(0, _HEAVIEST)]
 _UNSEEN = 0.5  # of what a document adds to a word at most: more than was found, so that no word is impossible
 
 
@@ -307,8 +305,8 @@ class NMF(FactoredTopics):
     all documents in one place. A document keeps nothing between rounds.
     """
 
-    sweeps: int = 10  # over the topics in a round, documents' topic weights being fixed
-    alone: float = 0.0  # weight of a document's words by themselves, beside their products with topics: they tell frequencies
+    sweeps: Count = 10  # over the topics in a round, documents' topic weights being fixed
+    alone: Weight = 0.0  # weight of a document's words by themselves, beside their products with topics: they tell frequencies
     equal_rows: bool = False  # each document counts by so much that its row has length 1: no row is short beside its noise
     name: ClassVar[str] = "nmf"
     gains_topics: ClassVar[bool] = True
@@ -316,11 +314,6 @@ class NMF(FactoredTopics):
     federated_rounds: ClassVar[int] = 50
     budget_defaults: ClassVar[Mapping[str, Any]] = {"alone": 0.5, "equal_rows": True}
     budget_rounds: ClassVar[int] = 5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "sweeps", self.sweeps >= 1, "must be at least 1")
-        check_setting(self, "alone", 0 <= self.alone <= _HEAVIEST, f"must be 0 to {_HEAVIEST:g}")
 
     # ---- contracts.TopicModel ----
 

@@ -5,22 +5,23 @@ A token of LDA, or a sentence of SentenceLDA, is a draw. All draws stay at the p
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Domain, Memory, Public, Rows, State, Terms
-from securetm.errors import BrokenPromise, check_setting
+from securetm.errors import BrokenPromise
 from securetm.models.batches import chunks, with_zero
 from securetm.models.document_noise import starts_of
+from securetm.models.estimator import Count, Smoothing
 from securetm.models.mixed_topics import EARLIER, WEIGHT, Completion, MixedTopics
 from securetm.models.noisy_counts import NoisedCounts, behind_noise, likely_after, noised_at_home
+from securetm.settings import within
 
 _MOST_EARLIER = 1e12
 _SPREAD = 0.1  # shape of the noise that makes new topics differ: the smaller, the fewer words stand out
@@ -81,14 +82,9 @@ class CountedTopics(MixedTopics):
 
     gains_topics: ClassVar[bool] = True
 
-    alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
-    eta: float = 0.01  # of a topic's words
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
-        check_setting(self, "alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
-        check_setting(self, "eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
+    n_topics: Annotated[int, within(1, MOST_TOPICS)] = 50  # of the shared model
+    alpha: Smoothing = 0.1  # of the symmetric Dirichlet prior of a document's topics
+    eta: Smoothing = 0.01  # of a topic's words
 
     @abstractmethod
     def smoothed(self, state: State) -> Array:
@@ -319,11 +315,7 @@ class Counting(CountedTopics):
     nor on who holds it: a federation learns what one machine would, count for count.
     """
 
-    sweeps: int = 2  # of draws over all words in a round
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "sweeps", self.sweeps >= 1, "must be at least 1")
+    sweeps: Count = 2  # of draws over all words in a round
 
     @abstractmethod
     def read(self, documents: Any, words: int) -> SampledDocuments:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -12,13 +12,14 @@ from scipy import sparse
 from scipy.special import digamma
 
 from securetm.contracts import Answer, Array, Block, Rows, State, Terms
-from securetm.errors import check_setting
 from securetm.models.batches import on_ranges
 from securetm.models.document_noise import starts_of, uniform
+from securetm.models.estimator import Count
 from securetm.models.lda.counting import Assignments, Counting, CountsQuery, CountTable, RoundFacts, SampledDocuments
 from securetm.models.lda.samplers import LANES, Proposals, choose, draw, lanes_for, proposals_of
 from securetm.models.lda.slots import Slots
 from securetm.models.mixed_topics import BagDocuments, Bags
+from securetm.settings import one_of
 
 
 @njit(cache=True, nogil=True)
@@ -383,6 +384,8 @@ def _draw_tables(topics: Array, draw_ends: Array, noise: Array, alpha: Array) ->
 
 SAMPLERS = ("auto", "gibbs", "mh")
 PRIORS = ("fixed", "symmetric", "learned")
+Sampler = Annotated[str, one_of(*SAMPLERS)]
+Priors = Annotated[str, one_of(*PRIORS)]
 # Up to here a draw over all topics learns more in a second than proposals do. Held-out nats per word on 20 Newsgroups, by Gibbs
 # and by proposals, which had as much time or more: K = 50 -6.69 and -6.77, K = 200 -6.61 and -6.76, K = 1,000 -6.63 and -6.91.
 # The cost of a draw grows with the number of topics, and that of a proposal does not, so beyond it proposals are taken.
@@ -404,15 +407,9 @@ class LDA(Counting):
     budget_rounds: ClassVar[int] = 5
     short_by_pairs: ClassVar[bool] = True
 
-    sampler: str = "auto"  # gibbs, or mh: both draw from the same distribution; auto: whichever learns faster
-    cycles: int = 1  # of mh: pairs of proposals for a token in a sweep
-    priors: str = "fixed"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "sampler", self.sampler in SAMPLERS, f"must be one of {', '.join(SAMPLERS)}")
-        check_setting(self, "priors", self.priors in PRIORS, f"must be one of {', '.join(PRIORS)}")
-        check_setting(self, "cycles", self.cycles >= 1, "must be at least 1")
+    sampler: Sampler = "auto"  # gibbs, or mh: both draw from the same distribution; auto: whichever learns faster
+    cycles: Count = 1  # of mh: pairs of proposals for a token in a sweep
+    priors: Priors = "fixed"
 
     def read(self, documents: Any, words: int) -> SampledDocuments:
         """Each document's words and counts; every token is a draw. Behind noise, every slot is."""

@@ -8,19 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numba import njit
 from scipy.special import digamma
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
-from securetm.errors import check_setting
 from securetm.models.batches import grouped, on_ranges
+from securetm.models.estimator import Count, OrNone, Part
 from securetm.models.fixed_order import plus
 from securetm.models.lda.counting import CountedTopics, earlier_counts
 from securetm.models.mixed_topics import BagDocuments, Bags
 from securetm.models.noisy_counts import Totals, likely_after, noised_at_home
+from securetm.settings import Limit, within
 
 EXPONENTS = "word_exponents"  # the array of a state: the weight of a word is 2 to that power, so that no product is rounded
 _MOST_EXPONENT = 4  # no exponent is further from 0
@@ -195,6 +196,10 @@ def _count(out: Array, begin: int, end: int, words: Array, counts: Array, chance
 _START = 100.0  # shape of the random counts at the start: their mean is 1, their deviation 0.1
 _MOST = 1e15  # a larger count is clamped
 _HEAVIEST = 1e3  # totals weigh no more
+Weight = Annotated[float, within(0, _HEAVIEST)]
+SharesAlpha = Annotated[
+    float, Limit(lambda alpha: alpha == 0 or 1e-9 <= alpha < np.inf, "must be 0 (as alpha) or at least 1e-9, and finite")
+]
 _LEAST = 1e-100  # of a word's probability, relative to its best topic
 
 
@@ -209,13 +214,13 @@ class VariationalLDA(CountedTopics):
     one before.
     """
 
-    passes: int = 100  # over a document, where its shares do not settle earlier
-    batch_size: int = 0  # documents that each party is asked to draw; 0: all of them
-    forgetting: float = 1.0  # the share of the counts of earlier rounds that a round forgets
-    repeats: int = 0  # a word counts at most so often in a document during training; 0: as often as it occurs
-    totals: float = 0.0  # weight of words' totals in the rows of the first round, beside counts: they have less noise then
-    tempering: float = 1.0  # the power of topics' shares of a word in documents: below 1 they hold to them less
-    shares_alpha: float = 0.0  # alpha where a document's shares are inferred from finished topics; 0: that of training
+    passes: Count = 100  # over a document, where its shares do not settle earlier
+    batch_size: OrNone = 0  # documents that each party is asked to draw; 0: all of them
+    forgetting: Part = 1.0  # the share of the counts of earlier rounds that a round forgets
+    repeats: OrNone = 0  # a word counts at most so often in a document during training; 0: as often as it occurs
+    totals: Weight = 0.0  # weight of words' totals in the rows of the first round, beside counts: they have less noise then
+    tempering: Part = 1.0  # the power of topics' shares of a word in documents: below 1 they hold to them less
+    shares_alpha: SharesAlpha = 0.0  # alpha where a document's shares are inferred from finished topics; 0: that of training
     name: ClassVar[str] = "lda-vi"
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
     federated_rounds: ClassVar[int] = 50
@@ -229,17 +234,6 @@ class VariationalLDA(CountedTopics):
     }
     budget_rounds: ClassVar[int] = 3
     short_by_pairs: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "passes", self.passes >= 1, "must be at least 1")
-        check_setting(self, "batch_size", self.batch_size >= 0, "must be 0 (all documents) or more")
-        check_setting(self, "forgetting", 0 < self.forgetting <= 1, "must be above 0 and at most 1")
-        check_setting(self, "totals", 0 <= self.totals <= _HEAVIEST, f"must be 0 to {_HEAVIEST:g}")
-        check_setting(self, "tempering", 0 < self.tempering <= 1, "must be above 0 and at most 1")
-        problem = "must be 0 (as alpha) or at least 1e-9, and finite"
-        check_setting(self, "shares_alpha", self.shares_alpha == 0 or 1e-9 <= self.shares_alpha < np.inf, problem)
-        check_setting(self, "repeats", self.repeats >= 0, "must be 0 (no limit) or more")
 
     # ---- contracts.TopicModel ----
 

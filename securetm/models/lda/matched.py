@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -17,10 +17,12 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Needs, Public, State, Terms, TopicModel, Unit
-from securetm.errors import BadSetting, Mistake, check_setting
+from securetm.errors import BadSetting, Mistake
+from securetm.models.estimator import Count, Smoothing
 from securetm.models.lda.counting import MOST_TOPICS, Assignments, CountTable, SampledDocuments, bounded
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.sentence_lda import SentenceLDA
+from securetm.settings import Limit, one_of, within
 
 NOWHERE = -1  # where an empty topic goes
 _MOST = 1e280  # of an entry: rows are summed
@@ -337,6 +339,17 @@ def _no_topics(whose: str, problem: str) -> Mistake:
 
 N_TOPICS, ALL = "n_topics", "all"
 _OWN = "composed/"  # in the coordinator's state, before the name of the party whose model it is
+Merged = Annotated[str, one_of(N_TOPICS, ALL)]
+Fixed = Annotated[
+    str, Limit(lambda priors: priors == "fixed", "must be fixed in the matched form: nothing is asked to learn them from")
+]
+TopicsAt = Annotated[
+    Mapping[str, int],
+    Limit(
+        lambda topics: all(isinstance(k, int) and 1 <= k <= MOST_TOPICS for k in topics.values()),
+        f"must name parties with 1 to {MOST_TOPICS} topics",
+    ),
+]
 _EVEN = 1e9  # alpha at a restart: so large that a document's other words do not matter
 _FIRM = 1e12  # tokens of each topic at a restart: so many that earlier draws do not matter
 
@@ -356,24 +369,13 @@ class Matched(LDA):
     party_models: ClassVar[bool] = True
     gains_topics: ClassVar[bool] = False
 
-    form: str = "matched"
-    sweeps: int = 20
-    xi: float = 0.4  # topics at least so alike are one
-    top: int = 100  # heaviest words by which topics are compared
-    merged: str = N_TOPICS  # the shared model has `n_topics` topics; all: it has every topic that is found
-    topics_at: Mapping[str, int] = field(default_factory=dict)  # parties with another number of topics than `n_topics`
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "form", self.form == "matched", "must be matched here")
-        check_setting(self, "xi", 0 <= self.xi <= 1, "must be a similarity, 0 to 1")
-        check_setting(self, "top", self.top >= 1, "must be at least 1")
-        check_setting(self, "merged", self.merged in (N_TOPICS, ALL), f"is neither {N_TOPICS} nor {ALL}")
-        check_setting(
-            self, "priors", self.priors == "fixed", "must be fixed in the matched form: nothing is asked to learn them from"
-        )
-        fine = all(isinstance(k, int) and 1 <= k <= MOST_TOPICS for k in self.topics_at.values())
-        check_setting(self, "topics_at", fine, f"must name parties with 1 to {MOST_TOPICS} topics")
+    form: Annotated[str, one_of("matched")] = "matched"
+    sweeps: Count = 20
+    xi: Annotated[float, within(0, 1)] = 0.4  # topics at least so alike are one
+    top: Count = 100  # heaviest words by which topics are compared
+    merged: Merged = N_TOPICS  # the shared model has `n_topics` topics; all: it has every topic that is found
+    priors: Fixed = "fixed"
+    topics_at: TopicsAt = field(default_factory=dict)  # parties with another number of topics than `n_topics`
 
     @property
     def most_topics(self) -> int:
@@ -559,5 +561,5 @@ class MatchedSentenceLDA(Matched, SentenceLDA):
 
     name: ClassVar[str] = "sentence-lda-matched"
 
-    alpha: float = SentenceLDA.alpha  # of two parents, a dataclass takes the first one's defaults
-    eta: float = SentenceLDA.eta
+    alpha: Smoothing = SentenceLDA.alpha  # of two parents, a dataclass takes the first one's defaults
+    eta: Smoothing = SentenceLDA.eta

@@ -12,8 +12,9 @@ from numba import njit
 from scipy import sparse
 
 from securetm.contracts import Array, Reads, Rows, State
-from securetm.errors import BrokenPromise, check_setting
+from securetm.errors import BrokenPromise
 from securetm.models.batches import on_ranges, with_zero
+from securetm.models.estimator import OrNone, Smoothing
 from securetm.models.given_documents import no_sentences
 from securetm.models.lda.counting import Assignments, CountTable, SampledDocuments
 from securetm.models.lda.lda import LDA
@@ -178,13 +179,9 @@ class SentenceLDA(LDA):
     name: ClassVar[str] = "sentence-lda"
     reads: ClassVar[frozenset[Reads]] = frozenset({Reads.COUNTS, Reads.SENTENCES})
 
-    alpha: float = 0.02  # of the symmetric Dirichlet prior of a document's topics, sentence by sentence
-    eta: float = 0.1
-    longest: int = 0  # words of a sentence: a longer one is cut; 0: however long it is
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "longest", self.longest >= 0, "must be at least 1, or 0 for sentences of any length")
+    alpha: Smoothing = 0.02  # of the symmetric Dirichlet prior of a document's topics, sentence by sentence
+    eta: Smoothing = 0.1
+    longest: OrNone = 0  # words of a sentence: a longer one is cut; 0: however long it is
 
     def read(self, documents: Any, words: int) -> SampledDocuments:
         """Each document's sentences; every sentence is a draw. Behind noise, a sentence is its slots."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from securetm.contracts import Reads, State
-from securetm.errors import check_setting
+from securetm.models.estimator import Count, Finite
 from securetm.models.neural.decoders import ProductOfExperts
 from securetm.models.neural.neural_model import NeuralTopicModel
 
@@ -21,14 +21,9 @@ class ContextualTopicModel(NeuralTopicModel):
     A document's words have length 1. An embedding spreads its length over all its numbers, and ZeroShotTM learns slowly at 1.
     """
 
-    embedding_size: int = 384  # numbers of a document's embedding; all-MiniLM-L6-v2 gives 384
-    embedding_length: float = 4.0  # to which each embedding is scaled
+    embedding_size: Count = 384  # numbers of a document's embedding; all-MiniLM-L6-v2 gives 384
+    embedding_length: Finite = 4.0  # to which each embedding is scaled
     reads: ClassVar[frozenset[Reads]] = frozenset({Reads.COUNTS, Reads.EMBEDDINGS})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "embedding_size", self.embedding_size >= 1, "must be at least 1")
-        check_setting(self, "embedding_length", 0 < self.embedding_length < float("inf"), "must be positive and finite")
 
     def decoding(self, state: State) -> ProductOfExperts:  # noqa: ARG002
         """A product of experts."""

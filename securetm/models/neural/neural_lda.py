@@ -16,6 +16,7 @@ from scipy import sparse
 
 from securetm.contracts import Array, State
 from securetm.errors import BrokenPromise
+from securetm.models.estimator import Finite, Fraction, Positive
 from securetm.models.given_documents import as_documents
 from securetm.models.mixed_topics import BagDocuments, Bags, Completion
 from securetm.models.neural.cpu_kernels import LEAST
@@ -34,9 +35,9 @@ class NeuralLDA(NeuralTopicModel):
     random. Logits of topics are `gain / word_spread` times their weights, so the background steps further than other weights.
     """
 
-    theta_dropout: float = 0.0  # of a document's topic shares
-    gain: float = 2.0  # largest deviation of a word's logits over the topics, beside the learned background
-    background_rate: float = 10.0  # length of a step of the background, in steps of other weights
+    theta_dropout: Fraction = 0.0  # of a document's topic shares
+    gain: Positive = 2.0  # largest deviation of a word's logits over the topics, beside the learned background
+    background_rate: Finite = 10.0  # length of a step of the background, in steps of other weights
     relevance: float = 0.6  # how much of the background counts for a topic's words
     name: ClassVar[str] = "neural-lda"
     equal_words: ClassVar[bool] = False

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
 from numba import njit
 
 from securetm.contracts import Array, State
-from securetm.errors import check_setting
 from securetm.models.batches import slices
 from securetm.models.document_noise import normals, survival
+from securetm.models.estimator import Count, Finite, Fraction, Positive
 from securetm.models.given_documents import check_embeddings
 from securetm.models.gradients import (
     GradientModel,
@@ -29,6 +29,7 @@ from securetm.models.neural.cpu_kernels import FusedKernels, WordBatch, bags
 from securetm.models.neural.decoders import Decoder
 from securetm.models.neural.network import DocumentNoise, Network, NetworkLosses, NetworkShape, Prior, encode
 from securetm.models.neural.torch_kernels import TorchKernels, arithmetic
+from securetm.settings import one_of
 
 # All but "no NaN" and "no infinity": diverging training has to show.
 _FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
@@ -71,6 +72,7 @@ def _add_squares(total: Array, row: Array, means: Array) -> None:
 
 
 DEVICES = ("auto", "cpu", "cuda")
+Device = Annotated[str, one_of(*DEVICES)]
 _HIDDEN, _NORMAL, _THETA = 0, 1, 2  # the streams of a document's noise
 _CHUNK = 512  # documents at a time in `infer` and `log_likelihood`, so that memory does not grow with the corpus
 
@@ -83,30 +85,19 @@ class NeuralTopicModel(GradientModel):
     scaling by `gain`, this replaces batch normalisation.
     """
 
-    hidden: int = 100  # units of a hidden layer of the encoder
-    dropout: float = 0.2  # of the hidden layers
-    theta_dropout: float = 0.1  # of a document's topic shares
-    alpha: float = 1.0  # of the symmetric Dirichlet prior
+    hidden: Count = 100  # units of a hidden layer of the encoder
+    dropout: Fraction = 0.2  # of the hidden layers
+    theta_dropout: Fraction = 0.1  # of a document's topic shares
+    alpha: Positive = 1.0  # of the symmetric Dirichlet prior
     prior_weight: float = 1.0  # of the divergence from the prior in the loss
-    gain: float = 0.6  # deviation of the topics' part of the logits, beside the learned background of every word
-    word_spread: float = 0.05  # deviation of every word's weights over the topics, restored after each step
+    gain: Positive = 0.6  # deviation of the topics' part of the logits, beside the learned background of every word
+    word_spread: Positive = 0.05  # deviation of every word's weights over the topics, restored after each step
     relevance: float = 0.2  # how much of the background counts for a topic's words
-    background_rate: float = 1.0  # length of a step of the background, in steps of other weights
-    device: str = "auto"  # cpu, cuda, or auto: a GPU where there is one, and the CPU under a budget
+    background_rate: Finite = 1.0  # length of a step of the background, in steps of other weights
+    device: Device = "auto"  # cpu, cuda, or auto: a GPU where there is one, and the CPU under a budget
     equal_words: ClassVar[bool] = True  # whether every word has the deviation `word_spread`; else at most that
     # A round's batch is all parties' batches together, so a federation steps further than one machine would.
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "learning_rate": 5e-3}
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "hidden", self.hidden >= 1, "must be at least 1")
-        check_setting(self, "dropout", 0 <= self.dropout < 1, "must be at least 0 and below 1")
-        check_setting(self, "theta_dropout", 0 <= self.theta_dropout < 1, "must be at least 0 and below 1")
-        check_setting(self, "alpha", self.alpha > 0, "must be positive")
-        check_setting(self, "gain", self.gain > 0, "must be positive")
-        check_setting(self, "word_spread", self.word_spread > 0, "must be positive")
-        check_setting(self, "background_rate", 0 < self.background_rate < np.inf, "must be positive and finite")
-        check_setting(self, "device", self.device in DEVICES, f"must be one of {', '.join(DEVICES)}")
 
     @property
     def embedding_length(self) -> float:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
 
 from securetm.contracts import Array, Public, State
-from securetm.errors import check_setting
+from securetm.models.estimator import Count, Positive
 from securetm.models.neural.cpu_kernels import FusedKernels, WordBatch, bags, with_embeddings
 from securetm.models.neural.decoders import Decoder, EmbeddedExperts, ProductOfExperts
 from securetm.models.neural.network import NetworkShape
@@ -28,8 +28,10 @@ from securetm.models.public_knowledge import (
     public_fits,
     without_public,
 )
+from securetm.settings import one_of
 
 FULL, EMBEDDED = DECODERS = ("full", "embedded")
+DecoderName = Annotated[str, one_of(*DECODERS)]
 _LENGTH = 4.0  # of what a document's words give in the space of the vectors
 
 
@@ -46,20 +48,16 @@ class ProdLDA(NeuralTopicModel):
     Without public vectors, as in `fit`, words have directions drawn from the seed.
     """
 
-    batch: int = 32  # documents of each party in a step
-    word_spread: float = 0.2  # largest deviation of a word's weights over the topics, restored after each step
+    batch: Count = 32  # documents of each party in a step
+    word_spread: Positive = 0.2  # largest deviation of a word's weights over the topics, restored after each step
     relevance: float = 0.5  # how much of the background counts for a topic's words
-    learning_rate: float = 5e-3  # of a step
-    decoder: str = FULL  # full: a weight for each word in each topic; embedded: through frozen public word vectors
+    learning_rate: Positive = 5e-3  # of a step
+    decoder: DecoderName = FULL  # full: a weight for each word in each topic; embedded: through frozen public word vectors
     name: ClassVar[str] = "prodlda"
     equal_words: ClassVar[bool] = False
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "batch": 64}
     # Under a budget a step is mostly noise: shorter ones of the topics wander less.
     budget_defaults: ClassVar[Mapping[str, Any]] = {"learning_rate": 2e-3, "background_rate": 5.0}
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_setting(self, "decoder", self.decoder in DECODERS, f"must be one of {', '.join(DECODERS)}")
 
     def decoding(self, state: State) -> Decoder:
         """A product of experts."""

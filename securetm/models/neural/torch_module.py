@@ -24,8 +24,9 @@ import torch
 from torch import Tensor, nn
 
 from securetm.contracts import INF, Array, State
-from securetm.errors import BadSetting, Mistake, check_setting
+from securetm.errors import BadSetting, Mistake
 from securetm.models.batches import slices
+from securetm.models.estimator import OrNone
 from securetm.models.given_documents import check_embeddings
 from securetm.models.gradients import (
     GradientModel,
@@ -223,13 +224,12 @@ class TorchModule(GradientModel):
     module: str = ""  # the class, as package.module:Class
     source: str = ""  # SHA-256 of the file it stands in; nothing: of the one that is found here
     options: Mapping[str, Any] = field(default_factory=dict)  # for its constructor
-    embedding_size: int = 0  # numbers of a document's embedding that the network reads; 0: none
+    embedding_size: OrNone = 0  # numbers of a document's embedding that the network reads; 0: none
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.module:
             raise BadSetting(type(self).__name__, "module", None, "must name a class, as package.module:Class")
-        check_setting(self, "embedding_size", self.embedding_size >= 0, "must not be negative")
         object.__setattr__(self, "options", {name: _plain(value) for name, value in self.options.items()})
         object.__setattr__(self, "source", check_source(self.module, self.source))
 
