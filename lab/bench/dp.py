@@ -20,11 +20,12 @@ from lab.processes import measurable, peak_mebibytes
 from securetm.answers.clipped_sum import ClippedRowSum, blocks_of
 from securetm.answers.route import Route
 from securetm.contracts import Cohort, Mechanism, RoundContext, State
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.entropy import OperatingSystem
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.quantising import FixedPoint
-from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.torch_module import TorchModule
 
@@ -65,11 +66,11 @@ def bench(on_progress: OnProgress | None = None, words: int = 5_000, batch: int 
     return record("dp", rows, missing=missing, packages=("torch", *(["opacus"] if there else [])), **facts)
 
 
-def _start(model: ProdLDA | TorchModule, batch: int, words: int) -> tuple[State, BagOfWords]:
+def _start(model: ProdLDA | TorchModule, batch: int, words: int) -> tuple[State, Corpus]:
     """The model's first state, and a batch of documents."""
     vocabulary, draw = tuple(f"word {v}" for v in range(words)), np.random.default_rng(0)
     keys = draw.integers(0, 2**64, batch, dtype=np.uint64)
-    return model.start(vocabulary, np.random.default_rng(0)), BagOfWords(zipf_counts(batch, words), vocabulary, keys)
+    return model.start(vocabulary, np.random.default_rng(0)), Corpus(HeldDocuments(zipf_counts(batch, words), vocabulary, keys))
 
 
 def _ours(name: str, words: int, batch: int) -> Step:

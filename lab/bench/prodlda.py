@@ -17,7 +17,9 @@ from lab.measuring import OnProgress, Row, beside, epochs_by_turns, figure, reco
 from lab.peers.prodlda import DenseTraining, one_thread
 from lab.processes import measurable, peak_mebibytes
 from lab.research_corpora import most_frequent, newsgroups_file, read_newsgroups
-from securetm.models.given_documents import BagOfWords, as_documents
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
+from securetm.models.given_documents import as_documents
 from securetm.models.neural.prodlda import ProdLDA
 
 PEER = "dense batch-norm ProdLDA in torch"
@@ -68,7 +70,8 @@ def _growth(case: str, counts: Any) -> Row:
 def _learn_ours(counts: Any) -> Callable[[], object]:
     torch.set_num_threads(1)
     documents = as_documents(counts)
-    ProdLDA(batch=BATCH).fit(BagOfWords(sparse.csr_array((64, 8)), ("",) * 8, documents.keys[:64]), epochs=1)  # compiles
+    tiny = Corpus(HeldDocuments(sparse.csr_array((64, 8)), ("",) * 8, documents.keys[:64]))
+    ProdLDA(batch=BATCH).fit(tiny, epochs=1)  # compiles
     return lambda: ProdLDA(batch=BATCH).fit(documents, epochs=1)
 
 

@@ -12,9 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array, State, TopicModel
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.batches import with_zero
-from securetm.models.given_documents import BagOfWords
 
 LAMBDA = 0.1  # the topic model's weight, as iFTM sets it
 REACH = 500  # words of a document before a sentence, from which its topics are inferred
@@ -163,7 +164,9 @@ def contexts(tokens: Array, token_ends: Array, sentence_ends: Array, vocabulary:
     rows = np.repeat(np.arange(len(inside)), np.diff(inside, prepend=0))
     shape = (len(inside), len(vocabulary))
     counts = sparse.csr_array((np.ones(len(words), np.int32), (rows, words)), shape=shape)
-    return BagOfWords(counts, vocabulary, np.arange(1, len(inside) + 1, dtype=np.uint64), words, inside, borders[borders > 0])
+    return Corpus(
+        HeldDocuments(counts, vocabulary, np.arange(1, len(inside) + 1, dtype=np.uint64), words, inside, borders[borders > 0])
+    )
 
 
 def _spans(token_ends: Array, sentence_ends: Array, reach: int) -> tuple[Array, Array]:

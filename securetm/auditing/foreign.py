@@ -32,11 +32,12 @@ from securetm.auditing.parts.membership_game import INSIDE, OUTSIDE, allowed, be
 from securetm.auditing.record import NOT_TESTED, About, AttackedRun, Attempt, Audit, Finding
 from securetm.auditing.verdicts import of_each, with_baseline
 from securetm.contracts import Array, Budget, Unit
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import Mistake, NoSuchPath
 from securetm.mechanisms.noising import PRIVATE
-from securetm.models.given_documents import BagOfWords
 from securetm.models.lda.lda import LDA
 from securetm.stages import Stages, Unwatched
 from securetm.version import __version__
@@ -393,7 +394,7 @@ def _read(path: Path, model: ForeignModel, text: str | None) -> Mapping[bytes, A
 def _beside(model: ForeignModel, sides: Sides) -> ForeignModel:
     """LDA with as many topics, learned from the members and from nothing else, with its plain counts."""
     members = sparse.csr_array(sides.counts[np.flatnonzero(sides.inside)[:_MOST_TRAINED]])
-    documents = BagOfWords(members, model.words, np.arange(members.shape[0], dtype=np.uint64))
+    documents = Corpus(HeldDocuments(members, model.words, np.arange(members.shape[0], dtype=np.uint64)))
     trained = LDA(n_topics=max(len(model.weights), 2)).fit(documents, epochs=_EPOCHS, seed=SEED)
     return ForeignModel(f"LDA on the members of {model.name}", model.words, np.asarray(trained.learned.state["counts"], float))
 

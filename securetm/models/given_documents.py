@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, Perturbed, Reads, TopicModel
-from securetm.corpus.blocks import HeldInBlocks
-from securetm.corpus.held_documents import check_lengths
+from securetm.contracts import Array, Reads, TopicModel
+from securetm.corpus.held_documents import HeldDocuments, check_lengths, keys_of_counts
 from securetm.corpus.tokeniser import LONGEST
 from securetm.errors import BadSetting, Mistake
 
@@ -30,44 +28,6 @@ class UnfitDocuments(Mistake, ValueError):
 
 class NoKnownWords(UserWarning):
     """Some documents have no word of the model's vocabulary, so their topic shares are those of any document."""
-
-
-@dataclass(frozen=True)
-class BagOfWords(HeldInBlocks):
-    """Bare counts as a model reads them (contracts.Documents), for callers with a matrix and no corpus."""
-
-    counts: Any
-    vocabulary: tuple[str, ...]
-    keys: Array
-    tokens: Array | None = None
-    token_ends: Array | None = None
-    sentence_ends: Array | None = None
-    embeddings: Array | None = None
-    persons: Array | None = None
-    perturbed: Perturbed | None = None
-
-    def __len__(self) -> int:
-        return int(self.counts.shape[0])
-
-    def select(self, rows: Array) -> Self:
-        """These documents only."""
-        embeddings, persons = (None if held is None else held[rows] for held in (self.embeddings, self.persons))
-        return type(self)(
-            self.counts[rows], self.vocabulary, self.keys[rows], *self._in_order(rows), embeddings=embeddings, persons=persons
-        )
-
-    def _in_order(self, rows: Array) -> tuple[Array | None, Array | None, Array | None]:
-        """The tokens of these documents, and where documents and sentences end; nothing where no order is known."""
-        if self.tokens is None or self.token_ends is None:
-            return None, None, None
-        lengths, ends = np.diff(self.token_ends, prepend=0)[rows], self.token_ends[rows]
-        begun = np.cumsum(lengths) - lengths
-        places = np.repeat(ends - lengths - begun, lengths) + np.arange(int(lengths.sum()))
-        last = np.zeros(len(self.tokens), dtype=bool)
-        if self.sentence_ends is not None:
-            last[np.asarray(self.sentence_ends) - 1] = True
-        kept = None if self.sentence_ends is None else np.flatnonzero(last[places]) + 1
-        return self.tokens[places], np.cumsum(lengths), kept
 
 
 def as_documents(given: Any, vocabulary: Sequence[str] | None = None, tokeniser: Tokeniser | None = None) -> Any:
@@ -163,14 +123,14 @@ def _with_embeddings(given: Any) -> tuple[Any, Array | None]:
     return counts, embeddings.astype(np.float32, copy=False)
 
 
-def _counted(matrix: Any, vocabulary: Sequence[str] | None, embeddings: Array | None) -> BagOfWords:
+def _counted(matrix: Any, vocabulary: Sequence[str] | None, embeddings: Array | None) -> Any:
     counts = _counts_of(matrix)
     words = tuple(vocabulary) if vocabulary is not None else tuple(f"{_UNNAMED}{v}" for v in range(counts.shape[1]))
     if len(words) != counts.shape[1]:
         raise _other_vocabulary(counts.shape[1], len(words))
-    from securetm.corpus.held_documents import keys_of_counts
+    from securetm.corpus.corpus import Corpus
 
-    return BagOfWords(counts, words, keys_of_counts(counts, words, embeddings), embeddings=embeddings)
+    return Corpus(HeldDocuments(counts, words, keys_of_counts(counts, words, embeddings), embeddings=embeddings))
 
 
 def _counts_of(matrix: Any) -> Any:

@@ -17,8 +17,9 @@ from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum, clipped, joined
 from securetm.contracts import INF, Array, Losses, Memory, Needs, Query, Rows, State, TopicModel, Unit
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.errors import Refused, Unsound
-from securetm.models.given_documents import BagOfWords
 
 
 class CouplesDocuments(Unsound):
@@ -40,7 +41,7 @@ class RowsDepend(Refused):
 _WORDS = 30
 
 
-def trial_documents(copies: int = 1, embedding_size: int = 0) -> BagOfWords:
+def trial_documents(copies: int = 1, embedding_size: int = 0) -> Corpus:
     """Documents of 1 to 400 words, so many of each length; each is one sentence, and has a person of its own."""
     rng = np.random.default_rng(0)
     lengths = (8, 1, 60, 12, 9, 400, 20, 5, 33, 2, 15, 10) * copies
@@ -49,7 +50,11 @@ def trial_documents(copies: int = 1, embedding_size: int = 0) -> BagOfWords:
     counts, ends = np.array([np.bincount(one, minlength=_WORDS) for one in each], dtype=np.int32), np.cumsum(lengths)
     embeddings = counts @ np.random.default_rng(3).normal(0, 1, (_WORDS, embedding_size or 16))
     words, tokens = tuple(f"word {v}" for v in range(_WORDS)), np.concatenate(each).astype(np.int32)
-    return BagOfWords(sparse.csr_array(counts), words, keys, tokens, ends, ends, embeddings, np.arange(len(each)))
+    return Corpus(
+        HeldDocuments(
+            sparse.csr_array(counts), words, keys, tokens, ends, ends, embeddings=embeddings, persons=np.arange(len(each))
+        )
+    )
 
 
 _ROUNDING = 200.0  # the allowed difference of two sums of the same numbers, in units of the last place of the largest one
@@ -139,13 +144,13 @@ def _prepared(start: State) -> Iterator[State]:
             yield {**start, "weights": (size * rng.standard_normal(weights.shape)).astype(weights.dtype)}
 
 
-def _differ(query: Query, documents: BagOfWords, owners: Array) -> bool:
+def _differ(query: Query, documents: Corpus, owners: Array) -> bool:
     order = np.random.default_rng(2).permutation(owners[-1] + 1)
     whole = _rows(query, documents, owners, order)
     return any(row != whole[name] for size in _SIZES for name, row in _rows(query, documents, owners, order[-size:]).items())
 
 
-def _rows(query: Query, documents: BagOfWords, owners: Array, names: Array) -> dict[int, list[bytes]]:
+def _rows(query: Query, documents: Corpus, owners: Array, names: Array) -> dict[int, list[bytes]]:
     """The rows of each of these owners in every round."""
     places = np.concatenate([np.flatnonzero(owners == name) for name in names])
     kept = _RowsByOwner(owners[places])

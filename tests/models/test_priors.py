@@ -10,8 +10,10 @@ from scipy.special import digamma
 from lab.synthetic_documents import LdaNodes, lda_nodes
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.federation.questions import PerPerson
-from securetm.models.given_documents import BagOfWords, as_documents
+from securetm.models.given_documents import as_documents
 from securetm.models.lda import lda as priors
 from securetm.models.lda.lda import LDA
 
@@ -123,7 +125,7 @@ def test_fixed_priors_ask_for_nothing_more_and_draw_alike():
 
 def test_rows_of_persons_are_poured_whole():
     documents = documents_of(TRUTH, 0.1, documents=40)
-    owned = BagOfWords(documents.counts, documents.vocabulary, documents.keys, persons=np.arange(40) % 7)
+    owned = Corpus(HeldDocuments(documents.counts, documents.vocabulary, documents.keys, persons=np.arange(40) % 7))
     model = LDA(n_topics=5, priors="learned")
     state = model.start(documents.vocabulary, np.random.default_rng(0))
     query = PerPerson(model.query(state))

@@ -1,6 +1,6 @@
 """The trial of rows: our models pass it on this processor, and models whose rows hang on their neighbours by one bit do not."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ class Louder:
 
     def answer(self, documents, clipped_sum, memory, rng):
         if len(documents) > 3:
-            documents = replace(documents, counts=2 * documents.counts)
+            documents = documents.replace(counts=2 * documents.counts)
         self.asked.answer(documents, clipped_sum, memory, rng)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -63,11 +64,12 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.entropy import OperatingSystem
 from securetm.federation.budget.prices import spend_of
 from securetm.federation.questions import PAIRS, TRAIN, Questions
 from securetm.mechanisms.noise_shares import honest_shares
-from securetm.models.given_documents import BagOfWords
 from securetm.models.questions.word_sums import WordSums
 from securetm.plans.profiles import cohort_of
 
@@ -85,6 +87,7 @@ DELTA = 1e-5  # of the epsilon that is stated where nothing is claimed
 _AT_ONCE = 1 << 15  # sums in one vector
 _SLOTS = 1 << 14  # with the noise of one secret
 _WORDS = 16  # words that a slot's noise is drawn over
+_VOCABULARY = tuple(f"word{n}" for n in range(_WORDS))
 
 
 @dataclass(frozen=True)
@@ -209,7 +212,7 @@ class CanarySumSource:
 
     def _slots(self, n: int, present: bool) -> Array:
         """Slots with their word, or without it. One secret gives all of them their noise."""
-        documents = _canary_documents(1, np.full(n, 0 if present else -1, dtype=np.int32))
+        documents = _canary_slots(np.full(n, 0 if present else -1, dtype=np.int32))
         documents = self.route.on_documents(documents, self._context())
         ends, words, weights = documents.perturbed.between(0, n)
         table = np.zeros((n, _WORDS), dtype=np.float32)
@@ -250,11 +253,18 @@ class _RepeatedVector(Mechanism):
         return np.tile(vector, self.times)
 
 
-def _canary_documents(n: int, tokens: Array | None = None) -> Any:
-    """A document that is there or not, and for slots the words in it (contracts.Documents)."""
-    none, words = sparse.csr_array((n, _WORDS), dtype=np.int64), tuple(f"word{n}" for n in range(_WORDS))
-    ends = None if tokens is None else np.array([len(tokens)], dtype=np.int64)
-    return BagOfWords(none, words, np.arange(n, dtype=np.uint64), tokens, ends, persons=np.arange(n))
+def _canary_documents(n: int) -> Corpus:
+    """A document that is there or not."""
+    none = sparse.csr_array((n, _WORDS), dtype=np.int64)
+    return Corpus(HeldDocuments(none, _VOCABULARY, np.arange(n, dtype=np.uint64), persons=np.arange(n)))
+
+
+def _canary_slots(tokens: Array) -> Any:
+    """What noise in the words reads of one document: slots with a word each, or with none of them (-1)."""
+    facts = {"tokens": tokens, "token_ends": np.array([len(tokens)], dtype=np.int64), "sentence_ends": None}
+    return SimpleNamespace(
+        **facts, vocabulary=_VOCABULARY, keys=np.zeros(1, dtype=np.uint64), block_numbers=None, perturbed=None
+    )
 
 
 # ---- the attack -----------------------------------------------------------------------------------------------------

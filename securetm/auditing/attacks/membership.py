@@ -25,7 +25,8 @@ from securetm.auditing.parts.membership_game import (
 )
 from securetm.auditing.views import MODEL, REQUEST, TOTAL, VOCABULARY, AdversaryView, NotTestable, ReadVector, totals
 from securetm.contracts import Array, State
-from securetm.models.given_documents import BagOfWords
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.models.neural.neural_lda import NeuralLDA
 from securetm.models.neural.prodlda import ProdLDA
 
@@ -62,7 +63,7 @@ def _fits(view: AdversaryView, state: State) -> Array:
     model, candidates = view.public.model, view.question
     if not isinstance(model, _NETWORKS):
         return best_fits(candidates, model.topics(state))
-    documents = BagOfWords(candidates, view.vocabulary(), np.zeros(candidates.shape[0], dtype=np.uint64))
+    documents = Corpus(HeldDocuments(candidates, view.vocabulary(), np.zeros(candidates.shape[0], dtype=np.uint64)))
     return model.encoded_likelihood(state, documents, documents)
 
 

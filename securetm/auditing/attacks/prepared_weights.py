@@ -17,9 +17,10 @@ from securetm.auditing.attack import Attack, Challenge, Effort, Estimate, Ground
 from securetm.auditing.parts.gradients import network_shape
 from securetm.auditing.views import REQUEST, AdversaryView, PublicFacts
 from securetm.contracts import INF, Array, Query, RoundContext, Sampling, State, TopicModel, Unit
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import TRAIN, Questions
-from securetm.models.given_documents import BagOfWords
 from securetm.models.neural.neural_model import NeuralTopicModel
 from securetm.plans.profiles import cohort_of
 
@@ -61,14 +62,14 @@ def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challe
     return Challenge(tuple(neighbours), stated, lambda _: tuple(repeated))
 
 
-def _documents(truth: GroundTruth, most: int, of_persons: bool, rng: np.random.Generator) -> BagOfWords:
+def _documents(truth: GroundTruth, most: int, of_persons: bool, rng: np.random.Generator) -> Corpus:
     """So many of the parties' documents, at most. Each person has two where persons are protected, else one."""
     counts = stacked(truth.held.values())
     chosen = rng.permutation(counts.shape[0])[:most]
     persons = np.arange(len(chosen)) // (_OF_ONE_PERSON if of_persons else 1)
     keys = rng.integers(0, 2**64, len(chosen), dtype=np.uint64)
     embeddings = np.concatenate(list(truth.embeddings.values()))[chosen] if truth.embeddings else None
-    return BagOfWords(counts[chosen], truth.vocabulary, keys, embeddings=embeddings, persons=persons)
+    return Corpus(HeldDocuments(counts[chosen], truth.vocabulary, keys, embeddings=embeddings, persons=persons))
 
 
 # ---- the question, up to the noise -----------------------------------------------------------------------------------
@@ -96,7 +97,7 @@ class PreparedQuery:
         route = replace(Route.through(query.terms, kept, cohort), terms=terms)
         return cls(query, route, RoundContext(cohort, OperatingSystem(), MemoryStore()))
 
-    def total(self, documents: BagOfWords) -> Array:
+    def total(self, documents: Corpus) -> Array:
         """One party's sum of these documents."""
         answer = self.route.answer(self.query, documents, self.context, {}, np.random.default_rng(0))
         return np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in answer.vector.values()])

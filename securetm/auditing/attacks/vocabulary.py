@@ -21,8 +21,9 @@ from securetm.auditing.parts.gradients import words_in as words_in_gradient
 from securetm.auditing.record import Example
 from securetm.auditing.views import BY_PARTIES, REQUEST, TOTAL, VOCABULARY, AdversaryView, ReadVector, party_vectors, totals
 from securetm.contracts import Answer, Array, Budget
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.federation.questions import JOINT, TRAIN, WORDS
-from securetm.models.given_documents import BagOfWords
 from securetm.models.questions.word_sketch import SketchTooSmall, WordSketch, fits, packed, words_in
 from securetm.models.questions.word_sums import OPEN, open_among, standing_out
 from securetm.models.questions.words import BadWordList, merge_words
@@ -122,7 +123,7 @@ def _once(words: tuple[str, ...], most_words: int) -> Array:
     sketch = WordSketch(most_words)
     clipped_sum = ClippedRowSum(sketch.terms)
     each_once = sparse.csr_array(np.ones((1, len(words)), dtype=np.int64))
-    document: Any = BagOfWords(each_once, words, np.zeros(1, dtype=np.uint64))
+    document: Any = Corpus(HeldDocuments(each_once, words, np.zeros(1, dtype=np.uint64)))
     sketch.answer(document, clipped_sum, {}, np.random.default_rng(0))
     cells = np.array(clipped_sum.blocks()[_CELLS], dtype=np.int64)
     cells[:, _FREQUENCY] = 0

@@ -19,10 +19,11 @@ from securetm.auditing.record import Curve
 from securetm.auditing.verdicts import of_each
 from securetm.auditing.views import NotTestable, PublicFacts
 from securetm.contracts import Answer, Array, Budget, Memory, RoundContext, State, Unit
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.entropy import Seeded
 from securetm.errors import BadSetting
 from securetm.federation.questions import TRAIN, Questions
-from securetm.models.given_documents import BagOfWords
 from securetm.plans.profiles import cohort_of
 
 # ---- the largest log-likelihood of a document that any shares of given topics reach, compiled -----------------------
@@ -202,14 +203,14 @@ def rounds_read(public: PublicFacts, rounds: int) -> tuple[int, ...]:
     return tuple(int(number) for number in np.unique(np.linspace(0, last, min(rounds, last + 1)).round()))
 
 
-def _documents(counts: Any, words: tuple[str, ...], public: PublicFacts, rng: np.random.Generator) -> BagOfWords:
+def _documents(counts: Any, words: tuple[str, ...], public: PublicFacts, rng: np.random.Generator) -> Corpus:
     """One party's candidates, with keys of its own.
 
     The person of a candidate is unknown, so where persons are protected each candidate has a person of its own.
     """
     persons = np.arange(counts.shape[0]) if public.agreement.unit is Unit.PERSON else None
     keys = rng.integers(0, 2**64, counts.shape[0], dtype=np.uint64)
-    return BagOfWords(counts, words, keys, persons=persons)
+    return Corpus(HeldDocuments(counts, words, keys, persons=persons))
 
 
 # ---- the ROC curve --------------------------------------------------------------------------------------------------

@@ -7,9 +7,11 @@ from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Unit
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.federation.questions import PerPerson
 from securetm.models.batches import chunks
-from securetm.models.given_documents import BagOfWords, as_documents
+from securetm.models.given_documents import as_documents
 from securetm.models.lda import counting
 from securetm.models.lda.counting import NEVER, Assignments, likely_shares
 from securetm.models.lda.lda import LDA, LdaDocuments
@@ -91,7 +93,7 @@ def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
     monkeypatch.setattr(counting, "_CHUNK", 30)
     np.testing.assert_array_equal(counts_of(model, state, documents, {}), whole)
     query = PerPerson(model.query(state))
-    owned = BagOfWords(documents.counts, documents.vocabulary, documents.keys, persons=persons)
+    owned = Corpus(HeldDocuments(documents.counts, documents.vocabulary, documents.keys, persons=persons))
     clipped_sum = ClippedRowSum(query.terms, persons=persons)  # which refuses a person that comes back in a later chunk
     query.answer(owned, clipped_sum, {}, np.random.default_rng(0))
     assert query.terms.unit is Unit.PERSON

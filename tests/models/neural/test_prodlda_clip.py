@@ -9,7 +9,8 @@ from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Block, Terms
-from securetm.models.given_documents import BagOfWords
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.torch_kernels import TorchKernels
@@ -27,7 +28,7 @@ def documents():
     counts[2, 3], counts[3, 3], counts[8, 0], counts[11, WORDS - 1] = 1, 10**6, 3, 2
     counts[5], counts[6], counts[7, :7] = 1, rng.integers(0, 10**5, WORDS), 50
     counts[9, [0, 5]], counts[10] = (1, 10**9), counts[0]
-    return BagOfWords(sparse.csr_array(counts), tuple(map(str, range(WORDS))), np.arange(12, dtype=np.uint64) * 977)
+    return Corpus(HeldDocuments(sparse.csr_array(counts), tuple(map(str, range(WORDS))), np.arange(12, dtype=np.uint64) * 977))
 
 
 def setting(dtype, hostile=lambda parts, rng: None):

@@ -6,7 +6,8 @@ import torch
 from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum
-from securetm.models.given_documents import BagOfWords
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.models.neural.network import NetworkShape
 from securetm.models.neural.prodlda import ProdLDA
 
@@ -37,7 +38,7 @@ def setting(name, dtype, hidden=15):
     state = net.start(words, rng)
     WEIGHTS[name](NetworkShape(WORDS, hidden, 11).views(state["weights"]), rng)
     counts = sparse.csr_array(rng.poisson(0.1, (DOCUMENTS, WORDS)))
-    return net, state, BagOfWords(counts, words, np.arange(DOCUMENTS, dtype=np.uint64) * 977)
+    return net, state, Corpus(HeldDocuments(counts, words, np.arange(DOCUMENTS, dtype=np.uint64) * 977))
 
 
 def rows_of(net, state, documents, order):

@@ -12,7 +12,8 @@ from scipy.optimize import nnls
 
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
-from securetm.models.given_documents import BagOfWords
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.models.mixed_topics import Bags
 from securetm.models.nmf import NMF, DocumentProducts, lengths_of
 from securetm.models.noisy_counts import likely_totals
@@ -22,14 +23,14 @@ WORDS = 30
 VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
 
 
-def planted(documents: int = 120, seed: int = 0) -> BagOfWords:
+def planted(documents: int = 120, seed: int = 0) -> Corpus:
     """Documents of one of three topics, each with ten words of its own."""
     rng = np.random.default_rng(seed)
     counts = rng.poisson(0.02, (documents, WORDS))
     for i in range(documents):
         t = i % 3
         counts[i, 10 * t : 10 * t + 10] += rng.poisson(1.0, 10)
-    return BagOfWords(sparse.csr_array(counts), VOCABULARY, np.arange(documents, dtype=np.uint64))
+    return Corpus(HeldDocuments(sparse.csr_array(counts), VOCABULARY, np.arange(documents, dtype=np.uint64)))
 
 
 def sums(model: NMF, state: State, documents: Any, radius: float = np.inf) -> dict[str, Array]:
@@ -90,7 +91,7 @@ def test_a_row_of_equal_length_has_the_words_by_themselves() -> None:
 def test_rows_of_equal_length_keep_to_their_bound(weighting: str) -> None:
     """Also under topics that a coordinator chose, and of documents without a word."""
     model, documents = NMF(n_topics=5, weighting=weighting, alone=0.5, equal_rows=True), planted(40)
-    empty = BagOfWords(sparse.csr_array((1, WORDS), dtype=np.int64), VOCABULARY, np.zeros(1, np.uint64))
+    empty = Corpus(HeldDocuments(sparse.csr_array((1, WORDS), dtype=np.int64), VOCABULARY, np.zeros(1, np.uint64)))
     for forged in (np.full((5, WORDS), 1e300), np.full((5, WORDS), np.nan), np.zeros((5, WORDS)), np.eye(5, WORDS) * 1e-300):
         query = model.query({**model.start(VOCABULARY, np.random.default_rng(0)), "weights": forged})
         lengths = np.linalg.norm(rows_of(query, documents), axis=1)
@@ -158,7 +159,7 @@ def test_every_round_comes_nearer() -> None:
 def test_likelihoods_are_of_distributions_over_words() -> None:
     model, documents = NMF(n_topics=3), planted(9)
     state = after(model, 4, documents)
-    each = BagOfWords(sparse.csr_array(np.eye(WORDS, dtype=np.int64)), VOCABULARY, np.arange(WORDS, dtype=np.uint64))
+    each = Corpus(HeldDocuments(sparse.csr_array(np.eye(WORDS, dtype=np.int64)), VOCABULARY, np.arange(WORDS, dtype=np.uint64)))
     for d in range(3):
         same = documents.select(np.full(WORDS, d))
         np.testing.assert_allclose(np.exp(model.log_likelihood(state, same, each)).sum(), 1.0)
@@ -166,7 +167,7 @@ def test_likelihoods_are_of_distributions_over_words() -> None:
 
 def test_a_document_without_a_word_has_every_topic_alike() -> None:
     model = NMF(n_topics=4).fit(planted(), epochs=3)
-    nothing = BagOfWords(sparse.csr_array((1, WORDS), dtype=np.int64), VOCABULARY, np.zeros(1, np.uint64))
+    nothing = Corpus(HeldDocuments(sparse.csr_array((1, WORDS), dtype=np.int64), VOCABULARY, np.zeros(1, np.uint64)))
     np.testing.assert_array_equal(model.infer(model.learned.state, nothing), 0.25)
 
 
@@ -187,7 +188,7 @@ def test_noise_leaves_finite_topics(deviation: float) -> None:
         assert np.mean([len(set(shares[t::3].argmax(axis=1))) for t in range(3)]) < 2
 
 
-def titles(documents: int, seed: int) -> tuple[BagOfWords, BagOfWords]:
+def titles(documents: int, seed: int) -> tuple[Corpus, Corpus]:
     """Texts of four words on average, each mostly of one of four topics, and further words of each; few words are frequent."""
     rng, many = np.random.default_rng(seed), 200
     shares = np.random.default_rng(0).gamma(0.3, 1.0, (4, many)) / np.arange(1, many + 1) ** 0.8
@@ -196,10 +197,11 @@ def titles(documents: int, seed: int) -> tuple[BagOfWords, BagOfWords]:
     topics, names = rng.integers(4, size=documents), tuple(f"w{v}" for v in range(many))
     seen, further = (np.array([rng.multinomial(1 + rng.poisson(3), shares[z]) for z in topics]) for _ in range(2))
     keys = np.arange(documents, dtype=np.uint64)
-    return BagOfWords(sparse.csr_array(seen), names, keys), BagOfWords(sparse.csr_array(further), names, keys)
+    held = [HeldDocuments(sparse.csr_array(counts), names, keys) for counts in (seen, further)]
+    return Corpus(held[0]), Corpus(held[1])
 
 
-def noised(model: NMF, rounds: int, documents: BagOfWords, noise: float) -> State:
+def noised(model: NMF, rounds: int, documents: Corpus, noise: float) -> State:
     """After so many rounds that share a budget: `noise` is the deviation where one round has it all, for a clip of 1."""
     state, rng = model.start(documents.vocabulary, np.random.default_rng(0)), np.random.default_rng(7)
     for _ in range(rounds):

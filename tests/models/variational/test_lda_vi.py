@@ -13,8 +13,9 @@ from scipy.special import gammaln
 
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.held_documents import HeldDocuments
 from securetm.errors import BadSetting
-from securetm.models.given_documents import BagOfWords
 from securetm.models.lda.lda_vi import DocumentBounds, VariationalLDA, _digamma, lengths_of
 from securetm.models.mixed_topics import Bags
 from securetm.models.noisy_counts import NoisedCounts
@@ -24,14 +25,14 @@ WORDS = 60
 VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
 
 
-def planted(documents: int = 240, seed: int = 0) -> BagOfWords:
+def planted(documents: int = 240, seed: int = 0) -> Corpus:
     """Documents of one of three topics, each with twenty words of its own."""
     rng = np.random.default_rng(seed)
     counts = rng.poisson(0.05, (documents, WORDS))
     for i in range(documents):
         t = i % 3
         counts[i, 20 * t : 20 * t + 20] += rng.poisson(1.0, 20)
-    return BagOfWords(sparse.csr_array(counts), VOCABULARY, np.arange(documents, dtype=np.uint64))
+    return Corpus(HeldDocuments(sparse.csr_array(counts), VOCABULARY, np.arange(documents, dtype=np.uint64)))
 
 
 def total_of(model: VariationalLDA, state: State, documents: Any, radius: float = np.inf) -> Array:
@@ -237,7 +238,9 @@ def test_the_length_of_a_row_is_that_of_the_row_that_is_summed(totals: float) ->
     model = VariationalLDA(n_topics=4, totals=totals)
     vocabulary = [f"word{n}" for n in range(30)]
     state = model.start(vocabulary, rng)
-    documents = BagOfWords(sparse.csr_array(rng.poisson(0.7, (6, 30))), tuple(vocabulary), np.arange(6, dtype=np.uint64))
+    documents = Corpus(
+        HeldDocuments(sparse.csr_array(rng.poisson(0.7, (6, 30))), tuple(vocabulary), np.arange(6, dtype=np.uint64))
+    )
     for owners in (np.arange(6), np.array([0, 0, 1, 1, 1, 2])):
         bounds = DocumentBounds.found(model, state, model.counted(documents, 30))
         rows = [bounds.gradient((owners == owner).astype(float)) for owner in np.unique(owners)]
