@@ -30,7 +30,7 @@ from securetm.models.document_noise import uniform
 from securetm.models.lda.counting import Assignments, Counting, CountTable
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.sentence_lda import SentenceLDA
-from securetm.models.lda.slots import Slots, less_noise
+from securetm.models.lda.slots import Slots
 
 EPSILONS, THRESHOLD = (8.0, 9.0, 10.0, 11.0), 0.2
 KINDS = ("continuous", "discrete")
@@ -40,6 +40,16 @@ LENGTH = 80  # tokens of a document
 MORE, FEWER = 10, 50  # discrete noise is tried on so many times the tokens, the naive form on so many times fewer
 HELD_OUT, ETA = 1_000, 0.1  # documents that models are judged by; of their topics' words
 PEER = "our own naive O(V) form"
+
+
+def less_noise(counts: Array, noise: float) -> Array:
+    """A table of topics less its expected noise. `noise` is the mean noise per word and slot, which its distribution says.
+
+    The number of a topic's slots follows from its total: each slot adds about 1 for its own word, and noise for all others.
+    """
+    slots = counts.sum(axis=1, keepdims=True) / (1.0 + noise * (counts.shape[1] - 1))
+    without: Array = np.maximum(counts - noise * slots, 0.0)
+    return without
 
 
 def bench(

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Array
+from securetm.contracts import BLOCK_DOCUMENTS, Array
 from securetm.corpus.blocks import persons_of_blocks
 from securetm.corpus.building import (
     CorpusBuilder,
@@ -471,7 +471,6 @@ class UnwrittenBlocks:
         return self._parts.persons.places(self._parts.column(number)["person"])
 
 
-BLOCK_DOCUMENTS = 65_536
 MEMORY = 1024  # MB
 _SHARD_BLOCKS = 16  # blocks in a file, where nobody says how many files there are
 _BYTES_OF_FORM, _BYTES_OF_WORD = 200, 220  # bytes that a remembered raw form of a word takes, and a word or a name

@@ -22,6 +22,7 @@ from securetm.contracts import Answer, Array, Memory, Needs, Reads, State, Terms
 from securetm.contracts.origin import Origin
 from securetm.data_frames import FRAMES, framed
 from securetm.errors import BadSetting, Failed, Mistake, Misuse, NeedsSum, NotFound, SecuretmError
+from securetm.models.batches import shuffled
 from securetm.models.given_documents import SPREAD, as_documents, numbered, over, warn_of_unknown, words_of
 from securetm.models.stored_model import origin_of_model, read_model, read_tokeniser, write_model
 from securetm.settings import Limit, above, at_least, require
@@ -359,7 +360,8 @@ class Estimator(TopicModel):
     ) -> tuple[State, float, Mapping[str, Array] | None]:
         """The state after one pass over the documents, its loss, and where answers add up the sum of all so far."""
         loss, sums, terms = 0.0, None, self.query(state).terms
-        for rows in _batches(len(train), terms.batch, rng):
+        batches = shuffled(len(train), terms.batch, 1, rng) if terms.batch else [None]  # None: all documents in one
+        for rows in batches:
             query = self.query(state)
             clipped_sum = ClippedRowSum(query.terms)
             query.answer(train if rows is None else train.select(rows), clipped_sum, memory, rng)
@@ -413,11 +415,6 @@ def _check_fit(epochs: Any, early_stopping: float, patience: int) -> None:
         raise BadSetting("fit", "early_stopping", str(early_stopping), "must be at least 0 and below 1")
     if patience < 1:
         raise BadSetting("fit", "patience", str(patience), "must be at least 1")
-
-
-def _batches(count: int, size: int, rng: np.random.Generator) -> list[Array] | list[None]:
-    """Row numbers of each batch of one shuffled epoch; None stands for all documents in one."""
-    return np.split(rng.permutation(count), range(size, count, size)) if size else [None]
 
 
 def _per_word(model: TopicModel, state: State, documents: Any) -> float:

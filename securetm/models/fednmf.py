@@ -22,27 +22,13 @@ from securetm.contracts import Answer, Array, Memory, Public, State
 from securetm.errors import BrokenPromise
 from securetm.models.batches import shuffled
 from securetm.models.estimator import Count, Finite, Part
-from securetm.models.fixed_order import add_product, add_product_transposed
+from securetm.models.fixed_order import product, product_transposed
 from securetm.models.gradients import EpochsQuery, ServerOptimiser
 from securetm.models.mixed_topics import Bags
 from securetm.models.nmf import FactoredTopics, Weighting, of_length_one, random_topics
 from securetm.settings import Limit
 
 FIRST, SECOND = 32, 256  # units of the critic's two hidden layers
-
-
-def product(left: Array, right: Array) -> Array:
-    """left @ right."""
-    out = np.zeros((len(left), right.shape[1]), left.dtype)
-    add_product(left, right, out)
-    return out
-
-
-def product_transposed(left: Array, right: Array) -> Array:
-    """left @ right.T."""
-    out = np.zeros((len(left), len(right)), left.dtype)
-    add_product_transposed(left, right, out)
-    return out
 
 
 @dataclass(frozen=True)

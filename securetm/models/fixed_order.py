@@ -384,6 +384,20 @@ def add_product_transposed(left: Array, right: Array, out: Array) -> None:
     _add_packing(np.ascontiguousarray(left), np.ascontiguousarray(right), True, 0, out)
 
 
+def product(left: Array, right: Array) -> Array:
+    """left @ right."""
+    out = np.zeros((len(left), right.shape[1]), left.dtype)
+    add_product(left, right, out)
+    return out
+
+
+def product_transposed(left: Array, right: Array) -> Array:
+    """left @ right.T."""
+    out = np.zeros((len(left), len(right)), left.dtype)
+    add_product_transposed(left, right, out)
+    return out
+
+
 @njit(cache=True, nogil=True)
 def overlaps(topics: Array) -> Array:
     """The products of every topic with every topic (topics x words)."""

@@ -18,18 +18,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numba import njit
 
-from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Memory, Public, State, Terms
+from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Public, State, Terms
 from securetm.errors import BrokenPromise, Failed
 from securetm.models.batches import grouped
 from securetm.models.estimator import Count, Inside, Smoothing
-from securetm.models.fixed_order import add_product, overlaps, plus
+from securetm.models.fixed_order import overlaps, plus, product
 from securetm.models.mixed_topics import BagDocuments, Bags, Completion, MixedTopics, kept_fit, without_kept
 from securetm.models.noisy_counts import likely_totals
 from securetm.models.public_knowledge import PublicKnowledge
@@ -349,8 +349,7 @@ class _Fit:
     def improved(self, topics: Array, beside: Array) -> tuple[Array, Array]:
         """One factor after a step of block coordinate descent beside the other; then both are scaled to the same lengths."""
         np.fill_diagonal(self.even, (topics * beside).sum(axis=0))
-        words_of = np.zeros(topics.shape)
-        add_product(beside, self.even, words_of)
+        words_of = product(beside, self.even)
         found, sums = topics.copy(), self.sums
         expected = self._expected, self._spread
         improve(found, overlaps(beside), words_of, sums.noise_beside(beside), sums.factors, *expected, _LEAST_EXPECTED)
@@ -519,11 +518,12 @@ class PairsQuery:
 
     model: Moments
     words: int
+    multiplier: float = 0.0  # of its noise, where that is another than that of the training; 0: of the mechanism that adds it
 
     @property
     def terms(self) -> Terms:
         """One row per document, of length 1 at most."""
-        return Terms((Block("pairs", (size_of(self.words),)),), bits=64, l2=LONGEST)
+        return Terms((Block("pairs", (size_of(self.words),)),), multiplier=self.multiplier, bits=64, l2=LONGEST)
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """Draws and remembers nothing."""
@@ -535,32 +535,15 @@ class PairsQuery:
 
 
 @dataclass(frozen=True)
-class NoisedPairs:
-    """The question of `moments` with noise of its own, which is another than that of the training."""
-
-    query: PairsQuery
-    multiplier: float  # 0: that of the mechanism that adds the noise
-
-    @property
-    def terms(self) -> Terms:
-        """Those of the question, with its noise."""
-        return replace(self.query.terms, multiplier=self.multiplier)
-
-    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
-        """The same rows."""
-        self.query.answer(documents, clipped_sum, memory, rng)
-
-
-@dataclass(frozen=True)
 class TopicsBefore:
     """The first question of a training that begins at topics of `moments`, and what its answer says."""
 
     topics: int
 
-    def question(self, words: int, multiplier: float) -> NoisedPairs:
+    def question(self, words: int, multiplier: float) -> PairsQuery:
         """How often each two of so many words stand in one document."""
         check_pairs(words)
-        return NoisedPairs(PairsQuery(Moments(n_topics=self.topics), words), multiplier)
+        return PairsQuery(Moments(n_topics=self.topics), words, multiplier)
 
     def found(self, vocabulary: Sequence[str], answer: Answer, public: Public | None) -> PublicKnowledge:
         """The topics in an opened sum, and the words' frequencies; beside what is public of words, where anything is.

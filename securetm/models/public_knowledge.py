@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from securetm.contracts import Array, State
-from securetm.models.fixed_order import add_product
+from securetm.models.fixed_order import product
 
 TOPICS, VECTORS, FREQUENCIES = "public_topics", "public_vectors", "public_frequencies"  # arrays of a state
 MOST_DIMENSIONS = 64  # of vectors in a state
@@ -106,7 +106,7 @@ def _compressed(rows: Array) -> Array:
         return np.zeros((len(rows), min(rows.shape[1], MOST_DIMENSIONS) or 1))
     apart = np.where(known[:, None], rows - rows[known].sum(axis=0) / known.sum(), 0.0)
     if rows.shape[1] > MOST_DIMENSIONS:
-        apart = _product(apart, _directions(_product(np.ascontiguousarray(apart.T), apart)))
+        apart = product(apart, _directions(product(np.ascontiguousarray(apart.T), apart)))
     compressed = _on_grid(apart)
     lost = known & ~np.asarray(compressed.any(axis=1))  # a single known word differs from nothing
     compressed[lost, 0] = 1.0
@@ -118,7 +118,7 @@ def _directions(together: Array) -> Array:
     size = len(together)
     found = np.cos(np.outer(np.arange(1, size + 1), np.arange(1, MOST_DIMENSIONS + 1)))  # no direction is preferred
     for _ in range(_TURNS):
-        found = _upright(_product(together, found))
+        found = _upright(product(together, found))
     return found
 
 
@@ -129,7 +129,7 @@ def _upright(columns: Array) -> Array:
         column = columns[:, number : number + 1].copy()
         for _ in range(2):
             before = np.ascontiguousarray(made[:, :number])
-            column -= _product(before, _product(np.ascontiguousarray(before.T), column)) if number else 0.0
+            column -= product(before, product(np.ascontiguousarray(before.T), column)) if number else 0.0
         length = float(np.sqrt(np.square(column).sum()))
         made[:, number] = column[:, 0] / length if length > 0 else 0.0
     return made
@@ -167,14 +167,8 @@ def _seeds(rows: Array, most: int) -> Array:
 
 def _row_sums(rows: Array) -> Array:
     """The sum of each row, column by column."""
-    return _product(rows, np.ones((rows.shape[1], 1)))[:, 0]
-
-
-def _product(left: Array, right: Array) -> Array:
-    out = np.zeros((left.shape[0], right.shape[1]))
-    add_product(left, right, out)
-    return out
+    return product(rows, np.ones((rows.shape[1], 1)))[:, 0]
 
 
 def _product_transposed(left: Array, right: Array) -> Array:
-    return _product(left, np.ascontiguousarray(right.T))
+    return product(left, np.ascontiguousarray(right.T))

@@ -13,24 +13,12 @@ from scipy import sparse
 
 from securetm.contracts import Array
 
-_LEAST_SHARE, _FINENESS = 1e-12, 1000.0
 Z = 1.96  # deviations of a normal variable that hold 95 of 100
 
 
 def top_words(topics: Array, n: int = 10) -> Array:
     """The n heaviest words of each topic as word ids, heaviest first; of equally heavy words the smaller id comes first."""
     return np.argsort(-np.asarray(topics), axis=1, kind="stable")[:, :n]
-
-
-def relevant_words(topics: Array, n: int = 10, weight: float = 0.6) -> Array:
-    """The n most relevant words of each topic (Sievert and Shirley 2014): heavy ones that are heavier than in other topics.
-
-    It reads the topics alone, and takes them as equally large. So it is one rule with and without noise. Relevance is rounded,
-    so that a last bit decides nothing.
-    """
-    shares = np.maximum(np.asarray(topics), _LEAST_SHARE)
-    relevance = np.log(shares) - (1.0 - weight) * np.log(shares.mean(axis=0))
-    return top_words(np.rint(_FINENESS * relevance), n)
 
 
 def named_topics(topics: Array, vocabulary: Sequence[str], n: int = 10) -> list[list[str]]:

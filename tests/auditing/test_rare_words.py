@@ -16,7 +16,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import JOINT
 from securetm.models.questions.word_sketch import packed
-from securetm.models.questions.word_sums import CELLS, OPEN, WordSums, opening
+from securetm.models.questions.word_sums import CELLS, OPEN, WordSums, bits_of, opening
 from securetm.testing.query_laws import summed
 
 from .conftest import PARTIES, made_run
@@ -65,7 +65,7 @@ def test_only_noise_in_sums_of_words_hides_them(noise: float, told: bool, partie
     asked = AskedWords((*codes, *(code[::-1] for code in codes)), FREQUENT)
     sums = [
         ReadVector(RoundQuestion(serial, JOINT, serial, state, WordSums().terms), "", {"cells": cells})
-        for serial, state in enumerate(({}, opening(packed(FREQUENT))))
+        for serial, state in enumerate(({}, opening(bits_of(packed(FREQUENT)))))
         for cells in (summed(WordSums(state.get(OPEN)), whole, radius=1.0) + rng.normal(0, noise, CELLS),)
     ]
     found = surely_there(asked, sums)

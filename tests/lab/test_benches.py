@@ -16,13 +16,12 @@ from lab.bench import neural as bench_neural
 from lab.bench import private_mh as bench_private_mh
 from lab.bench.correlated_noise import averages, equal_noise, least_noise, noise_of_sums, root_of_sums
 from lab.bench.federation import bench
-from lab.bench.private_mh import PEER
+from lab.bench.private_mh import PEER, less_noise
 from lab.bench.sum import bench as bench_sum
 from lab.peers import other_packages as lda_peers
 from lab.peers.other_packages import FLOWER_ROUNDS, SCIKIT, TOMOTOPY, lacks_of_flower
 from securetm.contracts import Array
 from securetm.mechanisms.laplace_counts import LaplaceCounts
-from securetm.models.lda.slots import less_noise
 from securetm.models.neural.prodlda import ProdLDA
 
 

@@ -50,11 +50,3 @@ def test_perplexity_of_a_uniform_model_is_its_vocabulary() -> None:
     assert quality.perplexity(np.array([3 * log(1 / 50), 5 * log(1 / 50)]), np.array([3, 5])) == pytest.approx(50)
     assert quality.perplexity(np.array([-2.0]), np.array([4])) == pytest.approx(exp(0.5))
     assert np.isnan(quality.perplexity(np.array([0.0]), np.array([0])))
-
-
-def test_relevant_words_are_heavier_than_in_other_topics() -> None:
-    """A word that all topics share comes after words of one topic that are nearly as heavy."""
-    topics = np.array([[0.4, 0.35, 0.05, 0.2], [0.4, 0.05, 0.35, 0.2]])
-    assert quality.top_words(topics, 2).tolist() == [[0, 1], [0, 2]]
-    assert quality.relevant_words(topics, 2).tolist() == [[1, 0], [2, 0]]
-    assert quality.relevant_words(topics, 4, weight=1.0).tolist() == quality.top_words(topics, 4).tolist()

@@ -24,6 +24,7 @@ from securetm.models.questions.word_sums import (
     ROUNDS,
     WordSearch,
     WordSums,
+    bits_of,
     found_words,
     open_among,
     opening,
@@ -146,18 +147,18 @@ def test_frequencies_are_likely_ones_also_of_words_that_were_not_found() -> None
 
 def test_closed_words_leave_the_whole_row_to_open_ones() -> None:
     corpus = Corpus.from_strings(["river lake stone", "river lake", "stone"], name="few")
-    open_words = opening(packed(["stone"]))[OPEN]
+    open_words = opening(bits_of(packed(["stone"])))[OPEN]
     rows = rows_of(WordSums(open_words), corpus)
     alone = rows_of(WordSums(), Corpus.from_strings(["stone"], name="alone"))[0]
     np.testing.assert_array_equal(rows, [alone, np.zeros(CELLS), alone])
 
 
 def test_a_closed_word_hardly_ever_counts_as_open() -> None:
-    listed = packed([f"open{n}" for n in range(150_000)])
+    listed = bits_of(packed([f"open{n}" for n in range(150_000)]))
     filtered = opening(listed)[OPEN]
     assert filtered.shape == (OPEN_BYTES,)
     assert open_among(filtered, listed).all()
-    assert open_among(filtered, packed([f"closed{n}" for n in range(20_000)])).mean() < 0.02
+    assert open_among(filtered, bits_of(packed([f"closed{n}" for n in range(20_000)]))).mean() < 0.02
 
 
 def test_noise_alone_brings_hardly_a_word() -> None:

@@ -25,7 +25,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
 from securetm.federation.questions import JOINT, TRAIN, WORDS
 from securetm.models.questions.word_sketch import SketchTooSmall, WordSketch, fits, packed, words_in
-from securetm.models.questions.word_sums import OPEN, open_among, standing_out
+from securetm.models.questions.word_sums import OPEN, bits_of, open_among, standing_out
 from securetm.models.questions.words import BadWordList, merge_words
 
 # ---- the words that parties named, and which party has each ---------------------------------------------------------
@@ -302,7 +302,7 @@ def surely_there(asked: AskedWords, sums: list[ReadVector]) -> Array:
     score, heard = np.zeros(len(asked.words)), np.zeros(len(asked.words))
     for one in sums:
         state = one.round.state
-        there = open_among(state[OPEN], limbs) if state else np.ones(len(words), dtype=bool)
+        there = open_among(state[OPEN], bits_of(limbs)) if state else np.ones(len(words), dtype=bool)
         found = standing_out(np.asarray(one.blocks["cells"], dtype=np.float64), limbs, there[:place])[place:]
         score += found * there[place:]
         heard += there[place:]

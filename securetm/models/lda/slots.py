@@ -361,13 +361,3 @@ def _shared(table: CountTable) -> SharedTopics:
     tables, _ = tables_of(np.ascontiguousarray(phi.T))
     alpha, _ = tables_of(table.alpha[None])
     return SharedTopics(np.log(phi), tables, tables.view(np.uint64), table.alpha, alpha, alpha.view(np.uint64))
-
-
-def less_noise(counts: Array, noise: float) -> Array:
-    """A table of topics less its expected noise. `noise` is the mean noise per word and slot, which its distribution says.
-
-    The number of a topic's slots follows from its total: each slot adds about 1 for its own word, and noise for all others.
-    """
-    slots = counts.sum(axis=1, keepdims=True) / (1.0 + noise * (counts.shape[1] - 1))
-    without: Array = np.maximum(counts - noise * slots, 0.0)
-    return without

@@ -67,7 +67,7 @@ class WordSums:
         """One row a word: its signs in its cells. A word that is closed, or does not fit, has no cell."""
         fitting = np.array([n for n, word in enumerate(words) if fits(word)], dtype=np.int64)
         limbs = packed([words[n] for n in fitting])
-        there = np.ones(len(fitting), dtype=bool) if self.open_words is None else open_among(self.open_words, limbs)
+        there = np.ones(len(fitting), dtype=bool) if self.open_words is None else open_among(self.open_words, bits_of(limbs))
         places, signs = places_of(limbs[there])
         shape = (len(words), CELLS)
         return sparse.csr_array((signs.ravel(), (np.repeat(fitting[there], PLACES), places.ravel())), shape=shape)
@@ -79,25 +79,15 @@ def places_of(limbs: Array) -> tuple[Array, Array]:
     return (hashed >> np.uint64(40)).astype(np.int64) % CELLS, ((hashed & np.uint64(1)).astype(np.int64) * 2 - 1)
 
 
-def opening(limbs: Array) -> State:
-    """What the question is about where these packed words are open: a Bloom filter, of the same size whichever they are."""
-    return filtering(bits_of(limbs))
+def opening(bits: Array) -> State:
+    """What the question is about where words with these bits are open: a Bloom filter, of the same size whichever they are."""
+    filtered = np.zeros(OPEN_BYTES * 8, dtype=bool)
+    filtered[bits] = True
+    return {OPEN: np.packbits(filtered)}
 
 
-def filtering(bits_of_open: Array) -> State:
-    """The same by the words' bits."""
-    bits = np.zeros(OPEN_BYTES * 8, dtype=bool)
-    bits[bits_of_open] = True
-    return {OPEN: np.packbits(bits)}
-
-
-def open_among(filtered: Array, limbs: Array) -> Array:
-    """Which of these packed words are open."""
-    return all_set(filtered, bits_of(limbs))
-
-
-def all_set(filtered: Array, bits: Array) -> Array:
-    """The same by the words' bits."""
+def open_among(filtered: Array, bits: Array) -> Array:
+    """Which of the words with these bits are open."""
     return np.asarray(np.unpackbits(filtered)[bits].all(axis=1))
 
 
@@ -146,14 +136,14 @@ class WordSearch:
     def take(self, answer: Answer) -> None:
         """Searches the next opened sum, together with those before."""
         number = len(self.sums)
-        heard = all_set(self.about[OPEN], self._bits) if self.about else np.ones(len(self.candidates), dtype=bool)
+        heard = open_among(self.about[OPEN], self._bits) if self.about else np.ones(len(self.candidates), dtype=bool)
         cells = np.asarray(total_of(answer)["cells"], dtype=np.float64)
         self.sums.append(SummedWords(cells, max(answer.deviation, 1e-9), heard))
         together, deviation = self._together()
         searched = Searched.in_cells(together, self.places, self.signs, deviation, self.found, CHANCES[number])
         self.found = searched.weights > 0
         if number < len(CUTS):
-            self.about = filtering(self._bits[~self.found & (searched.stand > CUTS[number])])
+            self.about = opening(self._bits[~self.found & (searched.stand > CUTS[number])])
 
     def _together(self) -> tuple[Array, float]:
         """The sum of all cells so far, and the deviation of its noise."""
