@@ -14,8 +14,7 @@ from tests.laws.toys import Mixture
 torch.set_num_threads(1)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("epochs", [0, 1])
+@pytest.mark.parametrize(("dtype", "epochs"), [("float32", 0), ("float64", 1)])
 def test_prodlda_is_additive(dtype, epochs):
     check_additive(ProdLDA(n_topics=4, hidden=6, dtype=dtype, device="cpu", local_epochs=epochs))
 
@@ -62,10 +61,6 @@ COUPLED_ROWS = {
 def test_a_model_that_couples_is_refused(name):
     with pytest.raises(CouplesDocuments):
         check_additive(Toy(COUPLED_ROWS[name]))
-
-
-def test_the_toy_itself_is_additive():
-    check_additive(Toy(lambda d, rng: dense(d)))
 
 
 class Usual:

@@ -16,19 +16,15 @@ from securetm.plans.profiles import make_model
 from .small_models import EMBEDDED, OURS, small_settings
 
 WORDS = ("boat", "judge", "lake", "river", "storm", "court", "law", "cell", "nerve", "blood")
-LONG = " ".join(np.random.default_rng(0).choice(WORDS, 100_000))
+LONG = " ".join(np.random.default_rng(0).choice(WORDS, 20_000))
 DOCUMENTS: Mapping[str, list[str]] = {
     "no document": [],
-    "one document": ["river lake boat. lake"],
     "one word": ["lake"],
-    "one word often": ["lake " * 500],
     "the same word in every document": ["lake"] * 30,
-    "fewer documents than topics": ["river lake", "boat", "judge law"],
     "a document without words": ["river lake", "zebra", "judge law"],
     "no document with a word": ["zebra", "giraffe"],
     "disjoint words": ["river lake boat"] * 20 + ["judge court law"] * 20 + ["cell nerve blood"] * 20,
-    "the same document many times": ["river lake boat judge"] * 100,
-    "a document of 100,000 words": [LONG, "river lake", "boat"],
+    "a document of 20,000 words": [LONG, "river lake", "boat"],
 }
 
 
@@ -81,7 +77,7 @@ def test_one_topic_is_learned_or_refused_by_name(model: str) -> None:
 @pytest.mark.parametrize("model", OURS)
 def test_a_vocabulary_without_a_word_is_refused_by_name(model: str) -> None:
     with pytest.raises(Failed):
-        made(model, 3).fit(degenerate("one document", ()))
+        made(model, 3).fit(degenerate("one word", ()))
 
 
 @pytest.mark.parametrize("model", OURS)

@@ -38,7 +38,7 @@ def false_share(above: Array, counts: Array) -> float:
 @pytest.mark.parametrize(("total", "times", "found"), [(30_000, 1.0, 0.0), (30_000, 10.0, 0.8), (300_000, 4.0, 0.8)])
 def test_of_words_said_to_stand_above_the_noise_few_do_not(total: float, times: float, found: float, spread: float) -> None:
     rng, false, power = np.random.default_rng(3), [], []
-    for _ in range(400):
+    for _ in range(150):
         counts = table(rng, total, times)
         deviations = 8.0 * rng.uniform(1 / spread, 1.0, WORDS)
         above = stand_above(counts + deviations * rng.normal(size=counts.shape), deviations)
@@ -94,7 +94,7 @@ def last_rounds(
 def test_where_words_are_independent_few_are_said_to_stand_above_the_noise_falsely(kind: type) -> None:
     model, false, said = kind(n_topics=5), [], 0
     often = 1.0 / np.arange(5, 105)
-    for seed in range(20):
+    for seed in range(10):
         held = documents(np.random.default_rng(seed), (often / often.sum())[None])
         state, counts = last_rounds(model, held, 6.0, seed)
         above = model.above_noise(state)

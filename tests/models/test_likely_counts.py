@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
@@ -47,7 +45,7 @@ def test_where_there_is_nothing_but_noise_the_prior_comes_out(known: bool) -> No
     np.testing.assert_allclose(totals, totals.mean(), rtol=0.2)
 
 
-@pytest.mark.parametrize("deviation", [3.0, 10.0, 30.0, 100.0])
+@pytest.mark.parametrize("deviation", [3.0, 100.0])
 @pytest.mark.parametrize("known", [True, False], ids=["vectors", "no vectors"])
 def test_it_is_nearer_to_the_truth_than_the_noised_table_and_than_the_prior(deviation: float, known: bool) -> None:
     truth, asked, vectors = table()
@@ -125,17 +123,6 @@ def test_means_and_evidence_are_those_of_the_dense_formula() -> None:
         np.testing.assert_allclose(mean, common @ np.linalg.solve(both, row), rtol=1e-9)
         evidence -= 0.5 * float(row @ np.linalg.solve(both, row) + np.linalg.slogdet(both)[1])
     np.testing.assert_allclose(log_evidence(found, scale, noise, features, 0.7), evidence, rtol=1e-9)
-
-
-def test_a_long_vocabulary_needs_no_table_of_words_by_words() -> None:
-    words, rng = 20_000, np.random.default_rng(0)
-    vectors = rng.normal(size=(words, 16)).astype(np.float32)
-    noised = rng.normal(0, 1, (2, words)) + 3
-    tracemalloc.start()
-    likely_counts(noised, 1.0, np.ones(noised.shape), likely_totals(noised.sum(axis=0), 1.5), vectors)
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert most < 100 * 8 * words
 
 
 def test_counts_far_from_their_expectation_stay_and_others_come_near() -> None:

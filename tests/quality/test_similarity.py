@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from securetm.quality import similarity as quality
+from securetm.quality import measures as quality
 from securetm.quality.judged_topics import JudgedTopics
 from securetm.quality.measures import (
     WeightedWords,

@@ -73,8 +73,9 @@ def per_word(model: LDA | VariationalLDA | NMF, train: Corpus, judged: Corpus, n
     return model.log_likelihood(state, seen, unseen).sum() / words, alone
 
 
-@pytest.mark.parametrize("model", [LDA(n_topics=10), VariationalLDA(n_topics=10)], ids=["lda", "lda-vi"])
-@pytest.mark.parametrize("alpha", [0.05, 50.0], ids=["of topics", "independent words"])
+@pytest.mark.parametrize(
+    ("model", "alpha"), [(LDA(n_topics=10), 0.05), (VariationalLDA(n_topics=10), 50.0)], ids=["of topics", "independent words"]
+)
 def test_titles_are_predicted_better_than_by_word_frequencies_and_hardly_worse_where_words_are_independent(
     model: LDA | VariationalLDA, alpha: float
 ) -> None:

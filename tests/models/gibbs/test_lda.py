@@ -1,6 +1,3 @@
-from itertools import product
-from math import lgamma
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -22,38 +19,7 @@ from tests.models.trained_by_hand import VOCABULARY, WORDS, counts_of, planted, 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
 
 
-def exact_posterior(words, others, alpha, eta):
-    """The chance of every assignment of one document's tokens, given everybody else's counts: counted out."""
-    k, vocabulary = others.shape
-    chances = {}
-    for topics in product(range(k), repeat=len(words)):
-        own = np.zeros((k, vocabulary))
-        np.add.at(own, (topics, words), 1)
-        log = sum(lgamma(n + alpha) for n in own.sum(1))
-        log += sum(lgamma(n + eta) for n in (others + own).ravel())
-        log -= sum(lgamma(n + vocabulary * eta) for n in (others + own).sum(1))
-        chances[topics] = np.exp(log)
-    whole = sum(chances.values())
-    return {topics: chance / whole for topics, chance in chances.items()}
-
-
-@pytest.mark.parametrize(
-    ("k", "words", "copies"), [(2, [0, 0, 1, 3], 40_000), (3, [0, 0, 1, 3], 40_000), (9, [0, 3], 100_000), (17, [2], 40_000)]
-)
-def test_a_document_draws_from_its_exact_posterior(k, words, copies):
-    others = np.random.default_rng(k).integers(0, 6, (k, 4))
-    model = LDA(n_topics=k, alpha=0.4, eta=0.3, sweeps=20)
-    documents = as_documents(np.tile(np.bincount(words, minlength=4), (copies, 1)))
-    state = {**model.start(documents.vocabulary, np.random.default_rng(1)), "counts": others}
-    bags = LdaDocuments.from_counts(documents.counts, 4)
-    nothing = Assignments.remembered({}).recall(bags.draw_ends, bags.names(documents.keys))
-    drawn = model.redrawn(model.table(state), bags, nothing).topics.reshape(copies, len(words))
-    expected = exact_posterior(words, others, 0.4, 0.3)
-    found = {topics: float((drawn == topics).all(axis=1).mean()) for topics in expected}
-    assert 0.5 * sum(abs(found[topics] - expected[topics]) for topics in expected) < 0.02
-
-
-@pytest.mark.parametrize("which", range(12))
+@pytest.mark.parametrize("which", range(3))
 def test_a_counted_document_takes_its_old_topics_out_of_the_table(which):
     documents, _ = planted(30)
     model, memory = LDA(n_topics=4), {}
@@ -100,7 +66,7 @@ def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
     np.testing.assert_array_equal(clipped_sum.blocks()["counts"], whole)
 
 
-@pytest.mark.parametrize("most", range(1, 9))
+@pytest.mark.parametrize("most", [1, 3, 8])
 def test_a_person_is_in_one_chunk_whatever_the_documents_sum_up_to(most):
     """Or a party would refuse for a sum of lengths that one document more or less does not have."""
     ends, persons = np.array([0, 1, 2, 4, 5, 6]), np.array([0, 1, 2, 1, 0])
@@ -173,14 +139,6 @@ def test_planted_topics_are_found(fitted):
     fresh, fresh_topic = planted(60, seed=9)
     assert (fitted.transform(documents).argmax(1) == np.array(home)[topic]).mean() > 0.98
     assert (fitted.transform(fresh).argmax(1) == np.array(home)[fresh_topic]).mean() > 0.95
-
-
-def test_more_rounds_predict_better():
-    documents, _ = planted()
-    held, _ = planted(60, seed=9)
-    history = LDA(n_topics=3).fit(documents, validation=held, epochs=15).learned.history
-    assert history[0].held_out < history[-1].held_out - 0.3
-    assert history[-1].held_out > -3.6  # twenty words of sixty, and a little noise; all alike would be -4.1
 
 
 def test_shares_of_one_word_are_known_in_closed_form(fitted):

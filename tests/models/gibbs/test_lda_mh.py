@@ -8,13 +8,11 @@ from math import lgamma
 import numpy as np
 import pytest
 
-from securetm.answers.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.counting import Assignments
 from securetm.models.lda.lda import LDA, LdaDocuments
 
-COPIES = 40_000
+COPIES = 30_000
 
 
 def posterior(words, others, alpha, eta):
@@ -47,7 +45,7 @@ def held_by(model, words):
     return documents, model.read(documents, 4)
 
 
-CASES = [([0.4, 0.4], [0, 0, 1, 3]), ([0.1, 1.0, 0.4], [0, 0, 1, 3]), ([0.05, 0.3, 2.0, 0.3, 0.1], [0, 3, 3])]
+CASES = [([0.1, 1.0, 0.4], [0, 0, 1, 3]), (np.linspace(0.2, 0.6, 9), [0, 3]), ([0.3] * 17, [2])]  # 8 topics fill a register
 
 
 @pytest.mark.parametrize("sampler", ["gibbs", "mh"])
@@ -92,23 +90,6 @@ def test_a_sweep_leaves_the_posterior_as_it_is(sampler):
     drawn = model.redrawn(table_of(model, others, alpha, step=1), held, known).topics.reshape(COPIES, 4)
     assert (drawn != old).any(axis=1).mean() > 0.2
     assert distance(drawn, expected) < 0.02
-
-
-def test_parts_of_the_documents_add_up_to_the_whole_by_proposals():
-    documents = as_documents(np.random.default_rng(0).poisson(0.4, (60, 30)))
-    model = LDA(n_topics=7, sampler="mh", cycles=2)
-    parts = [documents, documents.select(np.arange(25)), documents.select(np.arange(25, 60))]
-    memories = [{}, {}, {}]
-    state = model.start(documents.vocabulary, np.random.default_rng(0))
-    for _ in range(3):
-        found = []
-        for part, memory in zip(parts, memories, strict=True):
-            query = model.query(state)
-            clipped_sum = ClippedRowSum(query.terms)
-            query.answer(part, clipped_sum, memory, np.random.default_rng(0))
-            found.append(clipped_sum.blocks()["counts"].copy())
-        np.testing.assert_array_equal(found[0], found[1] + found[2])
-        state = model.update(state, Answer({"counts": found[0]}))
 
 
 def test_which_sampler_it_is_goes_by_the_number_of_topics():

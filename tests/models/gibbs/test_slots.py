@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.contracts import Answer, Domain
+from securetm.contracts import Answer
 from securetm.errors import BrokenPromise
 from securetm.models.lda import slots
 from securetm.models.lda.counting import Assignments, CountTable
 from securetm.models.lda.lda import LDA
-from securetm.models.lda.samplers import tables_of
 from securetm.models.lda.slots import Slots
 from securetm.testing.query_laws import SumOfRows
 
@@ -101,7 +100,7 @@ def exact_posterior(weights, table):
     return {topics: chance / whole for topics, chance in chances.items()}
 
 
-def distance(weights, slots_each, table, copies=40_000, sweeps=12, by_sentence=False):
+def distance(weights, slots_each, table, copies=30_000, sweeps=12, by_sentence=False):
     """Total variation between what is drawn for one document and what there should be."""
     rows = sparse.csr_array(np.tile(weights, (copies, 1)))
     ends = np.cumsum(np.tile(slots_each, copies))
@@ -122,12 +121,12 @@ def some_table(k, **settings):
     return table_of(np.random.default_rng(k).integers(0, 6, (k, 5)), **settings)
 
 
-@pytest.mark.parametrize(("k", "weights"), [(2, SLOTS), (3, SLOTS[:3]), (4, SLOTS[1:]), (3, WHOLE), (1, WHOLE), (4, SLOTS[:1])])
+@pytest.mark.parametrize(("k", "weights"), [(2, SLOTS), (4, SLOTS[1:]), (3, WHOLE)])
 def test_tokens_draw_from_the_target(k, weights):
     assert distance(weights, [1] * len(weights), some_table(k)) < 0.02
 
 
-@pytest.mark.parametrize(("k", "each"), [(2, [1, 3]), (3, [2, 2]), (4, [4]), (3, [1, 1, 2])])
+@pytest.mark.parametrize(("k", "each"), [(2, [1, 3]), (3, [1, 1, 2])])
 def test_sentences_draw_from_the_target(k, each):
     assert distance(SLOTS, each, some_table(k), by_sentence=True) < 0.02
 
@@ -140,63 +139,6 @@ def test_a_long_sentence_has_more_slots_than_proposals():
     rng = np.random.default_rng(5)
     weights = rng.exponential(0.1, (21, 5)) * (rng.random((21, 5)) < 0.4)
     assert distance(weights, [9, 12], some_table(3), copies=20_000, by_sentence=True) < 0.02
-
-
-def transitions(weights, table, by_word, ratio=True):
-    """One slot alone, exactly: the chances to go from each topic to each in one cycle of both proposals.
-
-    `by_word` gives a proposal word's chance of being chosen; with `ratio` the acceptance has that word's proposal in it.
-    """
-    phi, said = np.exp(log_phi(table)), np.asarray(weights) @ log_phi(table).T
-    target, k = table.alpha * np.exp(said - said.max()), table.topics
-
-    def kernel(propose, share):
-        accept = np.minimum(1, np.outer(1 / target, target) * np.outer(share, 1 / share))
-        moves = np.tile(propose, (k, 1)) * accept
-        return moves + np.diag(1 - moves.sum(axis=1))
-
-    by_document = kernel(table.alpha / table.alpha.sum(), table.alpha)
-    words = np.zeros((k, k))
-    for w, chance in enumerate(by_word):
-        q = phi[:, w] / phi[:, w].sum()
-        words += chance * kernel(q, q if ratio else np.ones(k))
-    return by_document @ words, target / target.sum()
-
-
-@pytest.mark.parametrize("weights", [SLOTS[0], SLOTS[3], WHOLE[2]])
-def test_one_cycle_moves_as_it_should(weights):
-    table = some_table(3, step=4)
-    chosen = np.minimum(weights, 1.0)
-    cycle, target = transitions(weights, table, chosen / chosen.sum())
-    assert np.allclose(target @ cycle, target)
-    for z in range(3):
-        copies = 60_000
-        documents = behind(np.tile(weights, (copies, 1)), np.ones(copies, dtype=int))
-        _, topics = drawn(documents, table, topics=np.full(copies, z))
-        found = np.bincount(topics, minlength=3) / copies
-        assert 0.5 * np.abs(found - cycle[z]).sum() < 0.01
-
-
-def settled(cycle):
-    """The distribution that a kernel keeps."""
-    values, vectors = np.linalg.eig(cycle.T)
-    kept = np.real(vectors[:, np.argmax(np.real(values))])
-    return kept / kept.sum()
-
-
-def test_a_word_proposal_without_its_ratio_keeps_another_target():
-    table = some_table(3)
-    cycle, target = transitions(SLOTS[0], table, np.asarray(SLOTS[0]) / sum(SLOTS[0]), ratio=False)
-    assert 0.5 * np.abs(settled(cycle) - target).sum() > 0.02
-
-
-@pytest.mark.parametrize("wrong", ["flat", "another word"])
-def test_proposals_that_the_acceptance_does_not_know_are_found_out(wrong, monkeypatch):
-    def other_tables(weights):
-        return tables_of(np.ones_like(weights) if wrong == "flat" else np.roll(weights, 1, axis=0))
-
-    monkeypatch.setattr(slots, "tables_of", other_tables)
-    assert distance(SLOTS[:2], [1] * 2, some_table(3)) > 0.04
 
 
 # ---- who draws ---------------------------------------------------------------------------------------------------------
@@ -361,14 +303,3 @@ def test_planted_topics_are_found_behind_noise(epsilon, tau, whole):
     shares = model.topics(state).reshape(3, 3, 20).sum(axis=2)
     assert sorted(shares.argmax(axis=1)) == [0, 1, 2]
     assert shares.max(axis=1).min() > (0.9 if whole else 0.5)
-
-
-def test_the_question_is_about_whole_numbers_unless_noise_left_none():
-    documents, _ = planted_behind(8.0, 0.2, True, documents=6)
-    model = LDA(n_topics=3)
-    query = model.query(model.start(tuple(f"w{v}" for v in range(60)), np.random.default_rng(4)))
-    clipped_sum = SumOfRows()
-    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
-    assert query.terms.domain is Domain.INTEGER
-    assert np.issubdtype(clipped_sum.rows[0].dtype, np.integer)
-    assert clipped_sum.rows[0].sum() == documents.perturbed.rows.sum()

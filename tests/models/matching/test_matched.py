@@ -11,13 +11,12 @@ import pytest
 from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array, Needs, Unit
-from securetm.errors import Failed, Mistake
+from securetm.contracts import Answer, Array
+from securetm.errors import Mistake
 from securetm.models.given_documents import as_documents
-from securetm.models.lda.counting import MOST_TOPICS, Assignments
+from securetm.models.lda.counting import MOST_TOPICS
 from securetm.models.lda.lda import LDA, LdaDocuments
 from securetm.models.lda.matched import MatchedLDA, amount_of, composed, integrated
-from securetm.models.stored_model import write_model
 
 WORDS = 60
 VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
@@ -65,12 +64,6 @@ def test_a_party_sends_its_own_counts_and_how_much_data_it_has() -> None:
     assert rows.shape == (4, WORDS + 1)
     np.testing.assert_array_equal(rows[:, :-1].sum(axis=0), documents.counts.sum(axis=0))
     assert (rows[:, -1] == documents.counts.sum()).all()
-
-
-def test_what_is_asked_says_that_it_needs_each_partys_own() -> None:
-    model = MatchedLDA(n_topics=4, topics_at={"big": 9})
-    terms = model.query(model.start(VOCABULARY, np.random.default_rng(0))).terms
-    assert (terms.needs, terms.ragged, terms.unit, terms.layout[0].shape) == (Needs.EACH, True, Unit.PARTY, (9, WORDS + 1))
 
 
 def test_an_update_is_algorithm_3_and_then_4() -> None:
@@ -178,13 +171,6 @@ def test_the_same_seed_gives_the_same_bytes_at_any_number_of_threads() -> None:
     assert one["counts"].shape != other["counts"].shape or (one["counts"] != other["counts"]).any()
 
 
-def test_parties_may_answer_in_any_order() -> None:
-    model = MatchedLDA(n_topics=3, sweeps=5)
-    parties = {"a": planted((0, 1), seed=1), "b": planted((1, 2), seed=2)}
-    one, two = federated(model, parties, 2), federated(model, dict(reversed(parties.items())), 2)
-    assert all((one[name] == two[name]).all() for name in one)
-
-
 def test_on_one_machine_it_learns_what_the_aligned_form_learns() -> None:
     documents, others = planted((0, 1, 2)), planted((0, 1, 2), seed=5)
     matched = MatchedLDA(n_topics=3).fit(documents, epochs=4)
@@ -208,7 +194,7 @@ def test_on_one_machine_it_learns_what_the_aligned_form_learns() -> None:
         ("one document each", {"a": as_documents([[1, 1]]), "b": as_documents([[1, 0]])}),
     ],
 )
-@pytest.mark.parametrize("xi", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("xi", [0.0, 0.3])
 def test_degenerate_input_ends_in_topics(name: str, parties: Mapping[str, Any], xi: float) -> None:
     model = MatchedLDA(n_topics=5, xi=xi, sweeps=3)  # more topics than some have documents
     state = federated(model, parties, 3)
@@ -253,14 +239,6 @@ def test_a_state_of_another_form_is_none_of_this_models(forged: dict[str, Array]
     assert not model.fits({**state, **forged}, WORDS)
 
 
-def test_nothing_is_remembered_between_rounds() -> None:
-    model, documents, memory = MatchedLDA(n_topics=2, sweeps=1), planted((0, 1)), dict[str, Array]()
-    query = model.query(model.start(VOCABULARY, np.random.default_rng(0)))
-    query.answer(documents, ClippedRowSum(query.terms), memory, np.random.default_rng(0))
-    assert memory == {}
-    assert len(Assignments.remembered(memory).names) == 0
-
-
 # ---- saved and loaded ------------------------------------------------------------------------------------------------
 
 
@@ -272,20 +250,3 @@ def test_a_model_whose_topics_grew_is_loaded_as_it_was_saved(tmp_path: Path) -> 
     np.testing.assert_array_equal(again.components_, model.components_)
     with pytest.raises(Mistake):
         LDA.load(tmp_path / "model")
-
-
-def test_a_file_that_holds_no_such_model_is_refused(tmp_path: Path) -> None:
-    model = MatchedLDA(n_topics=2, sweeps=1).fit(planted((0, 1)), epochs=1)
-    fine = model.learned.state
-    for bad in (
-        {**fine, "counts": fine["counts"][:, 1:]},
-        {**fine, "counts": fine["counts"][:0], "weights": fine["weights"][:0]},
-        {**fine, "weights": fine["weights"][1:]},
-        {**fine, "composed/x": fine["counts"][0]},
-        {**fine, "more": fine["step"]},
-        {name: array for name, array in fine.items() if name != "seed"},
-        {name: array for name, array in fine.items() if name != "counts"},
-    ):
-        write_model(tmp_path / "model", model, bad, VOCABULARY)
-        with pytest.raises(Failed):
-            MatchedLDA.load(tmp_path / "model")

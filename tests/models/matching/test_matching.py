@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from securetm.contracts import Array
 from securetm.errors import BadSetting, Mistake
 from securetm.models.lda.matched import NOWHERE, composed, integrated, similarities
-from tests.effort import worked
 
 A = np.array([0.5, 0.3, 0.2, 0.0])
 B = np.array([0.4, 0.0, 0.2, 0.4])
@@ -58,14 +57,6 @@ def test_a_topic_is_itself_to_the_last_bit() -> None:
     topics = np.random.default_rng(0).dirichlet(np.full(200, 0.1), size=20)
     assert (np.diagonal(similarities(topics, topics, 37)) == 1.0).all()
     assert similarities(topics, topics, 37).max() == 1.0
-
-
-def test_all_pairs_of_many_topics_take_a_moment() -> None:
-    topics = np.random.default_rng(0).gamma(0.05, size=(400, 20_000))
-    similarities(topics[:2], topics[:2], 100)  # compiled
-    found = []
-    assert worked(lambda: found.append(similarities(topics, topics, 100))) < 50
-    assert found[0].shape == (400, 400)
 
 
 # ---- Algorithm 3 -----------------------------------------------------------------------------------------------------
@@ -131,12 +122,6 @@ def test_of_nothing_comes_nothing() -> None:
     assert integrated({}, {}, xi=0.5, words=2).topics.shape == (0, 0)
 
 
-def test_the_thresholds_ends() -> None:
-    parties = {"a": np.array([[1.0, 0.0], [0.0, 2.0]]), "b": np.array([[3.0, 0.0]])}
-    assert len(integrated(parties, {"a": 1, "b": 1}, xi=0.0, words=2).topics) == 1  # everything is like everything
-    assert len(integrated(parties, {"a": 1, "b": 1}, xi=1.0, words=2).topics) == 2  # only what is the same
-
-
 # ---- Algorithm 4 -----------------------------------------------------------------------------------------------------
 
 
@@ -167,15 +152,6 @@ def test_no_topic_is_given_twice_and_the_most_alike_comes_first() -> None:
 def test_of_equally_alike_pairs_the_first_is_taken() -> None:
     same = np.array([[1.0, 0.0], [1.0, 0.0]])
     assert composed(same, same, xi=1.0, words=2).taken.tolist() == [0, 1]
-
-
-def test_a_party_keeps_its_number_of_topics() -> None:
-    rng = np.random.default_rng(1)
-    ours, theirs = rng.dirichlet(np.full(9, 0.2), size=3), rng.dirichlet(np.full(9, 0.2), size=8)
-    assert composed(theirs, ours, 0.0, 5).topics.shape == ours.shape
-    assert composed(ours, theirs, 0.0, 5).topics.shape == theirs.shape
-    assert (composed(ours, theirs, 0.0, 5).taken == NOWHERE).sum() == 5  # there were three to give
-    assert composed(ours[:0], theirs, 0.0, 5).taken.tolist() == [NOWHERE] * 8
 
 
 def test_an_empty_topic_keeps_itself_unless_anything_goes() -> None:

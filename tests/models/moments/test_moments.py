@@ -60,7 +60,7 @@ def document(name: str, words: int = WORDS) -> Any:
 
 
 @pytest.mark.parametrize("name", ADVERSARIES)
-@pytest.mark.parametrize("radius", [np.inf, 1.0, 0.25])
+@pytest.mark.parametrize("radius", [1.0, 0.25])
 def test_no_document_moves_the_sum_further_than_the_terms_say(name: str, radius: float) -> None:
     others = planted(20)
     moved = summed(sparse.vstack([others, document(name)]), radius) - summed(others, radius)
@@ -69,7 +69,7 @@ def test_no_document_moves_the_sum_further_than_the_terms_say(name: str, radius:
         assert np.linalg.norm(moved) > 0.9 * min(radius, 1.0)
 
 
-@pytest.mark.parametrize("words", [2, 3, 100, 1000])
+@pytest.mark.parametrize("words", [2, 3, 300])
 def test_a_row_is_at_most_as_long_as_one_however_many_words_it_has(words: int) -> None:
     counts = sparse.csr_array(np.tril(np.ones((words, words), dtype=np.int64)))
     rows = DocumentPairs.from_bags(BagDocuments.from_counts(counts, words), 0.2, words)

@@ -61,7 +61,7 @@ def test_no_document_changes_a_bit_of_what_another_one_gives(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("factor", [1.0, 1e-30, 1e3, 1e18])
+@pytest.mark.parametrize("factor", [1.0, 1e18])
 def test_no_documents_row_is_longer_than_the_radius(dtype, factor):
     net, chosen = embedded(dtype), documents()
     state = state_of(net, len(chosen.vocabulary))

@@ -115,26 +115,6 @@ def test_clipped_sum_is_the_sum_of_clipped_rows(setting):
     np.testing.assert_allclose(clipped_sum.vector(), weights @ whole, atol=1e-9)
 
 
-def test_batch_normalisation_would_couple_documents(setting):
-    net, state, documents = setting
-    noise = net._noise(state, documents.keys)
-
-    def gradient(rows, decode):
-        flat = torch.from_numpy(state["weights"].copy()).requires_grad_()
-        draws = [torch.from_numpy(x[rows]) for x in (noise.hidden, noise.normal, noise.theta)]
-        spelled_loss(net, flat, documents.counts[rows].toarray(), *draws, decode=decode).sum().backward()
-        return flat.grad.numpy()
-
-    def coupled(x):
-        return functional.batch_norm(x, None, None, training=True)
-
-    all_rows, halves = np.arange(len(documents)), np.array_split(np.arange(len(documents)), 2)
-    for decode, additive in ((None, True), (coupled, False)):
-        apart = np.abs(sum(gradient(half, decode) for half in halves) - gradient(all_rows, decode)).max()
-        assert bool(apart < 1e-10) is additive
-        assert additive or apart > 1e-2
-
-
 def test_a_hundred_steps_are_those_of_a_bare_torch_loop():
     net, documents = model(beta1=0.8), corpus()
     state = net.start(VOCABULARY, np.random.default_rng(1))
@@ -188,14 +168,6 @@ def test_no_word_spreads_over_the_topics_further_than_it_may(setting):
     topics = NetworkShape(WORDS, net.hidden, net.n_topics).views(after["weights"])["topics"]
     np.testing.assert_allclose(topics.mean(0), 0, atol=1e-12)
     assert topics.std(0).max() == pytest.approx(net.word_spread, rel=1e-6)
-
-
-def test_no_documents_change_nothing_but_the_step(setting):
-    net, state, documents = setting
-    total = asked(net, state, documents.select(np.arange(0)))
-    after = net.update(state, Answer(total))
-    assert after["step"][0] == state["step"][0] + 1
-    np.testing.assert_array_equal(after["weights"], state["weights"])
 
 
 def test_no_optimiser_memory_travels(setting):
