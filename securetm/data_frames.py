@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from securetm.part_errors import LibraryMissing
+from securetm.errors import Mistake
 
 FRAMES = ("default", "pandas", "polars")
 
@@ -15,7 +15,8 @@ def library(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as problem:
-        raise LibraryMissing(name) from problem
+        said = "data frames of {library} are asked for, and {library} is not installed"
+        raise Mistake(said, hint="pip install {library}", library=name) from problem
 
 
 def framed(form: str, values: Any, columns: Any, given: Any = None) -> Any:

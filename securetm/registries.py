@@ -11,9 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from securetm.errors import NotFound, SecuretmError
+from securetm.errors import Failed, Mistake, NotFound, SecuretmError
 from securetm.extras import missing_extra
-from securetm.part_errors import BrokenPart, ClaimedTwice
 
 OURS = "securetm"
 
@@ -66,7 +65,13 @@ class Registry:
         if not found:
             raise NotFound(self.kind, name, self.names(), unread=tuple(package for package, _ in unreadable_packages()))
         if len(found) > 1:
-            raise ClaimedTwice(self.kind, name, tuple(sorted(part.package for part in found)))
+            raise Mistake(
+                "the {kind} {name!r} is declared by several installed packages",
+                hint="they are {packages}: uninstall all but one, or all but securetm itself",
+                kind=self.kind,
+                name=name,
+                packages=tuple(sorted(part.package for part in found)),
+            )
         return found[0]
 
     def load(self, name: str) -> Any:
@@ -74,7 +79,7 @@ class Registry:
         part = self.find(name)
         found = self._imported(part)
         if problem := self._problem(found, name):
-            raise BrokenPart(self.kind, name, part.package, part.place, problem)
+            raise self._broken(part, problem)
         return found
 
     def _refusal(self, name: str) -> str:
@@ -101,14 +106,21 @@ class Registry:
         except SecuretmError:
             raise
         except ModuleNotFoundError as problem:
-            raise missing_extra(problem) or self._broken(part, problem) from problem
+            raise missing_extra(problem) or self._broken(part, _not_imported(problem)) from problem
         except (Exception, SystemExit) as problem:  # whatever a stranger's module raises when it is imported
-            raise self._broken(part, problem) from problem
+            raise self._broken(part, _not_imported(problem)) from problem
         return found
 
-    def _broken(self, part: ListedPart, problem: BaseException) -> BrokenPart:
-        said = f"cannot be imported ({type(problem).__name__}: {problem})"
-        return BrokenPart(self.kind, part.name, part.package, part.place, said)
+    def _broken(self, part: ListedPart, problem: str) -> Failed:
+        return Failed(
+            "the {kind} {name!r} of the installed package {package} cannot be used: {place} {problem}",
+            hint="update or uninstall the package {package}, or choose another {kind}",
+            kind=self.kind,
+            name=part.name,
+            package=part.package,
+            place=part.place,
+            problem=problem,
+        )
 
     def _problem(self, found: Any, name: str) -> str:
         """What is wrong with the part, or nothing."""
@@ -123,6 +135,10 @@ class Registry:
         if fits and self.named and found.name != name:
             return f"calls itself {found.name!r}"
         return "" if fits else problem
+
+
+def _not_imported(problem: BaseException) -> str:
+    return f"cannot be imported ({type(problem).__name__}: {problem})"
 
 
 def unreadable_packages() -> tuple[tuple[str, str], ...]:

@@ -19,7 +19,7 @@ from typing import Any
 LOADED = (
     "torch",
     "securetm.accounting.ledger",
-    "securetm.cli.run_command",
+    "securetm.cli.run",
     "lab.processes",
     "securetm.federation.simulation.simulation",
     "securetm.models.neural.prodlda",

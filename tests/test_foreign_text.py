@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from securetm.auditing.record import Audit, Example
-from securetm.cli.json_output import print_json
+from securetm.cli.command import Output
 from securetm.foreign_text import csv_cell, html_text, json_text, markdown_text, printable, without_commands
 from securetm.reports.audits.report import audit_page, summary
 from securetm.reports.document import Document, Items, Paragraph, Section, Table
@@ -67,7 +67,7 @@ def table_of_words(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def json_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> str:
-    print_json({"words": [WORD], WORD: 1})
+    Output(json=True).document({"words": [WORD], WORD: 1})
     said = capsys.readouterr().out
     assert json.loads(said) == {"words": [WORD], WORD: 1}
     return said

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from securetm.cli import completion
-from securetm.cli.budget_people import EachPerson, Persons, Unit
-from securetm.cli.json_output import Json
+from securetm.cli import options
 
 USUAL_LANGUAGE = "english"
 
@@ -24,35 +22,46 @@ if TYPE_CHECKING:
     from securetm.plans.agreement import Agreement
 
 _WORDS = ("once", "public")
-Html = Annotated[Path | None, typer.Option(help="Write all of it to this file too, as one page that loads nothing.")]
+Unit = Annotated[
+    str,
+    typer.Option(help="Who is protected: document or person. The person, if persons or documents per person are given."),
+]
+EachPerson = Annotated[int | None, typer.Option("--documents-per-person", help="Documents of one person, at most.")]
+Persons = Annotated[int | None, typer.Option(help="How many persons the documents are of.")]
 
 
 @dataclass(frozen=True)
 class PlanQuestion:
-    """What is asked about runs over time, by flags or as a TOML file says it. What is left out is as a run would have it."""
+    """What is asked about runs over time, by options or as a TOML file says it. What is left out is as a run would have it."""
 
-    profile: str = "dp-distributed"
-    years: int = 5
-    runs_per_year: int = 1
-    audits_per_year: int = 0
-    runs_per_audit: int = 0
-    retire_after: int = 0
-    words: str = ""  # once: the first run pays for them, and the others use its list; public: nobody pays
-    epsilon: float | None = None
-    delta: float | None = None
-    noise: float | None = None
-    rounds: int | None = None
-    model: str = ""
-    vocabulary_size: int = 2000
-    unit: str = ""
-    documents: int | None = None
-    document_length: float = 0.0  # words of a document, about; 0: nobody says it
-    documents_per_person: int | None = None
-    persons: int | None = None
-    parties: int | None = None
-    missing: int | None = None
-    colluding: int | None = None
-    ledger: str = ""  # of a party, with what earlier runs spent
+    profile: Annotated[
+        str, typer.Option(help="Privacy profile; dp-distributed, if not given.", autocompletion=options.profiles)
+    ] = "dp-distributed"
+    years: Annotated[int, typer.Option(help="For how many years; 5, if not given.")] = 5
+    runs_per_year: Annotated[int, typer.Option(help="Trainings in a year; 1, if not given.")] = 1
+    audits_per_year: Annotated[int, typer.Option(help="Audits in a year.")] = 0
+    runs_per_audit: Annotated[
+        int, typer.Option(help="Trainings on the documents that one audit makes; 0: it attacks a recorded run.")
+    ] = 0
+    retire_after: Annotated[int, typer.Option(help="Years after which documents are used no more; 0: never.")] = 0
+    words: Annotated[str, typer.Option(help="once: the first run finds them for all; public: from a public list.")] = ""
+    epsilon: Annotated[float | None, typer.Option(help="The budget of all runs together, in place of the profile's.")] = None
+    delta: Annotated[float | None, typer.Option(help="Its delta.")] = None
+    noise: Annotated[float | None, typer.Option(help="Noise of a run: how long does the budget last?")] = None
+    rounds: Annotated[int | None, typer.Option(help="Rounds of a run; if not given, as many as a run would ask.")] = None
+    model: Annotated[
+        str, typer.Option(help="Topic model; if not given, the one that a run would train.", autocompletion=options.models)
+    ] = ""
+    vocabulary_size: Annotated[int, typer.Option(help="Words in the vocabulary.")] = 2000
+    unit: Unit = ""
+    documents: Annotated[int | None, typer.Option(help="Documents of all parties, about: then how often you can train.")] = None
+    document_length: Annotated[float, typer.Option(help="Words of a document, about; 0: not said.")] = 0.0
+    documents_per_person: EachPerson = None
+    persons: Persons = None
+    parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None
+    missing: Annotated[int | None, typer.Option(help="How many parties may be missing from a sum.")] = None
+    colluding: Annotated[int | None, typer.Option(help="How many parties may help the adversary.")] = None
+    ledger: Annotated[str, typer.Option(metavar="FILE", help="Go on from what this ledger holds.")] = ""
 
     def __post_init__(self) -> None:
         from securetm.accounting.calculator.option_checks import check, check_choice, refused
@@ -232,62 +241,3 @@ def _before(ledger: str, epsilon: float | None, delta: float | None) -> tuple[Be
     spends, together = tuple(spend for run in runs for spend in run.spends()), all_runs(Path(ledger))
     before = Before(len(runs), spends, together.unbounded_because if together else None)
     return (before, budget.epsilon, budget.delta) if budget else (before, epsilon, delta)
-
-
-def asked(file: Path | None, given: dict[str, Any]) -> PlanQuestion:
-    """The question in a file, with what was given beside it in its place."""
-    from securetm.settings import from_table, placed, read_toml
-
-    table = read_toml(file) if file else {}
-    told = {name: value for name, value in given.items() if value is not None}
-    with placed(file, told):
-        return from_table(PlanQuestion, {**table, **told}, str(file.name) if file else "securetm budget plan")
-
-
-def plan(
-    file: Annotated[Path | None, typer.Argument(help="A TOML file with these settings; options come before it.")] = None,
-    profile: Annotated[
-        str | None, typer.Option(help="Privacy profile; dp-distributed, if not given.", autocompletion=completion.profiles)
-    ] = None,
-    years: Annotated[int | None, typer.Option(help="For how many years; 5, if not given.")] = None,
-    runs_per_year: Annotated[int | None, typer.Option(help="Trainings in a year; 1, if not given.")] = None,
-    audits_per_year: Annotated[int | None, typer.Option(help="Audits in a year.")] = None,
-    runs_per_audit: Annotated[
-        int | None, typer.Option(help="Trainings on the documents that one audit makes; 0: it attacks a recorded run.")
-    ] = None,
-    retire_after: Annotated[int | None, typer.Option(help="Years after which documents are used no more; 0: never.")] = None,
-    words: Annotated[
-        str | None, typer.Option(help="once: the first run finds them for all; public: from a public list.")
-    ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="The budget of all runs together, in place of the profile's.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Its delta.")] = None,
-    noise: Annotated[float | None, typer.Option(help="Noise of a run: how long does the budget last?")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Rounds of a run; if not given, as many as a run would ask.")] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="Topic model; if not given, the one that a run would train.", autocompletion=completion.models),
-    ] = None,
-    vocabulary_size: Annotated[int | None, typer.Option(help="Words in the vocabulary.")] = None,
-    unit: Unit = "",
-    documents: Annotated[
-        int | None, typer.Option(help="Documents of all parties, about: then how often you can train.")
-    ] = None,
-    document_length: Annotated[float | None, typer.Option(help="Words of a document, about; 0: not said.")] = None,
-    documents_per_person: EachPerson = None,
-    persons: Persons = None,
-    parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None,
-    missing: Annotated[int | None, typer.Option(help="How many parties may be missing from a sum.")] = None,
-    colluding: Annotated[int | None, typer.Option(help="How many parties may help the adversary.")] = None,
-    ledger: Annotated[str | None, typer.Option(metavar="FILE", help="Go on from what this ledger holds.")] = None,
-    html: Html = None,
-    json: Json = False,
-) -> None:
-    """Says what each of several runs over the same documents may spend under one ledger, and what is left after each.
-
-    With --documents it answers how often you can train and still have a model of use, by the forecast.
-    """
-    from securetm.cli.budget_answer import answer
-
-    given = {name: value for name, value in locals().items() if name in {part.name for part in fields(PlanQuestion)}}
-    question = asked(file, given | {"unit": unit or None})
-    answer(lambda progress: question.planned().report(progress), html, json)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from securetm.cli.choose_errors import AnswersMissing
+from securetm.errors import Mistake
 from securetm.plans.profile_choice import (
     BREAKERS,
     LOOKERS,
@@ -109,6 +109,16 @@ def missing(given: Given) -> tuple[ChoiceQuestion, ...]:
     return tuple(one for one in QUESTIONS if one.name not in given and one.asked(given))
 
 
+def unanswered(left: Sequence[ChoiceQuestion]) -> Mistake:
+    """The refusal of questions that nobody can be asked."""
+    return Mistake(
+        "{count:question has|questions have} no answer, and there is no terminal to ask at: {flags}",
+        hint="give these options, or --answers FILE with a TOML file of answers (`-` for standard input)",
+        count=len(left),
+        flags=" ".join(one.flag for one in left),
+    )
+
+
 def asked(given: Given, to: Console) -> Given:
     """The answers, with those that are missing asked for at the terminal. `back` returns to the question before."""
     answers, typed = dict(given), list[str]()
@@ -135,8 +145,7 @@ def _answer(question: ChoiceQuestion, given: Given, to: Console) -> Any:
         typed = sys.stdin.readline()
         if not typed:
             to.print()
-            left = missing(given)
-            raise AnswersMissing(len(left), " ".join(one.flag for one in left))
+            raise unanswered(missing(given))
         if typed.strip().lower() == "back":
             return None
         try:

@@ -96,7 +96,7 @@ def _advice(failure: SecuretmError, command: list[str]) -> str:
     advice = failure.advice()
     if not isinstance(failure, BadSetting) or failure.instead or command != ["run"]:
         return advice
-    from securetm.cli.run_command import option_for
+    from securetm.cli.run import option_for
 
     option = option_for(failure.where, failure.name)
     return f"{advice}, or what you gave with {option}" if option else advice

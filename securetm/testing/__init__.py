@@ -8,12 +8,12 @@
 pytest is needed here and nowhere else in securetm.
 """
 
-from securetm.part_errors import PytestMissing
+from securetm.errors import Mistake
 
 try:
     import pytest
 except ModuleNotFoundError as missing:
-    raise PytestMissing() from missing
+    raise Mistake("securetm.testing needs pytest, which is not installed", hint="pip install pytest") from missing
 
 _SUITES = ("aggregation", "attack", "engine", "mechanism", "model", "neighbour", "query", "reader")
 pytest.register_assert_rewrite(*(f"{__name__}.{suite}_laws" for suite in _SUITES))  # before they are imported

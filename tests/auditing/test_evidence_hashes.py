@@ -124,7 +124,7 @@ def _reworded(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "changed", ["accounting/losses.py", "mechanisms/gaussian_noise.py", "auditing/attack.py", "clipped_sum.py"]
+    "changed", ["accounting/losses.py", "mechanisms/gaussian_noise.py", "auditing/attack.py", "answers/clipped_sum.py"]
 )
 def test_other_words_about_the_same_code_make_nothing_stale(copied: CopiedSource, changed: str) -> None:
     before = bound_to(_of_noise(), "dp-local")

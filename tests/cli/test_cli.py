@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.cli import model_commands as examine
+from securetm.cli.command import Output
 from securetm.corpus import docstrings
 
 from .conftest import SMALL, Said, securetm
@@ -219,11 +219,9 @@ def test_check_exits_1_for_a_gap_and_names_it() -> None:
     assert all(found["reason"] and found["hint"] for found in gap.json["gaps"])
 
 
-def test_numbers_that_are_none_are_null_in_json() -> None:
-    from securetm.cli.json_output import _finite
-
-    assert _finite({"a": [float("nan"), float("inf"), 1.5], "b": (None, True)}) == {"a": [None, None, 1.5], "b": [None, True]}
-    assert examine._rows("r", "f", [[0.25, 0.75]])["documents"] == [[0.25, 0.75]]
+def test_numbers_that_are_none_are_null_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    Output(json=True).document({"a": [float("nan"), float("inf"), 1.5], "b": (None, True)})
+    assert json.loads(capsys.readouterr().out) == {"a": [None, None, 1.5], "b": [None, True]}
 
 
 # ---- failures ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.cli import completion
+from securetm.cli import options
 from securetm.models import MODELS
 from securetm.plans.profiles import profile_names
 
@@ -46,12 +46,12 @@ def test_a_shell_completes_what_is_typed(folder: Path) -> None:
 
 def test_names_and_folders_that_are_offered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    assert completion.profiles("") == list(profile_names())
-    assert completion.models("") == list(MODELS.names())
-    assert completion.threat_models("curious") == ["curious_coordinator"]
-    assert completion.run_folders("homes/") == ["homes/ours"]
-    assert completion.run_folders(str(folder / "runs" / "d")) == [str(folder / "runs" / "demo")]
-    assert completion.run_folders("nowhere/") == []
+    assert options.profiles("") == list(profile_names())
+    assert options.models("") == list(MODELS.names())
+    assert options.threat_models("curious") == ["curious_coordinator"]
+    assert options.run_folders("homes/") == ["homes/ours"]
+    assert options.run_folders(str(folder / "runs" / "d")) == [str(folder / "runs" / "demo")]
+    assert options.run_folders("nowhere/") == []
 
 
 def test_it_is_installed_by_an_option(folder: Path) -> None:

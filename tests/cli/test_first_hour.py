@@ -167,7 +167,7 @@ main()
 
 
 @pytest.mark.parametrize(
-    "module", quick(["typer", "rich.console", "securetm.federation.folder", "numpy", "securetm.cli.run_command"], "numpy")
+    "module", quick(["typer", "rich.console", "securetm.federation.folder", "numpy", "securetm.cli.run"], "numpy")
 )
 def test_ctrl_c_in_the_first_seconds_says_a_sentence(module: str, tmp_path: Path) -> None:
     code = EARLY.format(module=module)

@@ -152,6 +152,18 @@ def test_a_run_spends_what_it_started_from_and_its_own(paid: Path, tmp_path: Pat
     assert f"Taken as public by an earlier run: words.txt: {WHY}" in shown
 
 
+def test_a_run_that_goes_on_with_a_smaller_budget_has_noise_for_it_or_is_refused(paid: Path, tmp_path: Path) -> None:
+    """The earlier run's noise was the least for its own budget: a single round with it may spend more than the new one."""
+    small = ("--profile", "dp-central", "--epsilon", "1", "--continue", str(paid))
+    said = ran(tmp_path / "smaller", *small)
+    assert said.code in (0, 1), said.err
+    assert (said.json["rounds"], said.json["spent"][0]["own"]["epsilon"]) == (2, pytest.approx(1, rel=0.01))
+    said = ran(tmp_path / "none", *small, "--set", "privacy.noise=0.5")
+    assert said.code == 2
+    assert "in a single round, and the budget of the run is 1" in told(said)
+    assert not (tmp_path / "none").exists()
+
+
 def test_the_same_documents_dealt_out_in_another_way_are_counted_too(paid: Path, tmp_path: Path) -> None:
     """A trial's ledgers do not know the documents, and its parties have other names."""
     said = ran(tmp_path / "dealt", *BUDGET, "--continue", str(paid), "--partition", "equal", "--parties", "5")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from securetm.cli.run_command import _getting_ready
+from securetm.cli.command import Output
 from securetm.federation.folder import reopen
 from securetm.federation.store import PartyStore
 
@@ -47,7 +47,11 @@ def test_a_person_sees_at_once_that_something_happens(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("terminal", "for_programs", "shown"), [(True, False, True), (True, True, False), (False,) * 3])
 def test_only_people_are_told_to_wait(terminal: bool, for_programs: bool, shown: bool) -> None:
     written = io.StringIO()
-    with _getting_ready(Console(file=written, force_terminal=terminal), for_programs):
+
+    class Shown(Output):
+        screen = Console(file=written, force_terminal=terminal)  # type: ignore[assignment]
+
+    with Shown(json=for_programs).busy("getting ready"):
         pass
     assert ("getting ready" in written.getvalue()) is shown
 

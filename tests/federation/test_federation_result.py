@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import securetm
+from securetm.errors import Mistake
 from securetm.federation.folder import result_of
-from securetm.part_errors import LibraryMissing
 from securetm.runs.finished import FederationResult
 
 from .conftest import FIVE, texts
@@ -64,6 +64,6 @@ def test_it_shows_itself(result: FederationResult) -> None:
 
 def test_without_pandas_it_says_what_is_missing(result: FederationResult, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)  # what the interpreter finds where a package is not installed
-    with pytest.raises(LibraryMissing) as missing:
+    with pytest.raises(Mistake) as missing:
         result.prevalence_frame()
     assert missing.value.advice() == "pip install pandas"

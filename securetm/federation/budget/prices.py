@@ -28,6 +28,8 @@ from securetm.models.trials import check_additive
 from securetm.plans.agreement import Agreement
 from securetm.plans.origins import check_units
 from securetm.plans.profiles import cohort_of, count_of_parties
+from securetm.settings import require
+from securetm.wording import upward
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -147,6 +149,21 @@ def calibrated(agreement: Agreement, parties: int, unit: Unit | None = None) -> 
         agreement = agreement.with_privacy(noise=_least_noise(agreement, parties))
     bill_of(agreement, parties)  # what cannot be billed is refused now, not after the first answer was paid for
     return agreement
+
+
+def check_affords_a_round(agreement: Agreement, parties: int) -> None:
+    """Refuses noise that a plan gives if a single round with it spends more than the whole budget: nothing would be learned."""
+    budget, noise = agreement.budget, agreement.plan.privacy.noise
+    each = bill_of(agreement, parties).round if budget is not None and noise else None
+    if budget is None or each is None:
+        return
+    spent = total([replace(each, count=1)], budget.delta * ALONE).epsilon
+    problem = (
+        f"spends epsilon = {upward(spent)} in a single round, and the budget of the run is {upward(budget.epsilon)}: no round "
+        "could be trained"
+    )
+    instead = f"leave the noise out, which makes the budget last; or give --epsilon {upward(spent)} at least"
+    require(spent <= budget.epsilon, "[privacy]", "noise", noise, problem, instead=instead)
 
 
 def with_words_noise(agreement: Agreement) -> Agreement:

@@ -1,16 +1,16 @@
-"""What a shell offers behind `securetm … <Tab>`: names of profiles, models and threat models, and folders of runs.
+"""Options and arguments that several commands take, and what a shell offers behind them (`securetm … <Tab>`).
 
-It reads names of files only. Where it has nothing to offer, the shell offers files.
+Completion reads names of files only. Where it has nothing to offer, the shell offers files.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
-_RUNS = Path("runs")
+RUNS = Path("runs")
 _RECORDS = ("run.json", "report.json")  # of a run here, and of what a party has of one
 
 
@@ -38,13 +38,13 @@ def threat_models(incomplete: str) -> list[str]:
 def run_folders(incomplete: str) -> list[str]:
     """The folders of runs in `runs`, or in the folder that was typed so far."""
     typed = Path(f"{incomplete}x").parent if incomplete else Path()
-    places = (typed, _RUNS) if typed == Path() else (typed,)
+    places = (typed, RUNS) if typed == Path() else (typed,)
     return _begun([str(folder) for place in places for folder in _runs_in(place)], incomplete)
 
 
 def run_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """The names of the runs in the folder that holds them."""
-    place = ctx.params.get("place") or _RUNS
+    place = ctx.params.get("place") or RUNS
     return _begun([folder.name for folder in _runs_in(Path(place))], incomplete) or run_folders(incomplete)
 
 
@@ -57,3 +57,17 @@ def _runs_in(place: Path) -> list[Path]:
 
 def _begun(names: Any, incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
+
+
+Run = Annotated[Path, typer.Argument(help="The folder of a finished run.", autocompletion=run_folders)]
+Text = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so.")]
+ProfileName = Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.", autocompletion=profiles)]
+Settings = Annotated[list[str] | None, typer.Option("--set", help="Any setting of a plan, as section.name=value.")]
+Home = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="The home of the keys; else the one in $XDG_DATA_HOME/securetm that is meant."),
+]
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A file with the keys' passphrase; else $SECURETM_PASSPHRASE, or the terminal asks."),
+]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from securetm.cli import completion
-from securetm.cli.command_errors import NothingLearned
-from securetm.cli.json_output import Json, print_json
-from securetm.errors import BadSetting
+from securetm.cli import options
+from securetm.cli.command import OptionsOf, Output, command
+from securetm.cli.options import RUNS, Settings
+from securetm.errors import BadSetting, Failed
 from securetm.wording import counted
 
 if TYPE_CHECKING:
@@ -24,76 +25,73 @@ if TYPE_CHECKING:
     from securetm.plans.agreement import Agreement
     from securetm.plans.schema import Plan
 
-RUNS = Path("runs")
 LONG_SENTENCE = 50  # words
-SETTINGS = {  # of a plan, by the parameter of the command that sets each
-    "profile": "profile",
-    "model": "model.name",
-    "topics": "model.n_topics",
-    "rounds": "training.rounds",
-    "epochs": "training.epochs",
-    "stop": "training.stop",
-    "local_epochs": "model.local_epochs",
-    "seed": "seed",
-    "corpus": "corpus.source",
-    **{name: f"corpus.{name}" for name in ("text", "label", "party", "date", "person", "embedding", "partition", "parties")},
-    "id_": "corpus.id",
-    "vocabulary": "vocabulary.file",
-    "decoder": "model.decoder",
-    "start": "training.start",
-    "vectors": "training.vectors",
-    "epsilon": "privacy.epsilon",
-}
+_NOISE_FOLLOWS_FROM = ("privacy.epsilon", "privacy.delta", "training.rounds")  # that of an earlier run was for its own
 
 
+@dataclass(frozen=True)
+class PlanOptions:
+    """The settings of a plan that have an option of their own; beside each option stands the setting."""
+
+    profile: Annotated[
+        str, typer.Option(help="Privacy profile; see `securetm explain`.", autocompletion=options.profiles), "profile"
+    ]
+    model: Annotated[str, typer.Option(help="Topic model.", autocompletion=options.models), "model.name"]
+    topics: Annotated[int, typer.Option(help="Number of topics."), "model.n_topics"]
+    rounds: Annotated[int, typer.Option(help="Most training rounds."), "training.rounds"]
+    epochs: Annotated[
+        float, typer.Option(help="Passes over the training documents, where their number is public."), "training.epochs"
+    ]
+    stop: Annotated[str, typer.Option(help="End by: rounds, weights or held_out."), "training.stop"]
+    local_epochs: Annotated[
+        int, typer.Option(help="Epochs at each party per round; 0: a gradient per batch."), "model.local_epochs"
+    ]
+    seed: Annotated[int, typer.Option(help="Public seed of batches and model noise."), "seed"]
+    corpus: Annotated[str, typer.Option(help="Documents: a file, a folder of .txt, or `docstrings`."), "corpus.source"]
+    text: Annotated[str, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so."), "corpus.text"]
+    label: Annotated[str, typer.Option(metavar="COLUMN", help="The column of the label."), "corpus.label"]
+    party: Annotated[str, typer.Option(metavar="COLUMN", help="The column of who holds the document."), "corpus.party"]
+    date: Annotated[str, typer.Option(metavar="COLUMN", help="The column of the date."), "corpus.date"]
+    person: Annotated[
+        str,
+        typer.Option(metavar="COLUMN", help="The column of whose document it is; a budget then protects persons."),
+        "corpus.person",
+    ]
+    embedding: Annotated[str, typer.Option(metavar="COLUMN", help="The column of the embedding."), "corpus.embedding"]
+    id_: Annotated[str, typer.Option("--id", metavar="COLUMN", help="The column of the document's own id."), "corpus.id"]
+    partition: Annotated[str, typer.Option(help="Who holds what: column, equal or dirichlet."), "corpus.partition"]
+    parties: Annotated[int, typer.Option(help="Number of parties, where documents are dealt out."), "corpus.parties"]
+    vocabulary: Annotated[
+        str,
+        typer.Option(
+            help="Public words: a language, such as english, or a file, one a line; english+private adds the parties'."
+        ),
+        "vocabulary.file",
+    ]
+    decoder: Annotated[
+        str, typer.Option(help="Of prodlda: full, or embedded, through frozen public word vectors."), "model.decoder"
+    ]
+    start: Annotated[
+        str,
+        typer.Option(help="Begin at topics of word vectors (public), of pairs of words asked for first (moments), or plain."),
+        "training.start",
+    ]
+    vectors: Annotated[
+        str,
+        typer.Option(metavar="SOURCE", help="Vectors of a public start: glove, minilm, a file, or a sentence model's folder."),
+        "training.vectors",
+    ]
+    epsilon: Annotated[
+        float, typer.Option(help="Privacy budget of the run; the noise is made to last all rounds."), "privacy.epsilon"
+    ]
+
+
+@command("Train a federation on this machine.", "--rounds 20 --topics 5")
 def run(
     plan: Annotated[
         Path | None, typer.Argument(help="A plan in TOML; without one, the docstrings of installed packages.")
     ] = None,
-    profile: Annotated[
-        str | None, typer.Option(help="Privacy profile; see `securetm explain`.", autocompletion=completion.profiles)
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="Topic model.", autocompletion=completion.models)] = None,
-    topics: Annotated[int | None, typer.Option(help="Number of topics.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Most training rounds.")] = None,
-    epochs: Annotated[
-        float | None, typer.Option(help="Passes over the training documents, where their number is public.")
-    ] = None,
-    stop: Annotated[str | None, typer.Option(help="End by: rounds, weights or held_out.")] = None,
-    local_epochs: Annotated[int | None, typer.Option(help="Epochs at each party per round; 0: a gradient per batch.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Public seed of batches and model noise.")] = None,
-    corpus: Annotated[str | None, typer.Option(help="Documents: a file, a folder of .txt, or `docstrings`.")] = None,
-    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so.")] = None,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the label.")] = None,
-    party: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of who holds the document.")] = None,
-    date: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the date.")] = None,
-    person: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column of whose document it is; a budget then protects persons.")
-    ] = None,
-    embedding: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the embedding.")] = None,
-    id_: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="The column of the document's own id.")] = None,
-    partition: Annotated[str | None, typer.Option(help="Who holds what: column, equal or dirichlet.")] = None,
-    parties: Annotated[int | None, typer.Option(help="Number of parties, where documents are dealt out.")] = None,
-    vocabulary: Annotated[
-        str | None,
-        typer.Option(
-            help="Public words: a language, such as english, or a file, one a line; english+private adds the parties'."
-        ),
-    ] = None,
-    decoder: Annotated[
-        str | None, typer.Option(help="Of prodlda: full, or embedded, through frozen public word vectors.")
-    ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option(help="Begin at topics of word vectors (public), of pairs of words asked for first (moments), or plain."),
-    ] = None,
-    vectors: Annotated[
-        str | None,
-        typer.Option(metavar="SOURCE", help="Vectors of a public start: glove, minilm, a file, or a sentence model's folder."),
-    ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Privacy budget of the run; the noise is made to last all rounds.")
-    ] = None,
+    given: Annotated[dict[str, Any] | None, OptionsOf(PlanOptions)] = None,
     ledgers: Annotated[
         Path | None,
         typer.Option(help="Folder of ledgers of the documents, for all runs; without it, a trial's budget."),
@@ -105,18 +103,18 @@ def run(
             help="Why a file without an origin is public: vocabulary, continue_from, stop_words, vectors, embeddings.",
         ),
     ] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting of a plan, as section.name=value.")] = None,
+    set_: Settings = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; must not hold one yet.")] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(help="Go on with the run in this folder, which was interrupted.", autocompletion=completion.run_folders),
+        typer.Option(help="Go on with the run in this folder, which was interrupted.", autocompletion=options.run_folders),
     ] = None,
     continue_: Annotated[
         Path | None,
         typer.Option(
             "--continue",
             help="Train on from the model of this finished run: topics keep their numbers and labels.",
-            autocompletion=completion.run_folders,
+            autocompletion=options.run_folders,
         ),
     ] = None,
     engine: Annotated[
@@ -129,21 +127,25 @@ def run(
     comparison: Annotated[
         bool, typer.Option("--comparison/--no-comparison", help="Also train each party alone, to compare.")
     ] = True,
-    json: Json = False,
+    *,
+    to: Output,
 ) -> None:
     """Trains one topic model over the documents of several parties, on this machine."""
-    given = locals()
-    overrides = _chosen(given) | declared(public or []) | plan_settings(set_ or [])
+    overrides = _chosen(given or {}) | declared(public or []) | plan_settings(set_ or [])
     if continue_ is not None:
         overrides = _going_on(continue_, plan, overrides)
     _check_resume(resume, plan, overrides, out or ledgers, record)
-    result = _run(resume, plan, overrides, (out, ledgers), (engine, workers), (record, comparison), json)
-    if json:
-        print_json(result)
+    result = _run(resume, plan, overrides, (out, ledgers), (engine, workers), (record, comparison), to)
+    to.document(result)
     if not result["rounds"]:
-        raise NothingLearned(result["directory"])
+        raise Failed(
+            "no round was trained, so the model in {path} knows nothing: the budget for these documents is spent or too small",
+            hint="`securetm budget ledger {path}` shows what was spent (with --ledgers, by all runs), `securetm budget profile "
+            "NAME` what one round costs",
+            path=result["directory"],
+        )
     if _paid_for_less_than_a_guess(result):
-        raise typer.Exit(1)
+        to.exit_code = 1
 
 
 def _going_on(run: Path, plan: Path | None, overrides: dict[str, Any]) -> dict[str, Any]:
@@ -153,9 +155,16 @@ def _going_on(run: Path, plan: Path | None, overrides: dict[str, Any]) -> dict[s
 
     finished = FinishedRun.open(run)
     usual = settings_to_go_on(finished.plan, own_corpus=any(name.startswith("corpus.") for name in overrides))
+    if finished.plan.privacy.epsilon and not overrides.keys().isdisjoint(_NOISE_FOLLOWS_FROM):
+        usual = {name: value for name, value in usual.items() if name not in ("privacy.noise", "privacy.words")}
     if overrides.get("model.name", finished.plan.model.name) != finished.plan.model.name:
         usual = {name: value for name, value in usual.items() if not name.startswith("model.")}
     return {**(usual if plan is None else {}), **overrides, "training.continue_from": str(model_of(run).resolve())}
+
+
+def _settings() -> dict[str, str]:
+    """The settings of a plan that have an option, by the option's parameter."""
+    return {name: kind.__metadata__[1] for name, kind in get_type_hints(PlanOptions, include_extras=True).items()}
 
 
 def option_for(where: str, setting: str) -> str:
@@ -164,16 +173,15 @@ def option_for(where: str, setting: str) -> str:
     `where` is a section such as "[training]", the class of a model such as "LDA", or any other place, such as another file.
     """
     section = f"{where[1:].partition(']')[0]}." if where.startswith("[") else "model." if where.isidentifier() else ""
-    option = next((name for name, full in SETTINGS.items() if full == section + setting), "")
+    option = next((name for name, full in _settings().items() if full == section + setting), "")
     return option and f"--{option.replace('_', '-')}"
 
 
 def _chosen(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a plan that were given as options."""
-    chosen = {setting: value for name, setting in SETTINGS.items() if (value := given[name]) is not None}
+    chosen = {setting: given[name] for name, setting in _settings().items() if name in given}
     listed = chosen.get("vocabulary.file")
-    both = str(listed).endswith("+private")
-    return chosen | ({"vocabulary.source": "joint" if both else "file"} if listed else {})
+    return chosen | ({"vocabulary.source": "joint" if str(listed).endswith("+private") else "file"} if listed else {})
 
 
 def _run(
@@ -183,25 +191,24 @@ def _run(
     places: tuple[Path | None, Path | None],
     computing: tuple[str | None, int | None],
     choices: tuple[bool, bool],
-    json: bool,
+    out: Output,
 ) -> dict[str, Any]:
     from securetm.reports.runs import show_run
-    from securetm.reports.terminal import results, screen
 
-    to, (chosen, workers) = screen(), _computing(*computing)
-    with _getting_ready(to, json):
+    to, (chosen, workers) = out.screen, _computing(*computing)
+    with out.busy("getting ready"):  # libraries are loaded and the plan is checked, which takes seconds
         from securetm.federation.budget.forecast import check_words, in_words
+        from securetm.federation.budget.prices import check_affords_a_round
         from securetm.federation.document_minimum import delta_said, units_of
         from securetm.federation.folder import begin, reopen
         from securetm.federation.simulation.simulation import execute
         from securetm.federation.soundness import check_floor
         from securetm.federation.sources import corpora_of
         from securetm.reports.statement.write import write_release
-        from securetm.reports.terminal import Bars
 
         folder = reopen(resume) if resume is not None else None
         agreement, path, why = _agreed(plan, overrides, places[0]) if folder is None else (folder.agreement, folder.path, {})
-    with Bars(to) as bars:
+    with out.bars() as bars:
         if folder is None:
             corpora = corpora_of(agreement.plan, bars)
             _check_as_many(agreement.plan, len(corpora))
@@ -209,6 +216,8 @@ def _run(
             _warn_of_long_sentences(agreement.plan, corpora, to)
             _say_what_to_expect_of_a_list(agreement.plan, corpora, to)
             check_floor(agreement, len(corpora))
+            if places[1] is None:  # else the ledgers of the documents say what may be spent
+                check_affords_a_round(agreement, len(corpora))
             if (needed := check_words(agreement, corpora)) is not None:
                 to.print(f"Note: {in_words(needed)}.")
             folder = begin(path, agreement.plan, corpora, with_content=choices[0], ledgers=places[1], why=why)
@@ -219,7 +228,7 @@ def _run(
             result = execute(folder, bars, workers=workers, comparison=choices[1], engine=engine)
     if result["rounds"]:
         write_release(folder.path)
-    show_run(result, agreement.profile.danger, results(json))
+    show_run(result, agreement.profile.danger, out.results)
     _say_who_took_no_part(result, to)
     return result
 
@@ -237,11 +246,6 @@ def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
     """Whether a budget was spent on a model that is worse than a uniform guess."""
     paid = any(spent["epsilon"] is not None for spent in result["spent"])
     return paid and bool((result.get("baseline") or {}).get("worse_than_uniform"))
-
-
-def _getting_ready(to: Console, json: bool) -> AbstractContextManager[Any]:
-    """Shows a line at a terminal while libraries are loaded and the plan is checked, which takes seconds."""
-    return nullcontext() if json or not to.is_terminal else to.status("getting ready")
 
 
 def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> tuple[Agreement, Path, Mapping[str, str]]:

@@ -1,7 +1,4 @@
-"""`securetm corpus`: documents on disk in blocks, for a corpus beyond memory. It trains nothing.
-
-Lower layers do the work. They are imported when a command runs, because importing them takes long.
-"""
+"""`securetm corpus`: documents on disk in blocks, for a corpus beyond memory."""
 
 from __future__ import annotations
 
@@ -10,7 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from securetm.cli.json_output import Json, print_json
+from securetm.cli.command import Group, Output, command, help_alone
+from securetm.cli.options import Text
+from securetm.cli.run import plan_settings
+from securetm.settings import from_table, require
 
 if TYPE_CHECKING:
     from securetm.corpus.building import Embed
@@ -18,36 +18,13 @@ if TYPE_CHECKING:
     from securetm.plans.schema import Plan
     from securetm.reports.terminal import Bars
 
-Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
 
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    corpus = typer.Typer(rich_markup_mode=None, add_completion=False)
-    example = "Example: securetm corpus build documents.jsonl --out documents"
-    corpus.callback(invoke_without_command=True, epilog=example)(_alone)
-    for command, summary, example in (
-        (build, "Write documents to disk in blocks.", "build notes.jsonl --out notes"),
-        (show, "Say what a corpus on disk holds.", "show notes"),
-    ):
-        corpus.command(command.__name__, short_help=summary, epilog=f"Example: securetm corpus {example}")(command)
-    app.add_typer(corpus, name="corpus", short_help="Keep a corpus beyond memory on disk.")
-
-
-def _alone(context: typer.Context) -> None:
-    """Builds and shows corpora on disk, which are read block by block: a training then needs memory for a few blocks.
-
-    The folder is taken wherever documents are: `securetm run --corpus`, `source` in a plan and in PARTY.toml.
-    """
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
+@command("Write documents to disk in blocks.", "notes.jsonl --out notes")
 def build(
     source: Annotated[str, typer.Argument(help="A file, a folder of .txt, or a folder of .parquet, .jsonl or .csv files.")],
     out: Annotated[Path, typer.Option(help="Folder of the corpus; the folder of a build that was stopped goes on.")],
     plan: Annotated[Path | None, typer.Option(help="A plan whose tokeniser and embeddings are used.")] = None,
-    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so.")] = None,
+    text: Text = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the label.")] = None,
     party: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of who holds the document.")] = None,
     date: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the date.")] = None,
@@ -62,8 +39,9 @@ def build(
     ] = None,
     block_documents: Annotated[int, typer.Option(min=1, help="Documents that are read at once; it changes answers.")] = 65_536,
     shards: Annotated[int, typer.Option(min=0, help="Files; 0: one for 16 blocks. It changes no answer.")] = 0,
-    json: Json = False,
-) -> None:
+    *,
+    to: Output,
+) -> dict[str, Any]:
     """Reads documents as a stream and writes them to disk in blocks, with their words counted.
 
     The same source and settings give the same bytes, however often the build was stopped: give the same command again, with
@@ -71,14 +49,14 @@ def build(
     """
     from securetm.corpus.corpus_build import CorpusBuild, left_for_documents
     from securetm.corpus.records import Columns
+    from securetm.plans.recommend import read_plan
     from securetm.reports.evaluation import show_manifest
-    from securetm.reports.terminal import Bars, results, screen
 
     columns = Columns(text, label, party, date, person, embedding, id_)
     chosen = _tokeniser_settings(set_ or [])
-    whole = None if plan is None else _plan(plan, chosen)
+    whole = None if plan is None else read_plan(plan, chosen)
     tokeniser = _tokeniser(chosen) if whole is None else whole.tokeniser.make()
-    with Bars(screen()) as bars:
+    with to.bars() as bars:
         embed = None if whole is None or embedding else _embed(whole, bars)
         manifest = CorpusBuild(
             source,
@@ -93,39 +71,35 @@ def build(
             bars,
         ).run()
     facts = manifest.facts(out)
-    show_manifest(facts, results(json))
-    if json:
-        print_json(facts)
+    show_manifest(facts, to.results)
+    return facts
 
 
+@command("Say what a corpus on disk holds.", "notes")
 def show(
     folder: Annotated[Path, typer.Argument(help="A folder that `securetm corpus build` wrote.")],
     verify: Annotated[bool, typer.Option("--verify", help="Read all documents, and compare them with their digests.")] = False,
-    json: Json = False,
-) -> None:
+    *,
+    to: Output,
+) -> dict[str, Any]:
     """Says how many documents, words, blocks and files a corpus on disk has, with which settings it was built, and its digest.
 
     No document is shown. Its files are compared in size with what was written; with --verify, every byte is.
     """
     from securetm.corpus.store import opened
     from securetm.reports.evaluation import show_manifest
-    from securetm.reports.terminal import LateBars, results, screen
 
     store = opened(folder)
     if verify:
-        with LateBars(screen()) as bars:
+        with to.late_bars() as bars:
             store.verify(bars)
     facts: dict[str, Any] = {**store.manifest.facts(folder), "verified": verify}
-    show_manifest(facts, results(json))
-    if json:
-        print_json(facts)
+    show_manifest(facts, to.results)
+    return facts
 
 
 def _tokeniser_settings(given: list[str]) -> dict[str, str]:
     """The settings that make words of texts; other settings of a plan mean nothing here."""
-    from securetm.cli.run_command import plan_settings
-    from securetm.settings import require
-
     settings = plan_settings(given)
     for name in settings:
         own = name.startswith("tokeniser.")
@@ -136,20 +110,24 @@ def _tokeniser_settings(given: list[str]) -> dict[str, str]:
 def _tokeniser(settings: dict[str, str]) -> Tokeniser:
     """The tokeniser of these settings alone: a whole plan would load its model, which takes memory."""
     from securetm.plans.schema import TokeniserChoice
-    from securetm.settings import from_table
 
     return from_table(
         TokeniserChoice, {name.partition(".")[2]: value for name, value in settings.items()}, "[tokeniser]"
     ).make()
 
 
-def _plan(plan: Path, settings: dict[str, str]) -> Plan:
-    from securetm.plans.recommend import read_plan
-
-    return read_plan(plan, settings)
-
-
 def _embed(plan: Plan, bars: Bars) -> Embed | None:
     from securetm.federation.sources import embed_of
 
     return embed_of(plan, bars)
+
+
+def _about(context: typer.Context) -> None:
+    """Builds and shows corpora on disk, which are read block by block: a training then needs memory for a few blocks.
+
+    The folder is taken wherever documents are: `securetm run --corpus`, `source` in a plan and in PARTY.toml.
+    """
+    help_alone(context)
+
+
+corpus = Group("corpus", "Keep a corpus beyond memory on disk.", (build, show), _about, "build documents.jsonl --out documents")

@@ -5,30 +5,39 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from securetm.cli.choose_errors import AnswersMissing, PlanExists
-from securetm.cli.json_output import Json, print_json
+from securetm.cli.command import OptionsOf, Output, command
+from securetm.cli.run import declared
+from securetm.errors import BadSetting, Mistake, NoSuchPath
+from securetm.settings import from_table, parsed_toml, placed, read_toml
 
 if TYPE_CHECKING:
     from securetm.reports.choosing import PlanNotes
 
 
+@dataclass(frozen=True)
+class AnswerOptions:
+    """The answers that options give in advance."""
+
+    parties: Annotated[int, typer.Option(help="Organisations that take part.")]
+    documents: Annotated[int, typer.Option(help="Documents of all parties, about.")]
+    per_person: Annotated[int, typer.Option(help="Most documents of one person; 0: they are not of persons.")]
+    purpose: Annotated[str, typer.Option(help="explore, sort or publish.")]
+    trainings: Annotated[int, typer.Option(help="Trainings on the same documents, in all; 1, where nobody can be asked.")]
+    looks: Annotated[list[str], typer.Option(help="Who might look: coordinator, party, reader; or nobody.")]
+    hide: Annotated[list[str], typer.Option(help="What to hide from them: organisation, document, total.")]
+    breaks: Annotated[list[str], typer.Option(help="Who may break the rules: coordinator, party; or nobody.")]
+    colluding: Annotated[int, typer.Option(help="Parties that may share what they know with whoever looks.")]
+
+
+@command("Choose a profile by six questions.", "--per-person 0 --looks nobody --parties 5 --documents 900 --purpose explore")
 def choose(
-    parties: Annotated[int | None, typer.Option(help="Organisations that take part.")] = None,
-    documents: Annotated[int | None, typer.Option(help="Documents of all parties, about.")] = None,
-    per_person: Annotated[int | None, typer.Option(help="Most documents of one person; 0: they are not of persons.")] = None,
-    purpose: Annotated[str | None, typer.Option(help="explore, sort or publish.")] = None,
-    trainings: Annotated[
-        int | None, typer.Option(help="Trainings on the same documents, in all; 1, where nobody can be asked.")
-    ] = None,
-    looks: Annotated[list[str] | None, typer.Option(help="Who might look: coordinator, party, reader; or nobody.")] = None,
-    hide: Annotated[list[str] | None, typer.Option(help="What to hide from them: organisation, document, total.")] = None,
-    breaks: Annotated[list[str] | None, typer.Option(help="Who may break the rules: coordinator, party; or nobody.")] = None,
-    colluding: Annotated[int | None, typer.Option(help="Parties that may share what they know with whoever looks.")] = None,
+    told: Annotated[dict[str, Any], OptionsOf(AnswerOptions)],
     answers: Annotated[
         str | None, typer.Option(metavar="FILE", help="A TOML file with these answers, `-` for standard input.")
     ] = None,
@@ -50,42 +59,28 @@ def choose(
             help="Budget of all trainings; if not given, the profile's, or the largest below securetm's own limit on guesses."
         ),
     ] = None,
-    json: Json = False,
-) -> None:
+    *,
+    to: Output,
+) -> dict[str, Any]:
     """Asks six questions and answers with a profile, its reason, its cost and a plan.
 
     Options, or a file of answers, answer in advance; what is left is asked at the terminal. The profile promises all
     that was asked. Where none does, it says what would have to change, and exits 1.
     """
-    from securetm.settings import placed
-
     if out is not None:
         _check_out(out, replace)
-    typed = {
-        "parties": parties,
-        "documents": documents,
-        "per_person": per_person,
-        "purpose": purpose,
-        "trainings": trainings,
-        "looks": _names(looks),
-        "hide": _names(hide),
-        "breaks": _names(breaks),
-        "colluding": colluding,
-    }
-    told = {name: value for name, value in typed.items() if value is not None}
+    told = {name: _names(value) if isinstance(value, list) else value for name, value in told.items() if value != []}
     given = {**_from_file(answers), **told}
     notes = _notes(corpus, person, language, document_length, epsilon, public or [])
     with placed(Path(answers) if answers and answers != "-" else None, told), _named_as_options(told):
         _check_so_far(given)
-        facts = _chosen(_complete(given), notes)
-    _answer(facts, out, json)
+        facts = _chosen(_complete(given, to), notes)
+    return _answered(facts, out, to)
 
 
 @contextmanager
 def _named_as_options(told: Mapping[str, Any]) -> Iterator[None]:
     """Names the option of an answer that is refused, where an option gave it."""
-    from securetm.errors import BadSetting
-
     try:
         yield
     except BadSetting as mistake:
@@ -95,13 +90,12 @@ def _named_as_options(told: Mapping[str, Any]) -> Iterator[None]:
         raise BadSetting("", option, mistake.value, mistake.problem, mistake.known, mistake.instead) from mistake
 
 
-def _answer(facts: dict[str, Any], out: Path | None, json: bool) -> None:
+def _answered(facts: dict[str, Any], out: Path | None, shown: Output) -> dict[str, Any]:
     """Writes the plan, and shows what was found."""
     from securetm.reports.choosing import show_choice
     from securetm.reports.files import write_report
-    from securetm.reports.terminal import results
 
-    to = results(json)
+    to = shown.results
     show_choice(facts, to)
     if facts["profile"] is None:
         out = None
@@ -117,10 +111,8 @@ def _answer(facts: dict[str, Any], out: Path | None, json: bool) -> None:
     else:
         to.print("The plan (--out FILE writes it):\n")
         to.print(facts["plan"], markup=False, soft_wrap=True, end="")
-    if json:
-        print_json({**facts, "out": str(out) if out else None})
-    if facts["profile"] is None:
-        raise typer.Exit(1)
+    shown.exit_code = 1 if facts["profile"] is None else 0
+    return {**facts, "out": str(out) if out else None}
 
 
 def _trial(facts: dict[str, Any], out: Path) -> str:
@@ -136,34 +128,32 @@ def _check_out(out: Path, replace: bool) -> None:
     from securetm.reports.files import check_writable
 
     if out.exists() and not replace:
-        raise PlanExists(str(out))
+        problem = "{path} is there already, and choosing again would replace it"
+        raise Mistake(problem, hint="name another file after --out, or add --replace", path=str(out))
     check_writable(out)
 
 
-def _names(given: list[str] | None) -> tuple[str, ...] | None:
+def _names(given: list[str]) -> tuple[str, ...]:
     """Names given several times, or with commas between them."""
-    return tuple(name for one in given for name in one.split(",")) if given else None
+    return tuple(name for one in given for name in one.split(","))
 
 
 def _from_file(answers: str | None) -> Mapping[str, Any]:
-    from securetm.settings import parsed_toml, read_toml
-
     if answers is None:
         return {}
     return parsed_toml(sys.stdin.buffer.read(), "standard input") if answers == "-" else read_toml(Path(answers))
 
 
-def _complete(given: dict[str, Any]) -> dict[str, Any]:
+def _complete(given: dict[str, Any], to: Output) -> dict[str, Any]:
     """The answers with nothing missing: asked for at a terminal, refused by name elsewhere."""
-    from securetm.cli.choose_dialog import asked, missing
-    from securetm.reports.terminal import screen
+    from securetm.cli.choose_dialog import asked, missing, unanswered
 
     left = missing(given)
-    if not sys.stdin.isatty():
-        left = tuple(one for one in left if one.usual is None)
-    if left and not sys.stdin.isatty():
-        raise AnswersMissing(len(left), " ".join(one.flag for one in left))
-    return asked(given, screen()) if left else given
+    if sys.stdin.isatty():
+        return asked(given, to.screen) if left else given
+    if needed := [one for one in left if one.usual is None]:
+        raise unanswered(needed)
+    return given
 
 
 def _check_so_far(given: Mapping[str, Any]) -> None:
@@ -178,7 +168,6 @@ def _check_so_far(given: Mapping[str, Any]) -> None:
         ORGANISATION,
         Answers,
     )
-    from securetm.settings import from_table
 
     fitting = {
         "parties": MOST_PARTIES,
@@ -197,7 +186,6 @@ def _notes(
 ) -> PlanNotes:
     """What the plan says beside the answers. What is not there is refused now, and not by the run that takes the plan."""
     from securetm.corpus.public_words import language_code
-    from securetm.errors import BadSetting, NoSuchPath
     from securetm.plans.schema import CorpusChoice
     from securetm.reports.choosing import PlanNotes
 
@@ -216,9 +204,7 @@ def _notes(
 
 def _why_public(public: list[str], language: str) -> str:
     """Why the list of words in a file is public. Nothing else that a plan of `choose` starts from needs a reason."""
-    from securetm.cli.run_command import declared
     from securetm.corpus.public_words import language_code
-    from securetm.errors import BadSetting
 
     given = declared(public)
     for name in given:
@@ -230,10 +216,8 @@ def _why_public(public: list[str], language: str) -> str:
 
 
 def _chosen(given: Mapping[str, Any], notes: PlanNotes) -> dict[str, Any]:
-    from securetm.errors import BadSetting
     from securetm.plans.profile_choice import Answers
     from securetm.reports.choosing import chosen
-    from securetm.settings import from_table
 
     asked = from_table(Answers, given, "the answers")
     if asked.parties == 1 and asked.lookers:

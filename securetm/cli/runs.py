@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from securetm.cli import completion
-from securetm.cli.command_errors import NotDeleted
-from securetm.cli.json_output import Json, print_json
-from securetm.cli.run_command import RUNS
+from securetm.cli import options
+from securetm.cli.command import Output, agreed_to, command
+from securetm.cli.options import RUNS
+from securetm.errors import Mistake
 from securetm.foreign_text import printable
 from securetm.settings import require
 
@@ -33,10 +33,11 @@ _ORDERS: dict[str, Callable[[Any], Any]] = {  # what is not known stands last
 Place = Annotated[Path, typer.Option("--in", metavar="FOLDER", help="The folder that holds runs, or a party's home.")]
 
 
+@command("List runs, or delete them.", "--sort perplexity")
 def runs(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="Only these: names or folders.", autocompletion=completion.run_names),
+        typer.Argument(metavar="[RUN]...", help="Only these: names or folders.", autocompletion=options.run_names),
     ] = None,
     place: Place = RUNS,
     sort: Annotated[str, typer.Option(help="begun, name, model, profile, perplexity, npmi, epsilon or size.")] = "begun",
@@ -45,39 +46,39 @@ def runs(
         bool, typer.Option("--cache", help="With --delete: the cache of documentation strings and embeddings, too.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
-    json: Json = False,
-) -> None:
+    *,
+    out: Output,
+) -> dict[str, Any]:
     """Lists the runs in a folder: when they began, what they are, how good, what they spent and their size.
 
     With --delete it deletes the runs that are named: what each one kept, and nothing else. A ledger that belongs to documents
     stays, and so does what a party has to remember of its answers.
     """
     from securetm.reports.runs import runs_table
-    from securetm.reports.terminal import results
 
     require(sort in _ORDERS, "", "--sort", sort, known=tuple(_ORDERS))
     require(delete or not (yes or cache), "", "--yes" if yes else "--cache", "given", "is of use with --delete only")
     require(not delete or bool(names or cache), "", "--delete", "given", "needs the names of runs, or --cache")
     if delete:
-        _delete(names or [], place, cache, yes, json)
-        return
+        return _delete(names or [], place, cache, yes, out)
     found = sorted(_found(names, place), key=_ORDERS[sort])
-    results(json).print(runs_table(found) if found else f"No runs in {place}.")
-    if json:
-        print_json({"folder": str(place), "runs": [asdict(run) for run in found]})
+    out.results.print(runs_table(found) if found else f"No runs in {place}.")
+    return {"folder": str(place), "runs": [asdict(run) for run in found]}
 
 
+@command("Show runs side by side.", "demo")
 def compare(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="RUN...", help="Finished runs: names or folders.", autocompletion=completion.run_names),
+        typer.Argument(metavar="RUN...", help="Finished runs: names or folders.", autocompletion=options.run_names),
     ],
     place: Place = RUNS,
     paired: Annotated[
         bool, typer.Option("--paired/--no-paired", help="Also test over held-out documents whether the first run is as good.")
     ] = True,
-    json: Json = False,
-) -> None:
+    *,
+    out: Output,
+) -> dict[str, Any]:
     """Shows runs side by side: settings that differ, quality, privacy and cost.
 
     Runs whose settings are equal but for the seed are one column, with the mean over seeds and its interval. Where runs have
@@ -85,7 +86,6 @@ def compare(
     them better or worse than the first run of all by more than chance.
     """
     from securetm.reports.runs import comparison_tables, paired_sentences
-    from securetm.reports.terminal import results
     from securetm.runs.compare import paired_runs, side_by_side
     from securetm.runs.kept_runs import found_run
 
@@ -93,12 +93,11 @@ def compare(
     compared = side_by_side(paths)
     firsts = [next(path for path in paths if path.resolve().name == group.runs[0]) for group in compared.groups]
     tested = paired_runs(firsts[0], firsts[1:]) if paired and len(firsts) > 1 else []
-    to = results(json)
+    to = out.results
     to.print(*comparison_tables(compared), sep="\n")
     for sentence in paired_sentences(tested):
         to.print(sentence, markup=False)
-    if json:
-        print_json({**compared.table(), "paired": [one.table() for one in tested]})
+    return {**compared.table(), "paired": [one.table() for one in tested]}
 
 
 def _found(names: Sequence[str] | None, place: Path) -> list[KeptRun]:
@@ -109,36 +108,30 @@ def _found(names: Sequence[str] | None, place: Path) -> list[KeptRun]:
     return [run for name in names for run in runs_in(found_run(name, place))]
 
 
-def _delete(names: Sequence[str], place: Path, cache: bool, yes: bool, json: bool) -> None:
+def _delete(names: Sequence[str], place: Path, cache: bool, yes: bool, out: Output) -> dict[str, Any]:
     """Deletes all of them, or none before the user agreed."""
-    from securetm.reports.terminal import results, screen
     from securetm.runs.kept_runs import delete, delete_cache, found_run, kept_cache
 
     paths = list(dict.fromkeys(found_run(name, place) for name in names))
     cached = kept_cache() if cache else None
     wanted = [str(path) for path in (*paths, *([cached] if cached else []))]
     if wanted and not (yes or _agreed(wanted)):
-        raise NotDeleted(tuple(wanted))
-    left = {str(path): delete(path) for path in paths}
+        raise Mistake(
+            "nothing was deleted, because nobody agreed to it: {wanted}",
+            hint="answer y at the terminal, or give --yes",
+            wanted=tuple(wanted),
+        )
+    left = {str(path): list(files) for path in paths if (files := delete(path))}
     if cached:
         delete_cache(cached)
-    to = results(json)
     for name in wanted:
-        to.print(f"Deleted: {name}", markup=False)
-    for name, files in left.items():
-        if files:
-            screen().print(
-                f"Left in {name}, as the run did not make it or has to remember it: {', '.join(files)}", markup=False
-            )
-    if json:
-        print_json({"deleted": wanted, "left": {name: list(files) for name, files in left.items() if files}})
+        out.results.print(f"Deleted: {name}", markup=False)
+    for name, kept in left.items():
+        out.note(f"Left in {name}, as the run did not make it or has to remember it: {', '.join(kept)}")
+    return {"deleted": wanted, "left": left}
 
 
 def _agreed(wanted: Sequence[str]) -> bool:
-    """Asks at a terminal, on standard error; nobody is asked anywhere else."""
-    if not sys.stdin.isatty():
-        return False
-    for name in wanted:
-        typer.echo(f"  {printable(name)}", err=True)
-    typer.echo("Delete? Nothing brings it back. [y/N] ", nl=False, err=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    listed = "".join(f"  {printable(name)}\n" for name in wanted) if sys.stdin.isatty() else ""
+    typer.echo(listed, nl=False, err=True)
+    return agreed_to("Delete? Nothing brings it back.")

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from securetm.cli import completion
-from securetm.cli.json_output import Json, print_json
-
-Profile = Annotated[
-    str, typer.Argument(help="A profile's name, or a file ending in .toml.", autocompletion=completion.profiles)
-]
-
+from securetm.cli import options
+from securetm.cli.command import Output, command
+from securetm.cli.options import ProfileName
 
 _USUAL_PARTIES = 5
 Parties = Annotated[
@@ -21,31 +17,30 @@ Parties = Annotated[
 ]
 
 
+@command("Say who sees what under a profile.", "open")
 def explain(
     profiles: Annotated[
         list[str],
         typer.Argument(
             metavar="PROFILE...",
             help="A profile's name, or a file ending in .toml; several: side by side.",
-            autocompletion=completion.profiles,
+            autocompletion=options.profiles,
         ),
     ],
     parties: Parties = None,
-    json: Json = False,
-) -> None:
+    *,
+    out: Output,
+) -> dict[str, Any]:
     """Says who sees what under a profile, what protects it, and what is spent."""
     _check_no_plan(profiles)
     if len(profiles) > 1:
-        compare_profiles(profiles, parties, json)
-        return
+        return _side_by_side(profiles, parties, out)
     from securetm.reports.profiles import explain as facts_of
     from securetm.reports.profiles import show_explanation
-    from securetm.reports.terminal import results
 
     facts = facts_of(profiles[0], parties)
-    show_explanation(facts, results(json))
-    if json:
-        print_json(facts)
+    show_explanation(facts, out.results)
+    return facts
 
 
 def _check_no_plan(names: list[str]) -> None:
@@ -61,54 +56,59 @@ def _check_no_plan(names: list[str]) -> None:
             raise BadSetting("", "PROFILE", name, "is a plan, and no profile", instead=instead)
 
 
+@command("Show profiles side by side.", "masked dp-distributed")
 def compare_profiles(
     profiles: Annotated[
         list[str],
         typer.Argument(
-            metavar="PROFILE...", help="Two names or more, or files ending in .toml.", autocompletion=completion.profiles
+            metavar="PROFILE...", help="Two names or more, or files ending in .toml.", autocompletion=options.profiles
         ),
     ],
     parties: Parties = None,
-    json: Json = False,
-) -> None:
+    *,
+    out: Output,
+) -> dict[str, Any]:
     """Shows profiles side by side, one row a question: who sees what, unit and epsilon, quality, rounds, bytes.
 
     Rows whose answers differ are marked.
     """
+    return _side_by_side(profiles, parties, out)
+
+
+def _side_by_side(profiles: list[str], parties: int | None, out: Output) -> dict[str, Any]:
     from securetm.reports.profiles import compare_profiles as facts_of
     from securetm.reports.profiles import show_comparison
-    from securetm.reports.terminal import results
 
     facts = facts_of(profiles, parties)
-    show_comparison(facts, results(json))
-    if json:
-        print_json(facts)
+    show_comparison(facts, out.results)
+    return facts
 
 
+@command("Name every gap of a profile.", "open --model prodlda")
 def check(
     profile: Annotated[
         str,
         typer.Argument(
-            help="A profile's name, or a file ending in .toml: of a profile, or a plan.", autocompletion=completion.profiles
+            help="A profile's name, or a file ending in .toml: of a profile, or a plan.", autocompletion=options.profiles
         ),
     ],
     model: Annotated[
         str | None,
-        typer.Option(help="Check it for this topic model too; a plan names its own.", autocompletion=completion.models),
+        typer.Option(help="Check it for this topic model too; a plan names its own.", autocompletion=options.models),
     ] = None,
     threat_model: Annotated[
-        str | None, typer.Option(help="Another threat model than the profile's own.", autocompletion=completion.threat_models)
+        str | None, typer.Option(help="Another threat model than the profile's own.", autocompletion=options.threat_models)
     ] = None,
     parties: Annotated[
         int | None, typer.Option(min=1, max=100_000, help="How many parties take part; if not given, as the plan says, or 5.")
     ] = None,
-    json: Json = False,
-) -> None:
+    *,
+    out: Output,
+) -> dict[str, Any]:
     """Refuses an unsound choice and names every gap; exits 1 if there is one."""
     from securetm.federation.soundness import against, check_plan, plan_to_check
     from securetm.federation.soundness import check as gaps_of
     from securetm.reports.profiles import show_check
-    from securetm.reports.terminal import results
     from securetm.settings import require
 
     plan = plan_to_check(profile)
@@ -122,18 +122,16 @@ def check(
         found += too_few_documents(plan, taking)
         said = "" if found else use_said(plan, taking)
     facts = {**against(profile if plan is None else plan.profile, threat_model), "gaps": found, "forecast": said}
-    to = results(json)
-    show_check(facts, to)
+    show_check(facts, out.results)
     if said:
-        to.print(said, markup=False)
-    if json:
-        print_json({**facts, "profile": profile, "sound": not facts["gaps"]})
-    if facts["gaps"]:
-        raise typer.Exit(1)
+        out.results.print(said, markup=False)
+    out.exit_code = 1 if facts["gaps"] else 0
+    return {**facts, "profile": profile, "sound": not facts["gaps"]}
 
 
+@command("Say what is promised against each adversary, what tried it, and what came out.", "masked")
 def threats(
-    profile: Profile,
+    profile: ProfileName,
     every: Annotated[bool, typer.Option("--all", help="Every threat model, beside the profile's own.")] = False,
     parties: Annotated[
         int | None,
@@ -142,34 +140,32 @@ def threats(
     evidence: Annotated[
         Path | None, typer.Option(exists=True, file_okay=False, help="Another folder of kept results than audits/evidence.")
     ] = None,
-    json: Json = False,
-) -> None:
+    *,
+    out: Output,
+) -> dict[str, Any]:
     """Says what is required against each adversary, who claims it, what tried it and with what result.
 
     Exits 1 if a claim that the profile makes was broken, if parties did not refuse what they should, or if its own threat
     model requires a claim that it does not make.
     """
-    from securetm.reports.terminal import results
     from securetm.reports.threats import show_threats, threats_of
 
     facts = threats_of(profile, parties, every=every, folder=evidence)
-    show_threats(facts, results(json))
-    if json:
-        print_json(facts)
-    if facts["refuted_claims"] or facts["refusals"].get("not_held") or facts["threat_models"][0]["gaps"]:
-        raise typer.Exit(1)
+    show_threats(facts, out.results)
+    broken = facts["refuted_claims"] or facts["refusals"].get("not_held") or facts["threat_models"][0]["gaps"]
+    out.exit_code = 1 if broken else 0
+    return facts
 
 
-def parts(json: Json = False) -> None:
+@command("List every part that can be named.", "--json")
+def parts(out: Output) -> dict[str, Any]:
     """Lists models, mechanisms, aggregations, attacks and corpus readers by name, those of installed packages too.
 
     A name that several packages declare is listed once for each, and refused where it is used. The parts of other packages are
     imported, and those that cannot be used are named with the reason.
     """
     from securetm.reports.profiles import listed_parts, show_parts, unusable_parts
-    from securetm.reports.terminal import results
 
     facts, unusable = listed_parts(), unusable_parts()
-    show_parts(facts, unusable, results(json))
-    if json:
-        print_json({**facts, "unusable": unusable})
+    show_parts(facts, unusable, out.results)
+    return {**facts, "unusable": unusable}

@@ -1,0 +1,342 @@
+"""A federation of separate organisations: its files for a trial, its coordinator, its parties, and whether these work."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from securetm.cli import options
+from securetm.cli.command import Output, command
+from securetm.cli.options import PassphraseFile, Settings
+from securetm.cli.run import plan_settings
+from securetm.errors import SecuretmError
+
+if TYPE_CHECKING:
+    from securetm.credentials.keys import Keys
+    from securetm.credentials.roster import FederationRoster
+    from securetm.federation.coordinator.serving import Serving
+    from securetm.federation.party.joining import Carrier, Joining
+    from securetm.federation.party.reply_times import PacedParty
+    from securetm.federation.party.status import JoinStatus
+    from securetm.plans.schema import CoordinatorChoice
+    from securetm.reports.federation import JoinScreen
+    from securetm.trial.files import TrialFolder
+
+_LOOKS = 0.25  # seconds between two looks at the standing
+_LEDGER_LOOKS = 60  # looks between two at the ledger, which takes longer
+
+
+# ---- init ------------------------------------------------------------------------------------------------------------
+
+
+@command("Write the files of a federation to try.", "trial")
+def init(
+    folder: Annotated[Path, typer.Argument(help="A folder that is empty or not there yet.")] = Path("trial"),
+    profile: Annotated[
+        str, typer.Option(help="Privacy profile; see `securetm explain`.", autocompletion=options.profiles)
+    ] = "masked",
+    rounds: Annotated[int, typer.Option(min=1, max=100_000, help="Most training rounds.")] = 40,
+    host: Annotated[
+        str, typer.Option(help="Where parties reach the coordinator; this machine, unless it is named.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the coordinator; 0: one that is free now.")] = 0,
+    run: Annotated[bool, typer.Option("--run", help="Run it, too: six processes, beside a simulation of the same.")] = False,
+    *,
+    out: Output,
+) -> dict[str, Any]:
+    """Writes a plan, five parties with documents, keys and a signed roster: a federation to try on this machine.
+
+    The documents are docstrings of installed packages. Change the files for a federation of your own.
+    """
+    from securetm.trial.files import make_trial
+
+    with out.bars() as bars:
+        trial = make_trial(folder, profile, rounds, bars, host=host, port=port)
+    facts = {"folder": str(trial.path), "parties": trial.parties, "commands": trial.commands}
+    if run:
+        return facts | _run_trial(trial, out)
+    whose = f"A coordinator and {len(trial.parties)} parties with documents are in {trial.path}."
+    out.results.print(f"{whose} Type each line in a terminal of its own:", markup=False)
+    for words in trial.commands:
+        out.results.print(f"  securetm {shlex.join(words)}", markup=False, soft_wrap=True)
+    return facts
+
+
+def _run_trial(trial: TrialFolder, out: Output) -> dict[str, Any]:
+    """Runs the trial as a simulation and as processes, and shows what came of it."""
+    from securetm.reports.statement.write import write_release
+    from securetm.trial.processes import SIMULATION, run_processes, run_simulation, same_models
+    from securetm.trial.screen import live, show_ended
+
+    with out.bars() as bars:
+        simulated = run_simulation(trial, bars)
+    with live(out.screen) as show:
+        seconds = run_processes(trial, show)
+    ended = same_models(trial, simulated, seconds)
+    write_release(trial.path / SIMULATION)
+    show_ended(ended, out.results)
+    return {"model": ended.model, "copies": ended.copies, "seconds": round(seconds, 1), "run": str(trial.run)}
+
+
+# ---- serve -----------------------------------------------------------------------------------------------------------
+
+
+@command("Coordinate separate organisations.", "plan.toml")
+def serve(
+    plan: Annotated[Path, typer.Argument(help="The plan in TOML that all parties hold, with a section [coordinator].")],
+    set_: Settings = None,
+    record: Annotated[bool, typer.Option("--record", help="Keep the content of every message, for an audit.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Print the log's JSON lines on stderr, instead of a dashboard.")] = False,
+    passphrase_file: PassphraseFile = None,
+    *,
+    out: Output,
+) -> Mapping[str, Any]:
+    """Coordinates a federation: waits for the parties of the roster, trains with them, and hands out the model.
+
+    Started again with the same plan it goes on from the last kept round. Ctrl-C or SIGTERM stops it, and nothing is lost.
+    """
+    from securetm.cli.passphrases import passphrase_for
+    from securetm.credentials.diagnosis import ending_soon, now_utc
+    from securetm.credentials.keys import keep_out_of_core_dumps
+    from securetm.plans.recommend import read_plan
+
+    keep_out_of_core_dumps()
+    chosen = read_plan(plan, plan_settings(set_ or []))  # a mistake in it is told at once; what follows takes seconds to load
+    from securetm.federation.coordinator.serving import CoordinatorFiles, operated
+    from securetm.reports.federation import show_served
+    from securetm.reports.keys import show_warnings
+    from securetm.reports.statement.write import write_release
+
+    files = CoordinatorFiles.read(chosen.coordinator, plan.parent, lambda folder: passphrase_for(folder, passphrase_file))
+    show_warnings(ending_soon(files.roster, now_utc()))
+    command = shlex.join(["securetm", "serve", str(plan), *(part for pair in set_ or [] for part in ("--set", pair))])
+    beside = sys.stderr if log else None
+    place = plan.parent / chosen.coordinator.out
+    with (
+        _terminated_like_ctrl_c(),
+        operated(chosen, place, files, command, with_content=record, beside=beside) as serving,
+        _shown(chosen.coordinator, serving, out, dashboard=not log),
+    ):
+        result = serving.run()
+    if result["rounds"]:
+        write_release(place)
+    show_served(result, out.results)
+    return result
+
+
+@contextmanager
+def _terminated_like_ctrl_c() -> Iterator[None]:
+    """SIGTERM stops the block as Ctrl-C does."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _shown(choice: CoordinatorChoice, serving: Serving, out: Output, *, dashboard: bool) -> Iterator[None]:
+    """Shows how the run stands: metrics, status page, and the terminal."""
+    from securetm.federation.coordinator.pages import LocalPages, metrics_page
+    from securetm.reports.federation import Dashboard, status_pages
+
+    def facts() -> Mapping[str, Any]:
+        return serving.status.facts().tables()
+
+    with ExitStack() as opened:
+        if choice.metrics:
+            host, _, port = str(choice.metrics).rpartition(":")
+            pages = {"/metrics": metrics_page(serving.status.facts)}
+            opened.enter_context(LocalPages(pages, int(port), host or "127.0.0.1"))
+        if choice.status:
+            opened.enter_context(LocalPages(status_pages(facts), choice.status))
+        if dashboard and out.screen.is_terminal:
+            opened.enter_context(Dashboard(out.screen, facts))
+        elif dashboard:
+            serving.status.tell = lambda refusal: out.screen.print(f"Note: {refusal}.", markup=False, soft_wrap=True)
+        yield
+
+
+# ---- join ------------------------------------------------------------------------------------------------------------
+
+
+@command("Take part in a federation with your documents.", "PARTY.toml --dry-run")
+def join(
+    party: Annotated[Path, typer.Argument(help="The party's own file, PARTY.toml.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be sent to whom and what it costs; send nothing.")
+    ] = False,
+    socket: Annotated[
+        Path | None, typer.Option(help="Answer on this Unix socket, for Flower's SuperNode, and dial nobody.")
+    ] = None,
+    for_group: Annotated[bool, typer.Option("--for-group", help="Let the group of the socket use it too.")] = False,
+    passphrase_file: PassphraseFile = None,
+    *,
+    out: Output,
+) -> dict[str, Any] | None:
+    """Takes part in a federation with this organisation's documents, until the run ends or you leave.
+
+    With --json it prints one line for each event.
+    """
+    joining = _prepared(party, passphrase_file, out, tells=not dry_run and socket is None)
+    if dry_run:
+        from securetm.federation.party.preview import preview
+        from securetm.reports.federation import preview_tables
+
+        shown = preview(joining)
+        out.results.print(preview_tables(shown))
+        return shown
+    with _stopped_by_signals() as stop:
+        report = _joined(joining, stop, (socket, 0o660 if for_group else 0o600), out)
+    if out.json:
+        from securetm.reports.federation import JoinScreen
+
+        JoinScreen(out.results, as_json=True).tell("finished", report)
+    return None
+
+
+def _prepared(party: Path, passphrase_file: Path | None, out: Output, *, tells: bool) -> Joining:
+    from securetm.cli.passphrases import passphrase_for
+    from securetm.credentials.diagnosis import ending_soon, now_utc
+    from securetm.credentials.keys import keep_out_of_core_dumps
+    from securetm.plans.party_file import PartyFile
+
+    keep_out_of_core_dumps()
+    PartyFile.read(party)  # a mistake in it is told at once; what follows takes seconds to load
+    from securetm.federation.party.joining import prepare, tell_nobody
+    from securetm.reports.keys import show_warnings
+
+    tell = partial(_tell_coordinator, out) if tells else tell_nobody
+    with out.late_bars() as bars:
+        joining = prepare(party, lambda folder: passphrase_for(folder, passphrase_file), bars, tell)
+    show_warnings((*ending_soon(joining.roster, now_utc()), *joining.warnings))
+    return joining
+
+
+def _tell_coordinator(out: Output, party: str, keys: Keys, roster: FederationRoster, reason: str) -> None:
+    """Tells the coordinator why this party does not take part; what is wrong here is told by whoever called."""
+    from securetm.federation.network.dialing import Dialer
+    from securetm.federation.network.events import Agreed
+    from securetm.federation.refusal_errors import REASONS
+
+    heard = Dialer(party, keys, roster, Agreed(bytes(32), bytes(32)), lambda: 0).decline(reason)
+    told = "The coordinator was told that this party does not take part" if heard else "The coordinator could not be told"
+    out.screen.print(f"{told}: {REASONS[reason]}.", markup=False, soft_wrap=True)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """Sets the event at the first Ctrl-C or SIGTERM. The second Ctrl-C ends the process as ever: what was kept is on disk."""
+    stop, before = threading.Event(), dict[int, Any]()
+
+    def leave(number: int, _: object) -> None:
+        stop.set()
+        signal.signal(number, before[number])
+
+    for signalled in (signal.SIGINT, signal.SIGTERM):
+        before[signalled] = signal.signal(signalled, leave)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _joined(joining: Joining, stop: threading.Event, at: tuple[Path | None, int], out: Output) -> Mapping[str, Any]:
+    """Runs the party in a thread of its own, and draws in this one, which gets the signals."""
+    from securetm.federation.party.joining import join as take_part
+    from securetm.federation.party.status import JoinStatus
+    from securetm.reports.federation import JoinScreen, ended_panel
+    from securetm.reports.statement.write import write_release
+
+    rounds = joining.agreement.plan.training.rounds
+    with JoinScreen(out.screen, as_json=out.json) as shown:
+        status = JoinStatus(joining.file.name, joining.roster.federation, rounds, shown.tell)
+        carrier = partial(_carrier, joining, status, *at)
+        report = _in_thread(lambda: take_part(joining, carrier, status, stop), lambda: _look(joining, status, shown))
+    if report["rounds"]:
+        write_release(Path(str(report["directory"])))
+    out.results.print(ended_panel(report))
+    return report
+
+
+def _carrier(joining: Joining, status: JoinStatus, socket: Path | None, mode: int, party: PacedParty) -> Carrier:
+    """What brings requests to the party: a connection to the coordinator, or a socket on this machine."""
+    from securetm.federation.flower.party_socket import SocketCarrier
+    from securetm.federation.network.dialing import Dialer
+    from securetm.federation.network.events import Agreed
+
+    who = (joining.file.name, joining.keys, joining.roster)
+    if socket is not None:
+        return SocketCarrier(socket, mode, *who, lambda: party.most_bytes, lambda: party.party.finished is not None, status)
+    agreed = Agreed(joining.agreement.digest, joining.agreement.profile.digest)
+    return Dialer(*who, agreed, lambda: party.most_bytes, status)
+
+
+def _in_thread(work: Callable[[], Mapping[str, Any]], look: Callable[[], None]) -> Mapping[str, Any]:
+    """Runs the work in a thread, looks now and then, and returns or raises what the work did."""
+    done: list[Mapping[str, Any]] = []
+    raised: list[BaseException] = []
+
+    def worked() -> None:
+        try:
+            done.append(work())
+        except BaseException as problem:  # noqa: BLE001 - raised again in the main thread
+            raised.append(problem)
+
+    thread = threading.Thread(target=worked, name="party")
+    thread.start()
+    while thread.is_alive():
+        look()
+        thread.join(_LOOKS)
+    if raised:
+        raise raised[0]
+    return done[0]
+
+
+def _look(joining: Joining, status: JoinStatus, shown: JoinScreen) -> None:
+    """Draws the standing again; now and then with what the ledger says, which is read apart from the party's own work."""
+    status.looks += 1
+    if status.looks % _LEDGER_LOOKS == 1:
+        with suppress(SecuretmError):  # the party itself says what is wrong
+            status.spent = joining.spent()
+    shown.show(status)
+
+
+# ---- health ----------------------------------------------------------------------------------------------------------
+
+
+@command("Say whether a member's process works.", "plan.toml")
+def health(
+    file: Annotated[Path, typer.Argument(help="The coordinator's plan, or a party's PARTY.toml.")],
+    *,
+    out: Output,
+) -> dict[str, Any]:
+    """Says whether the process of this file works; exits 3 if it does not. For monitors of containers and services.
+
+    It looks for the lock of the run or the data set, which the process holds on this machine, and whether a coordinator's
+    network still moves. Without options it answers before any library loads, in some 40 ms.
+    """
+    from securetm.federation.health import check_works
+    from securetm.plans.party_file import PartyFile
+    from securetm.plans.recommend import read_plan
+    from securetm.settings import read_toml
+
+    tables = read_toml(file)
+    role = "party" if "data" in tables else "coordinator"
+    _ = PartyFile.read(file) if role == "party" else read_plan(file, {})  # a file with a mistake is told with all its mistakes
+    out.results.print(check_works(file, tables), markup=False)
+    return {"file": str(file), "role": role, "works": True}
