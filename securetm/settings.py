@@ -175,11 +175,10 @@ def require(
         raise BadSetting(where, name, None if value is None else _shown(value), problem, known, instead)
 
 
-def require_at_least(settings: object, where: str, **least: float) -> None:
-    """Refuses each named setting that is below its least value."""
-    for name, smallest in least.items():
-        value = getattr(settings, name)
-        require(value >= smallest, where, name, value, f"must be at least {smallest}")
+def check_limits(settings: object, where: str) -> None:
+    """Refuses settings that were not read from a table, where one is beyond a limit in its annotation."""
+    for name, hint in _hints(type(settings)).items():
+        checked_setting(getattr(settings, name), hint, where, name)
 
 
 def _shown(value: object) -> str:

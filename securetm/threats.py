@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from securetm.contracts import Adversary, Claim, Requirement, ThreatModel, Unit
 from securetm.errors import BadSetting
 from securetm.resources import named_toml, toml_names
-from securetm.settings import from_table, parsed_toml, placed, require, require_at_least, toml_bytes
+from securetm.settings import from_table, one_of, parsed_toml, placed, require, toml_bytes
 from securetm.wording import colluding_parties
 
 CHANNELS: Mapping[str, str] = {  # of the transcript: every message between two roles is on one of these
@@ -110,6 +110,7 @@ def _gap(wanted: Requirement, claims: frozenset[Claim]) -> Gap:
 # ---- the file as it stands -----------------------------------------------------------------------------------------
 
 Tables = tuple[dict[str, Any], ...]
+_UNITS = {unit.value: unit for unit in Unit}
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class _Required:
     against: str
     claim: str
     because: str
-    unit: str = ""
+    unit: Annotated[str, one_of("", *_UNITS)] = ""
 
 
 @dataclass(frozen=True)
@@ -147,17 +148,15 @@ def _adversary(part: Mapping[str, Any], where: str) -> Adversary:
     require(one.behaviour in BEHAVIOURS, where, "behaviour", one.behaviour, known=tuple(BEHAVIOURS))
     for channel in one.sees:
         require(channel in CHANNELS, where, "sees", channel, known=tuple(CHANNELS))
-    require_at_least(one, where, colludes_with_parties=0)
+    require(one.colludes_with_parties >= 0, where, "colludes_with_parties", one.colludes_with_parties, "must be at least 0")
     return one
 
 
 def _requirement(part: Mapping[str, Any], where: str, feared: Mapping[str, Adversary]) -> Requirement:
     text = from_table(_Required, part, where)
     require(text.against in feared, where, "against", text.against, "must be an adversary of this file")
-    units = {unit.value: unit for unit in Unit}
-    require(not text.unit or text.unit in units, where, "unit", text.unit, known=tuple(units))
     helpers = feared[text.against].colludes_with_parties
-    return Requirement(Claim(text.claim, text.against, helpers, units.get(text.unit)), text.because)
+    return Requirement(Claim(text.claim, text.against, helpers, _UNITS.get(text.unit)), text.because)
 
 
 def _numbered(parts: Tables, where: str, name: str) -> list[tuple[dict[str, Any], str]]:

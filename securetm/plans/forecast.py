@@ -15,7 +15,7 @@ from functools import cache
 from importlib import resources
 from itertools import product
 from math import exp, log, log2, sqrt
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -23,46 +23,45 @@ from securetm.contracts import Array, Profile
 from securetm.errors import BadSetting
 from securetm.plans.profiles import count_of_parties, model_class, noise_in_sum, read_profile
 from securetm.plans.rules import LISTS, USUAL_START, asks_first, noise_of_one_round, rounds_for
-from securetm.settings import require
+from securetm.settings import Limit, check_limits, one_of, require, within
 
 # ---- a setting: public numbers of a training -------------------------------------------------------------------------
 
 _WHERE = "forecast"
 PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE = "public", "plain", "moments", "moments without vectors"
 STARTS = (PUBLIC, PLAIN, BY_MOMENTS, BY_MOMENTS_ALONE)
+_POSITIVE = Limit(lambda value: 0 < value < 1e6, "must be above 0 and below 1,000,000")
 
 
 @dataclass(frozen=True)
 class ForecastSetting:
     """A training, by public numbers. The defaults are those of a run under a budget; 0 rounds: as many as the rule says."""
 
-    documents: int  # of all parties together
-    epsilon: float  # of each document, or of each person where persons have several documents
-    delta: float = 1e-5
+    documents: Annotated[int, within(1, 10**9)]  # of all parties together
+    epsilon: Annotated[float, _POSITIVE]  # of each document, or of each person where persons have several documents
+    delta: Annotated[float, Limit(lambda delta: 0 < delta < 1, "must lie between 0 and 1")] = 1e-5
     model: str = "lda-vi"
-    start: str = PUBLIC  # of lda-vi: at topics of public word vectors, plain, or at topics that `moments` finds first
+    start: Annotated[str, one_of(*STARTS)] = (
+        PUBLIC  # of lda-vi: at topics of public word vectors, plain, or at topics that `moments` finds first
+    )
     start_said: bool = True  # by the plan: rounds follow from it; else they are those from public topics
-    words: int = 1_000
-    topics: int = 20
-    rounds: int = 0
-    length: float = 50.0  # words of a document that are on the list
+    words: Annotated[int, within(2, 10**9)] = 1_000
+    topics: Annotated[int, within(1, 10**9)] = 20
+    rounds: Annotated[int, within(0, 10**9)] = 0
+    length: Annotated[float, _POSITIVE] = 50.0  # words of a document that are on the list
     general_list: bool = False  # whether the words are those of general language, and not of texts like these
     documents_per_person: float = 1.0  # on average; above 1 the budget is each person's
-    noise_factor: float = 1.0  # the noise in the sum, over that of one curator with all documents (`under_profile`)
-    noise: float = 0.0  # multiplier of the noise of one round; 0: the least with which the budget lasts for all rounds
-    radius: float = 2.0  # of the clip of a row of counts
+    noise_factor: Annotated[float, _POSITIVE] = (
+        1.0  # the noise in the sum, over that of one curator with all documents (`under_profile`)
+    )
+    noise: Annotated[float, Limit(lambda noise: 0 <= noise < 1e6, "must be from 0 to 1,000,000")] = (
+        0.0  # multiplier of the noise of one round; 0: the least with which the budget lasts for all rounds
+    )
+    radius: Annotated[float, _POSITIVE] = 2.0  # of the clip of a row of counts
 
     def __post_init__(self) -> None:
         """Refuses numbers that no training has."""
-        for name, least in (("documents", 1), ("words", 2), ("topics", 1), ("rounds", 0)):
-            value = getattr(self, name)
-            require(least <= value <= 10**9, _WHERE, name, value, f"must be from {least:,} to 1,000,000,000")
-        for name in ("epsilon", "length", "noise_factor", "radius"):
-            value = getattr(self, name)
-            require(0 < value < 1e6, _WHERE, name, value, "must be above 0 and below 1,000,000")
-        require(self.start in STARTS, _WHERE, "start", self.start, known=STARTS)
-        require(0 <= self.noise < 1e6, _WHERE, "noise", self.noise, "must be from 0 to 1,000,000")
-        require(0 < self.delta < 1, _WHERE, "delta", self.delta, "must lie between 0 and 1")
+        check_limits(self, _WHERE)
         least_each = 1 <= self.documents_per_person <= self.documents
         problem = "must be at least 1, and at most the number of documents"
         require(least_each, _WHERE, "documents_per_person", self.documents_per_person, problem)

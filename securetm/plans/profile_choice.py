@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, product
-from typing import Any
+from typing import Annotated, Any
 
 from securetm.contracts import Adversary, Claim, Profile, Requirement, ThreatModel, Unit
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plans.profiles import TooFewForProfile, claims_of, cohort_of, profile_names, read_profile
-from securetm.settings import require, require_at_least
+from securetm.settings import Limit, at_least, one_of, require, within
 from securetm.threats import Gap, gaps, read_threat_model
 from securetm.wording import counted
 
@@ -45,6 +45,9 @@ PURPOSES: Mapping[str, str] = {
 }
 MOST_PARTIES, MOST_DOCUMENTS, MOST_TRAININGS = 100_000, 10**9, 600
 _WHERE = "the answers"
+_SOMEBODY = Limit(
+    lambda names: bool(names) and (NOBODY not in names or len(set(names)) == 1), "must name somebody, or nobody, and not both"
+)
 _ADVERSARY = {COORDINATOR: "coordinator", PARTY: "party", READER: "model reader"}  # names in threat models
 
 # Whoever looks, for what, breaking the rules or not: the shipped threat model that says what is required, and why.
@@ -67,49 +70,23 @@ _model = cache(read_threat_model)
 class Answers:
     """The answers to the questions of `securetm choose`, as a file or flags hold them."""
 
-    looks: tuple[str, ...]  # who might look: coordinator, party, reader; or nobody
-    parties: int
-    documents: int  # of all parties, about
-    purpose: str  # explore, sort or publish
-    per_person: int  # most documents of one person; 0: they are not of persons
-    hide: tuple[str, ...] = ()  # what these must not find out: organisation, document, total
-    breaks: tuple[str, ...] = (NOBODY,)  # who may break the rules: coordinator, party; or nobody
-    colluding: int = 0  # parties that may share what they know, a looking party among them
-    trainings: int = 1  # over the same documents, in all: a budget has to last for them
+    looks: Annotated[tuple[Annotated[str, one_of(*LOOKERS)], ...], _SOMEBODY]  # coordinator, party, reader; or nobody
+    parties: Annotated[int, within(1, MOST_PARTIES)]
+    documents: Annotated[int, within(1, MOST_DOCUMENTS)]  # of all parties, about
+    purpose: Annotated[str, one_of(*PURPOSES)]
+    per_person: Annotated[int, within(0, MOST_DOCUMENTS)]  # most documents of one person; 0: they are not of persons
+    hide: tuple[Annotated[str, one_of(*SECRETS)], ...] = ()  # what these must not find out
+    breaks: Annotated[tuple[Annotated[str, one_of(*BREAKERS)], ...], _SOMEBODY] = (NOBODY,)  # who may break the rules
+    colluding: Annotated[int, at_least(0)] = 0  # parties that may share what they know, a looking party among them
+    trainings: Annotated[int, within(1, MOST_TRAININGS)] = 1  # over the same documents, in all: a budget lasts for them
 
     def __post_init__(self) -> None:
         """Refuses answers that contradict each other."""
-        known = {"looks": LOOKERS, "hide": SECRETS, "breaks": BREAKERS}
-        for name, values in known.items():
-            for value in getattr(self, name):
-                require(value in values, _WHERE, name, value, known=tuple(values))
-        for name in ("looks", "breaks"):
-            given = getattr(self, name)
-            require(bool(given), _WHERE, name, "empty", "must name somebody, or nobody")
-            require(NOBODY not in given or len(set(given)) == 1, _WHERE, name, given, "names nobody, and somebody beside it")
-        require(self.purpose in PURPOSES, _WHERE, "purpose", self.purpose, known=tuple(PURPOSES))
-        self._check_numbers()
-        self._check_nobody()
-
-    def _check_numbers(self) -> None:
-        require_at_least(self, _WHERE, parties=1, documents=1, per_person=0, colluding=0, trainings=1)
-        most_of = {
-            "parties": MOST_PARTIES,
-            "documents": MOST_DOCUMENTS,
-            "per_person": MOST_DOCUMENTS,
-            "trainings": MOST_TRAININGS,
-        }
-        for name, most in most_of.items():
-            require(getattr(self, name) <= most, _WHERE, name, getattr(self, name), f"must be at most {most:,}")
         problem = f"must be at most {self.documents:,}, the number of documents"
         require(self.per_person <= self.documents, _WHERE, "per_person", self.per_person, problem)
         problem = f"must be below the {self.parties} parties: no profile protects a party from itself"
         require(self.colluding < self.parties or not self.colluding, _WHERE, "colluding", self.colluding, problem)
-
-    def _check_nobody(self) -> None:
-        """Refuses secrets that nobody looks for, and somebody who looks for nothing."""
-        alone = NOBODY in self.looks
-        problem = "must name what is to be hidden from those who look"
+        alone, problem = NOBODY in self.looks, "must name what is to be hidden from those who look"
         require(alone or bool(self.hide), _WHERE, "hide", "empty", problem)
         for name, usual in (("hide", ()), ("breaks", (NOBODY,)), ("colluding", 0)):
             given = getattr(self, name)
