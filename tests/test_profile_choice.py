@@ -17,8 +17,9 @@ from securetm.plans.agreement import agree
 from securetm.plans.profile_choice import Answers, changes, fitting, gaps_asked, threats_asked
 from securetm.plans.profiles import claims_of, cohort_of, profile_names, read_profile
 from securetm.plans.recommend import plan_from_tables
-from securetm.reports.choosing import PlanNotes, delta_for, plan_of
+from securetm.reports.choosing import PlanNotes, plan_of
 from securetm.reports.committed_costs import by_cost, cost_of
+from securetm.settings import from_table
 
 LOOKS = ("coordinator", "party", "reader")
 HIDE = ("organisation", "document", "total")
@@ -182,7 +183,7 @@ def test_a_sum_over_too_few_documents_is_said() -> None:
 def test_answers_that_contradict_each_other_are_refused(wrong: dict[str, object]) -> None:
     fine = Answers(("party",), 5, 900, "explore", 0, ("document",))
     with pytest.raises(BadSetting):
-        replace(fine, **wrong)  # type: ignore[arg-type]
+        from_table(Answers, {**vars(fine), **wrong}, "the answers")
 
 
 def test_every_profile_but_one_can_be_chosen() -> None:
@@ -201,13 +202,6 @@ def test_the_plan_of_every_reachable_answer_is_sound(name: str, per_person: int)
     check_floor(agreement, 5)
     assert not refused_questions(agreement, 5)
     assert agreement.budget is None or agreement.budget.unit is answers.unit
-
-
-def test_delta_stays_below_one_over_the_documents() -> None:
-    for documents in (1, 49_999, 50_001, 10**9):
-        answers = Answers(("party",), 5, documents, "sort", 0, ("document",))
-        assert delta_for(answers, 1e-5) <= 1e-5
-        assert delta_for(answers, 1e-5) * documents < 1
 
 
 def test_seconds_of_noise_in_shares_are_those_of_a_machine_that_did_nothing_else() -> None:

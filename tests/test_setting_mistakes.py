@@ -97,15 +97,6 @@ def test_one_mistake_keeps_its_own_class(plan: Path, text: str, said: str) -> No
     assert str(refused.value).startswith(said)
 
 
-def test_a_profile_of_ones_own_is_named_and_not_the_plan(plan: Path) -> None:
-    text = named_toml("protocols", "dp-distributed", below="profiles", kind="profile").read_text("utf-8")
-    Path("mine.toml").write_text(text.replace("minimum_parties", "minimum_partys"), "utf-8")
-    plan.write_text("profile = 'mine.toml'\n", "utf-8")
-    line = next(number for number, line in enumerate(text.splitlines(), 1) if "minimum_parties" in line)
-    with pytest.raises(NotFound, match=rf"^mine\.toml, line {line}: there is no setting of mine\.toml called 'minimum_partys'"):
-        read_plan(plan, {})
-
-
 def test_a_part_of_a_profile_is_named_by_its_own_line(plan: Path) -> None:
     text = named_toml("protocols", "dp-distributed", below="profiles", kind="profile").read_text("utf-8")
     lines = text.splitlines()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from securetm.contracts import Claim, Unit
-from securetm.errors import BadSetting, Misuse, NotFound, UnreadableToml
+from securetm.errors import BadSetting, Misuse, NotFound
 from securetm.resources import data_folder
 from securetm.threats import CHANNELS, Gap, gaps, read_threat_model, threat_model_names
 
@@ -61,27 +61,20 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     [
         ('title = "A test"', "", BadSetting, "`title` in mine.toml is missing"),
         ('title = "A test"', 'titel = "A test"', NotFound, "titel"),
-        ('title = "A test"', "title = 3", BadSetting, "must be a text"),
         ('name = "mine"', 'name = "yours"', BadSetting, "must be the name of its file"),
         ("colludes_with_parties = 2", "colludes = 2", NotFound, "number 1 called 'colludes'"),
         ("colludes_with_parties = 2", "colludes_with_parties = -1", BadSetting, "must be at least 0"),
-        ("colludes_with_parties = 2", "colludes_with_parties = true", BadSetting, "must be a whole number"),
         ('"sealed", "total"', '"everything"', BadSetting, "'everything'; it must be one of request"),
         ('behaviour = "active"', 'behaviour = "evil"', BadSetting, "must be one of honest-but-curious, active"),
-        ('behaviour = "active"', "", BadSetting, "`behaviour` in .* is missing"),
         ('against = "coordinator"', 'against = "nobody"', BadSetting, r"`against` in .*\[\[requires\]\] number 1 is 'nobody'"),
-        ('because = "of this"', "", BadSetting, r"`because` in .*\[\[requires\]\] number 1 is missing"),
         ('because = "of this"', 'because = "of this"\nunit = "byte"', BadSetting, "'byte'; it must be one of word"),
-        ('reason = "no hurry"', "", BadSetting, r"\[\[accepts\]\] number 1"),
         ('risk = "fire"', 'danger = "fire"', NotFound, r"\[\[out_of_scope\]\] number 1"),
-        ("[[accepts]]", "[accepts]", BadSetting, "`accepts` in .* must be a list"),
         (
             "[[accepts]]",
             '[[adversary]]\nname = "coordinator"\nbehaviour = "active"\nsees = []\n[[accepts]]',
             BadSetting,
             "twice",
         ),
-        ("[[accepts]]", "[[accepts", UnreadableToml, "line 13"),
     ],
 )
 def test_each_fault_has_its_name_and_place(tmp_path: Path, old: str, new: str, error: type[Misuse], said: str) -> None:
@@ -89,12 +82,6 @@ def test_each_fault_has_its_name_and_place(tmp_path: Path, old: str, new: str, e
     with pytest.raises(error, match=said) as caught:
         read_threat_model(written(tmp_path, GOOD.replace(old, new)))
     assert caught.value.advice()
-
-
-def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(NotFound) as caught:
-        read_threat_model("nobody")
-    assert "curious_coordinator" in caught.value.advice()
 
 
 SUMS = Claim("sees only sums", "coordinator", 2)

@@ -55,7 +55,7 @@ def command_page() -> str:
         "This page is made from the command line by `python -m docs.generate.command_page`. "
         "Every command takes `--json` (one JSON document on standard output, tables on standard error) and `--help`. "
         "Commands exit with 0 for fine, 1 for a gap, 2 for misuse and 3 for a failure "
-        "([errors](../../securetm/errors/every_error.py)). `securetm --install-completion` lets your shell (bash, zsh, fish or "
+        "([errors](../../securetm/errors.py)). `securetm --install-completion` lets your shell (bash, zsh, fish or "
         "PowerShell) complete commands, options, profiles, models and folders of runs.",
         table(("command", "what it does"), ((f"[`{one.name}`](#{one.anchor})", one.summary) for one in found)),
         *(part for one in found for part in _told(one)),

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 _LINK = re.compile(r"\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<to>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
 _ERROR = re.compile(r"`(\w+)`")
 _FILES = {
-    "securetm/errors/every_error.py": "reference/errors.md",
+    "securetm/errors.py": "reference/errors.md",
     "securetm/plans/schema.py": "reference/settings.md",
     "securetm/models/__init__.py": "reference/settings.md#model-by-model",
     "securetm/plans/party_file.py": "reference/party-settings.md",
@@ -38,11 +38,12 @@ def linked_in_site(markdown: str, page: str) -> str:
 
 def place_of(path: str, text: str) -> str:
     """The page of the site that is made of a file or folder of the tree; nothing where there is none."""
-    if path in _FILES:
+    named = _ERROR.fullmatch(text) if path.endswith(".py") else None
+    if path in _FILES and not (named and path == "securetm/errors.py"):
         return _FILES[path]
     if path in _FOLDERS:
         return f"{_FOLDERS[path]}/index.md"
-    if path.endswith(".py") and (named := _ERROR.fullmatch(text)):
+    if named:
         return f"reference/errors/{named[1]}.md"
     folder, name = str(Path(path).parent), Path(path)
     if folder not in _FOLDERS or name.suffix not in (".md", ".toml"):

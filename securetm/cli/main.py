@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from securetm.interrupts import never_lost
 
 if TYPE_CHECKING:
-    from securetm.errors import SecuretmError, SystemRefused
+    from securetm.errors import Mistake, SecuretmError
 
 _MISUSE, _FAILURE = 2, 3  # as in errors/, which a probe of health does not load
 _INTERRUPTED = 130  # typer's exit code for Ctrl-C, which it does not report
@@ -127,12 +127,12 @@ def _ours(problem: Exception) -> Exception:
     return _system_error(problem) if isinstance(problem, OSError) else problem
 
 
-def _system_error(problem: OSError) -> SystemRefused:
+def _system_error(problem: OSError) -> Mistake:
     """The error for an OSError that no lower layer has turned into one of ours."""
-    from securetm.errors import SystemRefused
+    from securetm.errors import system_refused
 
     path = os.fsdecode(problem.filename) if isinstance(problem.filename, str | bytes) else "a file"
-    return SystemRefused(path, "cannot be used", problem.strerror or type(problem).__name__)
+    return system_refused(path, "cannot be used", problem)
 
 
 def _sentence(misuse: BaseException) -> str:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from securetm.errors import Mistake, SystemRefused
+from securetm.errors import Mistake, system_refused
 from securetm.private_files import FILE, private_folder
 
 
@@ -43,7 +43,7 @@ def output_named() -> Iterator[None]:
         raise
     except OSError as problem:
         to_nowhere(sys.stdout.fileno())  # the rest of the buffer could not be written at exit either
-        raise SystemRefused("standard output", "cannot be written", problem.strerror or type(problem).__name__) from problem
+        raise system_refused("standard output", "cannot be written", problem) from problem
 
 
 def to_nowhere(stream: int) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from securetm.aggregation.masked import round as masked_round
-from securetm.auditing import plans, refusals, runner, runs
+from securetm.auditing import refusals, runner, runs
 from securetm.auditing.attacks import attack_called
 from securetm.federation import questions
 
@@ -186,14 +186,6 @@ def test_the_runs_of_two_audits_are_not_kept_in_one_folder(bench: Path, tmp_path
     advised(securetm("audit", plan, "--keep", plan), 2, "cannot be written", "name another place")
 
 
-def test_as_many_examples_as_wanted_are_in_the_terminal(bench: Path, tmp_path: Path) -> None:
-    plan = str(write_plan(tmp_path / "open.toml", bench / "documents.jsonl", profiles=["open"], batch=2))
-    said = securetm("audit", plan, "--examples", "6", "--json")
-    (found,) = said.json["findings"]
-    assert len(found["examples"]) == 6
-    assert all(example["original"].partition(",")[0] in said.err for example in found["examples"])
-
-
 def test_what_was_spent_and_who_helped_is_told(bench: Path, tmp_path: Path) -> None:
     """Of nine rounds and 500 documents, where the run has three rounds with two documents of each of five parties."""
     more = {"profiles": ["open"], "batch": 2, "effort": {"rounds": 9, "documents": 500}, "helpers": 2}
@@ -239,19 +231,6 @@ def test_examples_are_quoted_only_where_wanted(bench: Path, tmp_path: Path) -> N
     word = quoted["examples"][0]["original"].split(",")[0].split(" ")[0]
     assert word in quoting.err
     assert word not in silent.err
-
-
-def test_the_example_of_audit_does_what_it_says(bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a plan of that name that is over in seconds; the real one runs in the slow suite."""
-    monkeypatch.chdir(tmp_path)
-    small = write_plan(tmp_path / "quick.toml", bench / "documents.jsonl", profiles=["open"], batch=2)
-    monkeypatch.setattr(plans, "named_toml", lambda *_, **__: small)
-    said = securetm(*shlex.split(example_of("audit"))[1:])
-    assert said.code == 0, said.err
-    assert Path("audit.html").is_file()
-    assert "Seen by coordinator" in said.out
-    assert "The report: audit.html" in said.err
-    assert "left 0:" not in said.out  # no bar
 
 
 @pytest.mark.slow

@@ -107,15 +107,6 @@ def test_the_plan_has_the_settings_of_the_forecast_and_a_run_forecasts_the_same(
     assert told.record()["classification"] == pytest.approx(shown["classification"], abs=0.01)
 
 
-def test_what_the_forecast_cannot_say_is_left_to_the_profile() -> None:
-    said = securetm("choose", *SIZES, *FEARS, "--document-length", "90000", "--json")
-    assert said.json["forecast"]["held_out"] is None
-    assert "were not tried" in said.json["forecast"]["said"]
-    assert "the forecast expects most" not in said.json["plan"]
-    refused = securetm("choose", *SIZES, *FEARS, "--document-length", "-1")
-    assert (refused.code, "--document-length" in refused.err) == (2, True)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", TO_EACH)
 def test_check_and_run_take_every_plan_as_it_is(profile: str, tmp_path: Path) -> None:
@@ -127,18 +118,6 @@ def test_check_and_run_take_every_plan_as_it_is(profile: str, tmp_path: Path) ->
     assert securetm("check", str(plan)).code == 0
     ran = securetm("run", str(plan), "--out", str(tmp_path / "run"), "--json")
     assert (ran.code, ran.json["profile"]) == (0, profile), ran.err
-
-
-@pytest.mark.parametrize("wrong", ["looks = [", 'looks = ["cat"]', 'colour = "red"', "parties = 'many'"])
-def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, wrong: str) -> None:
-    answers = tmp_path / "answers.toml"
-    answers.write_text(f"{wrong}\n")
-    said = securetm(
-        "choose", "--answers", str(answers), *(() if "looks" in wrong else FEARS), *SIZES[2 * ("parties" in wrong) :]
-    )
-    assert said.code == 2
-    assert "answers" in said.err
-    assert "unexpected" not in said.err
 
 
 def test_a_misspelt_answer_is_told_with_its_line_and_before_what_is_missing(tmp_path: Path) -> None:
@@ -218,12 +197,6 @@ def test_a_budget_that_fails_is_said_first_with_one_that_passes() -> None:
     assert "a limit that securetm chose, and no law" in first
     passing = securetm("choose", *SIZES, *READER, "--epsilon", "4", "--json").json["guess_limit"]
     assert (passing["passes"], "passing_epsilon" in passing) == (True, False)
-
-
-def test_an_epsilon_that_means_nothing_is_refused() -> None:
-    assert securetm("choose", *SIZES, *READER, "--epsilon", "0").code == 2
-    said = securetm("choose", *SIZES, "--looks", "nobody", "--epsilon", "4")
-    assert (said.code, "--epsilon" in said.err, "adds no noise" in said.err) == (2, True, True)
 
 
 def test_where_nothing_fits_every_claim_that_is_lacking_is_named() -> None:

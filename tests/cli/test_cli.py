@@ -155,19 +155,6 @@ def test_a_resumed_run_takes_no_other_settings(more: list[str], demo: Said, here
     told(securetm("run", "--resume", "runs/demo", *more), 2, "goes on with its own plan")
 
 
-def test_a_run_is_recorded_on_demand(here: Path) -> None:
-    assert securetm("run", "plan.toml", *SMALL, "--rounds", "1", "--out", "runs/recorded", "--record").code == 0
-    assert json.loads(Path("runs/recorded/run.json").read_text("utf-8"))["with_content"] is True
-
-
-def test_settings_are_resolved_and_kept(demo: Said, here: Path) -> None:
-    plan = json.loads(Path("runs/demo/run.json").read_text("utf-8"))["plan"]
-    assert plan["seed"] == 3
-    assert plan["model"]["settings"]["hidden"] == 8
-    assert plan["model"]["settings"]["batch"] == 40
-    assert plan["model"]["settings"]["n_topics"] == 3
-
-
 # ---- the other commands --------------------------------------------------------------------------------------------
 
 
@@ -183,15 +170,6 @@ def test_transform(demo: Said, here: Path) -> None:
     assert all(len(row) == 3 and sum(row) == pytest.approx(1, abs=1e-4) for row in found["documents"])
 
 
-def test_transform_of_words_nobody_knows(demo: Said, here: Path) -> None:
-    Path("strange.jsonl").write_text('{"text": "quux xyzzy"}\n', encoding="utf-8")
-    said = securetm("transform", "runs/demo", "strange.jsonl", "--json")
-    (row,) = said.json["documents"]
-    assert said.json["without_known_words"] == [0]
-    assert "no word that the model knows" in said.err
-    assert sum(row) == pytest.approx(1, abs=1e-4)
-
-
 def test_transform_counts_the_documents_of_which_it_knows_no_word(demo: Said, here: Path) -> None:
     """The table shows the first twenty documents, so a sentence counts all; JSON says of each how many words are known."""
     texts = ["a boat on the river, a boat on the lake"] * 21 + ["quux xyzzy"]
@@ -201,22 +179,6 @@ def test_transform_counts_the_documents_of_which_it_knows_no_word(demo: Said, he
     assert said.json["known_words"] == [4] * 21 + [0]
     assert said.json["without_known_words"] == [21]
     assert "no word that the model knows" not in securetm("transform", "runs/demo", "new.jsonl", "--text", "text").err
-
-
-def test_explain() -> None:
-    facts = securetm("explain", "open", "--json").json
-    assert facts["profile"] == "open"
-    assert facts["gaps"] == []
-    assert [view["role"] for view in facts["views"]] == ["the coordinator", "every other party", "whoever gets the model"]
-
-
-def test_check_exits_1_for_a_gap_and_names_it() -> None:
-    fine = securetm("check", "open", "--json")
-    assert (fine.code, fine.json["sound"], fine.json["gaps"]) == (0, True, [])
-    gap = securetm("check", "open", "--threat-model", "curious_coordinator", "--json")
-    assert (gap.code, gap.json["sound"]) == (1, False)
-    assert [(found["claim"], found["adversary"]) for found in gap.json["gaps"]] == [("sees only sums", "coordinator")]
-    assert all(found["reason"] and found["hint"] for found in gap.json["gaps"])
 
 
 def test_numbers_that_are_none_are_null_in_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,25 +204,15 @@ def told(said: Said, code: int, sentence: str) -> None:
 MISUSES = {
     "an unknown command": (["fly"], "fly"),
     "an unknown option": (["run", "--magic"], "--magic"),
-    "a text for a number": (["run", "--rounds", "many"], "--rounds"),
     "no argument": (["topics"], "Missing argument"),
     "an unknown profile": (["explain", "magic"], "no profile called 'magic'"),
     "a profile's file that is not there": (["explain", "magic.toml"], "the profile's file magic.toml does not exist"),
-    "a threat model's file": (["check", "open", "--threat-model", "a/b"], "the threat model's file a/b does not exist"),
-    "a profile's file beside another": (["compare-profiles", "open", "magic.toml"], "file magic.toml does not exist"),
     "an unknown model": (["check", "open", "--model", "magic"], "no model called 'magic'"),
-    "an unknown threat model": (["check", "open", "--threat-model", "magic"], "no threat model called 'magic'"),
-    "no topic": (["run", "--topics", "0"], "`n_topics` in LDA is 0"),
     "an unknown setting": (["run", "--set", "training.speed=1"], "'speed'"),
-    "a setting without a value": (["run", "--set", "training.rounds"], "must name a setting and its value"),
-    "a plan that is not there": (["run", "absent.toml"], "absent.toml"),
-    "a corpus that is not there": (["run", "--corpus", "absent.jsonl"], "absent.jsonl"),
-    "a vocabulary that is not there": (["run", "--vocabulary", "absent.txt"], "absent.txt"),
     "a run that is not there": (["topics", "runs/absent"], "runs/absent"),
     "a run to resume that is not there": (["run", "--resume", "runs/absent"], "runs/absent"),
     "a folder that holds a run": (["run", "plan.toml", "--out", "runs/demo"], "already holds a run"),
     "a file in place of a folder": (["run", "plan.toml", "--out", "plan.toml"], "cannot be written"),
-    "below a file": (["run", "plan.toml", "--out", "plan.toml/run"], "cannot be written"),
     "too few parties": (["run", "--corpus", "documents.jsonl", "--parties", "1", "--out", "runs/one"], "fewer than the 4"),
     "documents that are not there": (["transform", "runs/demo", "absent.jsonl"], "absent.jsonl"),
 }
@@ -311,24 +263,14 @@ def test_a_fault_of_ours_exits_3_and_asks_for_a_report(monkeypatch: pytest.Monke
     assert "river" not in said.err  # what is in a fault may be out of a document
 
 
-@pytest.mark.parametrize(("arguments", "code"), [(["explain", "magic"], 2), (["run", "--rounds", "many"], 2)])
-def test_debug_shows_the_traceback_and_keeps_the_exit_code(arguments: list[str], code: int) -> None:
-    said = securetm(*arguments, "--debug")
-    assert said.code == code
+def test_debug_shows_the_traceback_and_keeps_the_exit_code() -> None:
+    said = securetm("explain", "magic", "--debug")
+    assert said.code == 2
     assert "Traceback (most recent call last)" in said.err
-    assert securetm("--debug", *arguments).code == code
+    assert securetm("--debug", "explain", "magic").code == 2
 
 
 # ---- in a process of its own ---------------------------------------------------------------------------------------
-
-HEAVY = ("torch", "numba", "scipy", "pyarrow", "sklearn", "dp_accounting", "safetensors", "pandas")
-
-
-@pytest.mark.parametrize("module", ["securetm", "securetm.cli.main", "securetm.errors", "securetm.contracts"])
-def test_nothing_heavy_is_imported(module: str) -> None:
-    code = f"import sys, {module}; print(*sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600).stdout.split()
-    assert not set(HEAVY) & set(found)
 
 
 def process(*arguments: str) -> subprocess.CompletedProcess[str]:

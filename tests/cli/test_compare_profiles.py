@@ -21,14 +21,6 @@ def test_two_profiles_fit_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> Non
     assert said.out == securetm("explain", "masked", "dp-distributed").out
 
 
-def test_more_stand_side_by_side_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = {}
-    for columns in (80, 200):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        tables[columns] = securetm("compare-profiles", "masked", "dp-local", "fortress", "iftm").out.count("Who sees")
-    assert tables[80] == 2 * tables[200]
-
-
 def test_what_differs_is_marked() -> None:
     rows = {row["question"]: row for row in securetm("compare-profiles", "masked", "fortress", "--json").json["rows"]}
     assert rows["Who sees the model?"]["differs"] is False

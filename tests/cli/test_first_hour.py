@@ -31,19 +31,13 @@ def advised(said: Said, code: int, sentence: str, hint: str) -> None:
 MEANT = {
     "profile": (["explain", "maskd"], "masked"),
     "profile of a run": (["run", "--profile", "dp-distibuted"], "dp-distributed"),
-    "profile to check": (["check", "opn"], "open"),
-    "profile of threats": (["threats", "fortres"], "fortress"),
-    "profile of a budget": (["budget", "profile", "dp-lokal"], "dp-local"),
     "model": (["run", "--model", "prodLDA"], "prodlda"),
     "setting": (["run", "--set", "model.topcis=3"], "n_topics"),
-    "section": (["run", "--set", "trainning.rounds=3"], "training"),
     "partition": (["run", "--partition", "colum"], "column"),
-    "stop": (["run", "--stop", "heldout"], "held_out"),
     "threat model": (["check", "open", "--threat-model", "curious_cordinator"], "curious_coordinator"),
     "audit plan": (["audit", "quik"], "quick"),
     "option": (["run", "--toppics", "3"], "--topics"),
     "command": (["explian", "open"], "explain"),
-    "command of a budget": (["budget", "proflie"], "profile"),
     "sought number": (["budget", "solve", "--for", "nois", "--epsilon", "3", "--documents", "9", "--delta", "1e-3"], "noise"),
     "plan": (["run", "pln.toml"], "plan.toml"),
     "corpus": (["run", "--corpus", "document.jsonl"], "documents.jsonl"),
@@ -104,18 +98,12 @@ def test_a_budget_is_not_told_for_more_parties_than_were_asked_about() -> None:
 # ---- paths and disks -------------------------------------------------------------------------------------------------
 
 AT_LENGTH = {
-    "plan": ["run", f"{LONG}.toml"],
     "corpus": ["run", "--corpus", f"{LONG}.jsonl"],
     "vocabulary": ["run", "--vocabulary", LONG],
     "out": ["run", "plan.toml", "--out", LONG],
     "resume": ["run", "--resume", LONG],
-    "topics": ["topics", LONG],
     "new documents": ["transform", "runs/demo", LONG],
     "profile": ["explain", f"{LONG}.toml"],
-    "audit plan": ["audit", f"{LONG}.toml"],
-    "page": ["report", "runs/demo", "--html", LONG],
-    "ledger": ["budget", "ledger", LONG],
-    "evidence": ["threats", "masked", "--evidence", LONG],
     "stop words": ["run", "plan.toml", "--set", f"tokeniser.stop_words={LONG}"],
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .conftest import Said, securetm
+from .conftest import securetm
 from .keys.terminal import typed
 
 LDA = ("--model", "lda", "--profile", "open", "--rounds", "3", "--corpus", "documents.jsonl", "--partition", "column")
@@ -61,14 +61,6 @@ def test_runs_are_listed_with_what_they_are(several: Path, here: Path) -> None:
     assert list(listed("b", "--in", "kept")) == ["b"]
 
 
-def test_names_of_runs_sort_by_time(here: Path) -> None:
-    said = securetm("run", *LDA, *FEW, "--topics", "2", "--json")
-    assert said.code == 0, said.err
-    assert said.json["run"][:2] == "20"
-    assert said.json["run"].endswith("-lda-open")
-    assert securetm("runs", said.json["run"], "--delete", "--yes").code == 0
-
-
 def test_what_is_no_run_is_not_listed_and_what_is_damaged_says_so(copied: Path) -> None:
     (copied / "notes").mkdir()
     (copied / "a" / "result.json").write_text("{}")
@@ -76,13 +68,6 @@ def test_what_is_no_run_is_not_listed_and_what_is_damaged_says_so(copied: Path) 
     assert "result.json" in run["trouble"]
     assert "cannot be read" in securetm("runs", "--in", str(copied)).out
     assert securetm("runs", "--in", str(copied / "absent")).code == 0
-
-
-def test_an_unfinished_run_is_listed_as_such(copied: Path) -> None:
-    (copied / "a" / "result.json").unlink()
-    (run,) = securetm("runs", "--in", str(copied), "--json").json["runs"]
-    assert (run["finished"], run["model"], run["parties"], run["perplexity"]) == (False, "lda", 5, None)
-    assert "unfinished" in securetm("runs", "--in", str(copied)).out
 
 
 def test_one_command_deletes_a_run_and_nothing_else(copied: Path) -> None:
@@ -139,11 +124,6 @@ def test_the_cache_is_deleted_by_the_same_command(here: Path, monkeypatch: pytes
     assert [one.name for one in tmp_path.iterdir()] == ["other"]
 
 
-@pytest.mark.parametrize("options", [("--yes",), ("--cache",), ("--delete",), ("--sort", "beauty")])
-def test_options_that_make_no_sense_are_refused(here: Path, options: tuple[str, ...]) -> None:
-    assert securetm("runs", *options).code == 2
-
-
 # ---- side by side --------------------------------------------------------------------------------------------------
 
 
@@ -182,10 +162,6 @@ def test_only_finished_runs_are_compared(copied: Path) -> None:
     said = securetm("compare", "a", "--in", str(copied))
     assert said.code == 2
     assert "finished run" in said.err
-
-
-def test_a_run_that_was_never_there(demo: Said, here: Path) -> None:
-    assert "absent" in securetm("compare", "demo", "absent").err
 
 
 def test_a_report_of_another_tool_is_no_run(tmp_path: Path) -> None:

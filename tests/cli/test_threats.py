@@ -7,20 +7,17 @@ from typing import Any
 
 import pytest
 
-from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.auditing.bindings import bound_to
 from securetm.auditing.evidence import Evidence, to_keep, write_evidence
 from securetm.auditing.plans import read_audit_plan
 from securetm.auditing.record import Finding, Measured
-from securetm.contracts import Claim, Cohort
 from securetm.plans.profiles import profile_names, read_profile
-from securetm.reports.threats import NEVER
 from securetm.threats import threat_model_names
-from tests.effort import worked, worked_elsewhere
+from tests.effort import worked
 from tests.reports.audits import finding
 
 from .conftest import securetm
-from .test_cli import process, told
+from .test_cli import told
 
 SUMS = "sees only sums"
 
@@ -106,15 +103,6 @@ def test_what_a_profile_promises_is_nowhere_said_to_be_accepted_to_fail(profile:
     assert (profile == "dp-distributed") <= (SUMS in {one["claim"] for one in told if one["promised"]})
     shown = " ".join(threats(profile, tmp_path).err.split())
     assert ("Not required, and promised by this profile all the same" in shown) is any(one["promised"] for one in told)
-
-
-def test_what_was_never_tried_is_said(tmp_path: Path) -> None:
-    said = threats("masked", tmp_path)
-    claim = only_claim(said.json)
-    assert (claim["result"], claim["tried_by"]) == (NEVER, [])
-    assert {"attack": "gradient_inversion", "plan": "quick"} in claim["planned"]
-    assert said.code == 0
-    assert "0 of 1 were tried" in " ".join(said.err.split())
 
 
 def test_a_required_claim_that_is_not_made_exits_1(tmp_path: Path) -> None:
@@ -220,27 +208,6 @@ def test_no_more_and_no_fewer_parties_are_asked_about_than_a_profile_bears(tmp_p
     needs = read_profile("masked").minimum_parties
     told(threats("masked", tmp_path, "--parties", str(needs - 1)), 2, f"fewer than the {needs} that profile 'masked' needs")
     assert threats("masked", tmp_path).json["parties"] == max(needs, 5)
-
-
-def test_claims_are_made_once_for_a_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With thousands of parties each time takes seconds."""
-    asked: list[int] = []
-    claims = MaskedSum.claims
-
-    def counted(aggregation: MaskedSum, cohort: Cohort) -> frozenset[Claim]:
-        asked.append(len(cohort.members))
-        return claims(aggregation, cohort)
-
-    monkeypatch.setattr(MaskedSum, "claims", counted)
-    assert threats("masked", tmp_path, "--all").code == 0
-    assert len(asked) == 1
-
-
-@pytest.mark.slow
-def test_it_answers_soon() -> None:
-    """In a process of its own, as long as `securetm check`, which reads the same profile, and a little more."""
-    check, threats = (worked_elsewhere(lambda said=said: process(said, "masked")) for said in ("check", "threats"))
-    assert threats < 3 * check + 1
 
 
 def test_a_result_says_which_settings_it_was_made_with(tmp_path: Path) -> None:

@@ -78,14 +78,6 @@ def test_labels_of_the_run_are_in_the_page(here: Path, demo: Said) -> None:
     assert securetm("topics", "runs/demo", "--label", "2=").code == 0
 
 
-def test_the_table_shows_labels_and_bars_of_shares(here: Path, demo: Said) -> None:
-    said = securetm("topics", "runs/demo", "--label", "2=[b]law")
-    assert "[b]law" in said.out
-    assert re.search(r"█{8} +\d+\.\d%", said.out)
-    assert "300 documents of 5 parties" in said.out
-    assert securetm("topics", "runs/demo", "--label", "2=").code == 0
-
-
 def test_words_behind_noise_are_marked_and_the_spend_is_told(here: Path) -> None:
     Path("words.txt").write_text("river\nwater\ncourt\njudge\ntensor\nmatrix\ncity\npeople\n", "utf-8")
     corpus = (

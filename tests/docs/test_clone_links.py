@@ -81,7 +81,7 @@ def test_a_dead_link_is_found(link: str) -> None:
 
 
 def test_links_of_a_clone_lead_to_pages_of_the_site() -> None:
-    page = "see [`NotFound`](../../securetm/errors/setting_errors.py), [it](../../protocols/masked_sum.md#x) and [a](keys.md)"
+    page = "see [`NotFound`](../../securetm/errors.py), [it](../../protocols/masked_sum.md#x) and [a](keys.md)"
     shown = "see [`NotFound`](../reference/errors/NotFound.md), [it](../protocols/masked_sum.md#x) and [a](keys.md)"
     assert linked_in_site(page, "how-to/page.md") == shown
     assert place_of("protocols/profiles/masked.toml", "`masked`") == "profiles/masked.md"

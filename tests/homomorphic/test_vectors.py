@@ -20,8 +20,7 @@ from securetm.aggregation.homomorphic.key_setup import unpack_secret
 from securetm.aggregation.homomorphic.parameters import cheapest, from_digits, real_or_whole
 from securetm.aggregation.homomorphic.seal_library import decrypt
 from securetm.contracts import Terms
-from securetm.errors import SecuretmError
-from securetm.errors.every_error import error_classes
+from securetm.errors import SecuretmError, error_classes
 from tests.homomorphic.vectors import BODY, FOLDER, FRESH, LISTED, MEMBERS, SUMS, Play, edited, fits, written
 
 CODES = ("bfv", "ckks")

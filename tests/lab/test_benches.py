@@ -7,19 +7,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from lab import research_corpora as newsgroups
 from lab.bench import dp as bench_dp
 from lab.bench import lda as bench_lda
 from lab.bench import neural as bench_neural
 from lab.bench import private_mh as bench_private_mh
-from lab.bench.correlated_noise import averages, equal_noise, least_noise, noise_of_sums, root_of_sums
+from lab.bench.correlated_noise import averages, least_noise, noise_of_sums, root_of_sums
 from lab.bench.federation import bench
 from lab.bench.private_mh import PEER, less_noise
 from lab.bench.sum import bench as bench_sum
 from lab.peers import other_packages as lda_peers
-from lab.peers.other_packages import FLOWER_ROUNDS, SCIKIT, TOMOTOPY, lacks_of_flower
+from lab.peers.other_packages import SCIKIT, TOMOTOPY
 from securetm.contracts import Array
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.models.neural.prodlda import ProdLDA
@@ -58,17 +57,6 @@ def _few_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_lda, "WORDS", 100)
 
 
-@pytest.mark.usefixtures("_few_words")
-def test_peers_that_are_not_installed_are_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lda_peers, "interpreter", lambda: None)
-    told: list[tuple[int, int]] = []
-    result = bench_lda.bench(lambda done, total: told.append((done, total)), documents=40, topics=3, seconds=1)
-    assert told[-1] == (5, 5)
-    assert result["rows"] == []
-    assert [line.split()[0] for line in result["missing"]] == [SCIKIT, TOMOTOPY]
-    assert "synthetic" in result["corpus"]
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("_few_words")
 def test_both_train_by_turns_and_are_judged_alike() -> None:
@@ -100,27 +88,10 @@ def test_ours_never_gets_more_time_than_it_is_given(monkeypatch: pytest.MonkeyPa
     assert judge.per_word(*ours.topics()) < 0
 
 
-@pytest.mark.usefixtures("_few_words")
-def test_the_judge_prefers_the_topics_that_made_the_documents() -> None:
-    _, train, judge = bench_lda._corpus(300)
-    learned = bench_lda.OurTraining(train, bench_lda.Race(TOMOTOPY, 20, 1, (1,)))
-    learned.advance(0.5)
-    flat = np.full((20, train.counts.shape[1]), 1.0 / train.counts.shape[1])
-    assert judge.per_word(*learned.topics()) > judge.per_word(flat, np.full(20, 0.1)) + 0.1
-
-
 @pytest.fixture
 def _elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (newsgroups, bench_neural):
         monkeypatch.setattr(module, "newsgroups_file", lambda: None)
-
-
-@pytest.mark.usefixtures("_elsewhere")
-def test_the_peer_of_combined_topic_models_is_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lda_peers, "interpreter", lambda: None)
-    result = bench_neural.bench(documents=70, epochs=1, vocabularies=(60,))
-    assert result["rows"] == []
-    assert result["missing"][0].startswith(bench_neural.PEER)
 
 
 @pytest.mark.slow
@@ -189,33 +160,6 @@ WORKLOADS = {
 }
 
 
-def worst_rows(effects: Array) -> Array:
-    """The rows of one document for which no mechanism is better: round t points where it matters."""
-    rows: Array = (effects / np.linalg.norm(effects, axis=0)).T
-    return rows
-
-
-def spent_and_left(matrix: Array, effects: Array) -> float:
-    """Noise at a multiplier of 1 against that document: never more than against the worst one."""
-    return float(np.linalg.norm(matrix @ worst_rows(effects)) * np.linalg.norm(effects @ np.linalg.inv(matrix)))
-
-
-@pytest.mark.parametrize("name", WORKLOADS)
-def test_no_matrix_leaves_less_noise(name: str) -> None:
-    effects, rng, rounds = WORKLOADS[name], np.random.default_rng(0), 4
-    lower = np.tril_indices(rounds)
-
-    def logarithm(entries: Array) -> float:
-        matrix = np.zeros((rounds, rounds))
-        matrix[lower] = entries
-        return float(np.log(spent_and_left(matrix + 1e-9 * np.eye(rounds), effects)))
-
-    starts = [np.eye(rounds)[lower] + 0.3 * rng.normal(size=len(lower[0])) for _ in range(5)]
-    found = [minimize(logarithm, start, method="L-BFGS-B").fun for start in starts]
-    assert min(found) >= np.log(least_noise(effects)) - 1e-9
-    assert min(found) <= np.log(least_noise(effects)) + 1e-2, "the bound is not attained"
-
-
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_independent_noise_attains_it_for_every_document(name: str) -> None:
     effects, rng = WORKLOADS[name], np.random.default_rng(1)
@@ -225,11 +169,6 @@ def test_independent_noise_attains_it_for_every_document(name: str) -> None:
     for _ in range(200):
         rows = rng.normal(size=(4, 5))
         assert np.linalg.norm(matrix @ (rows / np.linalg.norm(rows, axis=1, keepdims=True))) <= 1 + 1e-12
-
-
-def test_the_mean_of_all_rounds_needs_nothing_but_equal_noise() -> None:
-    mean = np.full((1, 7), 1 / 7)
-    assert least_noise(mean) == pytest.approx(equal_noise(mean)) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("bands", [1, 3, 8])
@@ -249,15 +188,6 @@ def test_masked_rounds_over_the_network() -> None:
     assert {row["unit"] for row in rest} == {"rounds per minute", "MB", "MiB"}
     up = next(row["ours"] for row in rest if "to the coordinator" in row["case"])
     assert 4 * 70_000 * 4 / 1e6 < up < 1.1 * 4 * 70_000 * 4 / 1e6  # one masked vector of each party
-
-
-@pytest.mark.parametrize(("error", "said"), [(1e-5, ""), (1.0, "flwr 1.2 with 100 parties: its round ended without a sum")])
-def test_a_round_without_a_sum_is_missing(error: float, said: str) -> None:
-    assert lacks_of_flower({"version": "1.2", "error": error}, 100) == said
-
-
-def test_a_peer_that_is_not_there_is_missing() -> None:
-    assert lacks_of_flower(None, 100) == FLOWER_ROUNDS
 
 
 @pytest.mark.slow

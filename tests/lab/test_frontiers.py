@@ -16,8 +16,7 @@ from lab.bench import private as bench_private
 from lab.documents import JudgedDocuments
 from lab.keeping import KeptRows, Key, made
 from lab.measuring import Row
-from lab.peers.lda_vi import above_threshold, shrunken
-from lab.peers.spectral_lda import PrivateSpectralLDA, _decomposed, _SecondMoment, _whitened_third
+from lab.peers.spectral_lda import PrivateSpectralLDA, _SecondMoment, _whitened_third
 from lab.reproduce import documents_curve
 from lab.reproduce.contenders import (
     ASSIGNED,
@@ -44,9 +43,9 @@ from lab.reproduce.frontier_cases import (
     FrontierCase,
     chosen,
 )
-from lab.reproduce.frontier_findings import dearer_by, found, goals_of, means
+from lab.reproduce.frontier_findings import dearer_by, goals_of, means
 from lab.reproduce.noise_frontiers import LDA, MODELS, Frontier, nothing_learned
-from lab.reproduce.private_frontier import beside_row, federation_row, settings_of
+from lab.reproduce.private_frontier import federation_row, settings_of
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 
@@ -87,12 +86,6 @@ def test_oracles_are_told_the_truth(three_subjects: JudgedDocuments) -> None:
     assert row["megabytes"] > 0
 
 
-def test_word_frequencies_have_no_topics_to_judge(three_subjects: JudgedDocuments) -> None:
-    row = beside_row(FrontierCase("little", 3, FREQUENCIES, NO_NOISE, None, 0), three_subjects)
-    assert row["f1"] is None
-    assert row["held_out"] == pytest.approx(np.log(1 / 15), abs=0.1)
-
-
 def test_cases_are_chosen_by_their_fields() -> None:
     cases = list(FrontierBlock(NEWS, 20, (PLAIN, SHIPPED), (NO_NOISE, CENTRAL), (0, 1)).cases())
     assert len(cases) == 2 * 2 * (1 + len(EPSILONS))
@@ -124,11 +117,6 @@ def _run(model: str, profile: str, epsilon: float | None, held_out: float, corpu
     case = FrontierCase(corpus, 20, model, profile, epsilon, seed)
     figures = {"f1": 0.32, "held_out": held_out, "npmi": 0.2, "npmi_held_out": 0.1, "diversity": 0.5}
     return {**case.key(), **figures, "rounds": 3, "seconds": 1.0, "megabytes": 1.0, "noise": 1.0}
-
-
-def test_means_are_over_seeds() -> None:
-    rows = means([_run(PUBLIC, CENTRAL, 1.0, -6.0), _run(PUBLIC, CENTRAL, 1.0, -6.2, seed=1)])
-    assert [(row["seeds"], row["held_out"], row["held_out_spread"], row["product"]) for row in rows] == [(2, -6.1, 0.2, 0.05)]
 
 
 def test_goals_say_what_was_reached() -> None:
@@ -191,22 +179,6 @@ def test_a_ratio_of_epsilons_says_how_far_seeds_move_it_and_its_limit() -> None:
         assert "1.33 times the epsilon" in goal["note"]
     assert dearer_by(1.0, 1.0) == pytest.approx(1.0, abs=2e-3)
     assert 1.3 < dearer_by(1.0, math.sqrt(5 / 3)) < 1.35
-
-
-def test_the_result_has_curves_for_every_corpus() -> None:
-    runs = [_run(PUBLIC, CENTRAL, epsilon, -6.0, corpus) for epsilon in EPSILONS for corpus in (NEWS, TITLES)]
-    result = found(runs)
-    assert {plot["title"].split(", ")[1] for plot in result["plots"]} == {NEWS, TITLES}
-    assert all(value >= 0 for plot in result["plots"] for line in plot["lines"].values() for _, value in line)
-
-
-def test_the_baseline_reads_noise_as_it_did() -> None:
-    """A count below the threshold becomes its word's mean; in the end, noise alone leaves word frequencies."""
-    counts = np.array([[10.0, 1.0], [2.0, 3.0]])
-    assert above_threshold(counts, 4.0).tolist() == [[10.0, 2.0], [2.0, 2.0]]
-    noise = np.random.default_rng(0).normal(0, 5, (20, 300)) + np.linspace(1, 50, 300)
-    topics = shrunken(noise, noise.sum(axis=0), 1.0, 5.0)
-    assert np.allclose(topics / topics.sum(axis=1, keepdims=True), topics[0] / topics[0].sum())
 
 
 SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
@@ -276,19 +248,6 @@ def test_noise_costs_the_less_the_more_documents_there_are() -> None:
     assert result["tables"]["Where they meet"][0]["meets_at_documents"] is None
 
 
-def test_they_meet_where_noise_costs_no_more_from_there_on() -> None:
-    costs = {10: 0.01, 100: 0.5, 1_000: 0.01, 10_000: 0.0}
-    rows = [{"model": "a", "profile": NO_NOISE, "documents": size, "held_out": -5.0} for size in costs]
-    rows += [{"model": "a", "profile": CENTRAL, "documents": size, "held_out": -5.0 - cost} for size, cost in costs.items()]
-    assert documents_curve.meetings(rows)[0]["meets_at_documents"] == 1_000
-
-
-def test_topics_are_matched_with_the_true_ones() -> None:
-    true = np.eye(3)
-    assert documents_curve.away(true[[2, 0, 1]], true) == 0
-    assert documents_curve.away(np.full((3, 3), 1 / 3), true) == pytest.approx(2 / 3)
-
-
 @pytest.mark.slow
 def test_the_cost_of_a_private_training_is_all_of_it() -> None:
     few = next(one for one in bench_private.measured() if one.name == MOMENTS)
@@ -296,12 +255,6 @@ def test_the_cost_of_a_private_training_is_all_of_it() -> None:
     assert row["rounds"] == 1
     assert row["spent"] <= bench_private.EPSILON
     assert row["megabytes"] > 5 * 2_000 * 2_001 / 2 * 4 / 1e6  # five parties, each with the half of a table of pairs
-
-
-def test_the_published_figure_is_said_to_be_cited() -> None:
-    cited = [one for one in bench_private.measured() if one.is_cited]
-    assert [(one.name, one.topics, one.words) for one in cited] == [(PUBLIC, 5, 3_000)]
-    assert "not measured here" in bench_private.CITED
 
 
 SPECTRAL_WORDS, SPECTRAL_SUBJECTS = 30, 3
@@ -334,14 +287,6 @@ def test_the_whitened_third_moment_is_that_of_triples_of_words() -> None:
     whole = a * (a + 1) * (a + 2) / 2 * (triples / 6 - a / (a + 2) * beside + alone)
     expected = np.einsum("abc,ai,bj,ck->ijk", whole, w, w, w)
     np.testing.assert_allclose(_whitened_third(sparse.csr_array(counts, dtype=float), second), expected, atol=1e-9)
-
-
-def test_orthogonal_parts_of_a_tensor_are_found() -> None:
-    directions = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
-    values = np.array([4.0, 3.0, 2.0, 1.0])
-    found = _decomposed(np.einsum("z,iz,jz,kz->ijk", values, *[directions] * 3), np.random.default_rng(1))
-    np.testing.assert_allclose(sorted(value for value, _ in found), sorted(values), atol=1e-6)
-    assert np.abs(np.array([vector for _, vector in found]) @ directions).max(axis=1) == pytest.approx(np.ones(4), abs=1e-6)
 
 
 def test_planted_topics_are_found_without_noise_and_lost_in_it() -> None:

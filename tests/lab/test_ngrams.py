@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from lab.peers.ngrams import ELSEWHERE, NGrams, _discounts, adapted, contexts, topical
 from securetm.contracts import Array
-from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.given_documents import as_documents
 from securetm.models.lda.lda import LDA
 from securetm.models.lda.matched import MatchedLDA
-from securetm.models.quality import perplexity
 
 A, B, C = range(3)
 
@@ -32,23 +30,6 @@ def test_pairs_of_words_by_hand() -> None:
     np.testing.assert_allclose(model.after(np.array([C])), single)  # nothing ever came after c
     np.testing.assert_allclose(model.after(np.array([], dtype=np.int64)), [0.75, 0.125, 0.125])  # a began the only sentence
     np.testing.assert_allclose(model.chances(np.array([A, A, C]), np.array([2, 3])), [0.75, 0.25, 0.125])
-
-
-def test_three_words_by_hand() -> None:
-    """Text: a b. a b a. What begins a sentence is counted each time, other pairs by the kinds of words before them."""
-    model = NGrams.from_tokens(np.array([A, B, A, B, A]), np.array([2, 5]), words=3)
-    single = np.array([1.5, 0.5, 0.0]) / 3 + (1 / 3) / 3  # a came after two kinds (the beginning, b), b after one
-    first = np.array([1.5, 0, 0]) / 2 + 0.25 * single  # the beginning came twice, both times before a
-    np.testing.assert_allclose(model.after(np.array([], dtype=np.int64)), np.array([1.5, 0, 0]) / 2 + 0.25 * first)
-    after_a = np.array([0, 0.5, 0]) + 0.5 * single  # a b came after one kind, so it counts as one
-    np.testing.assert_allclose(model.after(np.array([A])), np.array([0, 1.5, 0]) / 2 + 0.25 * after_a)
-    np.testing.assert_allclose(model.after(np.array([C, A])), after_a)  # c a was never seen, so a alone tells
-    np.testing.assert_allclose(model.after(np.array([A, C])), single)
-    np.testing.assert_allclose(model.after(np.array([B, A, C])), single)  # what lies further back does not matter
-
-
-def test_a_rounded_discount_never_takes_all_chance_from_what_was_not_seen() -> None:
-    assert _discounts(np.array([1, 2, 3, 3, 3, 4, 4, 4, 4])).min(initial=9, where=[False, True, True, True]) > 0
 
 
 def test_discounts_are_those_of_chen_and_goodman() -> None:
@@ -87,32 +68,6 @@ def test_a_texts_chances_are_those_after_each_words_history() -> None:
     np.testing.assert_allclose(model.chances(new, new_ends), expected)
 
 
-def test_longer_histories_predict_a_text_that_has_them() -> None:
-    rng = np.random.default_rng(1)
-    tokens = np.tile([0, 1, 2, 0, 2, 1, 3, 0, 3], 300)
-    flips = rng.random(len(tokens)) < 0.1
-    tokens[flips] = rng.integers(0, 5, int(flips.sum()))
-    ends = np.array([len(tokens) // 2])
-    said = [NGrams.from_tokens(tokens[: ends[0]], ends, words=5, order=n).chances(tokens[ends[0] :], ends) for n in (1, 2, 3)]
-    one, two, three = (perplexity(np.log(chances), len(chances)) for chances in said)
-    assert three < two < one < 5
-
-
-def test_a_word_is_never_impossible_in_a_text_of_some_size() -> None:
-    tokens = np.random.default_rng(0).zipf(1.3, 300_000) % 10_000
-    model = NGrams.from_tokens(tokens, np.arange(20, 300_001, 20), words=10_000)
-    assert model.chances(tokens[:1000], np.array([1000])).min() > 0
-
-
-def test_words_that_have_no_number_are_refused() -> None:
-    with pytest.raises(BrokenPromise):
-        NGrams.from_tokens(np.array([3]), np.array([1]), words=3)
-    with pytest.raises(BadSetting):
-        NGrams.from_tokens(np.array([0]), np.array([1]), words=3_000_000)
-    with pytest.raises(BadSetting):
-        NGrams.from_tokens(np.array([0]), np.array([1]), words=3, order=0)
-
-
 # ---- topics ----------------------------------------------------------------------------------------------------------
 
 TEXT = np.array([0, 1, 2, ELSEWHERE, 3, 0, 0, 2])
@@ -125,11 +80,6 @@ def test_the_context_of_a_sentence_is_its_document_before_it() -> None:
     assert found.tokens.tolist() == [0, 1, 0, 1, 2, 0, 0]
     assert found.token_ends.tolist() == [0, 2, 5, 5, 7]
     assert found.sentence_ends.tolist() == [2, 4, 5, 7]
-
-
-def test_a_context_reaches_only_so_far() -> None:
-    found = contexts(TEXT, DOCUMENTS, SENTENCES, tuple("wxyz"), reach=2)
-    np.testing.assert_array_equal(found.counts.toarray(), [[0] * 4, [1, 1, 0, 0], [0, 0, 1, 0], [0] * 4, [2, 0, 0, 0]])
 
 
 def learned() -> tuple[LDA, Array]:
@@ -148,25 +98,6 @@ def test_equation_30_is_the_mean_of_topics_by_what_the_context_tells() -> None:
     np.testing.assert_allclose(whole.sum(axis=1), 1)
     assert whole[1, 0] > 0.4 > whole[1, 2]
     np.testing.assert_allclose(shares[0], 0.5)  # before anything is said, all topics are alike
-
-
-def test_equation_31_sums_to_one_after_every_history_and_context() -> None:
-    model, _ = learned()
-    ngrams = NGrams.from_tokens(
-        np.array([0, 1, 2, 3, 4, 0]), np.array([6]), words=5
-    )  # the topic model does not have the last word
-    for history, context in product([[], [0], [3, 4]], [[0, 0, 0, 0], [1, 1, 0, 0], [0, 0, 5, 9]]):
-        shares = model.infer(model.learned.state, as_documents([context], tuple("wxyz")))[0]
-        by_topics = np.append(shares @ model.topics(model.learned.state), 0.0)
-        for weight in (0.0, 0.1, 1.0):
-            assert adapted(by_topics, ngrams.after(np.array(history, dtype=np.int64)), weight).sum() == pytest.approx(1)
-    np.testing.assert_allclose(adapted(np.array([0.5]), np.array([0.1])), [0.14])  # iFTM's weight is 0.1
-
-
-@pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan")])
-def test_a_weight_that_is_no_share_is_refused(weight: float) -> None:
-    with pytest.raises(BadSetting):
-        adapted(np.ones(1), np.ones(1), weight)
 
 
 @pytest.mark.parametrize("kind", [LDA, MatchedLDA])

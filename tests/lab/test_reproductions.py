@@ -13,8 +13,7 @@ from lab import research_corpora as newsgroups
 from lab.federations import FederationForm
 from lab.reproduce import adapted_ngrams, common_vocabulary, fednmf_small, iftm, together_and_alone
 from lab.reproduce.adapted_ngrams import PerplexityStudy, compared
-from lab.reproduce.common_vocabulary import deviation_of
-from lab.reproduce.fednmf_small import THEIRS, ShortTexts, cohorts, in_equal_seconds, judge, methods
+from lab.reproduce.fednmf_small import THEIRS, ShortTexts, judge, methods
 from lab.reproduce.together_and_alone import reproduce as together
 from lab.research_corpora import (
     FILE,
@@ -26,11 +25,9 @@ from lab.research_corpora import (
     public_words,
     read_newsgroups,
 )
-from lab.shown import write_measured
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Mistake
 from securetm.models.gradients import SERVER_STEPS
-from securetm.models.questions.word_sums import ROUNDS
 
 from ..federation.conftest import FIVE, texts
 from .test_commands import refused
@@ -86,13 +83,6 @@ def test_a_small_run_finds_more_in_sums_than_parties_by_themselves() -> None:
     assert all(row["of_nobody"] <= 10 for row in result["rows"])
 
 
-def test_shares_of_noise_cost_less_than_half_as_much_again() -> None:
-    """All parties remain, and two of them may collude: the noise of three is needed, that of five is there."""
-    central, distributed = (deviation_of(name, 2.0) for name in ("dp-central", "dp-distributed"))
-    assert abs(central - 2.0 * ROUNDS**0.5) < 0.02 * 2.0 * ROUNDS**0.5
-    assert central < distributed < 1.5 * central
-
-
 THREE = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
 
 
@@ -120,28 +110,6 @@ def test_every_method_learns_and_is_judged(short_texts: ShortTexts) -> None:
     result = judge([row for row, _ in found.values()], said)
     assert [pair["server"] for pair in result["pairs"]] == list(SERVER_STEPS)
     assert result["verdict"] in ("holds", "does not hold")
-
-
-def test_nmf_is_as_near_as_scikit_learns(short_texts: ShortTexts) -> None:
-    row = in_equal_seconds(short_texts)
-    assert row["rounds"] >= 1
-    assert row["ours"] < 1.2 * row["theirs"] + 0.1
-
-
-def test_cohorts_are_the_same_for_every_method() -> None:
-    names = [f"party {n}" for n in range(10)]
-    assert list(cohorts(names, 0.2, 3)) == list(cohorts(names, 0.2, 3))
-    assert {len(some) for some in cohorts(names, 0.2, 3)} == {2}
-
-
-def test_parties_are_the_subjects() -> None:
-    labels = np.array(
-        ["comp.graphics", "rec.autos", "sci.med", "talk.politics.guns", "alt.atheism", "misc.forsale", "comp.sys"]
-    )
-    raw = Corpus.from_strings([f"word number {n}" for n in range(7)], labels=labels, name="some")
-    assert {name: len(part) for name, part in by_subject(raw).items()} == {
-        "comp": 2, "rec": 1, "sci": 1, "talk": 1, "other": 2,
-    }  # fmt: skip
 
 
 @pytest.mark.slow
@@ -200,15 +168,3 @@ def test_another_copy_is_said_to_be_one(tmp_path: Path) -> None:
         assert "another copy" in corpus_in_words()
         with pytest.raises(Mistake, match=r"tagmynews\.jsonl\.gz"):
             public_words(10)
-
-
-def test_the_page_names_the_corpus(tmp_path: Path) -> None:
-    plot = {"title": "t", "x": "x", "y": "y", "lines": {"a": [(0, 1), (1, 2)]}}
-    result = {
-        "reproduction": "iftm",
-        "corpus": "docstrings of here",
-        "rows": [{"a": 1, "b": 1}, {"a": 2, "b": 1}],
-        "plots": [plot],
-    }
-    write_measured(result, tmp_path / "page.html")
-    assert "docstrings of here" in (tmp_path / "page.html").read_text("utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,15 +15,6 @@ from lab.bench.scale_cases import ENGINES_OF, MODELS, ROUND
 from lab.fits.committed_figures import shown
 from lab.measuring import committed
 from lab.peers.other_packages import TOMOTOPY
-from lab.reproduce.adapted_ngrams import FORMS as NGRAM_FORMS
-from lab.reproduce.common_vocabulary import NEWS, PROFILES
-from lab.reproduce.fednmf_small import INFORMED, methods
-from lab.reproduce.fednmf_small import TITLES as FEDNMF_TITLES
-from lab.reproduce.iftm import MODELS as IFTM_MODELS
-from lab.reproduce.iftm import forms
-from lab.reproduce.noise_frontiers import FORMS, LDA
-from lab.reproduce.together_and_alone import MODELS as TOGETHER
-from securetm.models.gradients import SERVER_STEPS
 from securetm.plans.profiles import profile_names
 from securetm.reports import committed_costs
 from securetm.reports.committed_costs import frontier_says
@@ -58,14 +48,6 @@ def test_a_committed_result_is_whole(path: Path) -> None:
         assert ("peer" in row) == ("theirs" in row)
 
 
-def test_the_additive_network_holds_against_batch_normalisation() -> None:
-    result = committed("reproduce-additive-prodlda")
-    verdicts = {one["corpus"]: one["verdict"] for one in result["corpora"]}
-    failed = [corpus for corpus, verdict in verdicts.items() if verdict != "holds"]
-    assert failed == ["StackOverflow titles"]  # as the page says
-    assert {row["seed"] for row in result["rows"]} >= {0, 1, 2}
-
-
 def test_the_best_private_model_reaches_its_goals_on_20_newsgroups() -> None:
     """Those of the model that is recommended; what is not reached stands in the same table and on the pages."""
     result = committed("reproduce-private-frontier")
@@ -74,14 +56,6 @@ def test_the_best_private_model_reaches_its_goals_on_20_newsgroups() -> None:
     assert mine == [True] * 6
     assert not all(goals.values())
     assert all(run["spent"] <= run["epsilon"] * (1 + 1e-9) for run in result["runs"] if run.get("spent") and run["epsilon"])
-
-
-def test_the_frontier_of_privacy_and_utility_is_shown_for_every_form_of_noise() -> None:
-    result = committed("reproduce-privacy-utility")
-    measured = {(row["profile"], row["epsilon"]) for row in result["rows"]}
-    assert measured >= {(form, epsilon) for form in ("dp-local", "dp-central", "dp-distributed") for epsilon in (1.0, 3.0, 8.0)}
-    assert all(row["spent"] <= row["epsilon"] for row in result["rows"] if row["epsilon"])
-    assert all(abs(pair["f1"] - 1) <= 0.05 for pair in result["distributed_to_central"])
 
 
 # ---- each keeps what it is quoted for --------------------------------------------------------------------------------
@@ -120,19 +94,6 @@ def test_combined_topic_models_are_four_times_faster_and_no_less_coherent() -> N
     assert all(row["difference"] >= 0 for row in means)
 
 
-def test_topics_behind_noise_keep_their_ratios() -> None:
-    result = committed("bench-private-mh")
-    rows = {row["case"]: row for row in result["rows"]}
-    continuous = rows["continuous noise, epsilon 8, V = 5,000, K = 50, one sweep"]
-    discrete = rows["discrete noise, epsilon 8, V = 5,000, K = 50, one sweep"]
-    assert continuous["ours"] >= continuous["asked"] == 100_000  # tokens a second, of a core that nothing else runs on
-    assert discrete["times_continuous"] >= discrete["asked_times"] == 10
-    assert all(row["ratio"] > 1 for row in (continuous, discrete))
-    worths = [row for row in result["rows"] if row["unit"] == "nats per word"]
-    assert {row["threshold"] for row in worths if "peer" in row} == {0.2}
-    assert len(worths) == 2 * (1 + 2 * 4)
-
-
 def test_the_page_about_correlated_noise_says_what_was_committed() -> None:
     rows = {row["case"]: row for row in committed("bench-correlated-noise")["rows"]}
     page = (Path(__file__).resolve().parents[2] / "protocols" / "correlated_noise.md").read_text("utf-8")
@@ -154,88 +115,6 @@ def test_every_size_was_measured_and_reaches_its_goals() -> None:
         assert len({row["sha256"] for row in rows if row["model"] == "lda" and row["documents"] == size}) == 1
     named = json.dumps([*result["missing"], *result["measured"]])
     assert all(name in named for name in (*PEERS, *ENGINES_OF))
-
-
-def test_the_frontier_of_lda_is_whole() -> None:
-    result = committed("reproduce-lda-frontier")
-    cases = [(row["model"], row["profile"], row["epsilon"]) for row in result["rows"]]
-    assert cases == LDA.cases((1.0, 3.0, 8.0))
-    assert len(result["runs"]) == result["seeds"] * len(cases)
-    paid = [run for run in result["runs"] if run["epsilon"]]
-    assert all(0.9 * run["epsilon"] < run["spent"] <= run["epsilon"] for run in paid)
-
-
-def test_what_survives_is_said_with_figures() -> None:
-    """Variational LDA keeps topics at epsilon 1 where noise is central; what counts keep is less, and less still locally."""
-    result = committed("reproduce-lda-frontier")
-    npmi = {(row["model"], row["profile"], row["epsilon"]): row["npmi"] for row in result["rows"]}
-    nothing = result["nothing_learned"]["npmi"]
-    for form in ("dp-central", "dp-distributed"):
-        assert npmi["lda-vi", form, 8.0] > 0.8 * npmi["lda-vi", "masked", None]
-        assert npmi["lda-vi", form, 1.0] > nothing + 0.1
-    assert all(npmi["lda-vi", form, 8.0] > npmi["lda", form, 8.0] for form in FORMS)
-
-
-def test_topics_beside_ngrams_show_what_federating_is_worth() -> None:
-    result = committed("reproduce-adapted-ngrams")
-    assert result["out_of_scope"] == "word error rate"
-    found = {(row["ngrams_of"], row["topics"]): row["everybody"] for row in result["rows"]}
-    for model in NGRAM_FORMS:
-        shared = [value for (text, title), value in found.items() if text == "all text" and title.startswith(f"{model},")]
-        alone = [value for (text, title), value in found.items() if text == "all text" and title.startswith(f"{model} of")]
-        assert len(shared) >= 2
-        assert len(alone) == 5
-        assert min(shared) < min(alone)
-        assert min(shared) < found["all text", "none"]
-        assert found["its own text", f"{model}, aligned"] < found["its own text", f"its own {model}"]
-
-
-def by_selection() -> dict[tuple[str, float, str], dict[str, Any]]:
-    rows = committed("reproduce-common-vocabulary")["rows"]
-    return {(row["corpus"], row["epsilon"], row["selection"]): row for row in rows}
-
-
-def test_five_parties_keep_nine_tenths_of_what_a_curator_keeps() -> None:
-    """In sums, and in one sum with the whole budget."""
-    sums = {key: row for key, row in by_selection().items() if "sum, " in key[2]}
-    assert {epsilon for corpus, epsilon, _ in sums if corpus == NEWS} == {1.0, 3.0, 8.0}
-    assert {selection.split(", ")[1] for corpus, _, selection in sums if corpus == NEWS} == set(PROFILES)
-    assert all(row["of_curator"] >= 0.9 for row in sums.values())
-
-
-def test_closing_words_between_sums_finds_more_than_one_sum_of_the_same_budget() -> None:
-    rows = by_selection()
-    pairs = [(key, (*key[:2], key[2].removeprefix("one "))) for key in rows if key[2].startswith("one sum, ")]
-    assert pairs
-    assert all(rows[thrice]["words"] >= 1.1 * rows[once]["words"] for once, thrice in pairs if thrice in rows)
-
-
-def test_the_committed_table_has_every_method_on_every_corpus() -> None:
-    result = committed("reproduce-fednmf-small")
-    assert {(row["of"], row["method"]) for row in result["rows"]} == {
-        (title, name) for title in FEDNMF_TITLES for name in methods(1)
-    }
-    assert len(result["pairs"]) == len(FEDNMF_TITLES) * len(SERVER_STEPS)
-    best = {row["of"]: row["f1"] for row in sorted(result["rows"], key=lambda row: row["f1"]) if INFORMED[:9] in row["method"]}
-    assert set(best) == set(FEDNMF_TITLES)
-    for row in result["in_equal_seconds"]:
-        assert row["ours"] < 1.01 * row["theirs"]
-
-
-def test_every_form_predicts_everybodys_words_better_than_any_party_alone() -> None:
-    rows = committed("reproduce-iftm")["rows"]
-    assert {(row["model"], row["form"]) for row in rows} == {
-        (m, form.title) for m in IFTM_MODELS for form in forms((8.0, 11.0))
-    }
-    for row in rows:
-        assert row["held_out"] < row["best_alone"], row  # perplexity: lower is better
-        assert (row["spent"] is not None) == (row["profile"] == "iftm")
-
-
-def test_together_beats_every_party_alone_on_everybodys_documents() -> None:
-    rows = committed("reproduce-together-and-alone")["rows"]
-    assert [row["model"] for row in rows] == list(TOGETHER)
-    assert all(row["everybody_shared"] < row["everybody_best_alone"] for row in rows)
 
 
 # ---- what the product says of them ------------------------------------------------------------------------------------

@@ -7,10 +7,9 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from docs.generate.cluster_rounds import Cluster, Rates, median, most_waiting, rounds, task_sizes
+from docs.generate.cluster_rounds import Cluster, Rates, median, most_waiting, rounds
 from lab.bench.scale import PEERS, ScaleRun, bench, result_of
 from lab.bench.scale_cases import (
     BUILD,
@@ -36,12 +35,6 @@ def test_answers_on_disk_and_in_memory_have_the_same_bytes(tmp_path: Path) -> No
     disk, memory = (measured(ScaleCase(ROUND, 120, "lda", place), tmp_path) for place in (DISK, MEMORY))
     assert disk["sha256"] == memory["sha256"]
     assert disk["tokens_per_second"] > 0
-
-
-def test_texts_are_built_into_the_same_number_of_tokens(tmp_path: Path) -> None:
-    built = measured(ScaleCase(TEXT, 90), tmp_path)
-    assert built["source_bytes"] > 90 * 60 * 5
-    assert not (tmp_path / "texts.jsonl").exists()
 
 
 def test_the_parts_of_a_round_are_weighed(tmp_path: Path) -> None:
@@ -105,36 +98,6 @@ CALM = Cluster(4, slow=0.0, lost_an_hour=0.0)
 
 
 ONLY_WORK = Rates(1e-5, 0, 0, 0, 0.0, 0.0, 1e9, 1e9)
-
-
-@pytest.mark.parametrize("workers", [1, 4, 60, 500])
-def test_tasks_hold_every_document_once(workers: int) -> None:
-    tasks = task_sizes(DOCUMENTS, workers)
-    assert sum(task.documents for task in tasks) == DOCUMENTS
-    assert len(tasks) >= min(workers, 200)
-
-
-def test_without_anything_else_a_round_takes_what_the_busiest_worker_does() -> None:
-    (found,) = rounds(DOCUMENTS, CALM, ONLY_WORK, 1)
-    loads = np.zeros(4)
-    for task in task_sizes(DOCUMENTS, 4):
-        loads[loads.argmin()] += task.documents * 1e-5
-    assert found.seconds == pytest.approx(loads.max())
-    assert found.lost == 0
-
-
-def test_disk_network_additions_and_update_take_what_their_rates_say() -> None:
-    (bare,) = rounds(DOCUMENTS, CALM, ONLY_WORK, 1)
-    (disk,) = rounds(DOCUMENTS, CALM, replace(ONLY_WORK, document_bytes=10_000), 1)
-    assert disk.seconds == pytest.approx(2 * bare.seconds)  # 10 kB at a gigabyte a second are 10 microseconds more
-    (asked,) = rounds(DOCUMENTS, CALM, replace(ONLY_WORK, question_bytes=10**9), 1)
-    assert (asked.broadcast, asked.sent) == (4.0, 4e9)  # to one worker after the other
-    tasks = len(task_sizes(DOCUMENTS, 4))
-    (answered,) = rounds(DOCUMENTS, CALM, replace(ONLY_WORK, sum_bytes=10**12), 1)
-    assert answered.received == tasks * 1e12
-    assert answered.seconds >= tasks * 1e12 / 1e9  # all of it comes through the driver's network
-    (added,) = rounds(DOCUMENTS, CALM, replace(ONLY_WORK, add_seconds=1e3, update_seconds=5.0), 1)
-    assert added.seconds >= tasks * 1e3 + 5.0
 
 
 def test_slow_and_lost_workers_cost_time_and_no_document() -> None:
