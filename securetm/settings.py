@@ -153,7 +153,7 @@ def checked_setting(value: Any, hint: Any, where: str, name: str) -> Any:
     """The value as its annotation has it: of that kind, and within every limit. The items of a list keep their own limits."""
     kind, *limits = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     found = _converted(value, kind, where, name)
-    for limit in limits:
+    for limit in (one for one in limits if isinstance(one, Limit)):  # beside it may stand how a command line shows it
         require(limit.allows(found), where, name, found, limit.said, limit.known)
     inner = get_args(kind)[0] if get_origin(kind) is tuple else None
     if get_origin(inner) is Annotated:
