@@ -177,7 +177,7 @@ def require(
 
 def check_limits(settings: object, where: str) -> None:
     """Refuses settings that were not read from a table, where one is beyond a limit in its annotation."""
-    for name, hint in _hints(type(settings)).items():
+    for name, hint in _hints(cast("Any", type(settings))).items():
         checked_setting(getattr(settings, name), hint, where, name)
 
 
