@@ -42,7 +42,7 @@ from securetm.models.questions.word_sums import WordSums
 from securetm.models.questions.words import DocumentFrequencies, WordList
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import read_plan
-from securetm.testing.few_blocks import WAYS, OnShards, routed
+from securetm.testing.few_documents import WAYS, OnShards, routed
 
 SIZE, DOCUMENTS, WORDS = 37, 300, 40
 COHORT = Cohort(b"round", 0, ("one", "two"), threshold=2)
@@ -150,17 +150,6 @@ def test_a_document_keeps_its_block(corpus: Corpus) -> None:
             assert {home[key] for key in block.read().keys.tolist()} == {block.number}
         assert sum(len(block.read()) for block in made.blocks()) == len(made)
     assert corpus.blocks()[1].read().keys.tolist() == corpus.keys[corpus.block_numbers == 1].tolist()
-
-
-def test_a_saved_corpus_keeps_the_size_of_its_blocks(corpus: Corpus, tmp_path: Any) -> None:
-    corpus.replace(block_numbers=None).save(tmp_path / "corpus.npz")
-    again = Corpus.load(tmp_path / "corpus.npz").in_blocks()
-    assert np.array_equal(again.block_numbers, corpus.block_numbers)
-
-
-def test_no_documents_are_one_empty_block(corpus: Corpus) -> None:
-    nothing = corpus.select(np.zeros(0, dtype=np.int64))
-    assert [(block.number, len(block.read())) for block in nothing.blocks()] == [(0, 0)]
 
 
 def test_a_person_in_two_blocks_is_refused(corpus: Corpus) -> None:

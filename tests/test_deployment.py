@@ -24,7 +24,7 @@ YAML = sorted(DEPLOY.rglob("*.yaml"))
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 FILES = [path for path in sorted(DEPLOY.rglob("*")) if path.is_file()]
 MOST_EXPOSED = 1.5  # of 10, by systemd's own rating
-KUBERNETES = ("1.30", "1.32", "1.34")
+KUBERNETES = ("1.30", "1.34")
 
 
 def documents(path: Path) -> list[dict[str, Any]]:

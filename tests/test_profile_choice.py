@@ -202,11 +202,3 @@ def test_the_plan_of_every_reachable_answer_is_sound(name: str, per_person: int)
     check_floor(agreement, 5)
     assert not refused_questions(agreement, 5)
     assert agreement.budget is None or agreement.budget.unit is answers.unit
-
-
-def test_seconds_of_noise_in_shares_are_those_of_a_machine_that_did_nothing_else() -> None:
-    """A row of the frontier was made beside others, so its clock says nothing of one training."""
-    whole, half = (cost_of(read_profile("dp-distributed"), epsilon) for epsilon in (3.0, 1.0))
-    assert whole.seconds == cost_of(read_profile("fortress")).seconds
-    assert half.seconds / half.rounds == pytest.approx(whole.seconds / whole.rounds)
-    assert half.rounds < whole.rounds

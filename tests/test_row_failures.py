@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.answers.block_answers import BlockQuestion
+from securetm.answers.block_answers import BlockQuestion, SoundRows
 from securetm.answers.block_sums import PartialSum
 from securetm.answers.route import Route
-from securetm.answers.row_failures import SoundRows
 from securetm.contracts import Array, ClippedSum, Mechanism, Memory, Query, RoundContext, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import Seeded

@@ -38,9 +38,8 @@ from securetm.federation.topic_labels import TopicLabels
 from securetm.models.stored_model import check_plan_of, write_model
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.profiles import TooFewForProfile
-from securetm.plans.recommend import Recommendation
+from securetm.plans.recommend import Recommendation, plan_text
 from securetm.plans.schema import Plan, decode
-from securetm.plans.written import plan_text
 from securetm.private_files import check_private, private_file, private_folder
 from securetm.sessions.identities import public_identity
 from securetm.settings import require

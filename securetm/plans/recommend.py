@@ -8,8 +8,9 @@ start from the same request come to the same plan, since every choice is made of
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from securetm.contracts import Budget, Profile, TopicModel, Unit
 from securetm.corpus.text_embeddings import USUAL_DIGEST, USUAL_SIZE, find_sentence_model, is_usual
 from securetm.corpus.word_vectors import GLOVE, VectorSource, installed_vectors
 from securetm.models.moments import MOST_WORDS
-from securetm.plans.checks import check_completed, check_request, check_under_profile, hidden_documents
+from securetm.plans.checks import check_completed, check_request, check_under_profile, hidden_documents, idle_in
 from securetm.plans.profiles import ProfileFile, make_model, model_class, noise_of_whole_budget
 from securetm.plans.rules import (
     SHARE_RULE,
@@ -330,3 +331,60 @@ def settings_to_go_on(plan: Plan, *, own_corpus: bool) -> dict[str, Any]:
         usual = type(chosen)()
         found |= {f"{section}.{name}": value for name, value in vars(chosen).items() if value != getattr(usual, name)}
     return {name: value for name, value in found.items() if name not in _NOT_TO_GO_ON}
+
+
+# ---- a whole plan as a file ------------------------------------------------------------------------------------------
+
+_COMMENTS = 32  # the column in which they begin
+_FIRST = ("model", "vocabulary", "tokeniser", "embeddings", "training", "privacy", "federation", "origins")
+
+
+def plan_text(found: Recommendation, said: Mapping[str, str], head: Sequence[str] = ()) -> str:
+    """The plan in TOML. `said` has further comments, by the names of settings and sections.
+
+    What is 0 or nothing says nothing, and is left out; so are the documents of a simulation and how a coordinator is operated,
+    where a plan says neither.
+    """
+    plan, comments = found.plan, {**found.why, **said}
+    lines = [*(f"# {line}" for line in head), ""] if head else []
+    lines += [_line("seed", plan.seed, comments.get("seed", "")), _line("profile", plan.profile, comments.get("profile", ""))]
+    beside = [name for name in ("corpus", "coordinator") if getattr(plan, name) != getattr(Plan(), name)]
+    for section in (*_FIRST, *beside):
+        told = [_line(name, value, comments.get(f"{section}.{name}", "")) for name, value in _settings(plan, section)]
+        if told:
+            lines += ["", f"[{section}]" + (f"  # {comments[section]}" if section in comments else ""), *told]
+    return "\n".join(lines) + "\n"
+
+
+def _settings(plan: Plan, section: str) -> Iterator[tuple[str, Any]]:
+    """The settings of a section that say something."""
+    if section == "embeddings" and "embedding_size" not in plan.model.settings:
+        return
+    if section == "model":
+        yield "name", plan.model.name
+        yield from ((name, value) for name, value in plan.model.settings.items() if value is not None)
+        return
+    chosen = getattr(plan, section)
+    idle = idle_in(vars(chosen)) if section == "corpus" else {}
+    for one in dataclasses.fields(chosen):
+        value = getattr(chosen, one.name)
+        if one.name not in idle and (isinstance(value, bool) or value or value != one.default):
+            yield one.name, value
+
+
+def _line(name: str, value: Any, comment: str) -> str:
+    setting = f"{name} = {_shown(value)}"
+    return f"{setting:<{_COMMENTS - 2}}  # {comment}" if comment else setting
+
+
+def _shown(value: Any) -> str:
+    """A value as TOML writes it; texts of JSON are TOML's too."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(name)} = {_shown(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, Sequence):
+        return "[" + ", ".join(map(_shown, value)) + "]"
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(value)

@@ -49,9 +49,8 @@ from securetm.plans.profile_choice import (
     threats_asked,
 )
 from securetm.plans.profiles import read_profile
-from securetm.plans.recommend import Recommendation, recommended
+from securetm.plans.recommend import Recommendation, plan_text, recommended
 from securetm.plans.schema import MODEL_UNDER_BUDGET, NO_VECTORS, Plan, hides_documents
-from securetm.plans.written import plan_text
 from securetm.reports.budget import MOST_RIGHT, is_limited, limit_said, limited_epsilon, of_100, right_guesses
 from securetm.reports.committed_costs import ProfileCost, by_cost, cost_of
 from securetm.reports.document import Block, Paragraph, Table, items, paragraphs

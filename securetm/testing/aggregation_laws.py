@@ -32,7 +32,7 @@ from securetm.contracts import (
 )
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.errors import SecuretmError
-from securetm.testing.mechanism_laws import EmptyStore
+from securetm.testing.few_documents import EmptyStore
 
 COORDINATOR = "coordinator"
 MEMBERS = ("ant", "bee", "cat", "dog")

@@ -23,8 +23,7 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import NotFound
 from securetm.models.lda.lda import LDA
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.testing.few_blocks import StoreOfNothing, in_small_blocks
-from securetm.testing.few_documents import some_documents
+from securetm.testing.few_documents import EmptyStore, in_small_blocks, some_documents
 
 FAILING = [(factorial, [3, -2, 4, 5], -2), (ENGINES.find, ["pool", "polo"], "polo")]  # work, tasks, and the one that fails
 
@@ -76,7 +75,7 @@ class EngineLaws:
 def answered_by(engine: Engine, query: Query) -> list[bytes]:
     """The answers of two rounds, and what is remembered."""
     cohort, memory, found = Cohort(b"", 0, ("party",)), Memory(), list[bytes]()
-    context = RoundContext(cohort, OperatingSystem(), StoreOfNothing())
+    context = RoundContext(cohort, OperatingSystem(), EmptyStore())
     route = Route.through(replace(query.terms, batch=0), (), cohort)  # a batch would be one block
     for number in range(2):
         rng = np.random.default_rng(number)

@@ -33,26 +33,13 @@ from securetm.contracts import (
     Unit,
 )
 from securetm.entropy import OperatingSystem
-from securetm.testing.few_documents import some_documents
+from securetm.testing.few_documents import EmptyStore, some_documents
 from securetm.testing.stated_noise import CHANCE, deviation, gaussian, misfit, scale_of
 
 MEMBERS = ("ant", "bee", "cat", "dog")
 COHORT = Cohort(b"round", 0, MEMBERS, threshold=len(MEMBERS))
 SHRUNK = replace(COHORT, threshold=3, colluding=1)  # one party may drop out, and one may tell its share of noise
 SAMPLES = 40_000
-
-
-@dataclass
-class EmptyStore:
-    """A role's store in one test; it starts with what it is given."""
-
-    kept: dict[str, bytes]
-
-    def get(self, key: str) -> bytes | None:
-        return self.kept.get(key)
-
-    def put(self, key: str, value: bytes) -> None:
-        self.kept[key] = value
 
 
 def context(cohort: Cohort = COHORT) -> RoundContext:

@@ -13,8 +13,7 @@ import pytest
 
 from securetm.answers.clipped_sum import ClippedRowSum, blocks_of
 from securetm.contracts import Answer, Array, Needs, State, TopicModel
-from securetm.testing.few_blocks import WAYS, answered, in_small_blocks
-from securetm.testing.few_documents import WORDS, FewDocuments, some_documents
+from securetm.testing.few_documents import WAYS, WORDS, FewDocuments, answered, in_small_blocks, some_documents
 
 VOCABULARY = tuple(f"word{w}" for w in range(WORDS))
 

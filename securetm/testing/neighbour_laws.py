@@ -28,7 +28,7 @@ from securetm.mechanisms.sampling import ShuffledBatches
 from securetm.plans.agreement import Agreement, agree
 from securetm.plans.recommend import read_plan
 from securetm.stages import Unwatched
-from securetm.testing.few_blocks import StoreOfNothing
+from securetm.testing.few_documents import EmptyStore
 
 Row = Mapping[str, Any]  # a document and its columns
 ROUNDS, PARTIES, WORDS = 2, 3, 40
@@ -103,7 +103,7 @@ class WholeWay:
             for name, documents in parties.items():
                 query = questions.make(TRAIN, questions.shown(TRAIN, states[number], name))
                 route = Route.through(query.terms, mechanisms, cohort)
-                context = RoundContext(replace(cohort, number=number), OperatingSystem(), StoreOfNothing())
+                context = RoundContext(replace(cohort, number=number), OperatingSystem(), EmptyStore())
                 answer = route.answer(query, documents, context, memories[name], np.random.default_rng([1, number]))
                 each[name] = answer.vector
                 sums[name].append(np.concatenate([np.asarray(block).ravel() for block in answer.vector.values()]))

@@ -14,8 +14,7 @@ from scipy import sparse
 
 from securetm.answers.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Array, Domain, Losses, Memory, Needs, Query, Rows, Unit
-from securetm.testing.few_blocks import WAYS, answered, in_small_blocks
-from securetm.testing.few_documents import some_documents
+from securetm.testing.few_documents import WAYS, answered, in_small_blocks, some_documents
 
 
 @dataclass

@@ -24,8 +24,7 @@ from securetm.errors import Mistake
 from securetm.federation.soundness import check_answerable
 from securetm.plans.agreement import agree
 from securetm.plans.profiles import cohort_of, read_profile
-from securetm.plans.recommend import Recommendation, recommended
-from securetm.plans.written import plan_text
+from securetm.plans.recommend import Recommendation, plan_text, recommended
 from securetm.private_files import private_folder, writing
 from securetm.stages import Stages
 

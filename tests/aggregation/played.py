@@ -19,7 +19,7 @@ from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Ex
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.sessions.framing import Label
 from securetm.sessions.identities import SIGNATURE, Identity
-from securetm.testing.mechanism_laws import EmptyStore
+from securetm.testing.few_documents import EmptyStore
 
 COORDINATOR = "coordinator"
 STAGES = (Kind.COMMIT, Kind.REVEAL, Kind.SHARES, Kind.STORED, Kind.MASKED, Kind.CONSENT, Kind.UNMASKED)

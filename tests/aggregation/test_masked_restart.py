@@ -14,7 +14,7 @@ from securetm.answers.clipped_sum import blocks_of
 from securetm.contracts import Exchange
 from securetm.errors import TooFewParties, UnknownRound
 from securetm.sessions.framing import head
-from securetm.testing.mechanism_laws import EmptyStore
+from securetm.testing.few_documents import EmptyStore
 from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, names, plain_sum, vectors_of
 
 ASKED = MaskedSum().admit(TERMS, Played(MaskedSum(), names(4)).cohort())

@@ -25,7 +25,7 @@ from securetm.errors import (
     TooFewParties,
 )
 from securetm.testing.aggregation_laws import AggregationLaws, cohort
-from securetm.testing.mechanism_laws import EmptyStore
+from securetm.testing.few_documents import EmptyStore
 from tests.aggregation.played import STAGES, TERMS, Played, flat, names, plain_sum, vectors_of
 
 # ---- the laws of every aggregation -----------------------------------------------------------------------------------

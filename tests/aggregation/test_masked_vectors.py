@@ -17,7 +17,7 @@ from securetm.entropy import Seeded
 from securetm.errors import Malformed, Refused
 from securetm.resources import data_folder
 from securetm.sessions.framing import VERSION, Reader
-from securetm.testing.mechanism_laws import EmptyStore
+from securetm.testing.few_documents import EmptyStore
 from tests.aggregation.make_vectors import FILES, text
 from tests.aggregation.played import COORDINATOR, flat, public_identity
 

@@ -65,15 +65,6 @@ def test_a_run_goes_on_with_new_documents(ran: FinishedRun, first: str, tmp_path
     assert securetm("topics", str(tmp_path / "second"), "--json").json["moved"] == told
 
 
-def test_a_heavier_earlier_model_moves_less(ran: FinishedRun, first: str, tmp_path: Path) -> None:
-    options = ("--set", "training.held_out=0.5", "--seed", "9")
-    each = []
-    for weight in ("1000", "0.001"):
-        said = again(first, str(tmp_path / weight), *options, "--set", f"training.earlier_weight={weight}")
-        each.append(max(row["distance"] for row in said.json["moved"]))
-    assert each[0] < 0.05 < each[1]
-
-
 def test_the_run_keeps_the_earlier_model_and_needs_the_other_run_no_more(ran: FinishedRun, first: str, tmp_path: Path) -> None:
     shutil.copytree(first, tmp_path / "first")
     assert again(str(tmp_path / "first"), str(tmp_path / "second")).code == 0
@@ -123,12 +114,6 @@ def test_what_cannot_go_on_is_refused(
     assert said.code == 2, said.err
     assert told in " ".join(said.err.split())
     assert not (tmp_path / "none").exists()
-
-
-def test_a_weight_without_an_earlier_model_is_refused(here: Path) -> None:
-    said = securetm("run", "--set", "training.earlier_weight=2", "--out", "runs/none")
-    assert said.code == 2
-    assert "means nothing without continue_from" in " ".join(said.err.split())
 
 
 def test_a_neural_model_goes_on_from_its_weights(demo: Said, here: Path, tmp_path: Path) -> None:

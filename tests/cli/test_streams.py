@@ -29,22 +29,16 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("command", SHOWN)
-def test_results_are_on_standard_output(command: str, demo: Said, here: Path) -> None:
+def test_results_are_on_standard_output_and_json_stands_there_alone(command: str, demo: Said, here: Path) -> None:
     if not (here / "north.ledger").exists():
         write_ledger(here / "north.ledger", "one")
     said = securetm(*shlex.split(command))
     assert said.code in (0, 1), said.err
     assert SHOWN[command] in said.out
     assert SHOWN[command] not in said.err  # a slow computation shows a bar there
-
-
-@pytest.mark.parametrize("command", SHOWN)
-def test_json_stands_alone_on_standard_output(command: str, demo: Said, here: Path) -> None:
-    if not (here / "north.ledger").exists():
-        write_ledger(here / "north.ledger", "one")
-    said = securetm(*shlex.split(command), "--json")
-    assert json.loads(said.out)
-    assert SHOWN[command] in said.err  # people at a terminal still see it
+    for_programs = securetm(*shlex.split(command), "--json")
+    assert json.loads(for_programs.out)
+    assert SHOWN[command] in for_programs.err  # people at a terminal still see it
 
 
 def test_a_run_shows_its_result_and_keeps_progress_apart(here: Path) -> None:

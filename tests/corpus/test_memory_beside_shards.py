@@ -18,7 +18,7 @@ from securetm.corpus.records import Columns
 from securetm.entropy import OperatingSystem
 from securetm.errors import Mistake
 from securetm.models.lda.lda import LDA
-from securetm.testing.few_blocks import InAnyOrder
+from securetm.testing.few_documents import InAnyOrder
 
 COHORT = Cohort(b"", 0, ("party",))
 MODEL = LDA(n_topics=3)

@@ -22,7 +22,7 @@ from securetm.engines.listening import family, heard_elsewhere, listened
 from securetm.engines.ray_engine import RayEngine
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.models.lda.lda import LDA
-from securetm.testing.few_blocks import OnShards
+from securetm.testing.few_documents import OnShards
 
 from ..quick_part import quick
 from ..test_block_answers import CASES, COHORT, Kept, corpus

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -13,14 +10,13 @@ from lab.bench import dp as bench_dp
 from lab.bench import lda as bench_lda
 from lab.bench import neural as bench_neural
 from lab.bench import private_mh as bench_private_mh
-from lab.bench.correlated_noise import averages, least_noise, noise_of_sums, root_of_sums
+from lab.bench.correlated_noise import averages, least_noise
 from lab.bench.federation import bench
-from lab.bench.private_mh import PEER, less_noise
+from lab.bench.private_mh import PEER
 from lab.bench.sum import bench as bench_sum
 from lab.peers import other_packages as lda_peers
 from lab.peers.other_packages import SCIKIT, TOMOTOPY
 from securetm.contracts import Array
-from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.models.neural.prodlda import ProdLDA
 
 
@@ -71,23 +67,6 @@ def test_both_train_by_turns_and_are_judged_alike() -> None:
         assert row["peer"].split()[0] in (TOMOTOPY, SCIKIT)
 
 
-@pytest.mark.usefixtures("_few_words")
-def test_ours_never_gets_more_time_than_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a clock of the test's own, on which each round takes a hundredth of a second."""
-    ticks = itertools.count()
-    monkeypatch.setattr(bench_lda, "time", SimpleNamespace(perf_counter=lambda: next(ticks) / 100))
-    _, train, judge = bench_lda._corpus(200)
-    ours = bench_lda.OurTraining(train, bench_lda.Race(TOMOTOPY, 3, 1, (1,)))
-    ours.advance(0.2)
-    first = ours.sweeps
-    assert first >= 2
-    ours.advance(ours.seconds)
-    assert ours.sweeps == first
-    ours.advance(0.5)
-    assert ours.sweeps > first
-    assert judge.per_word(*ours.topics()) < 0
-
-
 @pytest.fixture
 def _elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (newsgroups, bench_neural):
@@ -128,30 +107,6 @@ def test_it_measures_speed_and_worth(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row["peer"] for row in worths if "peer" in row] == ["no noise"] * 8
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_the_naive_form_draws_from_the_same_target(whole: bool) -> None:
-    """Its noise is next to none here, so that what a topic makes of the word alone decides."""
-    phi = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
-    tokens, sums = np.zeros(40_000, dtype=np.int32), np.zeros((2, 3))
-    here, noise = np.array([0.3, 0.6]), np.arange(40_000, dtype=np.uint64) * np.uint64(7919)
-    topics = bench_private_mh.naive(tokens, np.log(phi), here, 400.0, 0.2, whole, noise, sums)
-    # two proposals by the document, from topic 0 on: it is left with chance 2/3 x 1/7 and come back to with chance 1/3
-    left, back = 2 / 3 / 7, 1 / 3
-    assert abs(float(topics.mean()) - (left * (1 - back) + (1 - left) * left)) < 0.005
-    assert np.allclose(sums.sum(axis=0), [40_000, 0, 0], rtol=0.01)
-
-
-@pytest.mark.parametrize("kind", ["continuous", "discrete"])
-def test_expected_noise_is_what_is_taken_off(kind: str) -> None:
-    law = LaplaceCounts(3.0, 0.2, kind).law(40)
-    _, words, weights = law.draw(b"s" * 32, np.zeros(20_000, dtype=np.int32), 0)
-    counts = np.bincount(words, weights, minlength=40)[None]
-    mean = bench_private_mh._mean(law)
-    assert abs(counts[0, 1:].mean() / 20_000 / mean - 1) < 0.02
-    assert abs(less_noise(counts, mean)[0, 0] / 20_000 - (1 - mean)) < 0.03
-    assert less_noise(counts, mean)[0, 1:].mean() < counts[0, 1:].mean() / 4
-
-
 WORKLOADS = {
     "averages": averages(4, 0.3),
     "sums": np.tril(np.ones((4, 4))),
@@ -169,14 +124,6 @@ def test_independent_noise_attains_it_for_every_document(name: str) -> None:
     for _ in range(200):
         rows = rng.normal(size=(4, 5))
         assert np.linalg.norm(matrix @ (rows / np.linalg.norm(rows, axis=1, keepdims=True))) <= 1 + 1e-12
-
-
-@pytest.mark.parametrize("bands", [1, 3, 8])
-def test_the_noise_of_sums_is_that_of_the_inverse_matrix(bands: int) -> None:
-    first, rounds = root_of_sums(bands), 8
-    matrix = sum(np.diag(np.full(rounds - k, value), -k) for k, value in enumerate(first))
-    noise = np.tril(np.ones((rounds, rounds))) @ np.linalg.inv(matrix)
-    assert noise_of_sums(first, rounds) == pytest.approx(np.sqrt((noise**2).sum(axis=1).mean()))
 
 
 @pytest.mark.slow

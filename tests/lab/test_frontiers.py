@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -20,22 +18,17 @@ from lab.peers.spectral_lda import PrivateSpectralLDA, _SecondMoment, _whitened_
 from lab.reproduce import documents_curve
 from lab.reproduce.contenders import (
     ASSIGNED,
-    CONTROL,
     FREQUENCIES,
     MOMENTS,
-    NOISED,
     PLAIN,
     PUBLIC,
     SHIPPED,
     TOPICS_KNOWN,
-    by_frequencies,
-    by_noised_frequencies,
 )
 from lab.reproduce.frontier_cases import (
     CENTRAL,
     DISTRIBUTED,
     EPSILONS,
-    LOCAL,
     NEWS,
     NO_NOISE,
     TITLES,
@@ -43,16 +36,12 @@ from lab.reproduce.frontier_cases import (
     FrontierCase,
     chosen,
 )
-from lab.reproduce.frontier_findings import dearer_by, goals_of, means
-from lab.reproduce.noise_frontiers import LDA, MODELS, Frontier, nothing_learned
+from lab.reproduce.frontier_findings import goals_of, means
 from lab.reproduce.private_frontier import federation_row, settings_of
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 
 from .squares import squared
-
-FORMS = (CENTRAL, DISTRIBUTED, LOCAL)
-
 
 SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
 
@@ -137,104 +126,7 @@ def test_goals_say_what_was_reached() -> None:
     assert not any("2,000 of" in name for name in goals)  # no such row was made
 
 
-def test_goals_stand_beside_what_the_same_budget_reaches_with_more_knowledge() -> None:
-    """Oracles for topics; for titles the word frequencies that the budget buys. What is not ours has no goals."""
-    runs = [_run(PLAIN, CENTRAL, 1.0, -6.3), _run(TOPICS_KNOWN, CENTRAL, 1.0, -5.9), _run(ASSIGNED, CENTRAL, 1.0, -6.1)]
-    runs += [_run(FREQUENCIES, NO_NOISE, None, -6.2, TITLES), _run(CONTROL, NO_NOISE, None, -6.9, TITLES)]
-    runs += [_run(NOISED, profile, 1.0, value, TITLES) for profile, value in ((CENTRAL, -6.21), (LOCAL, -6.25))]
-    runs += [_run(PUBLIC, LOCAL, 1.0, -6.23, TITLES), _run(SHIPPED, LOCAL, 1.0, -6.5, TITLES)]
-    goals = {goal["goal"]: goal for goal in goals_of(means(runs))}
-    plain = next(goal for name, goal in goals.items() if "likelihood" in name)
-    assert (plain["held"], plain["topics_known"], plain["assignments_known"]) == (False, -5.9, -6.1)
-    (title,) = (goal for name, goal in goals.items() if name.startswith(TITLES))
-    assert (title["wanted"], title["reached"], title["noised_frequencies"]) == (-6.2, -6.23, -6.25)
-
-
-def test_noised_word_frequencies_have_the_noise_of_their_form() -> None:
-    """With the same draws, local noise takes frequencies furthest from the exact ones, and one curator's least."""
-    words = " ".join(SUBJECTS).split()
-    usual = 1.0 / np.arange(1, len(words) + 1)
-    rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(words, 3, p=usual / usual.sum())) for _ in range(900)]
-    uneven = JudgedDocuments(Corpus.from_strings(texts, name="uneven"), tuple(sorted(words)))
-    exact = by_frequencies(uneven, FrontierCase("uneven", 3, FREQUENCIES, NO_NOISE, None, seed=0))[0]
-    found = [by_noised_frequencies(uneven, FrontierCase("uneven", 3, NOISED, form, 1.0, seed=0)) for form in FORMS]
-    away = [float(np.abs(topics - exact).sum(axis=1).max()) for topics in found]
-    assert 0 < away[0] < away[1] < away[2]
-    assert all(np.allclose(topics.sum(axis=1), 1.0) for topics in found)
-
-
-def test_a_ratio_of_epsilons_says_how_far_seeds_move_it_and_its_limit() -> None:
-    """Seeds that agree leave no room; five parties of whom two may help cannot come below their limit."""
-    central = {0.5: -6.2, 1.0: -6.1, 3.0: -6.0, 8.0: -5.97}
-    runs = [_run(PUBLIC, CENTRAL, epsilon, value, seed=seed) for epsilon, value in central.items() for seed in (0, 1)]
-    agreed = [*runs, *(_run(PUBLIC, DISTRIBUTED, 3.0, -6.1, seed=seed) for seed in (0, 1))]
-    apart = [*runs, *(_run(PUBLIC, DISTRIBUTED, 3.0, -6.1 + 0.05 * seed, seed=seed) for seed in (0, 1))]
-    for made_so, width in ((agreed, 0.0), (apart, 0.5)):
-        goal = next(
-            one for one in goals_of(means(made_so), made_so) if "distributed" in one["goal"] and "held_out" in one["goal"]
-        )
-        assert goal["high"] - goal["low"] >= width
-        assert goal["low"] - 0.01 <= goal["reached"] <= goal["high"] + 0.01
-        assert "1.33 times the epsilon" in goal["note"]
-    assert dearer_by(1.0, 1.0) == pytest.approx(1.0, abs=2e-3)
-    assert 1.3 < dearer_by(1.0, math.sqrt(5 / 3)) < 1.35
-
-
 SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
-
-
-@pytest.fixture
-def little_frontier() -> Frontier:
-    """Three subjects in place of twenty newsgroups, and a public list of their words."""
-    rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(SUBJECTS[n % 3].split(), 12)) for n in range(600)]
-    corpus = Corpus.from_strings(texts, labels=[str(n % 3) for n in range(600)], name="little")
-    words = tuple(sorted(" ".join(SUBJECTS).split()))
-    models = {name: {**settings, "n_topics": 3} for name, settings in MODELS.items()}
-    frontier = Frontier(replace(LDA, models=models, rounds=4), corpus, len(words))
-    frontier.__dict__["words"] = words  # the list that is found in other corpora, where these lie beside the checkout
-    return frontier
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", list(MODELS))
-def test_a_row_of_lda_is_a_federation_that_paid(model: str, little_frontier: Frontier) -> None:
-    bare, paid = (little_frontier.row((model, form, epsilon), 0) for form, epsilon in (("masked", None), ("dp-central", 8.0)))
-    assert bare["spent"] is None
-    assert bare["noise"] == 0
-    assert 7 < paid["spent"] <= 8.0
-    assert paid["noise"] > 0.5
-    assert (bare["rounds"], paid["rounds"]) == (4, 4)
-    for row in (bare, paid):
-        assert row["f1"] > 0.45  # after four rounds; chance is a third
-        assert row["held_out"] > np.log(1 / 15) - 0.05  # hardly below that of every word alike
-
-
-def test_rows_are_means_over_the_seeds(little_frontier: Frontier) -> None:
-    figures = dict.fromkeys(("diversity", "held_out", "f1"), 0.5)
-    cases = [(model, *more) for model in MODELS for more in (("masked", None), ("dp-local", 1.0))]
-    runs = [
-        {
-            "model": model,
-            "profile": form,
-            "epsilon": epsilon,
-            "seed": seed,
-            "noise": 2.0,
-            "rounds": 4,
-            "spent": 0.9 + seed / 100,
-        }
-        | {"npmi": 0.1 * seed, **figures}
-        for seed in (0, 1)
-        for model, form, epsilon in cases
-    ]
-    result = little_frontier.found(runs, cases)
-    assert result["seeds"] == 2
-    assert [row["npmi"] for row in result["rows"]] == [0.05] * 4
-    assert {row["npmi_spread"] for row in result["rows"]} == {0.1}
-    assert [row["spent"] for row in result["rows"]] == [None, 0.91] * 2
-    assert result["rows"][1]["noise_in_sum"] == round(2.0 * 5**0.5, 3)  # each of five parties adds all of it
-    assert nothing_learned(little_frontier)["held_out"] == pytest.approx(np.log(1 / 15), abs=0.1)
 
 
 @pytest.mark.slow

@@ -10,14 +10,11 @@ import numpy as np
 import pytest
 
 from lab import research_corpora as newsgroups
-from lab.federations import FederationForm
-from lab.reproduce import adapted_ngrams, common_vocabulary, fednmf_small, iftm, together_and_alone
-from lab.reproduce.adapted_ngrams import PerplexityStudy, compared
+from lab.reproduce import common_vocabulary, fednmf_small, iftm, together_and_alone
 from lab.reproduce.fednmf_small import THEIRS, ShortTexts, judge, methods
 from lab.reproduce.together_and_alone import reproduce as together
 from lab.research_corpora import (
     FILE,
-    SUBJECTS,
     by_subject,
     corpus_in_words,
     looking_in,
@@ -31,47 +28,6 @@ from securetm.models.gradients import SERVER_STEPS
 
 from ..federation.conftest import FIVE, texts
 from .test_commands import refused
-
-OF_SUBJECTS = (
-    "river water lake boat fish",
-    "court judge trial law jury",
-    "tensor matrix vector loss epoch",
-    "goal match team cup win",
-)
-
-
-@pytest.fixture
-def study() -> PerplexityStudy:
-    """Five parties: the first four speak of one subject each, the last of all."""
-    rng = np.random.default_rng(0)
-    texts, labels = [], []
-    for n in range(250):
-        party, subject = n % 5, n % 5 if n % 5 < 4 else int(rng.integers(4))
-        texts.append(" ".join(["a", *rng.choice(OF_SUBJECTS[subject].split() * 3 + ["the", "of"], 40)]))
-        labels.append((*SUBJECTS, "misc")[party] + ".x")
-    bench = PerplexityStudy(documents=250, most_words=100, topics=4)
-    bench.__dict__["raw"] = Corpus.from_strings(texts, labels=labels, name="little")
-    return bench
-
-
-def test_shared_topics_help_to_predict_what_a_party_never_met(study: PerplexityStudy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapted_ngrams, "EPOCHS", 15)
-    forms = (
-        FederationForm("aligned", "open", {"sweeps": 5}, 6),
-        FederationForm("matched", "open", {"form": "matched", "sweeps": 8}, 2),
-    )
-    done: list[tuple[int, int]] = []
-    result = compared(study, {"lda": forms}, lambda now, of: done.append((now, of)))
-    assert done == [(n, 7) for n in range(1, 8)]
-    found = {(row["ngrams_of"], row["topics"]): row for row in result["rows"]}
-    assert len(found) == 8 + 4
-    own = found["its own text", "its own lda"]
-    for form in ("aligned", "matched"):
-        shared = found["its own text", f"lda, {form}"]
-        assert shared["everybody"] < min(own["everybody"], found["its own text", "none"]["everybody"])
-        assert shared["percent_lower"] > max(own["percent_lower"], 0)
-        best = min(row["everybody"] for (text, title), row in found.items() if text == "all text" and " of " in title)
-        assert found["all text", f"lda, {form}"]["everybody"] <= best
 
 
 @pytest.mark.slow

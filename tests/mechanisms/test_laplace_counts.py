@@ -18,8 +18,8 @@ from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
 from securetm.mechanisms.mechanism_errors import NoiseForPersons, NoiseOnNoise, NoiseOnSamples, RawCounts
 from securetm.mechanisms.noising import PRIVATE
 from securetm.mechanisms.slot_noise import MOST_WORDS, SlotNoise
-from securetm.testing.few_documents import some_documents
-from securetm.testing.mechanism_laws import COHORT, EmptyStore, MechanismLaws, context, each_terms
+from securetm.testing.few_documents import EmptyStore, some_documents
+from securetm.testing.mechanism_laws import COHORT, MechanismLaws, context, each_terms
 from tests.mechanisms.noisy import REAL
 from tests.mechanisms.word_noise import ASKED, SECRET, documents, lasting, shelf
 

@@ -15,7 +15,8 @@ from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, NoiseWithoutClip, RangeTooSmall
 from securetm.mechanisms.quantising import CLAMPED, NO_NUMBERS, Clamped, FixedPoint
-from securetm.testing.mechanism_laws import EmptyStore, InTurn, MechanismLaws, integer_terms
+from securetm.testing.few_documents import EmptyStore
+from securetm.testing.mechanism_laws import InTurn, MechanismLaws, integer_terms
 
 COHORT = Cohort(b"r" * 32, 0, ("a", "b", "c", "d", "e"))
 REAL = Terms((Block("values", (1000,)),))

@@ -23,7 +23,7 @@ from securetm.mechanisms.normalising import TopicWise
 from securetm.mechanisms.quantising import Clamped, FixedPoint
 from securetm.mechanisms.rotating import Rotation
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
-from securetm.testing.mechanism_laws import EmptyStore
+from securetm.testing.few_documents import EmptyStore
 
 COHORT = Cohort(b"r" * 32, 0, tuple(f"party {n}" for n in range(7)), 6, 2)
 PARTS: tuple[Callable[[], Mechanism], ...] = (

@@ -9,7 +9,8 @@ import numpy as np
 
 from securetm.contracts import RoundContext
 from securetm.corpus.corpus import Corpus
-from securetm.testing.mechanism_laws import EmptyStore, context, integer_terms
+from securetm.testing.few_documents import EmptyStore
+from securetm.testing.mechanism_laws import context, integer_terms
 
 ASKED = integer_terms()
 SECRET = bytes(range(32))

@@ -10,10 +10,9 @@ import pytest
 from securetm.errors import BadSetting
 from securetm.federation.folder import PLAN, begin, reopen
 from securetm.plans.agreement import agree
-from securetm.plans.recommend import read_request, recommended
+from securetm.plans.recommend import plan_text, read_request, recommended
 from securetm.plans.rules import WORDS_RULE, rounds_rule
 from securetm.plans.schema import decode
-from securetm.plans.written import plan_text
 
 from ..federation.conftest import FIVE, texts
 from .oracle import tables_of

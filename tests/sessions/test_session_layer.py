@@ -17,7 +17,7 @@ from securetm.sessions.identities import SIGNATURE, Identity, PinnedRoster, iden
 from securetm.sessions.sealing import Sealing, public_key
 from securetm.sessions.session_errors import BadKey, BadSignature, NoIdentity, NotSealedForUs, UnexpectedMessage
 from securetm.sessions.session_memory import SessionMemory
-from securetm.testing.mechanism_laws import EmptyStore
+from securetm.testing.few_documents import EmptyStore
 
 MEMBERS = ("ant", "bee", "cat")
 PRIVATE = {m: hashlib.sha256(m.encode()).digest() for m in MEMBERS}

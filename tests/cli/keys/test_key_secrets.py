@@ -7,7 +7,6 @@ import dataclasses
 import logging
 import os
 import re
-import resource
 import shlex
 import signal
 import subprocess
@@ -23,7 +22,6 @@ from securetm.credentials.keys import NEXT, Keys, Passphrase
 from securetm.errors import SecuretmError
 
 from .conftest import FIRST, keys, own_certificate
-from .terminal import typed_secretly
 
 PHRASE = "four random words"
 PRIVATE = (KEYS, AUTHORITY, NEXT)  # folders in which private keys are
@@ -136,13 +134,6 @@ def test_debug_shows_no_secret(place: Path, rotated: str) -> None:
         assert secret not in done.stderr + done.stdout
 
 
-def test_a_typed_passphrase_is_not_echoed(place: Path) -> None:
-    said = typed_secretly(["keys", "new", "north", "--home", "north", "--passphrase"], PHRASE, PHRASE)
-    assert said.code == 0, said.err
-    assert "New passphrase: " in said.err
-    assert PHRASE not in said.out + said.err
-
-
 def test_no_error_about_keys_has_a_field_for_a_secret() -> None:
     from securetm.errors import error_classes
 
@@ -184,13 +175,6 @@ def test_a_process_with_keys_dumps_no_core(tmp_path: Path) -> None:
     assert os.WTERMSIG(status) == signal.SIGABRT
     assert not os.WCOREDUMP(status)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_process_without_the_call_could(tmp_path: Path) -> None:
-    """What the test above is about would be seen: there is a limit to set, and a process is dumpable."""
-    (limits, _), _ = aborted("", tmp_path)
-    assert limits.endswith(" 1")
-    assert limits.startswith(str((resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2))
 
 
 @pytest.mark.parametrize("command", ["serve none.toml", "join none.toml", "keys show"])
