@@ -1,42 +1,141 @@
-"""Writes the figures of committed results that the product shows: `python -m lab.fits.committed_figures FILE`."""
+"""Writes what profiles cost by committed results, as the product shows it: `python -m lab.fits.committed_figures FILE`."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from math import exp
 from pathlib import Path
 from typing import Any
 
 from lab.measuring import committed
-from securetm.reports.committed_costs import BENCH, CONTROL, CORPUS, FREQUENCIES, FRONTIER, HE, JUDGING, MODEL, TOPICS, WORDS
+from securetm.contracts import Unit
+from securetm.plans.profiles import profile_names, read_profile
+from securetm.reports.committed_costs import ProfileCost
 
-COLUMNS = {
-    FRONTIER: ("model", "profile", "epsilon", "held_out", "f1", "rounds", "seconds", "megabytes"),
-    BENCH: ("case", "ours", "rounds"),
-    WORDS: ("model", "form", "held_out", "rounds", "seconds", "megabytes_up"),
-    HE: ("case", "times_float32"),
-}
-
-
-def shown() -> dict[str, list[dict[str, Any]]]:
-    """The rows and columns that are read, by the name of the result."""
-    return {
-        name: [{column: row[column] for column in columns} for row in committed(name)["rows"] if _read(name, row)]
-        for name, columns in COLUMNS.items()
-    }
+FRONTIER, BENCH, WORDS, HE = "reproduce-private-frontier", "bench-private", "reproduce-iftm", "bench-he"
+CORPUS, TOPICS, JUDGING, DOCUMENTS, PARTIES = "20 Newsgroups", 20, 0.1, 18_820, 5
+MODEL, CONTROL, FREQUENCIES, _NO_NOISE = "lda-vi, public start", "public start, no document", "word frequencies", "masked"
+# profiles that the frontier did not try, and the one that has their noise
+_AS = {"fortress": "dp-distributed", "open": _NO_NOISE, "masked_strict": _NO_NOISE, "bfv": _NO_NOISE, "ckks": _NO_NOISE}
 
 
-def _read(name: str, row: Mapping[str, Any]) -> bool:
-    if name == FRONTIER:
-        judged = (row["corpus"], row["topics"], row["judging"]) == (CORPUS, TOPICS, JUDGING)
-        return judged and row["model"] in (MODEL, CONTROL, FREQUENCIES)
-    if name == BENCH:
-        return str(row["case"]).startswith(MODEL)
-    return row["model"] == "lda" if name == WORDS else "times_float32" in row
+def shown() -> list[dict[str, Any]]:
+    """A row for each profile and each epsilon that was tried."""
+    return [{**asdict(cost), "sources": list(cost.sources)} for name in profile_names() for cost in _costs_of(name)]
+
+
+def _costs_of(name: str) -> Iterator[ProfileCost]:
+    budget = read_profile(name).budget
+    if budget is not None and budget.unit is Unit.WORD:
+        yield _of_words(name, budget.epsilon)
+    else:
+        yield from (_of_frontier(name, epsilon) for model, profile, epsilon in _frontier() if _is_of(name, model, profile))
+
+
+def _is_of(name: str, model: str, profile: str) -> bool:
+    return (model, profile) == (MODEL, _AS.get(name, name))
+
+
+def _of_frontier(name: str, epsilon: float | None) -> ProfileCost:
+    """Figures of the frontier of private models.
+
+    Seconds of noise in shares are those of the bench, which ran alone, for as many rounds.
+    """
+    measured, beside = _AS.get(name, name), _frontier()
+    row = beside[MODEL, measured, epsilon]
+    without, vectors = beside[MODEL, _NO_NOISE, None], beside[CONTROL, _NO_NOISE, None]
+    benched = _benched() if measured == "dp-distributed" else None
+    up, down = _encrypted(name)
+    return ProfileCost(
+        profile=name,
+        measured_under=measured,
+        epsilon=epsilon,
+        setting=f"{MODEL}, {TOPICS} topics, 1,000 public words, {DOCUMENTS:,} documents of {CORPUS}, five parties",
+        perplexity=exp(-row["held_out"]),
+        perplexity_without_noise=exp(-without["held_out"]),
+        perplexity_of_frequencies=exp(-beside[FREQUENCIES, _NO_NOISE, None]["held_out"]),
+        f1=row["f1"],
+        f1_without_noise=without["f1"],
+        f1_without_documents=vectors["f1"],
+        rounds=int(row["rounds"]),
+        seconds=benched["ours"] * row["rounds"] / benched["rounds"] if benched else row["seconds"],
+        megabytes=row["megabytes"],
+        counted="all messages",
+        bytes_up=up,
+        bytes_down=down,
+        sources=tuple(_command(one) for one in (FRONTIER, *((BENCH,) if benched else ()), *((HE,) if up != 1 else ()))),
+        model="lda-vi",
+        documents=DOCUMENTS,
+        parties=PARTIES,
+        topics=TOPICS,
+        words=1_000,
+    )
+
+
+def _of_words(name: str, epsilon: float) -> ProfileCost:
+    """Figures of matched LDA over documents with noise in the place of words, beside the same without noise."""
+    rows = {row["form"]: row for row in _rows(WORDS) if row["model"] == "lda"}
+    row, without = rows[f"matched, epsilon {epsilon:g} per word"], rows["matched"]
+    return ProfileCost(
+        profile=name,
+        measured_under=name,
+        epsilon=epsilon,
+        setting=f"matched lda, 20 topics of each party, 2,000 words, {DOCUMENTS:,} documents of {CORPUS}, five parties",
+        perplexity=row["held_out"],
+        perplexity_without_noise=without["held_out"],
+        perplexity_of_frequencies=None,
+        f1=None,
+        f1_without_noise=None,
+        f1_without_documents=None,
+        rounds=row["rounds"],
+        seconds=row["seconds"],
+        megabytes=row["megabytes_up"],
+        counted="messages of the parties",
+        bytes_up=1,
+        bytes_down=1,
+        sources=(_command(WORDS),),
+        model="lda",
+        documents=DOCUMENTS,
+        parties=PARTIES,
+        topics=TOPICS,
+        words=2_000,
+    )
+
+
+def _frontier() -> Mapping[tuple[str, str, float | None], Mapping[str, Any]]:
+    """The rows of the frontier in one frame, by model, profile and epsilon."""
+    rows = (row for row in _rows(FRONTIER) if (row["corpus"], row["topics"], row["judging"]) == (CORPUS, TOPICS, JUDGING))
+    return {(row["model"], row["profile"], row["epsilon"]): row for row in rows}
+
+
+def _benched() -> Mapping[str, Any]:
+    return next(row for row in _rows(BENCH) if str(row["case"]).startswith(MODEL))
+
+
+def _encrypted(name: str) -> tuple[float, float]:
+    """How many times the bytes of 32-bit numbers one party's encrypted answer and the sum take, if they are encrypted."""
+    rows = {row["case"]: row["times_float32"] for row in _rows(HE) if "times_float32" in row}
+    up, down = (
+        next((times for case, times in rows.items() if case.startswith(f"bytes {way} for one party: {name},")), 1.0)
+        for way in ("up", "down")
+    )
+    return up, down
+
+
+def _command(result: str) -> str:
+    """The command that makes a result again."""
+    kind, _, name = result.partition("-")
+    return f"python -m lab {kind} {name}"
+
+
+def _rows(result: str) -> Sequence[Mapping[str, Any]]:
+    rows: Sequence[Mapping[str, Any]] = committed(result)["rows"]
+    return rows
 
 
 if __name__ == "__main__":
-    rows = {name: "[\n    " + ",\n    ".join(map(json.dumps, found)) + "\n  ]" for name, found in shown().items()}
-    text = ",\n  ".join(f'"{name}": {found}' for name, found in rows.items())
-    Path(sys.argv[1]).write_text(f"{{\n  {text}\n}}\n", encoding="utf-8")
+    text = ",\n  ".join(map(json.dumps, shown()))
+    Path(sys.argv[1]).write_text(f"[\n  {text}\n]\n", encoding="utf-8")

@@ -130,7 +130,7 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """The value lies in its interval, and hits are counted among tries."""
-        _fits(self.low <= self.high, "low", f"is {self.low}; it lies above the other end, {self.high:g}")
+        _fits(self.low <= self.high, "low", f"is {self.low}; it lies above the other end, {self.high}")
         inside = self.value is None or self.low <= self.value <= self.high
         _fits(inside, "value", f"is {self.value}; it does not lie within its interval")
         _fits((self.hits is None) == (self.of is None), "of", f"is {self.of}; it must be given together with `hits`")

@@ -13,7 +13,7 @@ from securetm.aggregation.homomorphic.encrypted_sum import SharedKeySum, pack_re
 from securetm.aggregation.homomorphic.key_setup import KEY_ID, SumKind
 from securetm.aggregation.homomorphic.parameters import DEGREE, SEED
 from securetm.answers.route import compile_route
-from securetm.auditing.attack import Estimate, Proportion
+from securetm.auditing.attack import Estimate, MemoryStore, Proportion
 from securetm.auditing.attacks.collusion import ALONE, DEVIATION, MISSING, OPENED, SHARED_KEY, OpenedAnswer, opened_answers
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.auditing.parts.gradients import DOCUMENTS, GRADIENT, without
@@ -105,20 +105,13 @@ def test_a_helpers_message_less_its_masks_is_what_it_answered(masked: RunFolder)
     ask, plan, profile = next(iter(questions_in(view).values())), view.public.plan, view.public.profile
     cohort = cohort_of(profile, view.public.members, number=ask.number, seed=plan.seed)
     for insider in view.insiders:
-        context = RoundContext(cohort, OperatingSystem(), _Store())
+        context = RoundContext(cohort, OperatingSystem(), MemoryStore())
         query = view.public.model.query(ask.state)
         route = compile_route(query.terms, profile, cohort)
         vector = route.answer(query, insider.documents, context, {}, np.random.default_rng(0)).vector
         (mine,) = [one.vector for one in told if one.vector.party == insider.name]
         for block in (GRADIENT, DOCUMENTS):
             assert np.array_equal(np.rint(mine.blocks[block] / ask.terms.grid), vector[block])
-
-
-class _Store(dict[str, bytes]):
-    """A party's memory of how many values it clamped."""
-
-    def put(self, key: str, value: bytes) -> None:
-        self[key] = value
 
 
 @pytest.mark.slow

@@ -75,13 +75,6 @@ def test_the_page_loads_nothing_and_runs_nothing() -> None:
     assert "default-src 'none'" in text
 
 
-def test_the_page_prints_and_needs_no_colour() -> None:
-    text = page(SHEET)
-    assert "@media print" in text
-    assert "Warning:" in text
-    assert "stroke-dasharray" in text
-
-
 def test_a_page_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match="No such file or directory"):
         write_page(SHEET, tmp_path / "nowhere" / "page.html")

@@ -123,7 +123,11 @@ POSITIONS = (  # of all sliders, and whether the promise is in the first line of
 )
 
 
-@pytest.mark.parametrize("position", POSITIONS, ids=[f"{one['unit']}-{one['adds']}" for one in POSITIONS])
+@pytest.mark.parametrize(
+    "position",
+    [pytest.param(one, marks=() if one["adds"] != "shares" else pytest.mark.slow) for one in POSITIONS],
+    ids=[f"{one['unit']}-{one['adds']}" for one in POSITIONS],
+)
 def test_the_printed_command_says_what_the_page_says(position: dict[str, Any], opened: Tab) -> None:
     """Epsilon, what a test finds, whom it is about, the epsilon that is allowed: the command is run as it is printed."""
     at = {name.removesuffix("-typed"): value for name, value in position.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 from pathlib import Path
 
@@ -86,27 +85,16 @@ def test_a_profile_that_does_not_exist_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "trial").exists()
 
 
-def test_the_port_is_the_one_that_is_asked_for(tmp_path: Path) -> None:
-    ended = securetm("init", str(tmp_path / "trial"), "--port", "18470", "--rounds", "3", "--json")
-    plan = read_plan(Path(json.loads(ended.out)["folder"]) / "coordinator" / "plan.toml", {})
-    assert plan.coordinator.listen == "127.0.0.1:18470"
-    assert plan.training.rounds == 3
-
-
-def test_parties_of_other_machines_reach_it_at_its_name(tmp_path: Path) -> None:
-    assert securetm("init", str(tmp_path / "trial"), "--host", "hub.example.org", "--port", "8470").code == 0
+def test_parties_of_other_machines_reach_it_at_its_name_and_a_budget_says_whom_it_protects(tmp_path: Path) -> None:
+    asked = ("--host", "hub.example.org", "--port", "18470", "--rounds", "3", "--profile", "dp-distributed")
+    assert securetm("init", str(tmp_path / "trial"), *asked).code == 0
     trial = TrialFolder(tmp_path / "trial", PARTIES)
-    assert read_plan(trial.plan, {}).coordinator.listen == "0.0.0.0:8470"
-    roster = read_roster(trial.coordinator / "roster.toml")
-    assert roster.address == "hub.example.org:8470"
+    plan, roster = read_plan(trial.plan, {}), read_roster(trial.coordinator / "roster.toml")
+    assert (plan.coordinator.listen, plan.training.rounds, plan.privacy.unit) == ("0.0.0.0:18470", 3, "document")
+    assert roster.address == "hub.example.org:18470"
     assert "hub.example.org" in roster.coordinator.certificate.names
 
 
 def test_an_address_that_is_none_leaves_nothing(tmp_path: Path) -> None:
     ended = securetm("init", str(tmp_path / "trial"), "--host", "hub example", "--port", "8470")
     assert (ended.code, (tmp_path / "trial").exists()) == (2, False)
-
-
-def test_a_plan_with_a_budget_says_whom_it_protects(tmp_path: Path) -> None:
-    assert securetm("init", str(tmp_path / "trial"), "--profile", "dp-distributed").code == 0
-    assert read_plan(TrialFolder(tmp_path / "trial", PARTIES).plan, {}).privacy.unit == "document"
