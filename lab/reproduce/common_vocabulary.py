@@ -251,7 +251,7 @@ def _cells(parts: Sequence[Corpus], about: State) -> Array:
 def deviation_of(profile: str, noise: float) -> float:
     """The deviation of the noise in each sum over all parties, in rows of one document."""
     chosen = read_profile(profile, {"words": noise})
-    cohort: Cohort = cohort_of(chosen, tuple(f"party {n}" for n in range(PARTIES)))
+    cohort: Cohort = cohort_of(chosen, PARTIES)
     route = compile_route(WordSums().terms, chosen, cohort)
     last = route.steps[-1]
     if isinstance(last.mechanism, CentralNoise):

@@ -35,7 +35,7 @@ from securetm.auditing.attacks.one_run import (
 from securetm.auditing.ground_truth import RECORD, ground_truth_of, with_canaries
 from securetm.auditing.parts.empirical_epsilon import gaussian_epsilon, gaussian_mu, ideal_one_run, one_run_epsilon
 from securetm.auditing.recorded import questions_of, view_of
-from securetm.auditing.verdicts import of_each
+from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import NotTestable
 from securetm.contracts import Budget
 from securetm.corpus.corpus import Corpus
@@ -87,7 +87,7 @@ def reproduce(
 
 def ceilings(canaries: int) -> list[Row]:
     """What an ideal attacker shows on average of a run with each share of its noise, by each bound."""
-    sure = of_each(CONFIDENCE)
+    sure = corrected(CONFIDENCE, 2)
     made_by_curve, claim = best_guesses(canaries, EPSILON, DELTA, sure), gaussian_mu(EPSILON, DELTA)
     return [
         {
@@ -167,7 +167,7 @@ def _claim(truth: GroundTruth) -> Budget:
 
 def _without_assumption(scores: Any, coins: Any, canaries: int) -> float:
     """The older bound, on as many guesses as it is best with."""
-    made_guesses = ideal_one_run(canaries, 2 * EPSILON, DELTA, of_each(CONFIDENCE))[0]
+    made_guesses = ideal_one_run(canaries, 2 * EPSILON, DELTA, corrected(CONFIDENCE, 2))[0]
     order, half = np.argsort(scores, kind="stable"), made_guesses // 2
     right = int(coins[order[len(scores) - half :]].sum() + (~coins[order[:half]]).sum())
-    return one_run_epsilon(canaries, 2 * half, right, DELTA, of_each(CONFIDENCE))
+    return one_run_epsilon(canaries, 2 * half, right, DELTA, corrected(CONFIDENCE, 2))

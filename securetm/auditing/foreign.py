@@ -30,7 +30,7 @@ from securetm.auditing.judging import outcome_of
 from securetm.auditing.parts.empirical_epsilon import ideal_one_run
 from securetm.auditing.parts.membership_game import INSIDE, OUTSIDE, allowed, best_fits, judged, measures, ordered, presence
 from securetm.auditing.record import NOT_TESTED, About, AttackedRun, Attempt, Audit, Finding
-from securetm.auditing.verdicts import of_each, with_baseline
+from securetm.auditing.verdicts import corrected, with_baseline
 from securetm.contracts import Array, Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.held_documents import HeldDocuments
@@ -433,7 +433,7 @@ def _by_counts(model: ForeignModel, sides: Sides, claimed: Budget | None) -> Sco
 def _by_canaries(model: ForeignModel, sides: Sides, claimed: Budget | None) -> Score:
     """The epsilon that guesses about made documents show."""
     about = (claimed.epsilon, claimed.delta) if claimed else _UNCLAIMED
-    half = ideal_one_run(len(sides.inside), *about, of_each(CONFIDENCE))[0] // 2
+    half = ideal_one_run(len(sides.inside), *about, corrected(CONFIDENCE, 2))[0] // 2
     truth = GroundTruth((), {}, {}, answer=sides.inside, confidence=CONFIDENCE, claimed=claimed)
     return judge_guesses(guess_extremes(_fits(model, sides.counts), half), truth)
 

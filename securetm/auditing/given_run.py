@@ -35,7 +35,7 @@ from securetm.auditing.recorded import MESSAGES, check_recorded, claimed_by, gra
 from securetm.auditing.regulators import CRITERIA, bears_on
 from securetm.auditing.runs import Demonstrations, baseline_of, check_baseline, no_baseline, place_for, serves_itself
 from securetm.auditing.trials import Scored, TrialOnRun, findings, how_again, left_out, new_secret, posed
-from securetm.auditing.verdicts import of_each
+from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import TOTAL, AdversaryView, NotTestable
 from securetm.contracts import Engine, State
 from securetm.corpus.corpus import Corpus
@@ -217,7 +217,7 @@ def _as_tried(trial: Trial) -> str:
 
 def fewest_others(share: float, confidence: float) -> int:
     """How many documents that were not trained on are needed to show that at most this share of them is above a threshold."""
-    return math.ceil(math.log(1 - of_each(confidence)) / math.log1p(-share))
+    return math.ceil(math.log(1 - corrected(confidence, 2)) / math.log1p(-share))
 
 
 def _asked_of_others(trial: Trial) -> float:

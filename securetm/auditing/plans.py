@@ -145,11 +145,6 @@ def _check_profiles(names: Iterable[str]) -> None:
 # ---- tests of an epsilon: each is corrected for their number in a plan ------------------------------------------------
 
 
-def corrected(confidence: float, tests: int) -> float:
-    """The confidence of each test at which all tests together err as rarely as one alone (Bonferroni)."""
-    return 1 - (1 - confidence) / max(tests, 1)
-
-
 def count_of_tests(trials: Iterable[Trial]) -> int:
     """How many claims of an epsilon these trials test: one on each profile with a budget, except the baseline."""
     return sum(

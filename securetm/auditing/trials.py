@@ -24,12 +24,12 @@ from securetm.auditing.attacks import attack_called, attack_names
 from securetm.auditing.bindings import bound_to
 from securetm.auditing.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.auditing.judging import of_chance, outcome_of
-from securetm.auditing.plans import ROUNDS, AuditPlan, Trial, corrected
+from securetm.auditing.plans import ROUNDS, AuditPlan, Trial
 from securetm.auditing.record import NOT_TESTED, About, AttackedRun, AttackOutcome, Attempt, Finding, Measured
 from securetm.auditing.recorded import claimed_by, claims, granted_to, questions_of, rounds_read, view_of
 from securetm.auditing.roles import Corruption, MaliciousParties, MaliciousRounds, OverNetwork
 from securetm.auditing.runs import Demonstrations, baseline_of, serves_itself
-from securetm.auditing.verdicts import with_baseline
+from securetm.auditing.verdicts import corrected, with_baseline
 from securetm.auditing.views import MODEL, VOCABULARY, AdversaryView, NotTestable
 from securetm.contracts import Adversary, Budget
 from securetm.entropy import OperatingSystem

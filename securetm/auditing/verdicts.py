@@ -12,9 +12,9 @@ def clopper_pearson(hits: int, of: int, confidence: float) -> tuple[float, float
     return _from(hits, of, tail), 1.0 - _from(of - hits, of, tail)
 
 
-def of_each(confidence: float) -> float:
-    """The confidence of each of two statements at which both together have this confidence (Bonferroni)."""
-    return 1.0 - (1.0 - confidence) / 2.0
+def corrected(confidence: float, statements: int) -> float:
+    """The confidence of each of so many statements at which all together err as rarely as one alone (Bonferroni)."""
+    return 1.0 - (1.0 - confidence) / max(statements, 1)
 
 
 def _from(hits: int, of: int, tail: float) -> float:

@@ -219,7 +219,7 @@ class ProfileQuestion:
         """The parties, of whom no more are missing or help an adversary than the profile's noise is sized for."""
         profile = read_profile(self.profile)
         parties = count_of_parties(profile, self.parties)
-        cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
+        cohort = cohort_of(profile, parties)
         most = parties - _remain(profile, cohort)
         if self.missing is not None and self.missing > most:
             problem = (

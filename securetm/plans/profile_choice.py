@@ -233,7 +233,7 @@ _names = cache(profile_names)
 @cache
 def _claims(name: str, parties: int) -> frozenset[Claim]:
     profile = _read(name)
-    return claims_of(profile, cohort_of(profile, tuple(f"party {n}" for n in range(parties))))
+    return claims_of(profile, cohort_of(profile, parties))
 
 
 @cache

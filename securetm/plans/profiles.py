@@ -180,8 +180,7 @@ def words_in_sums(profile: Profile) -> bool:
 
 def profile_gaps(profile: Profile, threats: ThreatModel, parties: int) -> tuple[Gap, ...]:
     """Returns what the threat model requires and the profile does not claim, for a cohort of that many parties."""
-    members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
-    return gaps(threats, claims_of(profile, cohort_of(profile, members)))
+    return gaps(threats, claims_of(profile, cohort_of(profile, max(parties, profile.minimum_parties))))
 
 
 def count_of_parties(profile: Profile, asked: int | None) -> int:
@@ -191,8 +190,10 @@ def count_of_parties(profile: Profile, asked: int | None) -> int:
     return max(_USUAL_PARTIES, profile.minimum_parties) if asked is None else asked
 
 
-def cohort_of(profile: Profile, members: tuple[str, ...], **more: Any) -> Cohort:
-    """Makes a cohort under this profile: how many parties must remain, and how many may collude."""
+def cohort_of(profile: Profile, members: tuple[str, ...] | int, **more: Any) -> Cohort:
+    """Makes a cohort of these parties, or of so many, under this profile: how many must remain, and how many may collude."""
+    if isinstance(members, int):
+        members = tuple(f"party {n}" for n in range(members))
     threshold = max(profile.threshold, math.ceil(profile.threshold_share * len(members)))
     return Cohort(**{"round_id": b"", "number": 0, **more}, members=members, threshold=threshold, colluding=profile.colluding)
 
@@ -216,7 +217,7 @@ def noise_in_sum(profile: Profile, parties: int = 0) -> float:
         return 1.0
     if NoiseBy.SHARES not in added_by:  # each party adds all of it
         return math.sqrt(there)
-    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(there)))
+    cohort = cohort_of(profile, there)
     return math.sqrt(there / max(cohort.threshold - profile.colluding, 1))
 
 

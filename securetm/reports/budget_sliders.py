@@ -63,7 +63,7 @@ def sized_for(parties: int) -> tuple[int, int] | None:
     profile = read_profile(_SHARES)
     if parties < profile.minimum_parties:
         return None
-    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
+    cohort = cohort_of(profile, parties)
     remain = max(cohort.threshold, profile.aggregation.remaining(cohort, parties))
     return parties - remain, cohort.colluding
 

@@ -58,8 +58,7 @@ class ProfileCost:
 
 def by_cost(profile: Profile) -> tuple[float, float, int, str]:
     """The place of a profile among others: those that cost less come first, and of equal ones those that promise less."""
-    members = tuple(f"party {n}" for n in range(max(profile.minimum_parties, _USUAL_PARTIES)))
-    promised = len(claims_of(profile, cohort_of(profile, members)))
+    promised = len(claims_of(profile, cohort_of(profile, max(profile.minimum_parties, _USUAL_PARTIES))))
     return (*cost_of(profile).burden, promised, profile.name)
 
 

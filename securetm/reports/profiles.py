@@ -155,7 +155,7 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
     profile = read_profile(name)
     noise, parties = noise_place(profile), count_of_parties(profile, parties)
     threats = read_threat_model(profile.threat_model)
-    promised = promised_of(claims_of(profile, cohort_of(profile, tuple(f"party {n}" for n in range(parties)))), threats)
+    promised = promised_of(claims_of(profile, cohort_of(profile, parties)), threats)
     return {
         "profile": profile.name,
         "title": profile.title,
@@ -199,7 +199,7 @@ def _start(profile: Profile) -> str:
 def views_of(profile: Profile, parties: int) -> Sequence[View]:
     """What each role sees under a profile, and what is claimed against it in a cohort of so many parties."""
     noise = noise_place(profile)
-    claims = claims_of(profile, cohort_of(profile, tuple(f"party {n}" for n in range(parties))))
+    claims = claims_of(profile, cohort_of(profile, parties))
     by_parties = profile.aggregation.opened_by == "parties"
     selected = _FOUND if words_in_sums(profile) else _SELECTED
     words = selected if profile.budget else _UNION
@@ -221,7 +221,7 @@ def noise_place(profile: Profile) -> NoisePlace:
     if profile.budget is None:
         return NoisePlace.NONE
     if profile.budget.unit is Unit.WORD:
-        cohort = cohort_of(profile, tuple(f"party {n}" for n in range(max(profile.minimum_parties, 2))))
+        cohort = cohort_of(profile, max(profile.minimum_parties, 2))
         promised = any(claim.unit is Unit.WORD for part in profile.mechanisms for claim in part.claims(cohort))
         return NoisePlace.WORDS if promised else NoisePlace.NONE
     by_opener = any(part.noise_by is NoiseBy.OPENER for part in profile.mechanisms)
@@ -416,8 +416,7 @@ def _unit(budget: Budget) -> str:
 
 
 def _colluding(one: _Subject) -> str:
-    members = tuple(f"party {n}" for n in range(one.parties))
-    made = claims_of(one.profile, cohort_of(one.profile, members))
+    made = claims_of(one.profile, cohort_of(one.profile, one.parties))
     held = {claim.what: claim.colluding for claim in made if claim.against == "coordinator"}
     if not held:
         return "nothing is promised against the coordinator"

@@ -181,7 +181,7 @@ def threats_of(name: str, parties: int | None = None, *, every: bool = False, fo
 
 def _claims(profile: Profile, parties: int) -> tuple[tuple[str, Claim], ...]:
     """Each claim with the part of the profile that makes it. This is slow for thousands of parties."""
-    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
+    cohort = cohort_of(profile, parties)
     parts = parts_of(profile)
     return tuple((f"{registry.kind} {name}", claim) for registry, name, part in parts for claim in part.claims(cohort))
 

@@ -78,7 +78,7 @@ def party_text(name: str, profile: str, parties: int) -> str:
     """The PARTY.toml of one party of the trial."""
     quotes = {"name": quoted(name), "identity": quoted(f"{name}-docstrings"), "profile": quoted(profile)}
     chosen = read_profile(profile)
-    cohort = cohort_of(chosen, tuple(f"party {n}" for n in range(parties)))
+    cohort = cohort_of(chosen, parties)
     least = chosen.aggregation.remaining(cohort, parties)
     return _aligned(_PARTY.format(least=least, **quotes))
 

@@ -30,9 +30,10 @@ from securetm.auditing.evidence import (
     to_keep,
     trials_by_hash,
 )
-from securetm.auditing.plans import AuditPlan, Trial, corrected, count_of_tests, read_audit_plan
+from securetm.auditing.plans import AuditPlan, Trial, count_of_tests, read_audit_plan
 from securetm.auditing.record import NOT_REFUTED, Audit, Finding, Measured
 from securetm.auditing.runner import audit, keep_findings, pieces
+from securetm.auditing.verdicts import corrected
 from securetm.errors import Failed, NotFound
 from securetm.federation.soundness import check
 from securetm.models import MODELS

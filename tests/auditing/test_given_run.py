@@ -39,7 +39,7 @@ from securetm.auditing.plans import AuditPlan, Trial, read_audit_plan
 from securetm.auditing.record import flat
 from securetm.auditing.runner import audit
 from securetm.auditing.trials import is_for, left_out, new_secret
-from securetm.auditing.verdicts import of_each
+from securetm.auditing.verdicts import corrected
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.simulation.simulation import train
@@ -57,8 +57,8 @@ TOLD = "members told at 1 % false alarms (likelihood ratio)"
 @pytest.mark.parametrize(("share", "confidence"), [(0.001, 0.95), (0.01, 0.95), (0.001, 0.999)])
 def test_as_many_others_are_needed_as_the_threshold_needs(share: float, confidence: float) -> None:
     needed = fewest_others(share, confidence)
-    assert allowed_false_positives(needed, share, of_each(confidence)) >= 0
-    assert allowed_false_positives(needed - 1, share, of_each(confidence)) < 0
+    assert allowed_false_positives(needed, share, corrected(confidence, 2)) >= 0
+    assert allowed_false_positives(needed - 1, share, corrected(confidence, 2)) < 0
 
 
 def test_trials_of_a_given_run_are_made_once_and_begin_with_what_takes_least(recorded: Recorded) -> None:

@@ -45,7 +45,7 @@ from securetm.auditing.parts.empirical_epsilon import (
     shift,
 )
 from securetm.auditing.record import Curve
-from securetm.auditing.verdicts import of_each
+from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import REQUEST, AdversaryView, PublicFacts
 from securetm.contracts import (
     INF,
@@ -341,7 +341,7 @@ def judge(guess: ThresholdTest, truth: GroundTruth) -> Score:
 
 def _by_ratio(errors: ErrorCounts, delta: float, confidence: float) -> Estimate:
     """Each end is from an interval at half of the doubt, so both ends together hold at the given confidence."""
-    confidence = of_each(confidence)
+    confidence = corrected(confidence, 2)
     most = direct_epsilon(errors.never_wrong, delta, confidence)
     middle, high = log_ratio(*errors.smoothed(), delta), log_ratio(*errors.at_best(confidence), delta)
     return _bounded(middle, direct_epsilon(errors, delta, confidence), high, most)
@@ -349,7 +349,7 @@ def _by_ratio(errors: ErrorCounts, delta: float, confidence: float) -> Estimate:
 
 def _by_shift(errors: ErrorCounts, delta: float, confidence: float) -> Estimate:
     """The same under the assumption that the noise is Gaussian."""
-    confidence = of_each(confidence)
+    confidence = corrected(confidence, 2)
     most = gaussian_shift(errors.never_wrong, confidence)
     high = min(shift(*errors.at_best(confidence)), most)
     mus = (shift(*errors.smoothed()), gaussian_shift(errors, confidence), high, most)
@@ -372,7 +372,7 @@ def _curves(shown: dict[str, Estimate], claim: SumClaim, runs: int, confidence: 
         return ()
     points, curves = tuple(sorted({*_ACROSS, claim.epsilon})), list[Curve]()
     for name, found in shown.items():
-        assumed, ideal = name.split(", ")[1], _ideal(name, points, claim, runs, of_each(confidence))
+        assumed, ideal = name.split(", ")[1], _ideal(name, points, claim, runs, corrected(confidence, 2))
         curves.append(Curve("epsilon", f"an ideal attacker, so many sums, {assumed}, on average", points, ideal))
         curves.append(Curve("epsilon", f"shown, {assumed}", (claim.epsilon,), (found.low,)))
     return tuple(curves)

@@ -27,7 +27,7 @@ from securetm.auditing.parts.empirical_epsilon import (
     right_guesses,
 )
 from securetm.auditing.record import Curve
-from securetm.auditing.verdicts import of_each
+from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import ANSWER, MODEL, TOTAL, AdversaryView, NotTestable, party_vectors, questions_in, totals
 from securetm.contracts import Array, Budget, ClippedSum, Losses, Memory
 from securetm.errors import Mistake
@@ -296,7 +296,7 @@ def guess_extremes(scores: Array, half: int) -> Array:
 def guess_coins(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - it reads all rounds that it was given
     """Guesses about the canaries with the highest and lowest scores: 1 took part, -1 did not, 0 is no guess."""
     scores, budget = canary_scores(view), view.public.profile.budget
-    about, sure = (budget.epsilon, budget.delta) if budget is not None else _ABOUT, of_each(view.question.confidence)
+    about, sure = (budget.epsilon, budget.delta) if budget is not None else _ABOUT, corrected(view.question.confidence, 2)
     half = (ideal_one_run(len(scores), *about, sure)[0] if budget is not None else len(scores)) // 2
     return guess_extremes(scores, half)
 
@@ -312,7 +312,7 @@ def judge_guesses(guesses: Array, truth: GroundTruth) -> Score:
     coins = np.where(truth.answer, 1, -1)
     made, right = int((guesses != 0).sum()), int((guesses == coins).sum())
     delta = truth.claimed.delta if truth.claimed is not None else _ABOUT[1]
-    sure = of_each(truth.confidence)
+    sure = corrected(truth.confidence, 2)
     low, ceiling = one_run_epsilon(len(coins), made, right, delta, sure), never_wrong_one_run(len(coins), made, delta, sure)
     odds = (share / (1 - share) if share < 1 else math.inf for share in right_guesses(right, made, truth.confidence))
     value, high = (min(max(math.log(one), low), ceiling) for one in odds)  # the epsilon that allows such shares at delta 0
@@ -398,13 +398,13 @@ def score_canaries(view: AdversaryView, effort: Effort) -> ScoredCanaries:  # no
 
 def guessed(scores: Array, epsilon: float, delta: float, confidence: float) -> ScoredCanaries:
     """Guesses about as many canaries as would show most of a run with half of the noise of this claim."""
-    half = best_guesses(len(scores), epsilon, delta, of_each(confidence)) // 2
+    half = best_guesses(len(scores), epsilon, delta, corrected(confidence, 2)) // 2
     return ScoredCanaries(scores, guess_extremes(scores, half))
 
 
 def judge_scores(found: ScoredCanaries, truth: GroundTruth) -> Score:
     """Computes both bounds. Each end of an interval has half of the doubt."""
-    coins, sure = np.asarray(truth.answer, dtype=bool), of_each(truth.confidence)
+    coins, sure = np.asarray(truth.answer, dtype=bool), corrected(truth.confidence, 2)
     delta = truth.claimed.delta if truth.claimed is not None else _ABOUT[1]
     made, right = int((found.guesses != 0).sum()), int((found.guesses == np.where(coins, 1, -1)).sum())
     by_curve = _by_curve(len(coins), made, right, delta, truth.confidence)
@@ -420,7 +420,7 @@ def judge_scores(found: ScoredCanaries, truth: GroundTruth) -> Score:
 
 def _by_curve(canaries: int, made: int, right: int, delta: float, confidence: float) -> Estimate:
     """The interval's upper end is of the shift that an ideal attacker with as many right guesses would have."""
-    sure = of_each(confidence)
+    sure = corrected(confidence, 2)
     low, ceiling = (gaussian_epsilon(curve_shift(canaries, made, hits, sure), delta) for hits in (right, made))
     likely = (likeliest_shift(canaries, made, share) for share in right_guesses(right, made, confidence))
     value, high = (min(max(gaussian_epsilon(shift, delta), low), ceiling) for shift in likely)

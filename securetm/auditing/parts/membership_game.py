@@ -16,7 +16,7 @@ from scipy.sparse.linalg import lsqr
 from securetm.answers.route import compile_route
 from securetm.auditing.attack import Challenge, Effort, Estimate, GroundTruth, MemoryStore, Proportion, Score, stacked
 from securetm.auditing.record import Curve
-from securetm.auditing.verdicts import of_each
+from securetm.auditing.verdicts import corrected
 from securetm.auditing.views import NotTestable, PublicFacts
 from securetm.contracts import Answer, Array, Budget, Memory, RoundContext, State, Unit
 from securetm.corpus.corpus import Corpus
@@ -278,7 +278,7 @@ def true_positives_at(members: Array, others: Array, share: float, confidence: f
 
     The threshold takes one half of the doubt, and the interval of the members above it the other half.
     """
-    allowed = allowed_false_positives(len(others), share, of_each(confidence))
+    allowed = allowed_false_positives(len(others), share, corrected(confidence, 2))
     if allowed < 0:
         return Proportion(0, 0)
     threshold = np.sort(others)[len(others) - 1 - allowed]

@@ -109,7 +109,7 @@ class ReportSources:
     def cohort(self) -> Cohort:
         """All parties; a party at home may keep no list of the others: as many as its profile needs."""
         members, least = self.everybody or self.members, max(self.profile.minimum_parties, 2)
-        return cohort_of(self.profile, members if len(members) >= least else tuple(f"party {n}" for n in range(least)))
+        return cohort_of(self.profile, members if len(members) >= least else least)
 
 
 def sources_of(path: Path) -> ReportSources:
