@@ -1,9 +1,10 @@
-"""Rare words of one document or sentence, out of real sums over five parties that nobody sees a single answer of."""
+"""Words of one document or sentence, out of real sums over five parties that nobody sees a single answer of."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from securetm.auditing.attacks.rare_documents import (
     topic_probabilities,
     topics_of,
 )
+from securetm.auditing.attacks.rare_rows import COMPANIONS, FOUND, LINKED
 from securetm.auditing.judging import of_chance
 from securetm.auditing.recorded import view_of
 from securetm.corpus.corpus import Corpus
@@ -35,7 +37,7 @@ from securetm.federation.party.documents import PartyDocuments
 from securetm.federation.questions import TRAIN
 
 from .conftest import PARTIES, adversary, made_run
-from .tried import scored, share
+from .tried import scored, share, tried
 
 ATTACK = attack_called("rare_documents")
 ROUNDS = 14
@@ -189,3 +191,68 @@ def test_words_that_go_together_are_told_behind_a_little_noise_and_not_behind_mu
     right = [int((each == np.arange(60) ^ 1).sum()) for each in found]
     assert right[0] == 60
     assert right[1] < 10
+
+
+# ---- out of a factorisation, or of pairs of words --------------------------------------------------------------------
+
+
+OF_ROWS = {"rounds": 2, "words": 3000}
+
+
+def _coded(rng: np.random.Generator, number: int) -> str:
+    """Six frequent words, some of them twice, and four codes that stand nowhere else."""
+    common = [f"frequent{chr(97 + int(n))}" for n in rng.integers(0, 20, 6)]
+    return " ".join([*common, *(f"code{number:04d}{chr(97 + n)}" for n in range(4))])
+
+
+@pytest.fixture(scope="module")
+def coded() -> Mapping[str, Corpus]:
+    rng = np.random.default_rng(1)
+    texts = {name: [_coded(rng, 100 * at + n) for n in range(34)] for at, name in enumerate(PARTIES)}
+    return {name: Corpus.from_strings(own, name=name) for name, own in texts.items()}
+
+
+FACTORISED = {"model": {"name": "nmf", "n_topics": 6}, "training": {"rounds": 2, "held_out": 0.1}}
+AFTER_PAIRS = {
+    "model": {"name": "lda-vi", "n_topics": 3},
+    "training": {"rounds": 1, "held_out": 0.1, "start": "moments", "vectors": "none"},
+}
+
+
+def _coded_run(place: Path, coded: Mapping[str, Corpus], profile: str, trained: Mapping[str, Any] = FACTORISED) -> RunFolder:
+    words = place / "words.txt"
+    words.write_text("\n".join(sorted({word for one in coded.values() for word in one.vocabulary})))
+    tables = {
+        "profile": profile,
+        **trained,
+        "vocabulary": {"source": "file", "file": str(words)},
+        "origins": {"vocabulary": "made up"},
+    }
+    return made_run(place / profile, coded, tables)
+
+
+def test_a_masked_sum_shows_which_rare_words_stand_in_one_document(coded: Mapping[str, Corpus], tmp_path: Path) -> None:
+    found = tried(_coded_run(tmp_path, coded, "masked"), "rare_rows", OF_ROWS)
+    assert found.share(COMPANIONS) > 0.95
+    assert found.share(LINKED) > 0.95
+    assert found.share(FOUND) > 0.9
+    assert found.share(COMPANIONS, by_chance=True) < 0.05
+    assert any(example.exact for example in found.told.examples)
+
+
+def test_noise_hides_them(coded: Mapping[str, Corpus], tmp_path: Path) -> None:
+    found = tried(_coded_run(tmp_path, coded, "dp-local"), "rare_rows", OF_ROWS)
+    assert found.share(COMPANIONS) < 0.05
+    assert found.hits(FOUND) == 0
+
+
+def test_bare_pairs_with_which_a_training_begins_show_them_too_and_noise_hides_them(
+    coded: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    effort = {"rounds": 1, "words": 400}
+    bare = tried(_coded_run(tmp_path, coded, "masked", AFTER_PAIRS), "rare_pairs", effort)
+    assert bare.share(COMPANIONS) > 0.95
+    assert bare.hits(FOUND)
+    noised = tried(_coded_run(tmp_path, coded, "dp-local", AFTER_PAIRS), "rare_pairs", effort)
+    assert noised.share(COMPANIONS) < 0.1
+    assert noised.hits(FOUND) == 0

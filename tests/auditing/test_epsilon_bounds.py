@@ -1,4 +1,4 @@
-"""Intervals and verdicts at the ends of what can be asked: nothing tried, never wrong, no epsilon, a huge one, no delta."""
+"""What errors and guesses show of an epsilon: against closed forms, all outcomes of small games, many games, and extremes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,29 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy.stats import binom, norm
+from scipy.stats import binom, nct, norm
 
 from securetm.auditing.attack import Estimate, GroundTruth, Proportion, Score
 from securetm.auditing.attacks import attack_called, gradient_inversion, many_runs
 from securetm.auditing.attacks.many_runs import DIRECT, GAUSSIAN, HiddenCoins, SumClaim
+from securetm.auditing.attacks.one_run import (
+    best_guesses,
+    curve_refutes,
+    curve_shift,
+    ideal_curve,
+    ideal_scores,
+    score_shift,
+)
 from securetm.auditing.judging import is_sound, measured
 from securetm.auditing.parts.empirical_epsilon import (
+    ErrorCounts,
+    direct_epsilon,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
+    gaussian_shift,
+    ideal_correct,
+    log_ratio,
     never_wrong_one_run,
     one_run_chance,
     one_run_epsilon,
@@ -33,6 +46,187 @@ from securetm.auditing.verdicts import clopper_pearson, judged_alone
 from securetm.errors import Failed, Mistake
 
 from .conftest import write_plan
+
+
+def _randomised_response(epsilon: float, runs: int, rng: np.random.Generator) -> ErrorCounts:
+    """A test that is right with chance e^epsilon / (1 + e^epsilon): nothing under this epsilon shows more."""
+    right = 1 / (1 + math.exp(-epsilon))
+    return ErrorCounts(int(rng.binomial(runs, right)), runs, int(rng.binomial(runs, 1 - right)), runs)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])
+def test_the_direct_bound_exceeds_the_truth_as_rarely_as_it_says(epsilon: float) -> None:
+    rng = np.random.default_rng(1)
+    wrong = sum(direct_epsilon(_randomised_response(epsilon, 500, rng), 0.0, 0.9) > epsilon for _ in range(1000))
+    assert wrong <= binom.ppf(0.9999, 1000, 0.1)
+
+
+def test_the_direct_bound_by_hand() -> None:
+    assert log_ratio(0.8, 0.2, 0.0) == pytest.approx(math.log(4))
+    assert log_ratio(0.8, 0.2, 0.4) == pytest.approx(math.log(2))
+    assert log_ratio(0.1, 0.2, 0.0) == 0.0
+    assert log_ratio(0.001, 0.0, 0.01) == 0.0
+    assert log_ratio(0.5, 0.0, 0.01) == math.inf
+    low, high = clopper_pearson(90, 100, 0.95)[0], clopper_pearson(5, 200, 0.95)[1]
+    assert direct_epsilon(ErrorCounts(90, 100, 5, 200), 1e-5, 0.95) == pytest.approx(math.log((low - 1e-5) / high))
+
+
+@pytest.mark.parametrize(("hits", "of"), [(0, 10), (10, 10), (3, 10), (99_990, 100_000), (7, 100_000)])
+def test_the_ends_of_both_shares_are_those_of_the_exact_interval(hits: int, of: int) -> None:
+    low, high = clopper_pearson(hits, of, 0.999)
+    assert ErrorCounts(hits, of, hits, of).surely(0.999) == (pytest.approx(low, rel=1e-9), pytest.approx(high, rel=1e-9))
+    assert ErrorCounts(hits, of, hits, of).at_best(0.999) == (pytest.approx(high, rel=1e-9), pytest.approx(low, rel=1e-9))
+
+
+def test_the_gaussian_conversion_is_the_known_one() -> None:
+    """Noise of deviation 1 on a sum that moves by 1: epsilon 4.377 at 1e-5 (what loss distributions give, too)."""
+    assert gaussian_epsilon(1.0, 1e-5) == pytest.approx(4.37718, abs=1e-4)
+    assert gaussian_delta(1.0, 0.0) == pytest.approx(2 * norm.cdf(0.5) - 1)  # total variation
+    for epsilon in (0.1, 1.0, 8.0):
+        assert gaussian_epsilon(gaussian_mu(epsilon, 1e-6), 1e-6) == pytest.approx(epsilon, rel=1e-6)
+    assert gaussian_epsilon(0.0, 1e-5) == 0.0
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5, 1.0])
+def test_the_gaussian_bound_exceeds_the_truth_as_rarely_as_it_says(mu: float) -> None:
+    rng, runs, at = np.random.default_rng(3), 400, 0.7
+    pairs = zip(rng.binomial(runs, norm.sf(at - mu), 1000), rng.binomial(runs, norm.sf(at), 1000), strict=True)
+    wrong = sum(gaussian_shift(ErrorCounts(int(hits), runs, int(false), runs), 0.9) > mu for hits, false in pairs)
+    assert wrong <= binom.ppf(0.9999, 1000, 0.1)
+
+
+# ---- one run -------------------------------------------------------------------------------------------------------
+
+
+def test_the_chance_of_right_guesses_by_hand() -> None:
+    assert one_run_chance(2, 2, 2, 0.0, 0.0) == pytest.approx(1 / 4)
+    assert one_run_chance(2, 2, 2, math.log(3), 0.0) == pytest.approx(9 / 16)
+    assert one_run_chance(1, 1, 1, 0.0, 0.1) == pytest.approx(0.5 + 2 * 0.1 * 0.5)
+    assert one_run_chance(5, 1, 1, math.log(3), 0.01) == pytest.approx(0.75 + 2 * 5 * 0.01 * 0.25)
+    # two guesses, one right, q = 3/4: the tail is 15/16; what lies below it is 1/16, one step away
+    assert one_run_chance(2, 2, 1, math.log(3), 0.01) == pytest.approx(15 / 16 + 2 * 2 * 0.01 / 16)
+    # three guesses, two right, q = 1/2: below the tail 3/8 lie one step away, 4/8 two: 3/8 is the steeper
+    assert one_run_chance(3, 3, 2, 0.0, 0.01) == pytest.approx(1 / 2 + 2 * 3 * 0.01 * 3 / 8)
+    assert one_run_chance(4, 4, 0, 1.0, 0.1) == 1.0
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 4.0])
+@pytest.mark.parametrize("canaries", [1, 5, 40])
+def test_one_run_of_randomised_response_is_wrong_as_rarely_as_it_says(canaries: int, epsilon: float) -> None:
+    """All outcomes are counted: the chance of a bound above the truth, exactly."""
+    right, correct = 1 / (1 + math.exp(-epsilon)), np.arange(canaries + 1)
+    bounds = np.array([one_run_epsilon(canaries, canaries, int(c), 0.0, 0.9) for c in correct])
+    assert binom.pmf(correct[bounds > epsilon + 1e-9], canaries, right).sum() <= 0.1
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.2])
+@pytest.mark.parametrize("canaries", [1, 3, 8])
+def test_a_mechanism_that_shows_each_canary_with_chance_delta_stays_below(canaries: int, delta: float) -> None:
+    """(0, delta): what is shown is guessed right, the rest by a coin."""
+    for correct in range(canaries + 1):
+        truth = binom.sf(correct - 1, canaries, (1 + delta) / 2)
+        assert truth <= one_run_chance(canaries, canaries, correct, 0.0, delta) + 1e-12
+
+
+def test_the_ideal_attacker_of_one_run_is_one_that_is_really_played() -> None:
+    rng, canaries, guesses, mu = np.random.default_rng(5), 400, 80, 1.5
+    found = []
+    for _ in range(300):
+        coins = rng.integers(0, 2, canaries).astype(bool)
+        order = np.argsort(rng.standard_normal(canaries) + mu * coins)
+        found.append(coins[order[-guesses // 2 :]].sum() + (~coins[order[: guesses // 2]]).sum())
+    assert ideal_correct(canaries, guesses, mu) == pytest.approx(np.mean(found), abs=1.0)
+
+
+# ---- one run, by its trade-off curve and by scores -------------------------------------------------------------------
+
+
+CLAIM = gaussian_mu(4.0, 1e-5)
+
+
+def test_one_canary_is_the_curve_itself() -> None:
+    """The best guess about one coin is right with chance Phi(mu / 2), and no more often: the bound inverts exactly that."""
+    for mu in (0.0, 0.4, 1.0, 3.0):
+        right = float(norm.cdf(mu / 2))
+        assert not curve_refutes(1, 1, 1, mu, right - 1e-9)
+        assert curve_refutes(1, 1, 1, mu, right + 1e-9)
+
+
+def test_independent_canaries_stay_below_the_bound_whatever_number_is_right() -> None:
+    """Canaries that do not meet: the number of right guesses is binomial, and the bound is at least its tail."""
+    for canaries in (2, 5, 30):
+        for mu in (0.0, 0.7, 2.0):
+            right = float(norm.cdf(mu / 2))
+            for correct in range(1, canaries + 1):
+                tail = float(binom.sf(correct - 1, canaries, right))
+                assert not curve_refutes(canaries, canaries, correct, mu, tail * (1 - 1e-9))
+
+
+def test_an_ideal_attacker_of_1000_canaries_sees_half_the_noise_by_either_bound_and_not_by_the_older_one() -> None:
+    guesses = best_guesses(1000, 4.0, 1e-5, 0.975)
+    assert 100 <= guesses <= 300
+    half = 2 * CLAIM
+    assert gaussian_epsilon(ideal_curve(1000, guesses, half, 0.975), 1e-5) > 4.5
+    assert gaussian_epsilon(ideal_scores(1000, half, 0.975), 1e-5) > 8.0
+    assert gaussian_epsilon(ideal_curve(1000, guesses, CLAIM, 0.975), 1e-5) < 4.0
+    assert gaussian_epsilon(ideal_scores(1000, CLAIM, 0.975), 1e-5) < 4.0
+    assert best_guesses(1, 4.0, 1e-5, 0.975) == 0
+
+
+# ---- scores --------------------------------------------------------------------------------------------------------
+
+
+def test_the_bound_by_scores_is_the_noncentral_t_test() -> None:
+    rng = np.random.default_rng(1)
+    coins = np.arange(60) < 25
+    scores = rng.standard_normal(60) * 3 + 5 * coins + 7
+    shift, low, high = score_shift(scores, coins, 0.95)
+    assert low < shift < high
+    root = math.sqrt(25 * 35 / 60)
+    for end, chance in ((low, 0.95), (high, 0.05)):
+        assert nct.cdf(shift * root, 58, end * root) == pytest.approx(chance, abs=1e-6)
+    moved = score_shift(scores * 1e-6 - 3, coins, 0.95)
+    assert moved == pytest.approx((shift, low, high), rel=1e-6)  # neither place nor size of scores matter
+
+
+# ---- how often they are wrong ---------------------------------------------------------------------------------------
+
+
+def _played(mu: float, canaries: int, guesses: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Both bounds of one run by the best attacker."""
+    coins = rng.integers(0, 2, canaries).astype(bool)
+    scores = rng.standard_normal(canaries) + mu * coins
+    order, half = np.argsort(scores), guesses // 2
+    right = int(coins[order[-half:]].sum() + (~coins[order[:half]]).sum())
+    return curve_shift(canaries, guesses, right, 0.95), score_shift(scores, coins, 0.95)[1]
+
+
+def _wrong(mu: float, canaries: int, guesses: int, runs: int) -> tuple[int, int]:
+    rng = np.random.default_rng(11)
+    found = np.array([_played(mu, canaries, guesses, rng) for _ in range(runs)])
+    return int((found[:, 0] > mu).sum()), int((found[:, 1] > mu).sum())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mu", [0.0, CLAIM, 2.0])
+@pytest.mark.parametrize(("canaries", "guesses"), [(20, 20), (100, 40), (1000, 150)])
+def test_honest_noise_is_refuted_in_at_most_one_run_of_twenty(mu: float, canaries: int, guesses: int) -> None:
+    """Very often: a bound that is wrong in one run of twenty exceeds this limit once in 10^9."""
+    runs = 1500
+    assert max(_wrong(mu, canaries, guesses, runs)) <= binom.isf(1e-9, runs, 0.05)
+
+
+@pytest.mark.slow
+def test_half_the_noise_is_nearly_always_refuted_with_1000_canaries() -> None:
+    rng = np.random.default_rng(12)
+    found = np.array([_played(2 * CLAIM, 1000, 150, rng) for _ in range(400)])
+    by_curve, by_scores = (found > CLAIM).mean(axis=0)
+    assert by_curve > 0.9
+    assert by_scores == 1.0
+
+
+# ---- extremes: nothing tried, never wrong, no epsilon, a huge one, no delta ------------------------------------------
+
 
 SURE = (0.0, 0.5, 0.95, 0.999, 1 - 1e-9, 1 - 2**-53)
 EPSILONS = (None, 0.0, 1e-300, 1e-3, 1.0, 50.0, 1e6)

@@ -21,6 +21,8 @@ from securetm.auditing.attacks.many_runs import (
     NUMBERS,
     CanarySumSource,
 )
+from securetm.auditing.record import Finding
+from securetm.auditing.runner import audit
 from securetm.auditing.views import AdversaryView, PublicFacts
 from securetm.contracts import Cohort, Rows, Terms
 from securetm.mechanisms.clipping import BoundedCounts, Clip
@@ -33,7 +35,7 @@ from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import read_plan
 
-from .conftest import PARTIES, adversary
+from .conftest import PARTIES, adversary, write_plan
 
 WORDS = tuple(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(60))
 FEW, MANY = 80_000, 400_000
@@ -273,3 +275,54 @@ def test_the_canary_is_as_long_as_the_bound_and_no_longer(public: Callable[..., 
         one = CanarySumSource.of_training(public("dp-central", model, privacy_noise=0.1), WORDS)
         moved = one.opened(4_000, present=True).mean(axis=0) - one.opened(4_000, present=False).mean(axis=0)
         assert np.linalg.norm(moved) == pytest.approx(length, rel=0.02)
+
+
+# ---- a whole audit ---------------------------------------------------------------------------------------------------
+
+
+PRIVATE = {
+    "threat_model": "private_answers",
+    "adversary": "coordinator",
+    "claim": "the total is differentially private",
+    "profiles": ["open", "dp-local"],
+    "refuted_from": 1.0,
+    "confidence": 0.999,
+}
+
+
+def _found(path: Path, documents: Path, words: str, rounds: int, **changes: object) -> tuple[Finding, ...]:
+    """Of runs of LDA over a public list of words."""
+    plan = write_plan(path, documents, **PRIVATE, **changes)
+    text = plan.read_text().split("[trial.run]")[0]
+    listed = path.with_suffix(".txt")
+    listed.write_text(words)
+    plan.write_text(
+        f'{text}[trial.run]\n"corpus.source" = "{documents}"\n"corpus.party" = "party"\n"corpus.partition" = "column"\n'
+        f'"model.name" = "lda"\n"model.n_topics" = 5\n"training.rounds" = {rounds}\n"training.held_out" = 0.01\n'
+        f'"vocabulary.source" = "file"\n"origins.vocabulary" = "made up"\n"vocabulary.file" = "{listed}"\n'
+    )
+    whole = audit(plan)
+    assert {f.run.profile for f in whole.refuted_claims} <= {"dp-local"}
+    return whole.findings
+
+
+@pytest.fixture(scope="module")
+def words(documents_file: Path) -> str:
+    return "\n".join(f"{chr(97 + n % 26)}{chr(97 + n // 26)}aing" for n in range(120))
+
+
+@pytest.fixture
+def halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GaussianNoise, "noise", lambda self, terms, _: rounded_gaussian(self.noise_multiplier * terms.l2 / 2))
+
+
+def _many(path: Path, documents: Path, words: str) -> tuple[Finding, ...]:
+    effort = {"rounds": 1, "runs": 40_000}
+    return _found(path, documents, words, 1, attack="many_run_epsilon", measure=GAUSSIAN, effort=effort)
+
+
+@pytest.mark.usefixtures("halved")
+def test_a_whole_audit_refutes_half_the_noise(tmp_path: Path, documents_file: Path, words: str) -> None:
+    baseline, found = _many(tmp_path / "many.toml", documents_file, words)
+    assert (baseline.outcome.verdict, found.outcome.verdict) == ("refuted", "refuted")
+    assert found.outcome.measured.low > 1.5
