@@ -336,7 +336,7 @@ def _no_run_given() -> Mistake:
 
 def _verified(given: Sequence[str], out: Output) -> dict[str, Any]:
     """Compares a sheet with all that it speaks of, checks a signature where one is given, and says what came out."""
-    from securetm.reports.statement.verify import compare_statement, show_compared
+    from securetm.reports.statement.seal import compare_statement, show_compared
 
     if len(given) not in (1, 3):
         raise _no_run_given()

@@ -19,11 +19,10 @@ from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html
 from securetm.reports.statement import sources as report_sources
 from securetm.reports.statement.annex import annex, bind
-from securetm.reports.statement.marks import annex_marks, is_as_sealed, read_marks, sealed
 from securetm.reports.statement.pdf import in_pdf, sheets_of
+from securetm.reports.statement.seal import annex_marks, compare_statement, is_as_sealed, read_marks, sealed
 from securetm.reports.statement.sources import ReportSources
 from securetm.reports.statement.statement import Statement, sheet, statement_on
-from securetm.reports.statement.verify import compare_statement
 
 from .audits import AUDIT
 from .test_signed_report import report, sources

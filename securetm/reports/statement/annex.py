@@ -20,7 +20,6 @@ from securetm.plans.profiles import claims_of
 from securetm.reports.budget import MOST_RIGHT, limit_said, right_guesses
 from securetm.reports.document import Block, Document, Items, Paragraph, Reply, Section, Table, items, paragraphs
 from securetm.reports.profiles import views_of
-from securetm.reports.statement.marks import annex_marks, shown_digest
 from securetm.reports.statement.questions import (
     COUNTED,
     ENDED,
@@ -43,6 +42,7 @@ from securetm.reports.statement.questions import (
     rules_for,
     with_what_one_can,
 )
+from securetm.reports.statement.seal import annex_marks, shown_digest
 from securetm.reports.statement.sources import ReportSources, attempts_on, lies_to_parties
 from securetm.reports.statement.statement import ITSELF
 from securetm.threats import CHANNELS, read_threat_model

@@ -15,7 +15,7 @@ from securetm.accounting.calculator.group_privacy import grown
 from securetm.contracts import Budget, Unit
 from securetm.plans.profiles import claims_of
 from securetm.reports.document import Document, Paragraph, Section, Table, ToFillIn, items
-from securetm.reports.statement.marks import sheet_marks, shown_digest
+from securetm.reports.statement.seal import sheet_marks, shown_digest
 from securetm.reports.statement.sources import ReportSources, attacks_read
 from securetm.threats import read_threat_model
 from securetm.wording import counted, downward_whole, listed, upward, upward_figure

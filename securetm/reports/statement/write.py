@@ -26,16 +26,14 @@ from securetm.reports.files import check_writable, make_private, write_report
 from securetm.reports.markdown import in_markdown
 from securetm.reports.pages import in_html
 from securetm.reports.statement.annex import annex, annex_foot, bind, signed_report
-from securetm.reports.statement.marks import annex_marks, sealed
 from securetm.reports.statement.pdf import check_library, has_library, in_pdf
 from securetm.reports.statement.questions import SignedReport
+from securetm.reports.statement.seal import HTML, MARKDOWN, PDF, STATEMENT, annex_marks, sealed
 from securetm.reports.statement.sources import released_files, sources_of
 from securetm.reports.statement.statement import Statement, sheet, statement_on
 from securetm.runs.finished import FederationResult
 from securetm.stages import Unwatched
 
-STATEMENT = "statement"  # the sheets in `release/`, and the end of the name of the statement's file elsewhere
-HTML, PDF, MARKDOWN = ".html", ".pdf", ".md"
 _SHEETS = {HTML: "The page", PDF: "The PDF", MARKDOWN: "The text"}
 
 
