@@ -35,6 +35,7 @@ from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import read_plan
 
+from ..quick_part import quick
 from .conftest import PARTIES, adversary, write_plan
 
 WORDS = tuple(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(60))
@@ -42,11 +43,7 @@ FEW, MANY = 80_000, 400_000
 AT = 0.9998  # a plan of five claims at 99.9 %
 GAUSSIANS = ("dp-central", "dp-distributed", "dp-local", "fortress")
 MODELS = ("lda", "prodlda")  # counts, and gradients on a grid
-PAIRS = [
-    pytest.param(profile, model, marks=() if model == MODELS[place % 2] else pytest.mark.slow)
-    for place, profile in enumerate(GAUSSIANS)
-    for model in MODELS
-]
+PAIRS = quick([(profile, model) for profile in GAUSSIANS for model in MODELS], *zip(GAUSSIANS, 2 * MODELS, strict=True))
 
 
 @pytest.fixture

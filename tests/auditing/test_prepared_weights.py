@@ -27,6 +27,7 @@ from securetm.models.neural.prodlda import ProdLDA
 from securetm.plans.agreement import agree
 from securetm.plans.recommend import read_plan
 
+from ..quick_part import quick
 from .conftest import PARTIES, adversary, write_plan
 
 WORDS = tuple(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(90))
@@ -39,6 +40,7 @@ MODELS = {
     "neural-lda": {"model.n_topics": 2, "model.hidden": 40, "model.dropout": 0.0, "model.device": "cpu"},
     "nmf": {"model.n_topics": 4, "model.weighting": "counts"},
 }
+FEW = [(PRIVATE[place % len(PRIVATE)], model) for place, model in enumerate(MODELS)]
 Facts = Callable[..., PublicFacts]
 
 
@@ -84,8 +86,7 @@ def measure(judged: Score) -> Estimate:
     return found
 
 
-@pytest.mark.parametrize("profile", PRIVATE)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("profile", "model"), quick([(profile, model) for profile in PRIVATE for model in MODELS], *FEW))
 def test_our_rows_keep_within_what_noise_is_made_for(public: Facts, profile: str, model: str) -> None:
     told, chance = tried(public(profile, model))
     assert 0.4 < told.value <= 1.0  # and it is no blunt tool
@@ -101,8 +102,8 @@ def test_where_rows_have_no_bound_it_is_refuted(public: Facts, model: str) -> No
     assert np.isfinite(told.ceiling)
 
 
-@pytest.mark.parametrize("profile", PRIVATE)
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("profile", quick(PRIVATE, PRIVATE[0]))
+@pytest.mark.parametrize("dtype", quick(["float32", "float64"], "float32"))
 def test_a_model_that_adds_as_libraries_do_is_refuted(
     public: Facts, profile: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

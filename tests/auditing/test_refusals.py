@@ -140,6 +140,7 @@ def not_held(one: RefusalRecord) -> bool:
     return (one.refused, one.by, refusal_in_words(one)) == (False, "", "NOT HELD: the party answered")
 
 
+@pytest.mark.slow
 def test_parties_that_do_not_look_at_the_weights_are_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +165,7 @@ def test_a_coordinator_that_does_not_look_at_the_vector_is_found_out(
     assert not_held(tried("masked", settings, tmp_path)[attempt])
 
 
+@pytest.mark.slow
 def test_parties_that_answer_a_number_about_anything_are_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +174,7 @@ def test_parties_that_answer_a_number_about_anything_are_found_out(
     assert not_held(tried("masked", settings, tmp_path)[attempt])
 
 
+@pytest.mark.slow
 def test_parties_that_keep_a_round_over_an_invitation_are_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +210,7 @@ def test_parties_that_refuse_what_is_not_finite_are_found_out(
     assert not_held(tried("masked", settings, tmp_path)[attempt])
 
 
+@pytest.mark.slow
 def test_a_budget_that_nobody_keeps_is_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +220,7 @@ def test_a_budget_that_nobody_keeps_is_found_out(
     assert not_held(tried("dp-local", settings, tmp_path)["one question more than the budget reaches"])
 
 
+@pytest.mark.slow
 def test_parties_that_do_not_look_at_links_are_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

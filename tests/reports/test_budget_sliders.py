@@ -20,6 +20,7 @@ from securetm.errors import BadSetting
 from securetm.reports.budget_sliders import SliderStart, tables, write_sliders
 
 from ..cli.calculated import budget, found
+from ..quick_part import quick
 from .browser import Tab
 
 START = SliderStart(People("person", 100_000, 5, 20_000))
@@ -125,7 +126,7 @@ POSITIONS = (  # of all sliders, and whether the promise is in the first line of
 
 @pytest.mark.parametrize(
     "position",
-    [pytest.param(one, marks=() if one["adds"] != "shares" else pytest.mark.slow) for one in POSITIONS],
+    quick(POSITIONS, *(one for one in POSITIONS if one["adds"] != "shares")),
     ids=[f"{one['unit']}-{one['adds']}" for one in POSITIONS],
 )
 def test_the_printed_command_says_what_the_page_says(position: dict[str, Any], opened: Tab) -> None:
