@@ -16,7 +16,7 @@ from typing import Protocol, Self
 
 from securetm.contracts import Answer, Message
 from securetm.federation.store import SqliteStore
-from securetm.stages import Stages
+from securetm.stages import Stages, Unwatched
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS messages (at INTEGER PRIMARY KEY AUTOINCREMENT, serial INTEGER NOT NULL, channel TEXT NOT NULL,
@@ -101,15 +101,37 @@ class Transcript(SqliteStore):
         return float(self.rows("SELECT COALESCE(SUM(seconds), 0) FROM parts")[0][0])
 
 
+class Watch:
+    """Is told what a coordinator does; this one keeps nothing."""
+
+    def round_begins(self, serial: int) -> None:
+        """Called before the first message of a round."""
+
+    def opened(self, serial: int, answer: Answer) -> None:
+        """Called with each opened answer, as the coordinator sees it: before it adds noise of its own."""
+
+    def trained(self, done: int, total: int) -> None:
+        """Called after each training round."""
+
+    def objected(self, party: str, refusal: str) -> None:
+        """Called when a party refused a message, or sent one that was refused."""
+
+    def kept(self, rounds: int) -> None:
+        """Called after a checkpoint."""
+
+
 @dataclass
-class Recorded:
-    """Records every message to and from the parties. No other way leads from role to role."""
+class Recorded(Watch):
+    """Records every message to and from the parties, the only way between roles, and opened answers; shows progress."""
 
     parties: Parties
     transcript: Transcript
     channel: str
-    serial: int = 0
+    stages: Stages = field(default_factory=Unwatched)
+    title: str = ""  # of the stage of training
     arrivals: Mapping[str, float] = field(default_factory=dict)  # seconds after its request, by party; a network fills it in
+    serial: int = 0
+    _total: int = 0
 
     def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, Message]]:
         """Carries requests and replies, and writes each to disk before it goes on."""
@@ -117,7 +139,7 @@ class Recorded:
             self.transcript.record(self.serial, REQUEST, "coordinator", party, request)
         self.transcript.keep()
         try:
-            for party, message in self.parties.ask(requests, most):
+            for party, message in self.carried(requests, most):
                 after = self.arrivals.get(party)
                 self.transcript.record(self.serial, self.channel, party, "coordinator", message, after)
                 if self.transcript.with_content:  # the contents of all replies may not fit into memory
@@ -125,6 +147,10 @@ class Recorded:
                 yield party, message
         finally:
             self.transcript.keep()
+
+    def carried(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, Message]]:
+        """Carries requests and replies."""
+        return self.parties.ask(requests, most)
 
     def present(self) -> frozenset[str]:
         """Returns the parties that can be asked now."""
@@ -135,25 +161,15 @@ class Recorded:
         self.parties.close()
         self.transcript.close()
 
-
-@dataclass
-class RecordingWatch:
-    """Records opened answers and shows progress while the coordinator works."""
-
-    recorded: Recorded
-    stages: Stages
-    title: str = ""  # of the stage of training
-    _total: int = 0
-
     def round_begins(self, serial: int) -> None:
         """Messages belong to this round from now on."""
-        self.recorded.serial = serial
+        self.serial = serial
 
     def opened(self, serial: int, answer: Answer) -> None:
         """Records the total, where contents are recorded."""
-        if self.recorded.transcript.with_content and answer.total is not None:
+        if self.transcript.with_content and answer.total is not None:
             opened = b"".join(block.tobytes() for block in answer.total.values())
-            self.recorded.transcript.record(serial, TOTAL, "coordinator", "coordinator", opened)
+            self.transcript.record(serial, TOTAL, "coordinator", "coordinator", opened)
 
     def trained(self, done: int, total: int) -> None:
         """Shows progress. How many rounds there are may follow from the number of documents, so the first one tells it."""

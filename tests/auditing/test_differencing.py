@@ -24,7 +24,7 @@ from securetm.federation.questions import COHERENCE, JOINT, TRAIN
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
-from securetm.federation.transcript import Recorded, Transcript
+from securetm.federation.transcript import Recorded, Transcript, Watch
 from securetm.federation.wire import wire
 from securetm.plans.recommend import plan_from_tables
 from securetm.stages import Unwatched
@@ -93,17 +93,6 @@ def test_an_audit_makes_both_runs(tmp_path: Path, documents_file: Path) -> None:
 # ---- in one run, by a coordinator that breaks the rules ------------------------------------------------------------
 
 
-class _NobodyWatches:
-    def round_begins(self, serial: int) -> None:
-        """Nothing is kept."""
-
-    def opened(self, serial: int, answer: Answer) -> None:
-        """Nothing is kept."""
-
-    def trained(self, done: int, total: int) -> None:
-        """Nothing is kept."""
-
-
 class _AsksFewer(Coordinator):
     """It puts a question to all parties, and then the same question, about the same state, to all but the first."""
 
@@ -138,7 +127,7 @@ def liar(tmp_path_factory: pytest.TempPathFactory, parties: dict[str, object]) -
         "a test",
     )
     folder = begin(tmp_path_factory.mktemp("lied") / "run", plan, parties, with_content=True)  # type: ignore[arg-type]
-    eyes, profile = _NobodyWatches(), folder.agreement.profile
+    eyes, profile = Watch(), folder.agreement.profile
     transcript = Transcript(folder.path / "transcript", with_content=True)
     at_work = Recorded(InProcess({n: make_party(folder, n) for n in folder.members}), transcript, profile.aggregation.channel)
     store = CoordinatorStore(folder.coordinator)

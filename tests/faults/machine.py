@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.contracts import Answer
 from securetm.entropy import OperatingSystem
 from securetm.errors import TooFewParties
 from securetm.federation.coordinator.coordinator import Coordinator, Trained
@@ -24,6 +23,7 @@ from securetm.federation.folder import RunFolder
 from securetm.federation.party.party import Party
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
+from securetm.federation.transcript import Watch
 from securetm.sessions.session_errors import SurvivorsMissing
 
 from .struck import CARRIER, COORDINATOR, Killed, Trap
@@ -202,19 +202,6 @@ def abandon(opened: sqlite3.Connection) -> None:
     opened.close()
 
 
-class Nobody:
-    """Watches nothing."""
-
-    def round_begins(self, serial: int) -> None:
-        """Nothing is kept."""
-
-    def opened(self, serial: int, answer: Answer) -> None:
-        """Nothing is kept."""
-
-    def trained(self, done: int, total: int) -> None:
-        """Nothing is kept."""
-
-
 @dataclass
 class Machine:
     """One run under a schedule of faults, until it ends."""
@@ -254,7 +241,7 @@ class Machine:
         with suppress(Killed, PartiesMissing, TooFewParties, SurvivorsMissing, NewSessionWanted), self.trap.role(COORDINATOR):
             store = CoordinatorStore(folder.coordinator)
             trained = Coordinator(
-                folder.members, folder.agreement, parties, store, OperatingSystem(), Nobody(), folder.keys, self.attendance
+                folder.members, folder.agreement, parties, store, OperatingSystem(), Watch(), folder.keys, self.attendance
             ).run()
             if not self.trap.where:
                 return trained

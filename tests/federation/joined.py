@@ -19,13 +19,13 @@ from securetm.federation.party.joining import Joining, Tell, join, prepare, tell
 from securetm.federation.party.status import JoinStatus
 from securetm.federation.soundness import agreed_apart
 from securetm.federation.store import CoordinatorStore
+from securetm.federation.transcript import Watch
 from securetm.plans.agreement import agree
 from securetm.plans.origins import accepted_as
 from securetm.plans.recommend import plan_from_tables, read_plan
 from securetm.stages import Unwatched
 
 from .conftest import FIVE, texts
-from .test_what_a_reply_tells import Nobody
 
 PARTY = """
 name = "{name}"
@@ -184,7 +184,7 @@ def coordinator_of(organisations: Organisations, door: Door, folder: Path) -> Co
     plan.write_text(organisations.plan, "utf-8")
     roster = read_roster(organisations.folder / "coordinator" / "roster.toml")
     agreement, store = agreed_apart(read_plan(plan, {}), roster.members), CoordinatorStore(folder)
-    return Coordinator(roster.members, agreement, door, store, OperatingSystem(), Nobody(), roster.keys, Attendance(True))
+    return Coordinator(roster.members, agreement, door, store, OperatingSystem(), Watch(), roster.keys, Attendance(True))
 
 
 def trained(

@@ -76,7 +76,7 @@ def test_every_other_model_ends_in_topics_or_in_a_named_error(model: str, partie
     made = embedded(corpora(PARTIES[parties]))
     if parties == "an empty party":
         with pytest.raises(TooFewToTakePart):
-            federate(made, tmp_path / "run", settings)
+            federate(made, tmp_path / "run", settings, comparison=False)
         return
     quick = model != "torch-module"  # it sees each document alone, at each party for every stage of adapting
     result = federate(made, tmp_path / "run", settings, comparison=quick)
@@ -112,9 +112,9 @@ def test_a_run_ends_in_topics_or_in_a_named_error(form: str, parties: str, profi
     }
     if parties == "an empty party":  # said to its own user
         with pytest.raises(TooFewToTakePart):
-            federate(corpora(PARTIES[parties]), tmp_path / "run", {"profile": profile, **FORMS[form], **few})
+            federate(corpora(PARTIES[parties]), tmp_path / "run", {"profile": profile, **FORMS[form], **few}, comparison=False)
         return
-    result = federate(corpora(PARTIES[parties]), tmp_path / "run", {"profile": profile, **FORMS[form], **few})
+    result = federate(corpora(PARTIES[parties]), tmp_path / "run", {"profile": profile, **FORMS[form], **few}, comparison=False)
     state = read_arrays(tmp_path / "run/release/model.safetensors", bare=True)[0]
     assert all(np.isfinite(array).all() for array in state.values())
     assert all(len(topic) for topic in result["topics"])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from securetm.aggregation.masked.messages import HEADER_SIZE, Kind, Place, read_header
-from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator.coordinator import Coordinator
@@ -19,6 +18,7 @@ from securetm.federation.questions import TRAIN, preparation_identity
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
+from securetm.federation.transcript import Watch
 from securetm.federation.wire import wire
 from securetm.sessions.framing import head
 
@@ -29,17 +29,6 @@ MASKED = ("masked", "masked_strict")
 ENDED = wire.Refusal("UnknownRound")
 
 
-class _Nobody:
-    def round_begins(self, serial: int) -> None:
-        """Nothing is kept."""
-
-    def opened(self, serial: int, answer: Answer) -> None:
-        """Nothing is kept."""
-
-    def trained(self, done: int, total: int) -> None:
-        """Nothing is kept."""
-
-
 class _Site:
     """Real parties after one round of training, and whatever a coordinator says to them by hand afterwards."""
 
@@ -47,7 +36,7 @@ class _Site:
         self.parties = {name: make_party(folder, name) for name in folder.members}
         self.store, self._plan = CoordinatorStore(folder.coordinator), folder.agreement.plan
         way = InProcess(self.parties)
-        self.real = Coordinator(folder.members, folder.agreement, way, self.store, OperatingSystem(), _Nobody(), folder.keys)
+        self.real = Coordinator(folder.members, folder.agreement, way, self.store, OperatingSystem(), Watch(), folder.keys)
         self.said = Played(folder.agreement.plan, folder.members, session=self.real.session, serial=1)
         self.said.adopt(PUBLIC)
         self.invite_again()

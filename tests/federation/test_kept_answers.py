@@ -23,6 +23,7 @@ from securetm.federation.questions import TRAIN
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore, PartyStore
+from securetm.federation.transcript import Watch
 from securetm.sessions.identities import IDENTITY
 
 from .private import private_plan
@@ -31,20 +32,14 @@ NORTH = "north"
 
 
 @dataclass
-class Watching:
+class Watching(Watch):
     """Keeps every opened total."""
 
     totals: list[State] = field(default_factory=list)
 
-    def round_begins(self, serial: int) -> None:
-        """Nothing is kept."""
-
     def opened(self, serial: int, answer: Answer) -> None:
         if answer.total is not None:
             self.totals.append({name: block.copy() for name, block in answer.total.items()})
-
-    def trained(self, done: int, total: int) -> None:
-        """Nothing is kept."""
 
 
 @dataclass

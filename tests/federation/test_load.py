@@ -67,7 +67,7 @@ def run(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path_fac
         else {}
     )
     plan = small_plan(profile=profile or "open", model=settings, training__rounds=2, **public)
-    execute(begin(path / "run", plan, embedded(five)), Unwatched())
+    execute(begin(path / "run", plan, embedded(five)), Unwatched(), comparison=False)
     return path / "run"
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from securetm.accounting.ledger import Ledger
-from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.coordinator import training
@@ -18,6 +17,7 @@ from securetm.federation.coordinator.coordinator import Coordinator, Trained
 from securetm.federation.party.party import Party
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.store import CoordinatorStore, PartyStore
+from securetm.federation.transcript import Watch
 from securetm.plans.agreement import agree
 from securetm.plans.schema import Plan
 from securetm.sessions.identities import public_identity
@@ -30,17 +30,11 @@ class Stopped(Exception):
 
 
 @dataclass
-class Ending:
+class Ending(Watch):
     """Ends the coordinator after so many training rounds."""
 
     after: int = 10**9
     done: list[int] = field(default_factory=list)
-
-    def round_begins(self, serial: int) -> None:
-        """Nothing is noted."""
-
-    def opened(self, serial: int, answer: Answer) -> None:
-        """Nothing is noted."""
 
     def trained(self, done: int, total: int) -> None:
         self.done.append(done)

@@ -176,7 +176,7 @@ def test_a_network_through_vectors_learns_in_a_federation(
 ) -> None:
     plan = plan_of(tmp_path, vectors, profile, model=EMBEDDED, training__rounds=3)
     folder = begin(tmp_path / "run", plan, five)
-    result = execute(folder, Unwatched())
+    result = execute(folder, Unwatched(), comparison=False)
     assert result["start"]["topics"] == "public"
     assert VECTORS in read_arrays(folder.model, bare=True)[0]
 

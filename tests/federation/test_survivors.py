@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import Refused, TooFewParties
@@ -22,6 +21,7 @@ from securetm.federation.questions import HELD_OUT, JOINT, TRAIN
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
+from securetm.federation.transcript import Watch
 from securetm.federation.wire.wire import Accepted, Invite, pack_reply, unpack_reply
 from securetm.sessions.session_errors import SurvivorsMissing
 
@@ -62,17 +62,6 @@ def _cut(reply: bytes, sender: str) -> bytes:
     return pack_reply(session, Accepted(tuple(parcel[:-1] for parcel in said.parcels)))
 
 
-class _Nobody:
-    def round_begins(self, serial: int) -> None:
-        """Nothing is kept."""
-
-    def opened(self, serial: int, answer: Answer) -> None:
-        """Nothing is kept."""
-
-    def trained(self, done: int, total: int) -> None:
-        """Nothing is kept."""
-
-
 @dataclass
 class Site:
     """A coordinator that may be started again while the parties go on."""
@@ -84,7 +73,7 @@ class Site:
     def coordinator(self) -> Coordinator:
         """A new start: it invites to a new session, as one that was killed does."""
         profile, folder = self.folder.agreement.profile, self.folder
-        made = folder.members, folder.agreement, self.parties, self.store, OperatingSystem(), _Nobody(), folder.keys
+        made = folder.members, folder.agreement, self.parties, self.store, OperatingSystem(), Watch(), folder.keys
         started = Coordinator(*made, holds=folder.holds)
         for name in folder.members:
             self.parties.inside.parties[name].session = None  # as after a restart of theirs

@@ -16,7 +16,7 @@ import pytest
 
 from securetm.aggregation.homomorphic import encrypted_sum
 from securetm.answers.route import compile_route
-from securetm.contracts import Answer, RoundContext, State
+from securetm.contracts import RoundContext, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, CountsNotWhole, Failed, Malformed, SecuretmError
@@ -32,6 +32,7 @@ from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions
 from securetm.federation.simulation.parties import InProcess
 from securetm.federation.simulation.simulation import make_party, train
 from securetm.federation.store import CoordinatorStore
+from securetm.federation.transcript import Watch
 from securetm.federation.wire import wire
 from securetm.models.gradients import StepQuery
 from securetm.models.neural.network import NetworkShape
@@ -64,17 +65,6 @@ class Overheard:
 
     def close(self) -> None:
         self.inside.close()
-
-
-class Nobody:
-    def round_begins(self, serial: int) -> None:
-        """Nothing is kept."""
-
-    def opened(self, serial: int, answer: Answer) -> None:
-        """Nothing is kept."""
-
-    def trained(self, done: int, total: int) -> None:
-        """Nothing is kept."""
 
 
 def with_word(corpora: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
@@ -129,7 +119,7 @@ def overheard(profile: str, corpora: Mapping[str, Corpus], folder: Path, learnin
     run = begin(folder / "run", private_plan(folder, profile, **settings), corpora)
     parties = Overheard(InProcess({name: make_party(run, name) for name in run.members}))
     store = CoordinatorStore(run.coordinator)
-    coordinator = Coordinator(run.members, run.agreement, parties, store, OperatingSystem(), Nobody(), run.keys)
+    coordinator = Coordinator(run.members, run.agreement, parties, store, OperatingSystem(), Watch(), run.keys)
     coordinator.tell(wire.Invite(run.agreement.digest, coordinator.agreement.profile.digest, run.members, 0))
     tell_words(coordinator, new_words(coordinator))
     for question, state in _asked(coordinator):

@@ -323,7 +323,7 @@ def test_two_quorums_share_a_party_that_does_not_help(others: int) -> None:
 
 def finished(folder: Path, plan: Plan, corpora: Mapping[str, Corpus]) -> RunFolder:
     made = begin(folder, plan, corpora, ledgers=folder.parent / "ledgers")
-    execute(made, Unwatched())
+    execute(made, Unwatched(), comparison=False)
     return made
 
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from securetm.contracts import (
     Answer,
@@ -28,7 +27,7 @@ from securetm.federation.document_minimum import documents_held
 from securetm.federation.questions import Questions, asked_of, compile_question, largest_reply, preparation_identity
 from securetm.federation.refusal_errors import NotInvited, OutOfBudget, OutOfTurn
 from securetm.federation.store import CoordinatorStore, named
-from securetm.federation.transcript import Parties
+from securetm.federation.transcript import Parties, Watch
 from securetm.federation.wire import wire
 from securetm.plans.agreement import Agreement
 
@@ -92,22 +91,6 @@ class Attendance:
 
 ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
 _BY_PARTY = "the party itself refused"
-
-
-class Watch(Protocol):
-    """Watches the coordinator."""
-
-    def round_begins(self, serial: int) -> None:
-        """Called before the first message of a round."""
-        ...
-
-    def opened(self, serial: int, answer: Answer) -> None:
-        """Called with each opened answer, as the coordinator sees it: before it adds noise of its own."""
-        ...
-
-    def trained(self, done: int, total: int) -> None:
-        """Called after each training round."""
-        ...
 
 
 @dataclass
@@ -274,12 +257,13 @@ class Rounds:
                 exchange.receive(member, parcel)
         except Refused as refusal:
             self._refused.append(refusal)
-            self._note(member, named(refusal))
+            self._note(member, **named(refusal))
             return False
         return True
 
-    def _note(self, member: str, problem: Mapping[str, str]) -> None:
-        self.store.note("refusals", {"serial": self.serial, "party": member, **problem})
+    def _note(self, member: str, name: str, reason: str) -> None:
+        self.store.note("refusals", {"serial": self.serial, "party": member, "name": name, "reason": reason})
+        self.watch.objected(member, name)
 
     @contextmanager
     def _first_refusal(self) -> Iterator[None]:
@@ -313,7 +297,7 @@ class Rounds:
             raise NoBudgetLeft(member)
         if isinstance(outcome, wire.Refusal) and self.attendance.counts_as_missing(outcome.name):
             (self._heard.discard if outcome.name in FORGOT else self._heard.add)(member)
-            self._note(member, {"name": outcome.name, "reason": _BY_PARTY})
+            self._note(member, outcome.name, _BY_PARTY)
             if outcome.name == OutOfTurn.__name__:
                 self._lost.add(member)
             return None

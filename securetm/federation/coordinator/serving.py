@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from securetm.contracts import State
 from securetm.contracts.origin import Origin
 from securetm.credentials.diagnosis import check_own, now_utc
 from securetm.credentials.homes import KEYS, check_accepted
@@ -35,9 +34,8 @@ from securetm.federation.coordinator.status import (
     STOPPED,
     WAITING,
     EventLog,
-    Observed,
     RunStatus,
-    StatusWatch,
+    Served,
 )
 from securetm.federation.coordinator.training import CHECKPOINT, rounds_kept
 from securetm.federation.document_minimum import check_delta_announced
@@ -64,7 +62,7 @@ from securetm.federation.origins import Beginning, before_by_name, facts_of, mov
 from securetm.federation.release import release
 from securetm.federation.soundness import agreed_apart, check_survivors
 from securetm.federation.store import CoordinatorStore, json_bytes, read_json, write_bytes
-from securetm.federation.transcript import Parties, Recorded, Transcript, WorkTimer
+from securetm.federation.transcript import Parties, Transcript, WorkTimer
 from securetm.models.noisy_counts import top_words_above_noise
 from securetm.models.quality import named_topics
 from securetm.plans.agreement import Agreement
@@ -175,26 +173,6 @@ UNKNOWN = (
 )  # fmt: skip
 _PAUSE = 1.0  # seconds before another session, after one without a round
 _LONGEST_PAUSE = 30.0
-
-
-class ServedStore(CoordinatorStore):
-    """The coordinator's store, which also tells the status who refused what, and the log what is kept."""
-
-    def __init__(self, folder: RunFolder, status: RunStatus) -> None:
-        super().__init__(folder.coordinator)
-        self._standing = status
-
-    def note(self, table: str, row: Mapping[str, Any]) -> None:
-        """Adds a row."""
-        super().note(table, row)
-        if table == "refusals":
-            self._standing.objected(row["party"], row["name"])
-
-    def keep_state(self, name: str, state: State, facts: Mapping[str, Any]) -> None:
-        """Writes a state."""
-        super().keep_state(name, state, facts)
-        if name == CHECKPOINT:
-            self._standing.log.write("kept", round=int(facts["rounds"]))
 
 
 @dataclass
@@ -331,14 +309,13 @@ class Serving:
         folder, agreement = self.folder, self.folder.agreement
         transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
         channel = agreement.profile.aggregation.channel
-        observed = Observed(self.parties, self.status, absent_too=self.attendance.everyone)
-        recorded = Recorded(observed, transcript, channel, arrivals=self.arrivals)
-        store = ServedStore(folder, self.status)
+        absent_too = self.attendance.everyone
+        recorded = Served(self.parties, transcript, channel, arrivals=self.arrivals, status=self.status, absent_too=absent_too)
+        store = CoordinatorStore(folder.coordinator)
         kept = store.kept_state(CHECKPOINT)
         transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
-        watch = StatusWatch(recorded, Unwatched(), status=self.status)
         coordinator = Coordinator(
-            folder.members, agreement, recorded, store, OperatingSystem(), watch, folder.keys, self.attendance, folder.holds
+            folder.members, agreement, recorded, store, OperatingSystem(), recorded, folder.keys, self.attendance, folder.holds
         )
         return coordinator, partial(_close, transcript, store)
 
@@ -393,7 +370,7 @@ class Serving:
             refused |= asked - self._handed_out(rounds, asked)
 
     def _without_model(self) -> frozenset[str]:
-        store = ServedStore(self.folder, self.status)
+        store = CoordinatorStore(self.folder.coordinator)
         try:
             return frozenset(self.folder.members) - set(json.loads(store.get(HANDED_OUT) or b"[]"))
         finally:

@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from securetm.contracts import Answer
+from securetm.contracts import Answer, Message
 from securetm.federation.network.events import NetworkEvents
 from securetm.federation.refusal_errors import in_words
-from securetm.federation.transcript import Parties, RecordingWatch
+from securetm.federation.transcript import Recorded
 from securetm.private_files import make_folder, private_file
 
 Fact = str | int | float | None
@@ -305,15 +305,14 @@ class RunStatus(NetworkEvents):
 
 
 @dataclass
-class Observed:
-    """Carries messages as they are, and tells the status how many bytes passed."""
+class Served(Recorded):
+    """Records what passes, and tells the status of the run."""
 
-    parties: Parties
-    status: RunStatus
+    status: RunStatus = field(kw_only=True)
     absent_too: bool = True  # whether a wave waits for parties that are away when it begins
 
-    def ask(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, bytes | memoryview]]:
-        """Carries one wave."""
+    def carried(self, requests: Mapping[str, bytes], most: int) -> Iterator[tuple[str, Message]]:
+        """Carries one wave, and counts its bytes."""
         if not self.absent_too:
             here = self.parties.present()
             requests = {name: message for name, message in requests.items() if name in here}
@@ -321,21 +320,6 @@ class Observed:
         for name, reply in self.parties.ask(requests, most):
             self.status.answered(name, len(reply))
             yield name, reply
-
-    def present(self) -> frozenset[str]:
-        """Returns the parties that can be asked now."""
-        return self.parties.present()
-
-    def close(self) -> None:
-        """Closes the carrier."""
-        self.parties.close()
-
-
-@dataclass
-class StatusWatch(RecordingWatch):
-    """Tells the status, too, what the coordinator does."""
-
-    status: RunStatus = field(kw_only=True)
 
     def opened(self, serial: int, answer: Answer) -> None:
         """An answer was opened."""
@@ -346,3 +330,11 @@ class StatusWatch(RecordingWatch):
         """A round of the training has ended."""
         super().trained(done, total)
         self.status.round_ended(done, total)
+
+    def objected(self, party: str, refusal: str) -> None:
+        """A party refused a message, or sent one that was refused."""
+        self.status.objected(party, refusal)
+
+    def kept(self, rounds: int) -> None:
+        """A checkpoint was written."""
+        self.status.log.write("kept", round=rounds)

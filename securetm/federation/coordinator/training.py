@@ -177,6 +177,7 @@ class TrainingPhase:
         asked = {"serial": rounds.serial, "numbers": rounds.numbers, "remembered": rounds.remembered}
         came = {"rounds": self.done, "history": list(self.stopping.history), "unjudged": self.unjudged}
         store.keep_state(CHECKPOINT, state, asked | came)
+        rounds.watch.kept(self.done)
         store.forget_asked()
         self._kept_at, rounds.kept = time.monotonic(), rounds.serial
 

@@ -37,7 +37,7 @@ from securetm.federation.store import (
     json_bytes,
     write_bytes,
 )
-from securetm.federation.transcript import Parties, Recorded, RecordingWatch, Transcript, WorkTimer
+from securetm.federation.transcript import Parties, Recorded, Transcript, WorkTimer
 from securetm.models.quality import diversity, top_words
 from securetm.private_files import check_private
 from securetm.stages import Stages
@@ -150,14 +150,14 @@ def train(
     agreement = folder.agreement
     transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
     channel, asked = agreement.profile.aggregation.channel, parties or _parties(folder, workers)
-    recorded = Recorded(asked, transcript, channel, arrivals={} if arrivals is None else arrivals)
     store = CoordinatorStore(folder.coordinator)
     kept = store.kept_state(CHECKPOINT)
     transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
     parties_said = f"{len(folder.members)} parties"
     stages.stage(f"words of {parties_said}, and the first round", 1)
-    watch = RecordingWatch(recorded, stages, f"training {agreement.plan.model.name} with {parties_said}")
-    coordinator = coordinating(folder.members, agreement, recorded, store, OperatingSystem(), watch, folder.keys)
+    title = f"training {agreement.plan.model.name} with {parties_said}"
+    recorded = Recorded(asked, transcript, channel, stages, title, {} if arrivals is None else arrivals)
+    coordinator = coordinating(folder.members, agreement, recorded, store, OperatingSystem(), recorded, folder.keys)
     with _failures_raised(folder):
         try:
             trained = coordinator.run()
