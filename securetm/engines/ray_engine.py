@@ -15,27 +15,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from securetm.contracts import Engine
 from securetm.engines.listening import is_loopback
-from securetm.engines.ray_links import (
-    DriverRefused,
-    GiveTask,
-    NextWork,
-    RayLink,
-    RaySettings,
-    StartWorker,
-    TaskDone,
-    WorkerBegun,
-    WorkerLost,
-)
 from securetm.engines.tasks import Event, carried_out, packed, unpacked
 from securetm.entropy import OperatingSystem
 from securetm.errors import Failed, Mistake
@@ -100,6 +91,48 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 HERE_ALONE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 
+FOLLOWED = ("work", "give", "done")  # messages that bytes follow, sent as they are: they may be large
+
+
+class RayLink:
+    """One end of the pipe between a party and its driver. Any thread may say something; one hears.
+
+    First the party says `settings`: how many workers, the address, and the folder of the driver's own files. Then it says
+    `start` with a worker's name, `work` (what all tasks from now on share) and `give` with a name and a ticket; the driver says
+    `begun` with a name (also of a worker that was lost before: it is missed with its first task), `done` with a name and its
+    ticket, `lost` with a name and how, and `refused` with a problem: Ray does not start, or must not be used.
+    """
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe, self._one_at_a_time = pipe, threading.Lock()
+
+    def say(self, *message: Any, content: bytes = b"") -> None:
+        """Sends a message; to nobody, if the other end is gone."""
+        with self._one_at_a_time, suppress(OSError):  # who hears on this end finds out
+            self._pipe.send(message)
+            if message[0] in FOLLOWED:
+                self._pipe.send_bytes(content)
+
+    def hear(self) -> tuple[tuple[Any, ...], bytes]:
+        """Waits for the next message, and what follows it; an empty message if the other end is gone."""
+        try:
+            message = self._pipe.recv()
+            return message, self._pipe.recv_bytes() if message[0] in FOLLOWED else b""
+        except (EOFError, OSError):
+            return (), b""
+
+    def more(self) -> bool:
+        """Whether `hear` would not wait."""
+        try:
+            return self._pipe.poll()
+        except OSError:
+            return True
+
+    def close(self) -> None:
+        """The other end hears that this one is gone."""
+        self._pipe.close()
+
+
 class RayDriver:
     """The process, from its start to `end`."""
 
@@ -119,7 +152,7 @@ class RayDriver:
             )
         theirs.close()
         self.link = RayLink(ours)
-        self.link.say(RaySettings(workers, address, str(self.folder.path)))
+        self.link.say("settings", workers, address, str(self.folder.path))
 
     @property
     def number(self) -> int:
@@ -273,7 +306,7 @@ class RayCrew:
             self._names += 1
             name = f"worker {self._names}"
             self._places[name] = place
-            self.driver.link.say(StartWorker(name))
+            self.driver.link.say("start", name)
         return sorted((name for name, ticket in self._busy.items() if not ticket), key=self.place)[:wanted]
 
     def place(self, worker: str) -> int:
@@ -283,11 +316,11 @@ class RayCrew:
     def give(self, worker: str, task: Any) -> None:
         """Sends the task, and before the first one of a call what they share."""
         if not self._told:
-            self.driver.link.say(NextWork(), self._work)
+            self.driver.link.say("work", content=self._work)
         self._told = True
         self._tickets += 1
         self._busy[worker] = self._tickets
-        self.driver.link.say(GiveTask(worker, self._tickets), packed("a task", task))
+        self.driver.link.say("give", worker, self._tickets, content=packed("a task", task))
 
     def events(self) -> Sequence[Event]:
         """What happened since; waits for the first thing."""
@@ -296,19 +329,19 @@ class RayCrew:
             found += self._heard(*self._driver.link.hear())
         return found
 
-    def _heard(self, message: object | None, content: bytes) -> list[Event]:
+    def _heard(self, message: tuple[Any, ...], content: bytes) -> list[Event]:
         match message:
-            case WorkerBegun(worker):
+            case ("begun", worker):
                 self._busy[worker] = 0
                 return []
-            case TaskDone(worker, ticket):
+            case ("done", worker, ticket):
                 self._busy[worker] = 0
                 return [Event(worker, unpacked(content))] if ticket >= self._first else []
-            case WorkerLost(worker, how):
+            case ("lost", worker, how):
                 ticket = self._busy.pop(worker, 0)
                 self._places.pop(worker, None)
                 return [Event(worker, lost=how)] if ticket >= self._first else []
-            case DriverRefused(problem):
+            case ("refused", problem):
                 self.end()
                 raise problem
         return self._without_driver()

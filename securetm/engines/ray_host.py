@@ -27,17 +27,7 @@ from typing import Any
 import ray
 
 from securetm.engines.listening import family, heard_elsewhere, is_loopback, named
-from securetm.engines.ray_links import (
-    DriverRefused,
-    GiveTask,
-    NextWork,
-    RayLink,
-    RaySettings,
-    StartWorker,
-    TaskDone,
-    WorkerBegun,
-    WorkerLost,
-)
+from securetm.engines.ray_engine import RayLink
 from securetm.engines.ray_worker import ShardHolder, check_versions
 from securetm.errors import Failed, SecuretmError
 
@@ -88,33 +78,34 @@ _ENDING = 20  # seconds in which Ray ends, or is killed
 _settled = threading.Event()  # Ray runs or is joined, or will not be
 _ending = threading.Event()  # it is no fault that Ray's processes end
 _ended = threading.Event()
-Said = tuple[object | None, bytes]  # what RayLink hears
+Said = tuple[tuple[Any, ...], bytes]  # what RayLink hears
 
 
 def main() -> None:
     """Serves the party at the other end of the pipe until that closes. Then nothing is left of Ray, and of its files."""
     link, inbox = RayLink(Connection(int(sys.argv[1]))), SimpleQueue[Said]()
-    settings, _ = link.hear()
-    if not isinstance(settings, RaySettings):
+    said, _ = link.hear()
+    if not said:
         return
-    threading.Thread(target=_listen, args=(link, inbox, settings.folder), daemon=True).start()
-    problem = _problem_with(settings)
+    _, workers, address, folder = said
+    threading.Thread(target=_listen, args=(link, inbox, folder), daemon=True).start()
+    problem = _problem_with(workers, address, folder)
     _settled.set()
     if problem is not None:
-        link.say(DriverRefused(problem))
-        while inbox.get()[0] is not None:
+        link.say("refused", problem)
+        while inbox.get()[0]:
             pass  # the party ends this process, which never served
     else:
-        RayHost(link, settings).serve(inbox)
+        RayHost(link, address).serve(inbox)
     _shut_down()
-    shutil.rmtree(settings.folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
     _ended.set()
 
 
 def _listen(link: RayLink, inbox: SimpleQueue[Said], folder: str) -> None:
     """Hears the party. When that has ended, so does this process, at once if Ray has not begun, and else in seconds."""
     said = link.hear()
-    while said[0] is not None:
+    while said[0]:
         inbox.put(said)
         said = link.hear()
     inbox.put(said)
@@ -127,10 +118,10 @@ def _listen(link: RayLink, inbox: SimpleQueue[Said], folder: str) -> None:
     os._exit(1)
 
 
-def _problem_with(settings: RaySettings) -> SecuretmError | None:
+def _problem_with(workers: int, address: str, folder: str) -> SecuretmError | None:
     """Starts or joins Ray, or says why not."""
     try:
-        _begin(settings)
+        _begin(workers, address, folder)
     except SecuretmError as problem:
         return problem
     except Exception as problem:  # noqa: BLE001 - whatever Ray raises: its last words are for the operator
@@ -142,32 +133,32 @@ def _problem_with(settings: RaySettings) -> SecuretmError | None:
     return None
 
 
-def _begin(settings: RaySettings) -> None:
+def _begin(workers: int, address: str, folder: str) -> None:
     quiet: dict[str, Any] = {"configure_logging": False, "log_to_driver": False}
-    if not settings.address:
-        session = str(Path(settings.folder) / SESSION)
-        ray.init("local", num_cpus=settings.workers, include_dashboard=False, _temp_dir=session, **quiet)
+    if not address:
+        session = str(Path(folder) / SESSION)
+        ray.init("local", num_cpus=workers, include_dashboard=False, _temp_dir=session, **quiet)
         _end_with(named(os.getpid(), _NEEDED))
         return
-    check_closed(settings.address, os.environ)
-    ray.init(settings.address, **quiet)
+    check_closed(address, os.environ)
+    ray.init(address, **quiet)
     machines = [one["NodeManagerAddress"] for one in ray.nodes()]  # type: ignore[no-untyped-call]
     others = [machine for machine in machines if not is_loopback(machine)]
     if others and not has_tls():
         raise Failed(
             "the Ray cluster at {address} has machines at {others}, and TLS is off",
             hint="use TLS (docs/how-to/cluster.md), or a cluster on this machine alone",
-            address=settings.address,
+            address=address,
             others=", ".join(others),
         )
     processors = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
-    if processors < settings.workers:
+    if processors < workers:
         raise Failed(
             "the Ray cluster at {address} has {found} processors, and [engine] asks for {workers} workers",
             hint="take fewer workers in [engine], or add machines to the cluster",
-            address=settings.address,
+            address=address,
             found=processors,
-            workers=settings.workers,
+            workers=workers,
         )
 
 
@@ -216,8 +207,8 @@ def has_tls() -> bool:
 class RayHost:
     """Actors by name, and what the party says about them."""
 
-    def __init__(self, link: RayLink, settings: RaySettings) -> None:
-        self.link, self.settings = link, settings
+    def __init__(self, link: RayLink, address: str) -> None:
+        self.link, self.address = link, address
         self._actors: dict[str, Any] = {}
         self._work: Any = None  # in Ray's store, once for all actors
         self._number = 0
@@ -229,13 +220,13 @@ class RayHost:
         while True:
             message, content = inbox.get()
             match message:
-                case None:
+                case ():
                     return
-                case StartWorker(name):
+                case ("start", name):
                     self._start(name)
-                case NextWork():
+                case ("work",):
                     self._work, self._number = ray.put(content), self._number + 1
-                case GiveTask(name, ticket):
+                case ("give", name, ticket):
                     self._give(name, ticket, content)
 
     def _start(self, name: str) -> None:
@@ -247,7 +238,7 @@ class RayHost:
         try:
             if found.exception() is None:
                 check_versions(found.result())
-            if not self.settings.address and (heard := heard_elsewhere(os.getpid())):
+            if not self.address and (heard := heard_elsewhere(os.getpid())):
                 raise Failed(
                     "Ray listens on {addresses}, where other machines can reach it, so it was ended",
                     hint="this is a fault of securetm or of a new version of Ray: please report it, and use the engine `pool` "
@@ -255,9 +246,9 @@ class RayHost:
                     addresses=", ".join(heard),
                 )
         except SecuretmError as problem:
-            self.link.say(DriverRefused(problem))
+            self.link.say("refused", problem)
         else:
-            self.link.say(WorkerBegun(name))
+            self.link.say("begun", name)
 
     def _give(self, name: str, ticket: int, content: bytes) -> None:
         actor = self._actors[name]
@@ -269,9 +260,9 @@ class RayHost:
     def _answered(self, name: str, ticket: int, found: Any) -> None:
         problem = found.exception()
         if problem is None:
-            self.link.say(TaskDone(name, ticket), found.result())
+            self.link.say("done", name, ticket, content=found.result())
         else:
-            self.link.say(WorkerLost(name, f"was lost by Ray ({type(problem).__name__})"))
+            self.link.say("lost", name, f"was lost by Ray ({type(problem).__name__})")
 
 
 def _first_line(problem: Exception) -> str:
