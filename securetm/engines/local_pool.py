@@ -18,7 +18,7 @@ from threading import Thread
 from typing import Any, Self, TypeVar, cast
 
 from securetm.contracts import Engine
-from securetm.engines.tasks import Event, carried_out, packed, packed_outcome, tried, unpacked
+from securetm.engines.tasks import Event, TriedTask, carried_out, packed, packed_outcome, tried, unpacked
 from securetm.settings import require
 
 HELLO, WORK, TASK = b"hello", b"work", b"task"  # the first message of a worker; what goes before a message to it
@@ -29,13 +29,17 @@ def serve(channel_number: int) -> None:
     channel, inbox = Connection(channel_number), SimpleQueue[bytes]()
     Thread(target=_receive, args=(channel, inbox), daemon=True).start()
     _send(channel, HELLO)
-    work: Callable[[Any], Any] = _no_work
+    work: TriedTask[Any] = TriedTask()  # where it cannot be made here, each task says so
+
+    def answer(task: bytes) -> Any:
+        return work.value()(unpacked(task))
+
     while True:
         kind, content = inbox.get(), inbox.get()
         if kind == WORK:
-            work = _unpacked_work(content)
+            work = tried(unpacked, content)
         else:
-            _send(channel, packed_outcome(tried(_with_unpacked(work), content)))
+            _send(channel, packed_outcome(tried(answer, content)))
 
 
 def _receive(channel: Connection, inbox: SimpleQueue[bytes]) -> None:
@@ -50,33 +54,6 @@ def _receive(channel: Connection, inbox: SimpleQueue[bytes]) -> None:
 def _send(channel: Connection, content: bytes) -> None:
     with suppress(BrokenPipeError, ConnectionResetError):  # the other thread sees it too, and ends the process
         channel.send_bytes(content)
-
-
-def _unpacked_work(content: bytes) -> Callable[[Any], Any]:
-    """The work of a call; where it cannot be made here, work that says so of each task."""
-    try:
-        found: Callable[[Any], Any] = unpacked(content)
-    except Exception as problem:  # noqa: BLE001 - a module of a stranger that cannot be imported here, for one
-        return _Refused(problem)
-    return found
-
-
-def _with_unpacked(work: Callable[[Any], Any]) -> Callable[[bytes], Any]:
-    return lambda content: work(unpacked(content))
-
-
-class _Refused:
-    """Work that could not be made here."""
-
-    def __init__(self, problem: Exception) -> None:
-        self._problem = problem
-
-    def __call__(self, _: Any) -> Any:
-        raise self._problem
-
-
-def _no_work(_: Any) -> Any:
-    raise AssertionError("a task came before its work")
 
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")

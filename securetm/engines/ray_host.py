@@ -128,7 +128,7 @@ def _problem_with(workers: int, address: str, folder: str) -> SecuretmError | No
         return Failed(
             "Ray did not start: {problem}",
             hint="the engine `pool` needs no cluster; the page docs/how-to/cluster.md says what Ray needs",
-            problem=_first_line(problem),
+            problem=f"{type(problem).__name__}: {(str(problem).strip().splitlines() or [''])[0]}",
         )
     return None
 
@@ -263,10 +263,6 @@ class RayHost:
             self.link.say("done", name, ticket, content=found.result())
         else:
             self.link.say("lost", name, f"was lost by Ray ({type(problem).__name__})")
-
-
-def _first_line(problem: Exception) -> str:
-    return f"{type(problem).__name__}: {(str(problem).strip().splitlines() or [''])[0]}"
 
 
 def _no_answer(address: str, problem: str) -> Failed:

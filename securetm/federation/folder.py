@@ -89,7 +89,8 @@ class FileDigests:
 def bind(folder: Path, files: Iterable[Path]) -> None:
     """Adds the digests of files that will not change any more."""
     kept = read_digests(folder) if (folder / KEPT).is_file() else FileDigests()
-    _write(folder, replace(kept, files={**kept.files, **{_place(folder, file): _digest(file) for file in files}}))
+    added = {_place(folder, file): _digest(file) for file in files}
+    write_json(folder / KEPT, asdict(replace(kept, files={**kept.files, **added})))
 
 
 def bind_all(folder: Path, more: Mapping[str, bytes]) -> None:
@@ -98,7 +99,7 @@ def bind_all(folder: Path, more: Mapping[str, bytes]) -> None:
     files = {_place(folder, path): _digest(path) for path in found if path.suffix not in _DATABASES}
     files |= {name: hashlib.sha256(content).hexdigest() for name, content in more.items()}
     rows = {_place(folder, path): _rows(path) for path in found if path.suffix in _DATABASES}
-    _write(folder, FileDigests(DIGESTS_VERSION, True, dict(sorted(files.items())), rows))
+    write_json(folder / KEPT, asdict(FileDigests(DIGESTS_VERSION, True, dict(sorted(files.items())), rows)))
 
 
 def check(folder: Path, *files: Path) -> None:
@@ -136,10 +137,6 @@ def read_digests(folder: Path) -> FileDigests:
     if not fine or not kept.files:
         raise DamagedStore(str(path), "it is no list of files and their digests, or one of a later version")
     return kept
-
-
-def _write(folder: Path, kept: FileDigests) -> None:
-    write_json(folder / KEPT, asdict(kept))
 
 
 def _compare(file: Path, written: str, digest_of: Callable[[Path], str]) -> None:
@@ -284,17 +281,16 @@ def begin(
     check_delta_of_all(corpora, agreement.profile, [one.delta for one in own if one is not None])
     keys = {name: _settled(folder.party(name), corpus) for name, corpus in held.items()}
     folder = replace(folder, keys=keys)
-    chosen = _numbers_chosen(plan, agreement.plan, len(corpora))
-    write_record(folder, left_out(corpora), {**(why or {}), **chosen})
+    lasts = f"the least with which epsilon lasts for all rounds of {len(corpora)} parties"
+    chosen = {"unit": "as the documents name persons", "noise": lasts, "words": "a quarter of epsilon finds the words"}
+    made = {
+        f"privacy.{one}": said
+        for one, said in chosen.items()
+        if getattr(plan.privacy, one) != getattr(agreement.plan.privacy, one)
+    }
+    write_record(folder, left_out(corpora), {**(why or {}), **made})
     bind(path, [path / RUN, *(folder.documents(name) for name in corpora)])
     return folder
-
-
-def _numbers_chosen(asked: Plan, made: Plan, parties: int) -> dict[str, str]:
-    """Why the numbers of [privacy] were chosen that follow from the parties and their documents."""
-    lasts = f"the least with which epsilon lasts for all rounds of {parties} parties"
-    why = {"unit": "as the documents name persons", "noise": lasts, "words": "a quarter of epsilon finds the words"}
-    return {f"privacy.{one}": said for one, said in why.items() if getattr(asked.privacy, one) != getattr(made.privacy, one)}
 
 
 def write_record(folder: RunFolder, more: Mapping[str, Any], why: Mapping[str, str] | None = None) -> None:

@@ -318,7 +318,10 @@ def round_identity(
 
     The cohort is its members' names and public keys, and what their sum must hold at least.
     """
-    promised = {name: _plain(value) for name, value in asdict(terms).items()}
+    promised = {  # as JSON can hold it: infinity as text, a choice as its name
+        name: value.value if isinstance(value, Enum) else str(value) if isinstance(value, float) else value
+        for name, value in asdict(terms).items()
+    }
     least = [cohort.threshold, cohort.least.parties, cohort.least.documents]
     who = [list(cohort.who), *least, cohort.colluding, cohort.seed]
     return digest([session.hex(), question, cohort.number, serial, who, promised, under.hex(), about.hex(), words.hex()])
@@ -332,11 +335,6 @@ def question_identity(question: str, number: int, terms: Terms) -> bytes:
 def preparation_identity(session: bytes, number: int, rounds: int) -> bytes:
     """Returns the name of one set-up of the aggregation."""
     return digest([session.hex(), "prepare", number, rounds])
-
-
-def _plain(value: Any) -> Any:
-    """Returns a value that JSON can hold: infinity as text, a choice as its name."""
-    return value.value if isinstance(value, Enum) else str(value) if isinstance(value, float) else value
 
 
 def state_digest(state: State, terms: Terms) -> bytes:

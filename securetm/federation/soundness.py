@@ -126,14 +126,10 @@ def check_survivors(agreement: Agreement, parties: int, survivors: int) -> None:
     if least > in_a_sum:
         why = f"under {profile.name} a party answers once {signed_by} others have signed its ledger"
         if least == parties:
-            why += f", so with {_fewest_that_miss_one(profile.colluding)} parties one may be missing, and with fewer none"
+            misses_one = next(n for n in count(3) if quorum(n - 1, profile.colluding) < n - 1)
+            why += f", so with {misses_one} parties one may be missing, and with fewer none"
     problem = f"must be all, or at least {least} of these {parties} parties: {why}"
     require(survivors >= least, "[coordinator]", "survivors", survivors, problem)
-
-
-def _fewest_that_miss_one(colluding: int) -> int:
-    """Returns how many parties can do without one of them, where so many of the others must sign each one's ledger."""
-    return next(parties for parties in count(3) if quorum(parties - 1, colluding) < parties - 1)
 
 
 def check_answerable(agreement: Agreement, parties: int) -> None:

@@ -326,11 +326,9 @@ def held_out_keys(run: FinishedRun) -> tuple[Array, Array]:
         documents = PartyDocuments(corpus)
         documents.adopt(run.vocabulary, agreement)
         parts.append(documents)
-    return tuple(np.concatenate([_keys(getattr(one, name)) for one in parts]) for name in ("train", "held_out"))  # type: ignore[return-value]
-
-
-def _keys(documents: Any) -> Array:
-    return np.asarray(documents.keys, dtype=np.uint64)
+    return tuple(
+        np.concatenate([np.asarray(getattr(one, name).keys, np.uint64) for one in parts]) for name in ("train", "held_out")
+    )  # type: ignore[return-value]
 
 
 def held_out_rows(documents: Corpus, runs: list[FinishedRun]) -> Array:

@@ -118,7 +118,13 @@ def _is_report(file: Path) -> bool:
 
 def _told(path: Path) -> KeptRun:
     try:
-        facts = _at_party(path) if not (path / RUN).is_file() else _of_result(path) if _ended(path) else _of_record(path)
+        facts = (
+            _at_party(path)
+            if not (path / RUN).is_file()
+            else _of_result(path)
+            if (path / RESULT).is_file()
+            else _of_record(path)
+        )
     except (SecuretmError, OSError) as problem:
         facts = {"trouble": str(problem)}
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
@@ -131,11 +137,15 @@ def _told(path: Path) -> KeptRun:
         **dict.fromkeys(("parties", "rounds", "perplexity", "npmi", "epsilon", "unit", "seconds", "bytes_sent")),
         "begun": _when(path),
     }
-    return KeptRun(**{"name": path.resolve().name, "directory": str(path), "size": _size(path), **unknown, **facts})
-
-
-def _ended(path: Path) -> bool:
-    return (path / RESULT).is_file()
+    return KeptRun(
+        **{
+            "name": path.resolve().name,
+            "directory": str(path),
+            "size": sum(one.lstat().st_size for one in path.rglob("*") if one.is_file() and not one.is_symlink()),
+            **unknown,
+            **facts,
+        }
+    )
 
 
 def _of_result(path: Path) -> dict[str, Any]:
@@ -186,10 +196,6 @@ def _when(path: Path) -> str:
     """When the run's record was written; no other file says when it began."""
     record = path / RUN if (path / RUN).is_file() else path / REPORT
     return datetime.fromtimestamp(record.stat().st_mtime, UTC).isoformat(timespec="seconds")
-
-
-def _size(path: Path) -> int:
-    return sum(one.lstat().st_size for one in path.rglob("*") if one.is_file() and not one.is_symlink())
 
 
 def _is_another_programs(path: Path) -> bool:

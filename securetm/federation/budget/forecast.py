@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from securetm.answers.route import compile_route
-from securetm.contracts import Block, Cohort, NamingThreshold, Profile, Terms, Unit
+from securetm.contracts import Block, NamingThreshold, Profile, Terms, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.public_words import USUAL_LENGTH, ExpectedWords, expected, public_shares
 from securetm.errors import BadSetting, Mistake
@@ -58,16 +58,12 @@ def threshold_of(profile: Profile, parties: int | None) -> NamingThreshold | Non
     if alone is None or not words_in_sums(profile):
         return alone
     members = tuple(f"party {n}" for n in range(count_of_parties(profile, parties)))
-    unit = _deviation(profile, cohort_of(profile, members)) * sqrt(USUAL_WORDS)
+    route = compile_route(WordSums().terms, profile, cohort_of(profile, members))
+    # The deviation of the noise in the mean of all sums of words, in rows of one document: no gain by closed words counts.
+    central = max((step.mechanism.total_deviation(step.after) for step in route.steps), default=0.0)
+    unit = max(central, route.terms.deviation) * (route.terms.grid or 1.0) / sqrt(ROUNDS) * sqrt(USUAL_WORDS)
     least = float(required(_LISTED)[_RANK])
     return NamingThreshold(ceil(least * unit), ceil((least + _FOUND) * unit), together=True)
-
-
-def _deviation(profile: Profile, cohort: Cohort) -> float:
-    """The deviation of the noise in the mean of all sums of words, in rows of one document: no gain by closed words counts."""
-    route = compile_route(WordSums().terms, profile, cohort)
-    central = max((step.mechanism.total_deviation(step.after) for step in route.steps), default=0.0)
-    return max(central, route.terms.deviation) * (route.terms.grid or 1.0) / sqrt(ROUNDS)
 
 
 def check_words(agreement: Agreement, corpora: Mapping[str, Corpus]) -> NamingThreshold | None:
@@ -159,12 +155,16 @@ def forecast_with(agreement: Agreement, parties: int, documents: int, length: fl
     """The forecast of a run on so many documents of such a length, of which a person has `each`; 0: nobody says how long."""
     plan, budget = agreement.plan, agreement.budget
     assert budget is not None
+    start = PLAIN if agreement.vectors is None else PUBLIC
+    if plan.training.start == MOMENTS:
+        start = BY_MOMENTS_ALONE if agreement.vectors is None else BY_MOMENTS
+    counts = Terms((Block("counts", (agreement.model.most_shown_topics, len(agreement.longest_list))),), bits=64)
     setting = ForecastSetting(
         documents=documents,
         epsilon=budget.epsilon,
         delta=budget.delta,
         model=plan.model.name,
-        start=_start(agreement),
+        start=start,
         words=max(len(agreement.longest_list), 2),
         topics=agreement.model.most_shown_topics,
         rounds=plan.training.rounds,
@@ -173,23 +173,9 @@ def forecast_with(agreement: Agreement, parties: int, documents: int, length: fl
         documents_per_person=each,
         noise_factor=under_profile(agreement.profile, parties),
         noise=plan.privacy.noise,
-        radius=_radius(agreement),
+        radius=min((mechanism.row_radius(counts) for mechanism in agreement.profile.mechanisms), default=1.0),
     )
     return forecast(setting) if length else forecast_of_lengths(setting)
-
-
-def _start(agreement: Agreement) -> str:
-    """How the training begins, in the forecast's words."""
-    if agreement.plan.training.start == MOMENTS:
-        return BY_MOMENTS_ALONE if agreement.vectors is None else BY_MOMENTS
-    return PLAIN if agreement.vectors is None else PUBLIC
-
-
-def _radius(agreement: Agreement) -> float:
-    """The bound on a document's row of counts."""
-    shape = (agreement.model.most_shown_topics, len(agreement.longest_list))
-    terms = Terms((Block("counts", shape),), bits=64)
-    return min((mechanism.row_radius(terms) for mechanism in agreement.profile.mechanisms), default=1.0)
 
 
 def forecast_record(agreement: Agreement, parties: int, found: Mapping[str, Any]) -> dict[str, Any]:

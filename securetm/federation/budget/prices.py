@@ -6,7 +6,7 @@ Parties, the calibration of the noise, the calculator and the coordinator's publ
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ from securetm.settings import require
 from securetm.wording import upward
 
 if TYPE_CHECKING:
-    from dp_accounting import DpEvent
+    pass
 
 FINEST, COARSEST = 0.05, 1000.0  # noise multipliers that are tried
 
@@ -46,13 +46,10 @@ def spend_of(route: Route, free: Collection[Mechanism] = ()) -> Spend | None:
     events = [step.event for step in paid if step.event is not None]
     if not events:
         return None
-    return Spend(events[0] if len(events) == 1 else _together(events), sum(step.failure_probability for step in paid))
-
-
-def _together(events: Sequence[DpEvent]) -> DpEvent:
     from dp_accounting import ComposedDpEvent
 
-    return ComposedDpEvent(list(events))
+    together = events[0] if len(events) == 1 else ComposedDpEvent(events)
+    return Spend(together, sum(step.failure_probability for step in paid))
 
 
 @dataclass(frozen=True)

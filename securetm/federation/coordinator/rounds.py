@@ -164,8 +164,7 @@ class Rounds:
 
     def _check_enough(self, accepted: Mapping[str, wire.Accepted]) -> None:
         self.attendance.check(self.members, accepted)
-        minimum = self.agreement.profile.minimum_parties
-        if len(accepted) < minimum:
+        if len(accepted) < (minimum := self.agreement.profile.minimum_parties):
             raise TooFewParties(len(accepted), len(self.members), minimum)
 
     def take_in(self) -> None:

@@ -297,7 +297,8 @@ class Serving:
         try:
             return coordinator.run()
         except (PartiesMissing, SurvivorsMissing, TooFewDocuments, TooFewParties, NewSessionWanted) as problem:
-            missing = _missing_in(problem)
+            missing = problem.names if isinstance(problem, PartiesMissing) else ""
+            missing = problem.missing if isinstance(problem, SurvivorsMissing) else missing
             reason = type(problem).__name__
             self.status.log.write("session_ended", session=self.status.session, reason=reason, missing=missing)
             return problem
@@ -328,7 +329,11 @@ class Serving:
         under_way = self.status.session or (self.folder.coordinator / f"{CHECKPOINT}.safetensors").is_file()
         patience = self.choice.patience
         grace = min(self.choice.grace, patience) if under_way and not self.attendance.everyone else patience
-        enough = len(members) if self.attendance.everyone else max(self.attendance.fewest, self._least)
+        enough = (
+            len(members)
+            if self.attendance.everyone
+            else max(self.attendance.fewest, self.folder.agreement.profile.minimum_parties)
+        )
         if not members <= self.parties.present():
             self.status.enters(WAITING)
             self._wait_for(len(members), grace)
@@ -350,10 +355,6 @@ class Serving:
         self.status.log.write("waiting", missing=missing, seconds=round(seconds, 1))
         self.status.waits(lambda: len(members & self.parties.present()) >= parties, seconds)
 
-    @property
-    def _least(self) -> int:
-        return self.folder.agreement.profile.minimum_parties
-
     # ---- the finished model --------------------------------------------------------------------------------------------
 
     def _hand_out_late(self, rounds: int) -> None:
@@ -362,12 +363,14 @@ class Serving:
         refused: frozenset[str] = frozenset()  # took no model though they are there
         while (late := self._without_model() - refused) and (left := end - time.monotonic()) > 0:
             self.status.enters(WAITING)
-            here = partial(_here, late, self.parties)
-            if not self.status.waits(here, left):
+            if not self.status.waits(partial(self._here, late), left):
                 return
             self.status.enters(HANDING_OUT)
-            asked = here()
+            asked = self._here(late)
             refused |= asked - self._handed_out(rounds, asked)
+
+    def _here(self, names: frozenset[str]) -> frozenset[str]:
+        return names & self.parties.present()
 
     def _without_model(self) -> frozenset[str]:
         store = CoordinatorStore(self.folder.coordinator)
@@ -386,17 +389,6 @@ class Serving:
         for name in taken:
             self.status.log.write("handed_out", party=name)
         return frozenset(taken)
-
-
-def _missing_in(problem: Exception) -> str:
-    """Returns the parties whose absence ended a session, where that is known."""
-    if isinstance(problem, SurvivorsMissing):
-        return problem.missing
-    return problem.names if isinstance(problem, PartiesMissing) else ""
-
-
-def _here(names: frozenset[str], parties: Parties) -> frozenset[str]:
-    return names & parties.present()
 
 
 def _close(transcript: Transcript, store: CoordinatorStore) -> None:

@@ -75,17 +75,9 @@ class EventLog:
 
 def _checked(event: str, facts: Mapping[str, Fact]) -> dict[str, Fact]:
     """Returns the facts in their order; a text is cut."""
-    if set(facts) != set(EVENTS[event]):
-        raise TypeError(f"{event} has the facts {', '.join(EVENTS[event])}")
-    return {name: _short(facts[name]) for name in EVENTS[event]}
-
-
-def _short(fact: Fact) -> Fact:
-    if isinstance(fact, str):
-        return fact[:LONGEST_FACT]
-    if fact is None or isinstance(fact, int | float):
-        return fact
-    raise TypeError("a fact of an event is a text or a number")
+    if set(facts) != set(EVENTS[event]) or not all(isinstance(fact, str | int | float | None) for fact in facts.values()):
+        raise TypeError(f"{event} has the facts {', '.join(EVENTS[event])}, each a text or a number")
+    return {name: fact[:LONGEST_FACT] if isinstance(fact := facts[name], str) else fact for name in EVENTS[event]}
 
 
 AWAY, CONNECTED, ASKED, ANSWERED = "away", "connected", "asked", "answered"

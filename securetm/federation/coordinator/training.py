@@ -149,18 +149,14 @@ class TrainingPhase:
             except SurvivorsMissing as missing:
                 if not self._keeps_all:
                     raise
-                self._skip(state)
+                self.rounds.serial = self.rounds.kept  # nobody opens that sum again: the parties go back to before it
+                self.keep(state)
                 raise NewSessionWanted() from missing
             self.done += 1
             if keep:
                 self.keep(state)
             self.rounds.watch.trained(self.done, total)
         return state
-
-    def _skip(self, state: State) -> None:
-        """Leaves out a question whose sum nobody opens again. The parties go back to where they were before it."""
-        self.rounds.serial = self.rounds.kept
-        self.keep(state)
 
     def _asked(self) -> int:
         """Returns how many rounds were asked for, skipped ones included: parties answer no more than the plan says."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import grpc
@@ -169,7 +170,7 @@ class Dialer:
 
         Where time ran out, the end is busy. One that does not accept a certificate ends the handshake at once.
         """
-        if _ran_out_of_time(why):
+        if why.startswith(("CANCELLED", "DEADLINE_EXCEEDED")) or "timed out" in why.lower():  # given up after a wait
             return False
         if not self._unaccepted:
             self._unaccepted_since = time.monotonic()
@@ -238,11 +239,6 @@ class Dialer:
         self.events.carried("coordinator", 0, len(answered.reply))
 
 
-def _ran_out_of_time(why: str) -> bool:
-    """Whether a stream was given up, here or by grpc, after a wait."""
-    return why.startswith(("CANCELLED", "DEADLINE_EXCEEDED")) or "timed out" in why.lower()
-
-
 @dataclass(eq=False)
 class _Conversation:
     """One stream: frames out when the network takes them, frames in when they are wanted."""
@@ -259,7 +255,7 @@ class _Conversation:
         options = channel_options(self.roster)
         credentials = channel_credentials(self.me, self.keys, self.roster)
         with grpc.secure_channel(self.roster.address, credentials, tuple(options.items())) as channel:
-            self._call = channel.stream_stream(METHOD)(self._outgoing())
+            self._call = channel.stream_stream(METHOD)(chain.from_iterable(iter(self._out.get, None)))
             ended = threading.Event()
             watcher = threading.Thread(target=self._end_when, args=(stop, ended), daemon=True)
             watcher.start()
@@ -276,10 +272,6 @@ class _Conversation:
             if stop.wait(0.2):
                 self._call.cancel()
                 return
-
-    def _outgoing(self) -> Iterator[bytes]:
-        while (frames := self._out.get()) is not None:
-            yield from frames
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -284,8 +285,12 @@ class NetworkParties:
         end = begun + self.deadline
         self.arrivals.clear()
         wave = self.begin(requests, most)
+
+        def note(name: str, _: Future[Any]) -> None:
+            self.arrivals[name] = time.monotonic() - begun
+
         for name, asked in wave.items():
-            asked.reply.add_done_callback(self._noting(name, begun))
+            asked.reply.add_done_callback(partial(note, name))
         try:
             for name in self.members:
                 if name in wave and (spool := _waited(wave[name], end)) is not None:
@@ -293,14 +298,6 @@ class NetworkParties:
                     yield name, spool.take()
         finally:
             self.withdraw(wave)
-
-    def _noting(self, name: str, begun: float) -> Callable[[Future[Any]], None]:
-        """Returns what notes the time when a reply is whole."""
-
-        def note(_: Future[Any]) -> None:
-            self.arrivals[name] = time.monotonic() - begun
-
-        return note
 
     def close(self) -> None:
         """Does nothing: the hub outlives the sessions, and whoever opened it closes it."""

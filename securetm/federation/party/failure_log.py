@@ -43,7 +43,13 @@ class FailureLog:
 
     def failed(self, failure: Exception) -> None:
         """Writes down one failure."""
-        advice = failure.advice() if isinstance(failure, SecuretmError) else _where(failure)
+        advice = (
+            failure.advice()
+            if isinstance(failure, SecuretmError)
+            else " <- ".join(
+                f"{frame.filename}:{frame.lineno}" for frame in reversed(traceback.extract_tb(failure.__traceback__)[-3:])
+            )
+        )
         written = Failure(**named(failure), advice=advice[:LONGEST_REASON])
         self._store.note("failures", asdict(written))
         self._told(written)
@@ -77,10 +83,3 @@ def _read(folder: Path, question: str) -> list[tuple[Any, ...]]:
         return store.rows(question)
     finally:
         store.close()
-
-
-def _where(failure: Exception) -> str:
-    """Returns the last places in the code that an unexpected failure came through."""
-    return " <- ".join(
-        f"{frame.filename}:{frame.lineno}" for frame in reversed(traceback.extract_tb(failure.__traceback__)[-3:])
-    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -198,20 +198,22 @@ def check_module(file: PartyFile) -> None:
     places = [table, table.get("settings")] if isinstance(table, Mapping) else []
     for module in [str(place["module"]) for place in places if isinstance(place, Mapping) and place.get("module")]:
         if not (file.policy.allows_module(module) and file.policy.allows_model("torch-module")):
-            raise NotAllowedHere("Module", "the module", module, "plan", _listed(file.policy.modules or file.policy.models))
+            raise NotAllowedHere("Module", "the module", module, "plan", ", ".join(file.policy.modules or file.policy.models))
 
 
 def check_policy(file: PartyFile, agreement: Agreement, roster: FederationRoster) -> None:
     """Refuses a plan or a roster that the party's own policy does not allow. No document is read."""
     policy, profile, model = file.policy, agreement.profile, agreement.plan.model.name
     if not policy.allows_profile(profile.name, profile.digest):
-        raise NotAllowedHere("Profile", "profile", f"{profile.name} ({profile.digest.hex()})", "plan", _listed(policy.profiles))
+        raise NotAllowedHere(
+            "Profile", "profile", f"{profile.name} ({profile.digest.hex()})", "plan", ", ".join(policy.profiles)
+        )
     if not policy.allows_model(model):
-        raise NotAllowedHere("Model", "model", model, "plan", _listed(policy.models))
+        raise NotAllowedHere("Model", "model", model, "plan", ", ".join(policy.models))
     stops_by = (HELD_OUT,) if agreement.plan.training.stop == HELD_OUT else ()
     for question in (*before_training(agreement), TRAIN, *stops_by):  # without these there is no run
         if not policy.allows_question(question):
-            raise NotAllowedHere("Question", "the question", question, "plan", _listed(policy.questions))
+            raise NotAllowedHere("Question", "the question", question, "plan", ", ".join(policy.questions))
     _check_bound(file, agreement)
     _check_roster(policy, agreement, roster)
 
@@ -225,7 +227,7 @@ def _check_bound(file: PartyFile, agreement: Agreement) -> None:
     units = (policy.unit,) if policy.unit else tuple(one.value for one in Unit if one.whole_documents)
     if not policy.unit and not file.privacy.epsilon:
         return
-    per = f"a budget for each {_listed_or(units)}"
+    per = f"a budget for each {' or '.join(units)}"
     if budget is None:
         if not policy.names_profile(profile.name, profile.digest):
             allowed = f"profiles with {per}, and profiles without a bound that `profiles` names"
@@ -251,7 +253,7 @@ def _check_roster(policy: PolicyChoice, agreement: Agreement, roster: Federation
             "Parties", "a sum over", counted(documents, "document"), "roster", f"{policy.least_documents} and more"
         )
     if not policy.allows_coordinator(shown):
-        allowed = _listed(policy.coordinators)
+        allowed = ", ".join(policy.coordinators)
         raise NotAllowedHere("Coordinator", "a coordinator with the fingerprint", shown, "roster", allowed)
 
 
@@ -270,14 +272,6 @@ def documents_of(file: PartyFile, agreement: Agreement, stages: Stages) -> Corpu
     return named_for(corpus, agreement.budget)
 
 
-def _listed(values: Sequence[str]) -> str:
-    return ", ".join(values)
-
-
-def _listed_or(values: Sequence[str]) -> str:
-    return " or ".join(values)
-
-
 def join(
     joining: Joining, carrier_of: Callable[[PacedParty], Carrier], watch: PartyWatch, stop: threading.Event
 ) -> Mapping[str, Any]:
@@ -291,7 +285,7 @@ def join(
                 raise Failed(
                     ("this party left before the run had ended; {answers:answer was|answers were} given, and nothing is lost"),
                     hint="come back with `{command}`",
-                    answers=_answers(paced.party),
+                    answers=int(paced.party.store.rows("SELECT COUNT(*) FROM rounds")[0][0]),
                     command=f"securetm join {joining.file.path}",
                 )
             return keep_result(paced.party, joining.facts())
@@ -299,14 +293,11 @@ def join(
             paced.close()
 
 
-def _answers(party: Party) -> int:
-    return int(party.store.rows("SELECT COUNT(*) FROM rounds")[0][0])
-
-
 def check_accepted_inputs(agreement: Agreement, policy: PolicyChoice, home: Path) -> None:
     """Refuses an input that is public or paid for by somebody's word only, unless the party's policy accepts it."""
     for one in agreement.inputs if agreement.budget is not None else ():
-        if not (_is_built_in(one) or _is_own(one, home) or accepted_as(one) in policy.inputs):
+        built_in = one.origin.kind is OriginKind.PUBLIC and not one.declared and not one.digest
+        if not (built_in or _is_own(one, home) or accepted_as(one) in policy.inputs):
             says = "the plan says that it is" if one.declared else "it says of itself that it is"
             problem = f"rests on somebody's word: {says} {one.origin.in_words()}"
             not_in = (
@@ -339,10 +330,6 @@ def check_most_epsilon(agreement: Agreement, policy: PolicyChoice, runs: Collect
             "plan with what it starts from",
             f"{downward(policy.most_epsilon)} and less",
         )
-
-
-def _is_built_in(one: StartingInput) -> bool:
-    return one.origin.kind is OriginKind.PUBLIC and not one.declared and not one.digest
 
 
 def _is_own(one: StartingInput, home: Path) -> bool:

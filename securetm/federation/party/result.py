@@ -15,7 +15,6 @@ from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.all_runs import all_runs
 from securetm.accounting.ledger.privacy_filter import ALONE
-from securetm.contracts import State
 from securetm.federation.origins import before_in_ledger, facts_of, moved_since, product_of
 from securetm.federation.party.alone import judge, keep_figures, kept_figures
 from securetm.federation.party.party import WORDS, Party
@@ -33,9 +32,11 @@ VERSION = 1
 def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Measures the finished model on the party's own documents, and writes the report."""
     folder, rounds = party.store.folder, party.finished or 0
-    state = read_arrays(released_model(folder), bare=True)[0] if rounds else {}
-    with party.failure_log.logged():
-        _keep_labels(party, folder)
+    state, words = read_arrays(released_model(folder), bare=True)[0] if rounds else {}, party.questions.vocabulary
+    with party.failure_log.logged():  # the labels beside the model that the training went on from
+        if (earlier := party.agreement.earlier) is not None and not (folder / LABELS).exists():
+            topics = len(earlier.model.topics(earlier.state))
+            TopicLabels.beside(Path(party.agreement.plan.training.continue_from), topics).write(folder)
     with party.failure_log.logged():
         if rounds:
             keep_figures(party.store, "shared", judge(party.agreement.model, state, party.documents, party.agreement.plan.seed))
@@ -44,7 +45,9 @@ def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
         "software": __version__,
         **facts,
         "rounds": rounds,
-        **_of_model(party, state),
+        "model": party.agreement.plan.model.name,
+        "topics": named_topics(party.agreement.model.topics(state), words) if state else [],
+        "moved": moved_since(party.agreement, state, words),
         **what_was_told(party),
     }
     report |= {
@@ -56,19 +59,6 @@ def keep_result(party: Party, facts: Mapping[str, Any]) -> dict[str, Any]:
     report |= {"quality": finite, "directory": str(folder), "plan": _plan_with_own_words(party.agreement, folder)}
     write_json(folder / REPORT, report)
     return report
-
-
-def _keep_labels(party: Party, folder: Path) -> None:
-    """Carries over the labels beside the model that the training went on from."""
-    if (earlier := party.agreement.earlier) is not None and not (folder / LABELS).exists():
-        topics = len(earlier.model.topics(earlier.state))
-        TopicLabels.beside(Path(party.agreement.plan.training.continue_from), topics).write(folder)
-
-
-def _of_model(party: Party, state: State) -> dict[str, Any]:
-    model, words = party.agreement.model, party.questions.vocabulary
-    topics = named_topics(model.topics(state), words) if state else []
-    return {"model": party.agreement.plan.model.name, "topics": topics, "moved": moved_since(party.agreement, state, words)}
 
 
 def what_was_told(party: Party) -> dict[str, Any]:

@@ -19,10 +19,6 @@ from securetm.federation.party.state import PartyWatch
 Tell = Callable[[str, Mapping[str, Any]], None]  # an event by its name, and its facts
 
 
-def _nobody(event: str, facts: Mapping[str, Any]) -> None:
-    """Tells nobody."""
-
-
 @dataclass
 class JoinStatus(PartyWatch, NetworkEvents):
     """The status of one party in a run. It is the party's watch, and the network's."""
@@ -30,7 +26,7 @@ class JoinStatus(PartyWatch, NetworkEvents):
     party: str
     federation: str
     rounds: int  # of training, at most
-    tell: Tell = _nobody
+    tell: Tell = lambda *_: None
     connected_to: str = ""
     why_not: str = ""  # the last reason for being without a connection
     serial: int = 0  # of the last round

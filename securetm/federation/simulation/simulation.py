@@ -77,15 +77,10 @@ def execute(
             except NoBudgetLeft as limit:
                 raise _exhausted(folder, limit.party) from limit
             result = summary(folder, trained, compared, timer)
-        _end(folder, result)
+        content = json_bytes(result)
+        bind_all(folder.path, {RESULT: content})
+        write_bytes(folder.path / RESULT, content)  # last: it marks the run as finished
     return result
-
-
-def _end(folder: RunFolder, result: Mapping[str, Any]) -> None:
-    """Writes the digests of all files, and the result last: it marks the run as finished."""
-    content = json_bytes(result)
-    bind_all(folder.path, {RESULT: content})
-    write_bytes(folder.path / RESULT, content)
 
 
 def _exhausted(folder: RunFolder, party: str) -> Failed:
